@@ -1,0 +1,110 @@
+/** Import rules of docs/architecture: one per folder. Nothing else checks them. */
+const npm = 'node_modules';
+const only = (name, from, to, comment) => ({
+  name,
+  comment,
+  severity: 'error',
+  from: { path: from },
+  to: { pathNot: to },
+});
+module.exports = {
+  forbidden: [
+    only('src-imports-src', '^src/(?!temporal/)', [npm, '^src/', '^node:'], 'src knows packages and itself'),
+    only(
+      'src-temporal',
+      '^src/temporal/',
+      [npm, '^src/', '^workflows/contract\\.ts$'],
+      'the only place of src that names a workflow',
+    ),
+    only(
+      'api-imports',
+      '^api/',
+      [npm, '^api/', '^src/', '^workflows/contract\\.ts$', '^package\\.json$'],
+      'api writes intent and reads facts',
+    ),
+    only(
+      'activities-imports',
+      '^activities/',
+      [npm, '^activities/', '^src/', '^workflows/contract\\.ts$'],
+      'side effects of a turn',
+    ),
+    {
+      name: 'workflows-values',
+      comment: 'a value import ends up in the bundle: typeorm would, silently',
+      severity: 'error',
+      from: { path: '^workflows/' },
+      to: {
+        dependencyTypesNot: ['type-only'],
+        pathNot: [
+          '^workflows/',
+          'node_modules/@temporalio/(workflow|common)',
+          '^src/turns/states\\.ts$',
+          '^src/events/types\\.ts$',
+        ],
+      },
+    },
+    {
+      name: 'contract-imports-nothing',
+      severity: 'error',
+      from: { path: '^workflows/contract\\.ts$' },
+      to: { path: '.' },
+    },
+    {
+      name: 'no-koa-in-src',
+      severity: 'error',
+      from: { path: '^(src|activities|workflows)/' },
+      to: { path: 'node_modules/(koa|@koa|koa-body|koa-helmet|better-sse)' },
+    },
+    {
+      name: 'temporal-client-in-src-temporal',
+      severity: 'error',
+      from: { path: '^(src/(?!temporal/)|api/)' },
+      to: { path: 'node_modules/@temporalio/', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'api-resources-are-strangers',
+      severity: 'error',
+      from: { path: '^api/([^/]+)/', pathNot: '^api/http/' },
+      to: { path: '^api/([^/]+)/', pathNot: ['^api/$1/', '^api/http/'] },
+    },
+    {
+      name: 'src-direction-resources',
+      comment: 'db ← projects skills mcp files events ← sessions ← temporal ← turns',
+      severity: 'error',
+      from: { path: '^src/(projects|skills|mcp|files|events)/' },
+      to: { path: '^src/(sessions|temporal|turns)/', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'src-direction-db',
+      severity: 'error',
+      from: { path: '^src/([^/]+\\.ts$|db/)' },
+      to: {
+        path: '^src/(projects|skills|mcp|files|events|sessions|temporal|turns)/',
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    {
+      name: 'src-direction-sessions',
+      severity: 'error',
+      from: { path: '^src/sessions/' },
+      to: { path: '^src/(temporal|turns)/', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'nothing-imports-test-or-temporal-dev',
+      severity: 'error',
+      from: { path: '^(src|api|activities|workflows)/' },
+      to: { path: '^(test|temporal-dev|bench)/' },
+    },
+    { name: 'no-circular', severity: 'error', from: {}, to: { circular: true, dependencyTypesNot: ['type-only'] } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^(dist|node_modules/.*/node_modules)' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
+  },
+};

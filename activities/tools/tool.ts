@@ -1,0 +1,62 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import type { Config } from '../../src/config.js';
+import type { Logger } from '../../src/log.js';
+
+/** What a tool's result is made of. Bytes stay in file storage; they are read when a request to the model is built. */
+export type ResultBlock =
+  | { type: 'text'; text: string }
+  | { type: 'image'; media_type: 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'; storage_key: string }
+  | { type: 'document'; media_type: 'application/pdf'; storage_key: string; title: string };
+
+/** An event that is stored with the result, right before its `agent.tool_result`. */
+export interface ResultEvent {
+  type: 'agent.file' | 'agent.mcp_error';
+  data: Record<string, unknown>;
+}
+
+export interface ToolResult {
+  content: ResultBlock[];
+  isError: boolean;
+  /** Runs in the transaction that stores the result: rows written here exist exactly when the result does. */
+  commit?: (tx: EntityManager) => Promise<ResultEvent[]>;
+}
+
+/** A skill selected for the turn, as recorded in `user.message`. */
+export interface SelectedSkill {
+  id: string;
+  name: string;
+  description: string;
+}
+
+/** One call of a tool. */
+export interface ToolCall {
+  turn: { id: string; sessionId: string; projectId: string; skills: SelectedSkill[] };
+  toolUseId: string;
+  /** The same for every attempt at this call. */
+  idempotencyKey: string;
+  input: Record<string, unknown>;
+  /** Aborts when the turn is cancelled or the tool's time is over. */
+  signal: AbortSignal;
+  /** The tool is alive: restarts its time limit. */
+  progress: () => void;
+}
+
+/** What tools work with; made once by the worker. Each tool folder adds what it needs. */
+export interface ToolDeps {
+  config: Config;
+  db: DataSource;
+  log: Logger;
+}
+
+/** A tool of the service itself (contract.md §4). Input is validated by `inputSchema` before `run`. */
+export interface BuiltInTool {
+  name: string;
+  description: string;
+  inputSchema: { type: 'object'; properties: Record<string, unknown>; required?: string[]; additionalProperties: false };
+  run(call: ToolCall, deps: ToolDeps): Promise<ToolResult>;
+}
+
+/** A result of text alone. */
+export function textResult(text: string, isError = false): ToolResult {
+  return { content: [{ type: 'text', text }], isError };
+}

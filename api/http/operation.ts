@@ -1,0 +1,70 @@
+import type Koa from 'koa';
+import type { EntityManager } from 'typeorm';
+import type { ErrorType } from '../../src/errors.js';
+import type { Logger } from '../../src/log.js';
+import type { ApiDeps } from '../deps.js';
+
+export type JsonSchema = Record<string, unknown>;
+
+/** Who asks: the API key of the request, already checked. */
+export interface Caller {
+  keyId: string;
+  projectId: string;
+  scopes: ReadonlySet<string>;
+}
+
+/** One request of an operation: everything in it is checked but what the operation itself must decide. */
+export interface Call<Body = unknown, Resource = unknown> {
+  deps: ApiDeps;
+  caller: Caller;
+  requestId: string;
+  log: Logger;
+  /** Path parameters, percent-decoded. */
+  params: Record<string, string>;
+  /** Query parameters by name; of a repeated one, the last. */
+  query: Record<string, string>;
+  /** What `resource` of the operation returned. */
+  resource: Resource;
+  /** The body, valid by the operation's schema (undefined where it has none). */
+  body: Body;
+  /**
+   * Writes the answer into the request's idempotency record, inside the transaction that has the effect
+   * (contract.md §1). Without an `Idempotency-Key` it does nothing. Every POST that creates calls it.
+   */
+  record(tx: EntityManager, response: unknown): Promise<void>;
+  /** For the few operations that answer by themselves (streams, redirects, uploads). */
+  ctx: Koa.Context;
+}
+
+/**
+ * An operation of the API: one file each, its schema on top. Checks run in the order of contract.md §1: key,
+ * permission, rate limit (routes' middleware), `resource` (the path's), body, idempotency, `handle`.
+ */
+export interface Operation<Body = any, Resource = any> {
+  /** operationId and one-line summary of the OpenAPI document. */
+  id: string;
+  summary: string;
+  /** JSON Schema of the query parameters beyond limit and cursor; checked by the operation. */
+  query?: JsonSchema;
+  /** JSON Schema of the JSON body, strict (`additionalProperties: false`); absent: the body is ignored. */
+  body?: JsonSchema;
+  /** Reads its body itself, by streaming (multipart). */
+  multipart?: true;
+  /** Honours `Idempotency-Key`. */
+  idempotent?: true;
+  /** Success: status and schema name or schema of the body. */
+  success: { status: number; description: string; schema?: JsonSchema };
+  /** Error types beyond those every operation has. */
+  errors: ErrorType[];
+  /** Loads what the path names, or throws its 404; runs before the body is read. */
+  resource?: (call: Omit<Call<undefined, undefined>, 'body' | 'resource'>) => Promise<Resource>;
+  /** Returns the body of the success response (undefined: none, or `ctx` has been answered). */
+  handle: (call: Call<Body, Resource>) => Promise<unknown>;
+}
+
+/** Keeps the types of an operation's body and resource together. */
+export function operation<Body = undefined, Resource = undefined>(
+  definition: Operation<Body, Resource>,
+): Operation<Body, Resource> {
+  return definition;
+}

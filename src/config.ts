@@ -1,0 +1,172 @@
+import { Ajv, type JSONSchemaType } from 'ajv';
+import { isAbsolute, resolve } from 'node:path';
+
+/** Settings of every process, read once at start from the environment (contract.md §5). */
+export interface Config {
+  host: string;
+  port: number;
+  /** Base address that clients see, without a trailing slash. */
+  publicUrl: string;
+  databaseUrl: string;
+  databasePoolSize: number;
+  taskQueue: string;
+  storageUrl: string;
+  modelsFile: string | null;
+  anthropicApiKey: string | null;
+  /** AES-256 keys, newest first. */
+  encryptionKeys: Buffer[];
+  /** `host:port` pairs exempt from https and public-address checks. */
+  mcpAllowedHosts: string[];
+  rateLimitPerMinute: number;
+  maxSteps: number;
+  turnTimeoutSeconds: number;
+  modelIdleSeconds: number;
+  toolTimeoutSeconds: number;
+  shutdownGraceSeconds: number;
+  /** Delay at which a running activity hears of a cancel; Temporal Cloud bills each heartbeat. */
+  heartbeatThrottleMs: number;
+  workerMaxActivities: number;
+  metricsPort: number | null;
+  corsOrigins: string[];
+  logLevel: string;
+}
+
+interface Settings {
+  HOST: string;
+  PORT: number;
+  PUBLIC_URL?: string;
+  DATABASE_URL: string;
+  DATABASE_POOL_SIZE: number;
+  TASK_QUEUE: string;
+  STORAGE_URL?: string;
+  DATA_DIR: string;
+  MODELS_FILE?: string;
+  ANTHROPIC_API_KEY?: string;
+  ENCRYPTION_KEY: string;
+  MCP_ALLOWED_HOSTS: string;
+  RATE_LIMIT_PER_MINUTE: number;
+  MAX_STEPS: number;
+  TURN_TIMEOUT_SECONDS: number;
+  MODEL_IDLE_SECONDS: number;
+  TOOL_TIMEOUT_SECONDS: number;
+  SHUTDOWN_GRACE_SECONDS: number;
+  HEARTBEAT_THROTTLE_MS: number;
+  WORKER_MAX_ACTIVITIES: number;
+  METRICS_PORT?: number;
+  CORS_ORIGINS: string;
+  LOG_LEVEL: string;
+}
+
+const optionalText = { type: 'string', nullable: true, minLength: 1 } as const;
+const schema: JSONSchemaType<Settings> = {
+  type: 'object',
+  properties: {
+    HOST: { type: 'string', default: '127.0.0.1', minLength: 1 },
+    PORT: { type: 'integer', default: 8080, minimum: 0, maximum: 65535 },
+    PUBLIC_URL: { ...optionalText, pattern: '^https?://[^\\s]+$' },
+    DATABASE_URL: { type: 'string', pattern: '^postgres(ql)?://' },
+    DATABASE_POOL_SIZE: { type: 'integer', default: 10, minimum: 2, maximum: 500 },
+    TASK_QUEUE: { type: 'string', default: 'turns', minLength: 1 },
+    STORAGE_URL: { ...optionalText, pattern: '^(file:///|gs://[^/]+)' },
+    DATA_DIR: { type: 'string', default: '.data', minLength: 1 },
+    MODELS_FILE: optionalText,
+    ANTHROPIC_API_KEY: optionalText,
+    ENCRYPTION_KEY: { type: 'string', minLength: 1 },
+    MCP_ALLOWED_HOSTS: { type: 'string', default: '' },
+    RATE_LIMIT_PER_MINUTE: { type: 'integer', default: 60, minimum: 0 },
+    MAX_STEPS: { type: 'integer', default: 100, minimum: 1, maximum: 2000 },
+    TURN_TIMEOUT_SECONDS: { type: 'integer', default: 3600, minimum: 1 },
+    MODEL_IDLE_SECONDS: { type: 'number', default: 90, exclusiveMinimum: 0 },
+    TOOL_TIMEOUT_SECONDS: { type: 'number', default: 300, exclusiveMinimum: 0 },
+    SHUTDOWN_GRACE_SECONDS: { type: 'number', default: 90, minimum: 0 },
+    HEARTBEAT_THROTTLE_MS: { type: 'integer', default: 500, minimum: 50, maximum: 5000 },
+    WORKER_MAX_ACTIVITIES: { type: 'integer', default: 100, minimum: 1 },
+    METRICS_PORT: { type: 'integer', nullable: true, minimum: 0, maximum: 65535 },
+    CORS_ORIGINS: { type: 'string', default: '' },
+    LOG_LEVEL: {
+      type: 'string',
+      default: 'info',
+      enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+    },
+  },
+  required: ['DATABASE_URL', 'ENCRYPTION_KEY'],
+};
+const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true });
+const check = ajv.compile(schema);
+
+/** What is wrong with the settings: every fault, one line each. */
+export class ConfigError extends Error {
+  constructor(readonly faults: string[]) {
+    super(`The configuration cannot be used:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
+    this.name = 'ConfigError';
+  }
+}
+
+/**
+ * Reads and checks the settings; an empty variable counts as unset.
+ * @throws ConfigError listing every fault at once
+ */
+export function loadConfig(env: NodeJS.ProcessEnv): Config {
+  const settings: Record<string, unknown> = {};
+  for (const name of Object.keys(schema.properties ?? {})) {
+    if (env[name] !== undefined && env[name] !== '') settings[name] = env[name];
+  }
+  const faults = check(settings) ? [] : (check.errors ?? []).map(faultOf);
+  const keys = String(settings.ENCRYPTION_KEY ?? '')
+    .split(',')
+    .map((key) => Buffer.from(key.trim(), 'base64'));
+  if (settings.ENCRYPTION_KEY !== undefined && keys.some((key) => key.length !== 32)) {
+    faults.push(
+      'ENCRYPTION_KEY must be 32 bytes in base64, or a comma list of such keys (make one: openssl rand -base64 32)',
+    );
+  }
+  const allowedHosts = list(settings.MCP_ALLOWED_HOSTS);
+  if (allowedHosts.some((pair) => !/^(\[[0-9a-f:.]+\]|[^:\s/]+):\d+$/i.test(pair))) {
+    faults.push('MCP_ALLOWED_HOSTS must be a comma list of host:port');
+  }
+  if (faults.length > 0) throw new ConfigError(faults);
+
+  const valid = settings as unknown as Settings;
+  const storageDir = resolve(valid.DATA_DIR, 'files');
+  return {
+    host: valid.HOST,
+    port: valid.PORT,
+    publicUrl: (valid.PUBLIC_URL ?? `http://${urlHost(valid.HOST)}:${valid.PORT}`).replace(/\/+$/, ''),
+    databaseUrl: valid.DATABASE_URL,
+    databasePoolSize: valid.DATABASE_POOL_SIZE,
+    taskQueue: valid.TASK_QUEUE,
+    storageUrl: valid.STORAGE_URL ?? `file://${isAbsolute(storageDir) ? storageDir : `/${storageDir}`}`,
+    modelsFile: valid.MODELS_FILE ?? null,
+    anthropicApiKey: valid.ANTHROPIC_API_KEY ?? null,
+    encryptionKeys: keys,
+    mcpAllowedHosts: allowedHosts.map((pair) => pair.toLowerCase()),
+    rateLimitPerMinute: valid.RATE_LIMIT_PER_MINUTE,
+    maxSteps: valid.MAX_STEPS,
+    turnTimeoutSeconds: valid.TURN_TIMEOUT_SECONDS,
+    modelIdleSeconds: valid.MODEL_IDLE_SECONDS,
+    toolTimeoutSeconds: valid.TOOL_TIMEOUT_SECONDS,
+    shutdownGraceSeconds: valid.SHUTDOWN_GRACE_SECONDS,
+    heartbeatThrottleMs: valid.HEARTBEAT_THROTTLE_MS,
+    workerMaxActivities: valid.WORKER_MAX_ACTIVITIES,
+    metricsPort: valid.METRICS_PORT ?? null,
+    corsOrigins: list(valid.CORS_ORIGINS),
+    logLevel: valid.LOG_LEVEL,
+  };
+}
+
+function faultOf(error: NonNullable<typeof check.errors>[number]): string {
+  if (error.keyword === 'required')
+    return `${(error.params as { missingProperty: string }).missingProperty} must be set`;
+  return `${error.instancePath.slice(1)} ${error.message}`;
+}
+
+function list(value: unknown): string[] {
+  return String(value ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+function urlHost(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}

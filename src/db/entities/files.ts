@@ -1,0 +1,33 @@
+import { EntitySchema } from 'typeorm';
+
+export type FileOrigin = 'UPLOAD' | 'OUTPUT';
+
+export interface FileRow {
+  id: string;
+  project_id: string;
+  filename: string;
+  mime_type: string;
+  size_bytes: number;
+  origin: FileOrigin;
+  session_id: string | null;
+  /** Object in file storage; opaque, never made of anything a client sent. */
+  storage_key: string;
+  created_at: string;
+  deleted_at: string | null;
+}
+
+export const FileEntity = new EntitySchema<FileRow>({
+  name: 'files',
+  columns: {
+    id: { type: 'text', primary: true },
+    project_id: { type: 'text' },
+    filename: { type: 'text' },
+    mime_type: { type: 'text' },
+    size_bytes: { type: 'bigint' },
+    origin: { type: 'text' },
+    session_id: { type: 'text', nullable: true },
+    storage_key: { type: 'text' },
+    created_at: { type: 'text', insert: false },
+    deleted_at: { type: 'text', nullable: true },
+  },
+});

@@ -1,0 +1,41 @@
+import { EntitySchema } from 'typeorm';
+
+export interface ProjectRow {
+  id: string;
+  name: string;
+  max_running_turns: number;
+  created_at: string;
+}
+
+export const ProjectEntity = new EntitySchema<ProjectRow>({
+  name: 'projects',
+  columns: {
+    id: { type: 'text', primary: true },
+    name: { type: 'text' },
+    max_running_turns: { type: 'integer', default: 100 },
+    created_at: { type: 'text', insert: false },
+  },
+});
+
+export interface ApiKeyRow {
+  id: string;
+  project_id: string;
+  key_hash: Buffer;
+  scopes: string[];
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+}
+
+export const ApiKeyEntity = new EntitySchema<ApiKeyRow>({
+  name: 'api_keys',
+  columns: {
+    id: { type: 'text', primary: true },
+    project_id: { type: 'text' },
+    key_hash: { type: 'bytea' },
+    scopes: { type: 'text', array: true },
+    created_at: { type: 'text', insert: false },
+    expires_at: { type: 'text', nullable: true },
+    revoked_at: { type: 'text', nullable: true },
+  },
+});

@@ -1,0 +1,35 @@
+import { EntitySchema } from 'typeorm';
+
+export interface SessionRow {
+  id: string;
+  project_id: string;
+  model_id: string;
+  thinking_enabled: boolean;
+  instruction: string | null;
+  mcp_servers: string[];
+  metadata: Record<string, string>;
+  turn_count: number;
+  last_turn_id: string | null;
+  created_at: string;
+  /** Time of the last change of metadata; the session's `updated_at` also looks at its last turn. */
+  metadata_updated_at: string;
+  deleted_at: string | null;
+}
+
+export const SessionEntity = new EntitySchema<SessionRow>({
+  name: 'sessions',
+  columns: {
+    id: { type: 'text', primary: true },
+    project_id: { type: 'text' },
+    model_id: { type: 'text' },
+    thinking_enabled: { type: 'boolean' },
+    instruction: { type: 'text', nullable: true },
+    mcp_servers: { type: 'text', array: true },
+    metadata: { type: 'json' },
+    turn_count: { type: 'integer', default: 0 },
+    last_turn_id: { type: 'text', nullable: true },
+    created_at: { type: 'text', insert: false },
+    metadata_updated_at: { type: 'text', insert: false },
+    deleted_at: { type: 'text', nullable: true },
+  },
+});

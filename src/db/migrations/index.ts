@@ -1,0 +1,4 @@
+import { Initial1700000000001 } from './1-initial.js';
+
+/** In order; only ever added to. */
+export const migrations = [Initial1700000000001];

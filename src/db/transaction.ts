@@ -1,0 +1,63 @@
+import type { DataSource, EntityManager } from 'typeorm';
+
+/** What queries run on: the pool or a transaction. */
+export type Db = DataSource | EntityManager;
+
+const TRIES = 5;
+/** serialization_failure and deadlock_detected: the transaction changed nothing and may run again. */
+const RETRIED = new Set(['40001', '40P01']);
+
+/** Runs `work` in one transaction; again from the start when Postgres broke off a deadlock. */
+export async function transaction<T>(dataSource: DataSource, work: (tx: EntityManager) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await dataSource.transaction(work);
+    } catch (error) {
+      if (attempt === TRIES || !RETRIED.has(sqlState(error) ?? '')) throw error;
+    }
+  }
+}
+
+/** The SQLSTATE of an error of pg or typeorm, if it has one. */
+export function sqlState(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null) return undefined;
+  const code = 'code' in error ? error.code : (error as { driverError?: { code?: unknown } }).driverError?.code;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** The name of the unique constraint that refused a row, if that is what the error says. */
+export function violatedUniqueConstraint(error: unknown): string | undefined {
+  if (sqlState(error) !== '23505') return undefined;
+  const { constraint, driverError } = error as { constraint?: string; driverError?: { constraint?: string } };
+  return constraint ?? driverError?.constraint;
+}
+
+const NETWORK_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+
+/**
+ * True when the fault says that Postgres is away or cut us off (class 08, 57P0x, too many connections, or the network),
+ * so that the same call may succeed later.
+ */
+export function isDatabaseAway(error: unknown): boolean {
+  const code = sqlState(error);
+  if (code !== undefined) {
+    return code.startsWith('08') || code.startsWith('57P') || code === '53300' || NETWORK_CODES.has(code);
+  }
+  // pg reports a lost or unobtainable connection without a code; these are its fixed sentences.
+  const cause = (error as { driverError?: Error } | undefined)?.driverError ?? error;
+  return (
+    cause instanceof Error &&
+    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
+      cause.message,
+    )
+  );
+}

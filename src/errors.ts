@@ -1,0 +1,66 @@
+/**
+ * Every error a client can receive: its type and HTTP status (spec.md "Errors", contract.md §1). The compiler refuses
+ * a type that is not in the table.
+ */
+export const ERROR_STATUS = {
+  bad_request: 400,
+  authentication_error: 401,
+  insufficient_scope: 403,
+  invalid_link: 403,
+  not_found: 404,
+  skill_not_found: 404,
+  mcp_server_not_found: 404,
+  session_not_found: 404,
+  file_not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  skill_name_taken: 409,
+  mcp_server_name_taken: 409,
+  mcp_server_url_taken: 409,
+  session_running: 409,
+  idempotency_key_in_use: 409,
+  content_too_large: 413,
+  file_too_large: 413,
+  skill_bundle_too_large: 413,
+  unsupported_media_type: 415,
+  validation_error: 422,
+  invalid_cursor: 422,
+  invalid_filename: 422,
+  invalid_skill_bundle: 422,
+  invalid_mcp_server_url: 422,
+  mcp_probe_failed: 422,
+  unknown_mcp_tool: 422,
+  unknown_model: 422,
+  metadata_too_large: 422,
+  idempotency_key_reused: 422,
+  rate_limit_exceeded: 429,
+  too_many_running_turns: 429,
+  internal_error: 500,
+  storage_error: 502,
+  service_unavailable: 503,
+} as const;
+
+export type ErrorType = keyof typeof ERROR_STATUS;
+
+/** An error that reaches the client as it is: `message` says what to do, `details` lists what contract.md §1 names. */
+export class ServiceError extends Error {
+  readonly status: number;
+
+  constructor(
+    readonly type: ErrorType,
+    message: string,
+    readonly details?: Record<string, unknown>,
+    readonly headers: Record<string, string> = {},
+  ) {
+    super(message);
+    this.name = 'ServiceError';
+    this.status = ERROR_STATUS[type];
+  }
+}
+
+/** A `validation_error` for one place: `path` is a JSON Pointer into the body, or `/query/<name>`. */
+export function validationError(path: string, message: string): ServiceError {
+  return new ServiceError('validation_error', `${path === '' ? 'The body' : path} ${message}.`, {
+    errors: [{ path, message }],
+  });
+}

@@ -1,0 +1,24 @@
+import { monotonicFactory } from 'ulid';
+
+/** The prefixes of every id this service issues (spec.md "General conventions", contract.md §2). */
+export const ID_PREFIXES = {
+  skill: 'skill_',
+  mcpServer: 'mcp_',
+  session: 'ses_',
+  event: 'evt_',
+  turn: 'turn_',
+  file: 'file_',
+  message: 'msg_',
+  request: 'req_',
+  project: 'proj_',
+  apiKey: 'key_',
+} as const;
+
+export type IdKind = keyof typeof ID_PREFIXES;
+
+const ulid = monotonicFactory();
+
+/** A new id: the kind's prefix and 26 characters of lower-case Crockford base32, time-ordered. */
+export function newId(kind: IdKind): string {
+  return ID_PREFIXES[kind] + ulid().toLowerCase();
+}

@@ -1,0 +1,25 @@
+/** Length in Unicode code points, the unit of every limit (contract.md §1 "Characters"). */
+export function codePointLength(text: string): number {
+  let length = 0;
+  for (const _ of text) length += 1;
+  return length;
+}
+
+/** True when Postgres and JSON can carry the text: no NUL and no lone surrogate (contract.md §1). */
+export function isStorableText(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
+
+/** Text of a model or a tool made storable: lone surrogates become U+FFFD, NUL goes. */
+export function storableText(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '');
+}
+
+/** The longest prefix of `text` that takes at most `maxBytes` in UTF-8 and cuts no character. */
+export function truncateUtf8(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text, 'utf8');
+  if (bytes.length <= maxBytes) return text;
+  let end = maxBytes;
+  while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end -= 1;
+  return bytes.toString('utf8', 0, end);
+}
