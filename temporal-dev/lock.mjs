@@ -1,0 +1,104 @@
+import { execFileSync } from 'node:child_process';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const POLL_MS = 100;
+
+/**
+ * What tells a process from a later one with the same number: when it started. Null when it does not live (a zombie
+ * counts as gone: in a container nobody may ever collect it).
+ * @param {number} pid
+ * @returns {string | null}
+ */
+export function processIdentity(pid) {
+  if (process.platform === 'linux') {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return fields[0] === 'Z' || fields[0] === 'X' ? null : fields[19];
+    } catch {
+      return null;
+    }
+  }
+  try {
+    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim() || null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Takes a lock that dies with its process: the file names its holder, and a holder that no longer lives is ignored.
+ * @param {string} path
+ * @param {string} role what the holder is doing, for whoever finds the lock taken
+ * @param {(holder: { pid: number, role: string }) => void} onBusy called every time the lock is found taken; what it
+ *   throws ends the wait
+ * @returns {Promise<() => void>} gives the lock back
+ */
+export async function acquireLock(path, role, onBusy) {
+  const mine = JSON.stringify({ pid: process.pid, started: processIdentity(process.pid), role });
+  const draft = `${path}.${process.pid}`;
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(draft, mine);
+  try {
+    for (;;) {
+      try {
+        linkSync(draft, path);
+        return () => {
+          if (readLock(path)?.text === mine) rmSync(path, { force: true });
+        };
+      } catch (error) {
+        if (error.code !== 'EEXIST') throw error;
+      }
+      const holder = readLock(path);
+      if (holder?.alive) {
+        onBusy({ pid: holder.pid, role: holder.role });
+        await sleep(POLL_MS);
+      } else if (holder !== null) {
+        breakStale(path, holder.text);
+      }
+    }
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/**
+ * The living holder of a lock, or null.
+ * @param {string} path
+ * @returns {{ pid: number, role: string } | null}
+ */
+export function lockHolder(path) {
+  const holder = readLock(path);
+  return holder?.alive ? { pid: holder.pid, role: holder.role } : null;
+}
+
+function readLock(path) {
+  let text;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  }
+  try {
+    const { pid, started, role } = JSON.parse(text);
+    return { text, pid, role, alive: processIdentity(pid) === started };
+  } catch {
+    return { text, pid: 0, role: 'unknown', alive: false };
+  }
+}
+
+/** Two processes may break the same stale lock: who moved a fresh one aside by accident puts it back. */
+function breakStale(path, staleText) {
+  const aside = `${path}.${process.pid}.stale`;
+  try {
+    renameSync(path, aside);
+  } catch (error) {
+    if (error.code === 'ENOENT') return;
+    throw error;
+  }
+  if (readFileSync(aside, 'utf8') !== staleText) linkSync(aside, path);
+  rmSync(aside, { force: true });
+}
