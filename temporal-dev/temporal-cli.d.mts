@@ -1,0 +1,3 @@
+export const TEMPORAL_VERSION: string;
+export function cacheDir(): string;
+export function temporalCli(): Promise<string>;
