@@ -1,0 +1,176 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** How to run a server of ours. */
+export interface ServerCommand {
+  command: string;
+  args: string[];
+  logFile: string;
+  /** What asks it to end in good order. */
+  stopSignal: NodeJS.Signals;
+  env?: NodeJS.ProcessEnv;
+  uid?: number;
+  gid?: number;
+}
+
+const READY_POLL_MS = 25;
+const READY_TIMEOUT_MS = 60_000;
+const ATTEMPTS = 3;
+const ATTEMPT_PAUSE_MS = 400;
+const LOG_TAIL = 2_000;
+
+/**
+ * A server that runs beside us: it can be asked to end, killed, and started again in its place (same port, same data).
+ * It has a session of its own, so a Ctrl-C in the terminal reaches us alone and we choose the order of ending.
+ */
+export class EmbeddedServer {
+  readonly #name: string;
+  readonly #command: ServerCommand;
+  readonly #isReady: () => Promise<boolean>;
+  #child: ChildProcess | null = null;
+
+  private constructor(name: string, command: ServerCommand, isReady: () => Promise<boolean>) {
+    this.#name = name;
+    this.#command = command;
+    this.#isReady = isReady;
+  }
+
+  /**
+   * Starts the server and waits until it answers.
+   * @throws when it ends before, or does not answer within a minute; the message has the end of its log
+   */
+  static async start(name: string, command: ServerCommand, isReady: () => Promise<boolean>): Promise<EmbeddedServer> {
+    const server = new EmbeddedServer(name, command, isReady);
+    await server.#launch();
+    return server;
+  }
+
+  get pid(): number {
+    if (this.#child?.pid === undefined) throw new Error(`${this.#name} does not run`);
+    return this.#child.pid;
+  }
+
+  /** Resolves with the way it ended, for the process that runs at the moment of asking. */
+  async ended(): Promise<string> {
+    const child = this.#child;
+    if (child === null) return 'not running';
+    if (!hasEnded(child)) await once(child, 'exit');
+    return child.signalCode ?? `exit code ${child.exitCode}`;
+  }
+
+  /** Ends it in good order, by force after `patienceMs`. */
+  async stop(patienceMs = 5_000): Promise<void> {
+    const child = this.#child;
+    if (child === null || hasEnded(child)) return;
+    child.ref();
+    child.kill(this.#command.stopSignal);
+    const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
+    await this.ended();
+    clearTimeout(timer);
+  }
+
+  /** Ends it without any warning, as a crash would. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === null || hasEnded(child)) return;
+    child.ref();
+    child.kill('SIGKILL');
+    await this.ended();
+  }
+
+  /** Starts it again at the same place; stops it first when it runs. */
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.#launch();
+  }
+
+  /**
+   * A server that ends at once is tried again: the one before it may be dead and its sockets and shared memory not yet
+   * free, and somebody else may have taken the port for a moment.
+   */
+  async #launch(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#spawn();
+        return;
+      } catch (error) {
+        if (!(error instanceof EndedAtOnce) || attempt === ATTEMPTS) throw error;
+        await sleep(ATTEMPT_PAUSE_MS);
+      }
+    }
+  }
+
+  async #spawn(): Promise<void> {
+    const { command, args, logFile, env, uid, gid, stopSignal } = this.#command;
+    const log = openSync(logFile, 'a', 0o600);
+    const child = spawn(command, args, { detached: true, stdio: ['ignore', log, log], cwd: '/', env, uid, gid });
+    closeSync(log);
+    const failed = new Promise<never>((_, reject) => child.once('error', reject));
+    failed.catch(() => undefined);
+    if (child.pid !== undefined) tellGuard({ watch: child.pid, signal: stopSignal });
+    child.once('exit', () => tellGuard({ forget: child.pid }));
+    child.unref();
+    this.#child = child;
+    const deadline = Date.now() + READY_TIMEOUT_MS;
+    const ready = async (): Promise<void> => {
+      while (!(await this.#isReady())) {
+        if (hasEnded(child)) throw new EndedAtOnce(this.#name, await this.ended(), logFile);
+        if (Date.now() > deadline) throw new Error(`${this.#name} does not answer:\n${logTail(logFile)}`);
+        await sleep(READY_POLL_MS);
+      }
+    };
+    try {
+      await Promise.race([ready(), failed]);
+    } catch (error) {
+      child.kill('SIGKILL');
+      throw error;
+    }
+  }
+}
+
+class EndedAtOnce extends Error {
+  constructor(name: string, how: string, logFile: string) {
+    super(`${name} ended at once (${how}). The end of ${logFile}:\n${logTail(logFile)}`);
+    this.name = 'EndedAtOnce';
+  }
+}
+
+/** Has `path` removed when this process is gone and its servers have ended. */
+export function removeAfterUs(path: string): void {
+  tellGuard({ remove: path });
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
+}
+
+function logTail(logFile: string): string {
+  return readFileSync(logFile, 'utf8').slice(-LOG_TAIL).trimEnd();
+}
+
+let guard: Writable | null = null;
+
+/**
+ * One guard process serves all servers of this process. It is told on a pipe; nothing has to be told when we die,
+ * the closed pipe says it.
+ */
+function tellGuard(order: { watch?: number; signal?: NodeJS.Signals; forget?: number; remove?: string }): void {
+  if (guard === null) {
+    const script = createRequire(import.meta.url).resolve('#temporal-dev/guard.mjs');
+    const child = spawn(process.execPath, [script], {
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+      cwd: '/',
+      env: {},
+    });
+    child.unref();
+    guard = child.stdin;
+    (guard as Writable & { unref(): void }).unref();
+    guard.on('error', () => undefined);
+  }
+  guard.write(`${JSON.stringify(order)}\n`);
+}
