@@ -1,0 +1,142 @@
+import { IdempotencyStrategy, Storage as Client, type File } from '@google-cloud/storage';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { contentDisposition } from './filename.js';
+import { checkedKey, ObjectMissingError, storageError, type Storage, type StoredObject } from './storage.js';
+
+const MIB = 1024 * 1024;
+/** Up to here an object goes in one request that the library can send again; above, in chunks it can resume. */
+const ONE_REQUEST = 4 * MIB;
+const CHUNK = 8 * MIB;
+
+/** What tests replace: credentials of their own instead of the environment's. */
+export interface GcsOptions {
+  projectId?: string;
+  credentials?: { client_email: string; private_key: string };
+  apiEndpoint?: string;
+}
+
+/**
+ * File storage in a bucket: `gs://bucket/prefix`. Credentials are those of the environment: a key file, or a workload
+ * identity, whose links are signed by IAM's signBlob (`iam.serviceAccounts.signBlob` on its own account).
+ */
+export function openGcsStorage(storageUrl: string, options: GcsOptions = {}): Storage {
+  const [, bucketName = '', path = ''] = /^gs:\/\/([^/]+)\/?(.*)$/.exec(storageUrl) ?? [];
+  const prefix = path === '' || path.endsWith('/') ? path : `${path}/`;
+  const bucket = new Client({
+    ...options,
+    retryOptions: {
+      autoRetry: true,
+      maxRetries: 5,
+      totalTimeout: 30,
+      // Safe for every call here: a key is written with one content only, and deleting twice is deleting.
+      idempotencyStrategy: IdempotencyStrategy.RetryAlways,
+    },
+  }).bucket(bucketName);
+  const fileOf = (key: string): File => bucket.file(prefix + checkedKey(key));
+  const sizeOf = async (key: string): Promise<number> => {
+    const [metadata] = await fileOf(key)
+      .getMetadata()
+      .catch((error: unknown) => fail(key, error));
+    return Number(metadata.size);
+  };
+
+  return {
+    async put(key, content, { contentType, size }) {
+      const file = fileOf(key);
+      try {
+        const known = Buffer.isBuffer(content) ? content.length : size;
+        if (known !== undefined && known <= ONE_REQUEST) {
+          const bytes = Buffer.isBuffer(content) ? content : await bytesOf(content);
+          await file.save(bytes, { contentType, resumable: false });
+          return bytes.length;
+        }
+        const source = Buffer.isBuffer(content) ? Readable.from([content], { objectMode: false }) : content;
+        const target = file.createWriteStream({ contentType, resumable: true, chunkSize: CHUNK });
+        let written = 0;
+        await pipeline(source, counting, target);
+        return written;
+
+        async function* counting(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+          for await (const chunk of chunks) {
+            written += chunk.length;
+            yield chunk;
+          }
+        }
+      } catch (error) {
+        throw storageError(error);
+      }
+    },
+
+    async open(key, range) {
+      await sizeOf(key);
+      return fileOf(key).createReadStream({ ...range, validation: range === undefined });
+    },
+
+    async read(key, maxBytes, start = 0) {
+      const length = Math.min(maxBytes, (await sizeOf(key)) - start);
+      if (length <= 0) return Buffer.alloc(0);
+      const [bytes] = await fileOf(key)
+        .download({ start, end: start + length - 1, validation: false })
+        .catch((error: unknown) => fail(key, error));
+      return bytes;
+    },
+
+    size: sizeOf,
+
+    async delete(key) {
+      await fileOf(key)
+        .delete({ ignoreNotFound: true })
+        .catch((error: unknown) => {
+          throw storageError(error);
+        });
+    },
+
+    async *list(under): AsyncGenerator<StoredObject> {
+      try {
+        for await (const file of bucket.getFilesStream({ prefix: prefix + under }) as AsyncIterable<File>) {
+          yield {
+            key: file.name.slice(prefix.length),
+            size: Number(file.metadata.size),
+            createdAt: new Date(String(file.metadata.timeCreated)),
+          };
+        }
+      } catch (error) {
+        throw storageError(error);
+      }
+    },
+
+    async downloadUrl({ storage_key, filename, mime_type }, expiresSeconds) {
+      // Whole seconds for both, else the link's X-Goog-Expires becomes a fraction.
+      const accessibleAt = Math.floor(Date.now() / 1000) * 1000;
+      const [url] = await fileOf(storage_key)
+        .getSignedUrl({
+          version: 'v4',
+          action: 'read',
+          accessibleAt,
+          expires: accessibleAt + expiresSeconds * 1000,
+          responseDisposition: contentDisposition(filename),
+          responseType: mime_type,
+        })
+        .catch((error: unknown) => {
+          throw storageError(error);
+        });
+      return url;
+    },
+
+    async check() {
+      await bucket.getFiles({ prefix, maxResults: 1, autoPaginate: false }).catch((error: unknown) => {
+        throw storageError(error);
+      });
+    },
+  };
+}
+
+function fail(key: string, error: unknown): never {
+  if ((error as { code?: unknown }).code === 404) throw new ObjectMissingError(key);
+  throw storageError(error);
+}
+
+async function bytesOf(content: Readable): Promise<Buffer> {
+  return Buffer.concat((await content.toArray()) as Buffer[]);
+}

@@ -1,0 +1,128 @@
+import { createReadStream, createWriteStream, type Dirent } from 'node:fs';
+import { access, constants, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { ulid } from 'ulid';
+import type { Config } from '../config.js';
+import { signedPath } from './download-link.js';
+import { checkedKey, ObjectMissingError, storageError, type Storage, type StoredObject } from './storage.js';
+
+/** Writes under way; also a folder of keys, so that maintenance finds what a crash left there. */
+const TEMP = 'tmp';
+
+/** File storage on local disk. `publicUrl` is read at each link: it may be known only once the server listens. */
+export function openLocalStorage(config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'>): Storage {
+  const root = resolve(fileURLToPath(config.storageUrl));
+  const pathOf = (key: string): string => join(root, checkedKey(key));
+
+  return {
+    async put(key, content) {
+      const target = pathOf(key);
+      const temp = join(root, TEMP, ulid().toLowerCase());
+      try {
+        await mkdir(dirname(temp), { recursive: true });
+        await pipeline(
+          Buffer.isBuffer(content) ? Readable.from([content], { objectMode: false }) : content,
+          createWriteStream(temp, { flags: 'wx', flush: true }),
+        );
+        const { size } = await stat(temp);
+        await moveInto(root, temp, target);
+        return size;
+      } catch (error) {
+        await rm(temp, { force: true }).catch(() => undefined);
+        throw storageError(error);
+      }
+    },
+
+    async open(key, range = { start: 0 }) {
+      const handle = await open(pathOf(key), 'r').catch((error: unknown) => fail(key, error));
+      return createReadStream('', { fd: handle, ...range, highWaterMark: 256 * 1024 });
+    },
+
+    async read(key, maxBytes, start = 0) {
+      const handle = await open(pathOf(key), 'r').catch((error: unknown) => fail(key, error));
+      try {
+        const { size } = await handle.stat();
+        const bytes = Buffer.alloc(Math.max(0, Math.min(maxBytes, size - start)));
+        const { bytesRead } = await handle.read(bytes, 0, bytes.length, start);
+        return bytes.subarray(0, bytesRead);
+      } catch (error) {
+        throw storageError(error);
+      } finally {
+        await handle.close();
+      }
+    },
+
+    async size(key) {
+      const found = await stat(pathOf(key)).catch((error: unknown) => fail(key, error));
+      return found.size;
+    },
+
+    async delete(key) {
+      await rm(pathOf(key), { force: true }).catch((error: unknown) => {
+        throw storageError(error);
+      });
+    },
+
+    list: (prefix) => walk(root, prefix),
+
+    async downloadUrl(file, expiresSeconds) {
+      const expires = Math.floor(Date.now() / 1000) + expiresSeconds;
+      return `${config.publicUrl}${signedPath(file.id, expires, config.encryptionKeys)}`;
+    },
+
+    async check() {
+      try {
+        await mkdir(root, { recursive: true });
+        await access(root, constants.W_OK);
+      } catch (error) {
+        throw storageError(error);
+      }
+    },
+  };
+}
+
+/** Renames and makes the new name survive a power cut, as well as every folder that was made for it. */
+async function moveInto(root: string, temp: string, target: string): Promise<void> {
+  await mkdir(dirname(target), { recursive: true });
+  await rename(temp, target);
+  for (let folder = dirname(target); ; folder = dirname(folder)) {
+    const handle = await open(folder, 'r');
+    await handle.sync().finally(() => handle.close());
+    if (folder === root || dirname(folder) === folder) return;
+  }
+}
+
+function fail(key: string, error: unknown): never {
+  if (isMissing(error)) throw new ObjectMissingError(key);
+  throw storageError(error);
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+}
+
+async function* walk(root: string, prefix: string): AsyncGenerator<StoredObject> {
+  const folders = [root];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const entry of await entriesOf(folder)) {
+      const path = join(folder, entry.name);
+      const key = relative(root, path).replaceAll('\\', '/');
+      if (entry.isDirectory() && (key.startsWith(prefix) || prefix.startsWith(`${key}/`))) folders.push(path);
+      if (!entry.isFile() || !key.startsWith(prefix)) continue;
+      const found = await stat(path).catch(() => null);
+      if (found !== null) yield { key, size: found.size, createdAt: found.mtime };
+    }
+  }
+}
+
+async function entriesOf(folder: string): Promise<Dirent[]> {
+  try {
+    return await readdir(folder, { withFileTypes: true });
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw storageError(error);
+  }
+}

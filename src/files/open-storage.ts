@@ -1,0 +1,9 @@
+import type { Config } from '../config.js';
+import { openGcsStorage } from './gcs.js';
+import { openLocalStorage } from './local.js';
+import type { Storage } from './storage.js';
+
+/** The storage that `STORAGE_URL` names (contract.md §5): `gs://bucket/prefix`, else `file:///dir`. */
+export function openStorage(config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'>): Storage {
+  return config.storageUrl.startsWith('gs://') ? openGcsStorage(config.storageUrl) : openLocalStorage(config);
+}
