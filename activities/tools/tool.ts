@@ -1,5 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Config } from '../../src/config.js';
+import type { Storage } from '../../src/files/storage.js';
 import type { Logger } from '../../src/log.js';
 
 /** What a tool's result is made of. Bytes stay in file storage; they are read when a request to the model is built. */
@@ -46,6 +47,7 @@ export interface ToolDeps {
   config: Config;
   db: DataSource;
   log: Logger;
+  storage: Storage;
 }
 
 /** A tool of the service itself (contract.md §4). Input is validated by `inputSchema` before `run`. */
