@@ -103,7 +103,7 @@ async function download(work) {
   const [name, checksum] = archive;
   const url = `https://github.com/temporalio/cli/releases/download/v${TEMPORAL_VERSION}/temporal_cli_${TEMPORAL_VERSION}_${name}.tar.gz`;
   const file = join(work, 'temporal.tar.gz');
-  const abort = new AbortController();
+  const abort = new globalThis.AbortController();
   let timer = setTimeout(
     () => abort.abort(new Error(`no answer within ${CONNECT_TIMEOUT_MS / 1_000} s`)),
     CONNECT_TIMEOUT_MS,

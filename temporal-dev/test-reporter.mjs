@@ -1,0 +1,16 @@
+import { writeFileSync } from 'node:fs';
+import Mocha from 'mocha';
+
+const { EVENT_RUN_END, EVENT_TEST_FAIL, EVENT_TEST_PASS, EVENT_TEST_PENDING } = Mocha.Runner.constants;
+
+/** Mocha's own report, and its counts in the file of the option `summary` for whoever prints the last line. */
+export default class SummaryReporter extends Mocha.reporters.Spec {
+  constructor(runner, options) {
+    super(runner, options);
+    const counts = { passed: 0, failed: 0, skipped: [] };
+    runner.on(EVENT_TEST_PASS, () => counts.passed++);
+    runner.on(EVENT_TEST_FAIL, () => counts.failed++);
+    runner.on(EVENT_TEST_PENDING, (test) => counts.skipped.push(test.fullTitle()));
+    runner.once(EVENT_RUN_END, () => writeFileSync(options.reporterOptions.summary, JSON.stringify(counts)));
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * `npm test`: sets the checkout up, checks its form (lint, types, import rules), runs the tests on real parts. Arguments go to
+ * mocha; naming files or a pattern leaves the checks out. The last line counts everything.
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { endCommandsWithUs, run } from './progress.mjs';
+import { setup } from './setup.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const ALL_TESTS = 'test/**/*.test.ts';
+/** Two lanes, for the two cores of a small machine. */
+const CHECKS = [
+  [['lint', ['eslint', '.']]],
+  [
+    ['types', ['tsc', '--noEmit']],
+    ['format', ['prettier', '--check', '.']],
+    [
+      'import rules',
+      ['depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'api', 'activities', 'workflows', 'temporal-dev'],
+    ],
+  ],
+];
+
+const counts = { passed: 0, failed: 0, skipped: [] };
+const args = process.argv.slice(2);
+try {
+  await setup();
+  if (args.length === 0) await Promise.all(CHECKS.map(runLane));
+  await runMocha();
+} catch (error) {
+  counts.failed++;
+  process.stderr.write(`${error.message}\n`);
+}
+if (counts.skipped.length > 0) {
+  process.stdout.write(`\nSkipped:\n${counts.skipped.map((title) => `  - ${withReason(title)}\n`).join('')}`);
+}
+const skipped = counts.skipped.length === 0 ? '' : `, ${counts.skipped.length} skipped`;
+process.exitCode = counts.failed === 0 ? 0 : 1;
+process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed${skipped}\n`);
+
+async function runLane(lane) {
+  const stop = endCommandsWithUs();
+  for (const [title, [tool, ...options]] of lane) {
+    const started = Date.now();
+    const seconds = () => `${((Date.now() - started) / 1_000).toFixed(1)} s`;
+    try {
+      await run(join(root, 'node_modules', '.bin', tool), options, { cwd: root });
+      counts.passed++;
+      process.stdout.write(`  ✓ ${title} (${seconds()})\n`);
+    } catch (error) {
+      counts.failed++;
+      process.stdout.write(`  ✗ ${title} (${seconds()})\n${error.output || error.message}\n`);
+    }
+  }
+  stop();
+}
+
+async function runMocha() {
+  const folder = mkdtempSync(join(tmpdir(), 'agent-session-service-test-'));
+  const summary = join(folder, 'summary.json');
+  const namesFiles = args.some(
+    (arg) => /\.tsx?$|[*]/.test(arg) || (!arg.startsWith('-') && existsSync(join(root, arg))),
+  );
+  const mocha = spawn(
+    process.execPath,
+    [
+      join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'),
+      ...['--reporter', join(root, 'temporal-dev', 'test-reporter.mjs'), '--reporter-option', `summary=${summary}`],
+      ...args,
+      ...(namesFiles ? [] : [ALL_TESTS]),
+    ],
+    { cwd: root, stdio: 'inherit' },
+  );
+  // A Ctrl-C reaches mocha too, which then stops what it started; we only wait for it.
+  const forward = (signal) => mocha.kill(signal);
+  process.on('SIGINT', () => undefined);
+  process.on('SIGTERM', forward);
+  const how = await new Promise((resolve, reject) => {
+    mocha.on('error', reject);
+    mocha.on('close', (code, signal) => resolve(signal ?? code));
+  });
+  const report = existsSync(summary)
+    ? JSON.parse(readFileSync(summary, 'utf8'))
+    : { passed: 0, failed: 0, skipped: [] };
+  rmSync(folder, { recursive: true, force: true });
+  counts.passed += report.passed;
+  counts.failed += report.failed;
+  counts.skipped.push(...report.skipped);
+  if (how !== 0 && report.failed === 0) {
+    counts.failed++;
+    process.stdout.write(`mocha ended with ${how} though no test had failed\n`);
+  }
+}
+
+function withReason(title) {
+  return title.includes('[skipped: ') ? title : `${title} [skipped: no reason given]`;
+}

@@ -1,0 +1,12 @@
+import type { Context, Hook, Runnable, Test } from 'mocha';
+
+/** Skips a test, or from a `before` hook its suite, and says why: `npm test` lists it with the reason. */
+export function skip(context: Context, reason: string): never {
+  const note = (test: Runnable): void => {
+    test.title += ` [skipped: ${reason}]`;
+  };
+  const runnable = context.runnable() as Hook | Test;
+  if (runnable.type === 'hook') runnable.parent!.eachTest(note);
+  else note(runnable);
+  return context.skip();
+}
