@@ -58,7 +58,7 @@ export interface EmbeddedTemporal {
   readonly address: string;
   readonly uiUrl: string | null;
   /** Starts it again on the same ports and state. */
-  restart(): Promise<void>;
+  readonly restart: () => Promise<void>;
 }
 
 /**
