@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import type Anthropic from '@anthropic-ai/sdk';
 import { outputTokens, type PromptUsage } from './prompt.js';
 import { errorBody, ModelFailure, newId, sendJson, signThinking } from './wire.js';
@@ -67,10 +68,10 @@ const frame = (event: Anthropic.RawMessageStreamEvent | { type: 'ping' }): strin
  * what is not held back by the caller costs one write.
  */
 export class MessageWriter {
-  /** Resolves with `performance.now()` when the client goes away before the end. */
-  readonly aborted: Promise<number>;
   /** True once nothing can be written any more: the client went away or the message ended. */
   closed = false;
+  /** True when it was `cut` that ended the connection. */
+  wasCut = false;
 
   readonly #gone: Promise<void>;
   readonly #content: object[] = [];
@@ -81,19 +82,17 @@ export class MessageWriter {
   #index = -1;
   #chars = 0;
   #buffer = '';
-  #cut = false;
   #wake: () => void = () => {};
 
   constructor(
     private readonly response: ServerResponse,
     private readonly options: MessageOptions,
   ) {
-    this.#gone = new Promise((resolve) => response.once('close', resolve));
-    this.aborted = new Promise((resolve) => {
+    this.#gone = new Promise((resolve) => {
       response.once('close', () => {
         this.closed = true;
         this.#wake();
-        if (!response.writableFinished && !this.#cut) resolve(performance.now());
+        resolve();
       });
     });
     if (!options.stream) return;
@@ -189,7 +188,7 @@ export class MessageWriter {
 
   /** Cuts the connection, after everything before has left. */
   async cut(): Promise<void> {
-    this.#cut = true;
+    this.wasCut = true;
     // Destroyed earlier, the connection would drop what was just written.
     await new Promise<unknown>((resolve) => this.response.write(this.#buffer || '\n', resolve));
     this.response.destroy();
@@ -212,10 +211,12 @@ export class MessageWriter {
   async sleepUntil(time: number): Promise<void> {
     await this.flush();
     if (this.closed) return;
+    const left = time - performance.now();
+    if (left <= 0) return void (await setImmediate());
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       this.#wake = resolve;
-      timer = setTimeout(resolve, time - performance.now());
+      timer = setTimeout(resolve, left);
     });
     clearTimeout(timer);
   }

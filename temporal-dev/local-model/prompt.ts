@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type Anthropic from '@anthropic-ai/sdk';
 import type { ModelRequest } from './wire.js';
 
 /**

@@ -1,0 +1,188 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { expect } from 'chai';
+import { startLocalModel, type LocalModel } from '../temporal-dev/local-model/server.js';
+
+type Params = Anthropic.MessageCreateParamsNonStreaming;
+
+describe('local model', () => {
+  let model: LocalModel;
+  let client: Anthropic;
+
+  before(async () => {
+    model = await startLocalModel({ wordsPerSecond: 0 });
+    client = new Anthropic({ apiKey: 'none', baseURL: model.url, maxRetries: 0 });
+  });
+  after(() => model.close());
+
+  const tools: Anthropic.Tool[] = ['mcp__calc__add', 'clock'].map((name) => ({
+    name,
+    input_schema: { type: 'object' },
+  }));
+  const params = (content: string, more: Partial<Params> = {}): Params => ({
+    model: 'local-rules',
+    max_tokens: 4096,
+    tools,
+    messages: [{ role: 'user', content }],
+    ...more,
+  });
+  const ask = (content: string, more: Partial<Params> = {}): Promise<Anthropic.Message> =>
+    client.messages.stream(params(content, more)).finalMessage();
+  const textOf = (answer: Anthropic.Message): string =>
+    answer.content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+  const callsOf = (answer: Anthropic.Message): Anthropic.ToolUseBlock[] =>
+    answer.content.filter((block) => block.type === 'tool_use');
+  const failed = async (call: Promise<unknown>): Promise<InstanceType<typeof Anthropic.APIError>> => {
+    const error: unknown = await call.then(
+      () => expect.fail('the call did not fail'),
+      (reason: unknown) => reason,
+    );
+    return error as InstanceType<typeof Anthropic.APIError>;
+  };
+
+  it('says what it is, and what it can do', async () => {
+    const answer = await ask('Good morning');
+    expect(textOf(answer)).to.match(/^I am the local rule-based model of this service, not an LLM/);
+    expect(textOf(answer)).to.contain('Good morning').and.contain('call TOOL');
+    expect(answer.stop_reason).to.equal('end_turn');
+    expect(answer.usage.output_tokens).to.equal(Math.ceil(textOf(answer).length / 4));
+  });
+
+  it('answers as a body too', async () => {
+    const answer = await client.messages.create(params('write 3 words'));
+    expect(textOf(answer)).to.equal('this is a');
+  });
+
+  it('thinks when it may, and signs it', async () => {
+    const { content } = await ask('hello', { thinking: { type: 'enabled', budget_tokens: 1024 } });
+    expect(content.map((block) => block.type)).to.deep.equal(['thinking', 'text']);
+    expect(content[0]).to.have.property('thinking').that.contains('hello');
+    expect(content[0]).to.have.property('signature').that.is.not.empty;
+    expect((await ask('hello')).content).to.have.length(1);
+  });
+
+  it('calls a tool, also by the last part of its name', async () => {
+    const answer = await ask('please call add with {"a": "}{", "b": {"c": [1]}}');
+    expect(answer.stop_reason).to.equal('tool_use');
+    expect(callsOf(answer)).to.have.length(1);
+    expect(callsOf(answer)[0]).to.deep.include({ name: 'mcp__calc__add', input: { a: '}{', b: { c: [1] } } });
+  });
+
+  it('calls several tools at once, and others in the next step', async () => {
+    const content = 'call clock and mcp__calc__add with {"a":1}, then call clock with {"again": true}';
+    const first = await ask(content);
+    expect(callsOf(first).map((call) => call.name)).to.deep.equal(['clock', 'mcp__calc__add']);
+    const messages: Anthropic.MessageParam[] = [
+      { role: 'user', content },
+      { role: 'assistant', content: first.content },
+      {
+        role: 'user',
+        content: callsOf(first).map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: 'x' })),
+      },
+    ];
+    expect(callsOf(await ask('', { messages }))[0]?.input).to.deep.equal({ again: true });
+  });
+
+  it('reports what its tools said', async () => {
+    const messages: Anthropic.MessageParam[] = [
+      { role: 'user', content: 'call clock' },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'clock', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'noon', is_error: true }] },
+    ];
+    expect(textOf(await ask('', { messages }))).to.contain('clock failed: "noon"');
+  });
+
+  const WORDS: Record<string, [string, RegExp]> = {
+    'a tool that it was not offered': ['call rm with {}', /not offered rm\. I have mcp__calc__add, clock/],
+    'an input that is no JSON': ['call clock with {a}', /not a JSON object/],
+    'a call that is none': ['call me Bob', /I follow a few rules/],
+    'its tools': ['which tools do you have?', /offered mcp__calc__add, clock/],
+    'its instructions': ['what are your instructions?', /Be brief\./],
+    'a first message': ['what did I say before?', /your first message/],
+    'hanging on': ['hang on a moment', /I follow a few rules/],
+  };
+  for (const [what, [said, pattern]] of Object.entries(WORDS)) {
+    it(`has words for ${what}`, async () => {
+      expect(textOf(await ask(said, { system: 'Be brief.' }))).to.match(pattern);
+    });
+  }
+
+  it('remembers what was said before', async () => {
+    const messages: Anthropic.MessageParam[] = [
+      { role: 'user', content: 'I like tea' },
+      { role: 'assistant', content: 'Good' },
+      { role: 'user', content: 'What did I say before?' },
+    ];
+    expect(textOf(await ask('', { messages }))).to.contain('1. "I like tea"');
+  });
+
+  it('writes as many words as asked, up to max_tokens', async () => {
+    expect(textOf(await ask('write 500 words')).split(' ')).to.have.length(500);
+    const cut = await ask('write 500 words', { max_tokens: 10 });
+    expect(cut.stop_reason).to.equal('max_tokens');
+    expect(cut.usage.output_tokens).to.equal(10);
+  });
+
+  it('keeps the pace that is asked for', async () => {
+    const start = performance.now();
+    await ask('write 11 words at 50 words per second');
+    expect(performance.now() - start).to.be.within(200, 600);
+  });
+
+  const FAILURES = { overloaded: 529, rate_limit: 429, error: 500, invalid: 400 };
+  for (const [name, status] of Object.entries(FAILURES)) {
+    it(`fails with ${name}`, async () => {
+      const error = await failed(ask(`fail with ${name}`));
+      expect(error.status).to.equal(status);
+      expect(error.requestID).to.match(/^req_/);
+      expect(error.headers?.get('retry-after')).to.equal(name === 'rate_limit' ? '1' : null);
+    });
+  }
+
+  it('fails as often as asked, then answers', async () => {
+    expect((await failed(ask('fail with overloaded 2 times'))).status).to.equal(529);
+    expect((await failed(ask('fail with overloaded 2 times'))).status).to.equal(529);
+    expect(textOf(await ask('fail with overloaded 2 times'))).to.contain('as often as you asked');
+  });
+
+  it('fails midway, breaks off, goes silent and hangs', async () => {
+    expect((await failed(ask('fail midway'))).type).to.equal('overloaded_error');
+    expect(await failed(ask('break off'))).to.be.instanceOf(Error);
+    for (const [said, begins] of [
+      ['be silent', true],
+      ['hang', false],
+    ] as const) {
+      const stream = client.messages.stream(params(said));
+      let text = '';
+      stream.on('text', (delta) => (text += delta));
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      expect(text !== '').to.equal(begins);
+      stream.abort();
+      await failed(stream.finalMessage());
+    }
+  });
+
+  it('counts with a prefix cache, and like count_tokens', async () => {
+    const system: Anthropic.TextBlockParam[] = [
+      { type: 'text', text: 'Be brief. '.repeat(50), cache_control: { type: 'ephemeral' } },
+    ];
+    const { usage: first } = await ask('write 1 words', { system });
+    const { usage: second } = await ask('write 2 words', { system });
+    expect(second.cache_read_input_tokens).to.equal(first.cache_creation_input_tokens).and.to.be.above(100);
+    const { model: name, messages } = params('write 2 words');
+    const { input_tokens } = await client.messages.countTokens({ model: name, system, tools, messages });
+    expect(second.input_tokens + (second.cache_read_input_tokens ?? 0)).to.equal(input_tokens);
+  });
+
+  it('refuses prompts that are too long, and paths that it does not have', async () => {
+    expect((await failed(ask('x'.repeat(900_000)))).apiMessage).to.match(
+      /^prompt is too long: \d+ tokens > 200000 maximum/,
+    );
+    expect((await failed(client.models.retrieve('other'))).status).to.equal(404);
+  });
+
+  it('describes itself for MODELS_FILE and in the list of models', async () => {
+    const { data } = await client.models.list();
+    expect(model.models).to.have.length(1);
+    expect(model.models[0]).to.include({ model: data[0]?.id, base_url: model.url, supports_thinking: true });
+  });
+});
