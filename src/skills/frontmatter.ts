@@ -1,0 +1,123 @@
+import { isAlias, isMap, isScalar, parseDocument, type Document, type ParsedNode, type YAMLMap } from 'yaml';
+import { codePointLength, isStorableText } from '../text.js';
+import { invalidBundle } from './refusals.js';
+
+const DESCRIPTION_LENGTH = 1024;
+const NAME_LENGTH = 64;
+const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
+/** From a line `---` at the start to the next line `---`; either may end in blanks, lines in CRLF. */
+const OPENING = /^---[ \t]*\r?\n/;
+const CLOSING = /(?<![^\n])---[ \t]*\r?(?=\n|$)/;
+
+export interface SkillMd {
+  name: string;
+  description: string;
+  /** What follows the frontmatter. */
+  body: string;
+}
+
+/**
+ * Reads a `SKILL.md`: YAML frontmatter with `name` (the Agent Skills rule) and `description`, and the instructions after
+ * it (contract.md §2 "Skill name"). A byte order mark and CRLF are accepted.
+ * @throws ServiceError `invalid_skill_bundle` that says what to change
+ */
+export function readSkillMd(bytes: Uint8Array): SkillMd {
+  const text = decode(bytes);
+  const { yaml, body } = split(text);
+  const field = parse(yaml);
+  return { name: nameOf(field('name')), description: descriptionOf(field('description')), body };
+}
+
+function decode(bytes: Uint8Array): string {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw invalidBundle('SKILL.md is not UTF-8 text.');
+  }
+  if (text.includes('\0')) throw invalidBundle('SKILL.md contains a NUL character.');
+  return text;
+}
+
+function split(text: string): { yaml: string; body: string } {
+  const opening = OPENING.exec(text);
+  if (opening === null) {
+    throw invalidBundle('SKILL.md has no frontmatter: its first line must be "---", followed by YAML with a name.');
+  }
+  const rest = text.slice(opening[0].length);
+  const closing = CLOSING.exec(rest);
+  if (closing === null) throw invalidBundle('The frontmatter of SKILL.md does not end: a line "---" is missing.');
+  return {
+    yaml: rest.slice(0, closing.index),
+    body: rest.slice(closing.index + closing[0].length).replace(/^(\r?\n)+/, ''),
+  };
+}
+
+/** A top-level value of the frontmatter; undefined when its key is absent, and never expanded when it is no scalar. */
+type Field = (key: string) => unknown;
+
+function parse(yaml: string): Field {
+  const document = compose(yaml);
+  const [fault] = [...document.errors, ...document.warnings];
+  if (fault !== undefined) throw invalidBundle(`The frontmatter of SKILL.md is not valid YAML: ${fault.message}`);
+  if (!isMap(document.contents)) throw invalidBundle('The frontmatter of SKILL.md must be a YAML mapping with a name.');
+  const fields = new Map<string, ParsedNode | null>();
+  for (const { key, value } of (document.contents as YAMLMap<ParsedNode, ParsedNode | null>).items) {
+    const name = isScalar(key) ? String(key.value) : '';
+    if (name !== '' && fields.has(name)) {
+      throw invalidBundle(`The frontmatter of SKILL.md has the key ${JSON.stringify(name)} twice.`);
+    }
+    fields.set(name, value);
+  }
+  return (key) => (fields.has(key) ? scalarOf(document, fields.get(key) ?? null) : undefined);
+}
+
+function compose(yaml: string): Document.Parsed {
+  try {
+    // uniqueKeys compares every pair of keys; what matters of it is checked above in one pass.
+    return parseDocument(yaml, {
+      version: '1.2',
+      schema: 'core',
+      resolveKnownTags: false,
+      uniqueKeys: false,
+      prettyErrors: false,
+      logLevel: 'error',
+    });
+  } catch (error) {
+    // Collections nested by the thousand overflow the parser's stack; any other fault is ours to see.
+    if (error instanceof RangeError) throw invalidBundle('The frontmatter of SKILL.md is nested too deeply.');
+    throw error;
+  }
+}
+
+function scalarOf(document: Document.Parsed, node: ParsedNode | null): unknown {
+  const target = isAlias(node) ? (node.resolve(document) ?? null) : node;
+  return isScalar(target) ? target.value : target;
+}
+
+function nameOf(name: unknown): string {
+  if (name === undefined) throw invalidBundle('The frontmatter of SKILL.md has no name.');
+  if (typeof name !== 'string') {
+    throw invalidBundle('The name in SKILL.md must be a string (put a number or word like "true" in quotes).');
+  }
+  if (name.length > NAME_LENGTH || !NAME.test(name)) {
+    throw invalidBundle(
+      'The name in SKILL.md must have 1 to 64 characters: lowercase letters a-z, digits and single hyphens, none at an end.',
+    );
+  }
+  return name;
+}
+
+function descriptionOf(description: unknown): string {
+  if (description === undefined) return '';
+  if (typeof description !== 'string') {
+    throw invalidBundle('The description in SKILL.md must be a string (leave the key out for none).');
+  }
+  if (codePointLength(description) > DESCRIPTION_LENGTH) {
+    throw invalidBundle(`The description in SKILL.md is longer than ${DESCRIPTION_LENGTH} characters.`);
+  }
+  if (!isStorableText(description)) {
+    throw invalidBundle('The description in SKILL.md contains NUL or half a surrogate pair.');
+  }
+  return description;
+}

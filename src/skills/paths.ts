@@ -1,0 +1,114 @@
+import { crc32 } from 'node:zlib';
+import { getFileNameLowLevel, type Entry } from 'yauzl';
+import { invalidBundle, quoted } from './refusals.js';
+
+const PATH_BYTES = 1024;
+const SEGMENT_BYTES = 255;
+const UNICODE_PATH = 0x7075;
+
+/**
+ * The name of an entry as its maker meant it. UTF-8 is tried before code page 437 even without its flag: Finder and
+ * others write UTF-8 and do not say so.
+ */
+export function entryName(entry: Entry): string {
+  const raw = entry.fileNameRaw;
+  if (raw.length > PATH_BYTES) {
+    throw invalidBundle(`The path ${quoted(raw.toString('latin1'))} is longer than ${PATH_BYTES} bytes.`);
+  }
+  if (raw.includes(0)) throw invalidBundle(`The path ${quoted(raw.toString('latin1'))} contains NUL.`);
+  if (raw.some((byte) => byte < 0x20 || byte === 0x7f)) throw withControls(raw.toString('latin1'));
+  const name = unicodePath(entry) ?? utf8(raw);
+  if (name !== null) return name;
+  if ((entry.generalPurposeBitFlag & 0x800) !== 0) {
+    throw invalidBundle(`The path ${quoted(raw.toString('latin1'))} is marked as UTF-8 and is not.`);
+  }
+  return getFileNameLowLevel(0, raw, [], true);
+}
+
+/** The Info-ZIP Unicode Path field, where it belongs to this name. */
+function unicodePath(entry: Entry): string | null {
+  const field = entry.extraFields.find(({ id, data }) => id === UNICODE_PATH && data.length > 5 && data[0] === 1);
+  if (field === undefined || field.data.readUInt32LE(1) !== crc32(entry.fileNameRaw)) return null;
+  return utf8(field.data.subarray(5));
+}
+
+function utf8(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function withControls(name: string): Error {
+  return invalidBundle(`The path ${quoted(name)} contains a control character.`);
+}
+
+/**
+ * The segments of a safe path: relative, inside the package, of names that mean the same everywhere (contract.md §2
+ * "Skill archive"). `.` segments are dropped and names are NFC, so that one file has one path.
+ * @throws ServiceError `invalid_skill_bundle` that names the path and the rule
+ */
+export function safeSegments(path: string): string[] {
+  const refuse = (rule: string): Error => invalidBundle(`The path ${quoted(path)} is unsafe: ${rule}.`);
+  if (path.includes('\0')) throw invalidBundle(`The path ${quoted(path)} contains NUL.`);
+  if (/\p{Cc}/u.test(path)) throw withControls(path);
+  if (path.includes('\\')) throw refuse('it contains a backslash; folders are separated by "/"');
+  if (path.startsWith('/')) throw refuse('it is absolute');
+  if (/^[A-Za-z]:/.test(path)) throw refuse('it starts with a drive letter');
+  if (Buffer.byteLength(path) > PATH_BYTES) throw refuse(`it is longer than ${PATH_BYTES} bytes`);
+  const segments = path
+    .replace(/\/$/, '')
+    .split('/')
+    .filter((segment) => segment !== '.')
+    .map((segment) => segment.normalize('NFC'));
+  if (segments.includes('..')) throw refuse('it contains ".."');
+  if (segments.includes('')) throw refuse('it contains an empty folder name');
+  if (segments.some((segment) => Buffer.byteLength(segment) > SEGMENT_BYTES)) {
+    throw refuse(`a name in it is longer than ${SEGMENT_BYTES} bytes`);
+  }
+  return segments;
+}
+
+/** What operating systems leave in archives and nobody meant to pack. */
+export function isLitter(segments: string[]): boolean {
+  return segments[0] === '__MACOSX' || segments.at(-1) === '.DS_Store';
+}
+
+interface Node {
+  path: string;
+  isFile: boolean;
+  children: Map<string, Node>;
+}
+
+/** The names seen so far, as a file system that ignores case would keep them. */
+export class PathTree {
+  readonly #root: Node = { path: '', isFile: false, children: new Map() };
+
+  /**
+   * Takes one more path in.
+   * @throws ServiceError `invalid_skill_bundle` when it is there already, differs only by case, or one of the two would
+   *   be a file and a folder at once
+   */
+  add(segments: string[], isFile: boolean): void {
+    let node = this.#root;
+    for (const [depth, segment] of segments.entries()) {
+      const isLast = depth === segments.length - 1;
+      const path = segments.slice(0, depth + 1).join('/');
+      const key = segment.toLowerCase();
+      const existing = node.children.get(key);
+      const next = existing ?? { path, isFile: isLast && isFile, children: new Map<string, Node>() };
+      if (existing === undefined) node.children.set(key, next);
+      else refuseCollision(existing, path, isLast && isFile);
+      node = next;
+    }
+  }
+}
+
+function refuseCollision(existing: Node, path: string, isFile: boolean): void {
+  if (existing.path !== path) {
+    throw invalidBundle(`The paths ${quoted(existing.path)} and ${quoted(path)} differ only by case.`);
+  }
+  if (existing.isFile !== isFile) throw invalidBundle(`The path ${quoted(path)} is a file and a folder at once.`);
+  if (isFile) throw invalidBundle(`The path ${quoted(path)} is in the archive twice.`);
+}

@@ -1,0 +1,221 @@
+import { read } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { pipeline, Readable } from 'node:stream';
+import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib';
+import {
+  fromRandomAccessReaderPromise,
+  RandomAccessReader,
+  type Entry,
+  type LocalFileHeader,
+  type ZipFile,
+} from 'yauzl';
+import { entryName, isLitter, PathTree, safeSegments } from './paths.js';
+import { bundleTooLarge, invalidBundle, quoted } from './refusals.js';
+
+/** Entries of a package, folders included (spec.md "Limits"). */
+export const MAX_ENTRIES = 500;
+/** Finder adds up to three entries for each that was meant; more litter than that is no package of a person. */
+const MAX_ENTRIES_WITH_LITTER = 4 * MAX_ENTRIES;
+
+const CHUNK_BYTES = 256 * 1024;
+const STORED = 0;
+const DEFLATED = 8;
+const ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000;
+const DATA_DESCRIPTOR_FLAG = 0x8;
+const IN_ZIP64_FIELD = 0xffffffff;
+const FILE_TYPE = 0xf000;
+const REGULAR = 0x8000;
+const DIRECTORY = 0x4000;
+
+/** A file of an archive whose headers have passed every check; its content has not been looked at yet. */
+export interface ZippedFile {
+  segments: string[];
+  path: string;
+  /** Sizes and checksum as declared. */
+  size: number;
+  compressedSize: number;
+  crc32: number;
+  isDeflated: boolean;
+  /** Offset of its data in the archive. */
+  start: number;
+}
+
+/**
+ * Lists the files of a ZIP archive, litter left out, every header checked (contract.md §2 "Skill archive").
+ * @throws ServiceError `invalid_skill_bundle`, or `skill_bundle_too_large` at the first entry too many
+ */
+export async function listFiles(archive: FileHandle, size: number): Promise<ZippedFile[]> {
+  try {
+    return await list(archive, size);
+  } catch (error) {
+    // yauzl's own refusals are plain errors; those of the file system carry the system call and are faults of ours.
+    if (!(error instanceof Error) || error.name === 'ServiceError' || 'syscall' in error) throw error;
+    throw invalidBundle(`The archive cannot be read: ${error.message}`);
+  }
+}
+
+async function list(archive: FileHandle, size: number): Promise<ZippedFile[]> {
+  const zip = await fromRandomAccessReaderPromise(new HandleReader(archive, size), size, {
+    autoClose: false,
+    decodeStrings: false,
+    validateEntrySizes: false,
+  });
+  const files: ZippedFile[] = [];
+  const tree = new PathTree();
+  let entries = 0;
+  let litter = 0;
+  for await (const entry of zip.eachEntry()) {
+    const path = entryName(entry);
+    const segments = safeSegments(path);
+    if (segments.length === 0) continue;
+    if (isLitter(segments)) litter += 1;
+    else entries += 1;
+    if (entries > MAX_ENTRIES || entries + litter > MAX_ENTRIES_WITH_LITTER) {
+      throw bundleTooLarge(`The archive has more than ${MAX_ENTRIES} entries, folders included.`);
+    }
+    if (isLitter(segments)) continue;
+    const isFile = checkKind(entry, path);
+    tree.add(segments, isFile);
+    if (isFile) files.push(await locate(zip, entry, segments));
+  }
+  refuseOverlaps(files);
+  return files;
+}
+
+/** Reads by offset and refuses offsets outside the file: `fs.read` throws on those, out of anyone's reach. */
+class HandleReader extends RandomAccessReader {
+  constructor(
+    private readonly handle: FileHandle,
+    private readonly size: number,
+  ) {
+    super();
+  }
+
+  override read(
+    buffer: Buffer,
+    offset: number,
+    length: number,
+    position: number,
+    callback: (error: Error | null, bytesRead?: number) => void,
+  ): void {
+    if (!Number.isSafeInteger(position) || position < 0 || position + length > this.size) {
+      setImmediate(callback, new Error('a record lies outside the file'));
+    } else {
+      read(this.handle.fd, buffer, offset, length, position, callback);
+    }
+  }
+}
+
+/** True for a file, false for a folder; anything else is refused. */
+function checkKind(entry: Entry, path: string): boolean {
+  const refuse = (rule: string): Error => invalidBundle(`The entry ${quoted(path)} ${rule}.`);
+  const type = (entry.externalFileAttributes >>> 16) & FILE_TYPE;
+  if (type === 0xa000) throw refuse('is a symbolic link; links are not allowed');
+  if (type !== 0 && type !== REGULAR && type !== DIRECTORY) throw refuse('is neither a file nor a folder');
+  if ((entry.generalPurposeBitFlag & ENCRYPTED_FLAGS) !== 0) throw refuse('is encrypted');
+  if (path.endsWith('/') || type === DIRECTORY) {
+    if (entry.uncompressedSize !== 0) throw refuse('is a folder that has content');
+    return false;
+  }
+  if (entry.compressionMethod !== STORED && entry.compressionMethod !== DEFLATED) {
+    throw refuse(`is compressed by method ${entry.compressionMethod}; only "stored" and "deflate" are supported`);
+  }
+  if (entry.compressionMethod === STORED && entry.compressedSize !== entry.uncompressedSize) throw liesAbout(path);
+  return true;
+}
+
+async function locate(zip: ZipFile, entry: Entry, segments: string[]): Promise<ZippedFile> {
+  const path = segments.join('/');
+  const local = await zip.readLocalFileHeaderPromise(entry);
+  if (!local.fileName.equals(entry.fileNameRaw)) {
+    throw invalidBundle(`The entry ${quoted(path)} has another name in its local header.`);
+  }
+  if (contradicts(local, entry)) throw liesAbout(path);
+  return {
+    segments,
+    path,
+    size: entry.uncompressedSize,
+    compressedSize: entry.compressedSize,
+    crc32: entry.crc32,
+    isDeflated: entry.compressionMethod === DEFLATED,
+    start: local.fileDataStart,
+  };
+}
+
+/** Sizes that follow the data, or stand in a ZIP64 field, are not in the local header: nothing to compare. */
+function contradicts(local: LocalFileHeader, entry: Entry): boolean {
+  if (local.compressionMethod !== entry.compressionMethod) return true;
+  if ((local.generalPurposeBitFlag & DATA_DESCRIPTOR_FLAG) !== 0) return false;
+  return (
+    (local.compressedSize !== IN_ZIP64_FIELD && local.compressedSize !== entry.compressedSize) ||
+    (local.uncompressedSize !== IN_ZIP64_FIELD && local.uncompressedSize !== entry.uncompressedSize)
+  );
+}
+
+/** A small archive whose entries share their data unpacks to a huge one; no tool that packs files makes such. */
+function refuseOverlaps(files: ZippedFile[]): void {
+  const byStart = files.filter((file) => file.compressedSize > 0).sort((a, b) => a.start - b.start);
+  for (const [index, file] of byStart.entries()) {
+    const next = byStart[index + 1];
+    if (next !== undefined && file.start + file.compressedSize > next.start) {
+      throw invalidBundle(`The entries ${quoted(file.path)} and ${quoted(next.path)} overlap.`);
+    }
+  }
+}
+
+/** The unpacked bytes of `file` as they come, their number and checksum unchecked. */
+export function openFile(archive: FileHandle, file: ZippedFile): AsyncIterable<Buffer> {
+  return file.isDeflated ? inflated(archive, file) : packed(archive, file);
+}
+
+async function* packed(archive: FileHandle, file: ZippedFile): AsyncGenerator<Buffer> {
+  const end = file.start + file.compressedSize;
+  for (let at = file.start; at < end;) {
+    const length = Math.min(CHUNK_BYTES, end - at);
+    const { bytesRead, buffer } = await archive.read(Buffer.allocUnsafe(length), 0, length, at);
+    if (bytesRead === 0) throw liesAbout(file.path);
+    yield buffer.subarray(0, bytesRead);
+    at += bytesRead;
+  }
+}
+
+/** Whoever stops reading it stops the inflater and the file's reader too. */
+function inflated(archive: FileHandle, file: ZippedFile): InflateRaw {
+  const inflate = createInflateRaw({ chunkSize: CHUNK_BYTES });
+  pipeline(Readable.from(packed(archive, file)), inflate, () => undefined);
+  return inflate;
+}
+
+/**
+ * Unpacks `file` chunk by chunk into `take`, which may throw to stop at the first byte too many, and checks that it is
+ * what its header declares.
+ * @throws ServiceError `invalid_skill_bundle` when the data is damaged or its size or checksum lies
+ */
+export async function unpack(archive: FileHandle, file: ZippedFile, take: (chunk: Buffer) => void): Promise<void> {
+  const chunks = openFile(archive, file);
+  let size = 0;
+  let sum = 0;
+  try {
+    for await (const chunk of chunks) {
+      size += chunk.length;
+      take(chunk);
+      sum = crc32(chunk, sum);
+    }
+  } catch (error) {
+    if (!isZlibError(error)) throw error;
+    throw invalidBundle(`The entry ${quoted(file.path)} is damaged: its compressed data cannot be read.`);
+  }
+  // An inflater stops at the end of its stream; what lies between it and the declared end belongs to nobody.
+  const consumed = file.isDeflated ? (chunks as InflateRaw).bytesWritten : size;
+  if (size !== file.size || consumed !== file.compressedSize) throw liesAbout(file.path);
+  if (sum !== file.crc32)
+    throw invalidBundle(`The entry ${quoted(file.path)} is damaged: its checksum does not match.`);
+}
+
+function isZlibError(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('Z_');
+}
+
+function liesAbout(path: string): Error {
+  return invalidBundle(`The entry ${quoted(path)} is not of the size that the archive declares for it.`);
+}
