@@ -235,6 +235,24 @@ describe('scripted model', () => {
       expect((await (await model.request(0)).aborted) - before).to.be.below(500);
     });
 
+    it('gives up on a client that left while the script was thinking', async () => {
+      const never = model.gate();
+      let reply!: () => void;
+      model.script(async () => {
+        await new Promise<void>((resolve) => (reply = resolve));
+        return text('late', { before: { 0: wait(never) } });
+      });
+      const stream = client.messages.stream(params('hi'));
+      const request = await model.request(0);
+      stream.abort();
+      await failed(stream.finalMessage());
+      await request.aborted;
+      reply();
+      await never.reached;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(request.sentAt).to.be.empty;
+    });
+
     it('sends garbage, as a body and in a stream', async () => {
       model.reply(http(502, '<html>', { 'content-type': 'text/html' }), [
         text('a'),

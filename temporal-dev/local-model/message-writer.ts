@@ -89,12 +89,16 @@ export class MessageWriter {
     private readonly options: MessageOptions,
   ) {
     this.#gone = new Promise((resolve) => {
-      response.once('close', () => {
+      const end = (): void => {
         this.closed = true;
         this.#wake();
         resolve();
-      });
+      };
+      // A script may have thought for longer than its client waited.
+      if (response.closed) end();
+      else response.once('close', end);
     });
+    if (this.closed) return;
     if (!options.stream) return;
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
@@ -182,8 +186,8 @@ export class MessageWriter {
 
   /** Sends bytes that are no frame of the API. */
   raw(bytes: string): void {
+    if (!this.options.stream) throw new Error('Only a stream can carry raw bytes; answer with an HttpReply instead');
     this.#buffer += bytes;
-    void this.flush();
   }
 
   /** Cuts the connection, after everything before has left. */
