@@ -2,6 +2,7 @@ import type Koa from 'koa';
 import type { EntityManager } from 'typeorm';
 import type { ErrorType } from '../../src/errors.js';
 import type { Logger } from '../../src/log.js';
+import type { Scope } from '../../src/projects/permissions.js';
 import type { ApiDeps } from '../deps.js';
 
 export type JsonSchema = Record<string, unknown>;
@@ -31,29 +32,38 @@ export interface Call<Body = unknown, Resource = unknown> {
    * Writes the answer into the request's idempotency record, inside the transaction that has the effect
    * (contract.md §1). Without an `Idempotency-Key` it does nothing. Every POST that creates calls it.
    */
-  record(tx: EntityManager, response: unknown): Promise<void>;
+  record: (tx: EntityManager, response: unknown) => Promise<void>;
+  /**
+   * For uploads, whose content is known only once it was read (others need not call it): runs `work` under the
+   * request's `Idempotency-Key`, or returns the answer that an earlier request with the same content got.
+   */
+  once: <T>(contentHash: Buffer, work: () => Promise<T>) => Promise<T>;
   /** For the few operations that answer by themselves (streams, redirects, uploads). */
   ctx: Koa.Context;
 }
 
 /**
  * An operation of the API: one file each, its schema on top. Checks run in the order of contract.md §1: key,
- * permission, rate limit (routes' middleware), `resource` (the path's), body, idempotency, `handle`.
+ * permission, rate limit, `resource` (the path's), body, idempotency, `handle` (api/http/serve).
  */
+// A table of operations holds bodies and resources of many types; each is kept together by operation().
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
 export interface Operation<Body = any, Resource = any> {
   /** operationId and one-line summary of the OpenAPI document. */
   id: string;
   summary: string;
-  /** JSON Schema of the query parameters beyond limit and cursor; checked by the operation. */
+  /** JSON Schema (an object) of the query parameters beyond limit and cursor; their values are strings. */
   query?: JsonSchema;
+  /** Answers a page: takes `limit` and `cursor` (api/http/page reads them). */
+  paged?: true;
   /** JSON Schema of the JSON body, strict (`additionalProperties: false`); absent: the body is ignored. */
   body?: JsonSchema;
   /** Reads its body itself, by streaming (multipart). */
   multipart?: true;
   /** Honours `Idempotency-Key`. */
   idempotent?: true;
-  /** Success: status and schema name or schema of the body. */
-  success: { status: number; description: string; schema?: JsonSchema };
+  /** Success: status and schema name or schema of the body; JSON unless `mediaType` says otherwise. */
+  success: { status: number; description: string; schema?: JsonSchema; mediaType?: string };
   /** Error types beyond those every operation has. */
   errors: ErrorType[];
   /** Loads what the path names, or throws its 404; runs before the body is read. */
@@ -68,3 +78,14 @@ export function operation<Body = undefined, Resource = undefined>(
 ): Operation<Body, Resource> {
   return definition;
 }
+
+/** A row of the routes table. */
+export type Route = readonly [
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  /** As the specification writes it: `/v1/sessions/{session_id}`. */
+  path: string,
+  /** What the key must hold; null: no key is asked for (outside of /v1 only). */
+  permission: Scope | null,
+  limited: boolean,
+  operation: Operation,
+];

@@ -1,0 +1,79 @@
+import cors from '@koa/cors';
+import Router from '@koa/router';
+import Koa, { type Middleware } from 'koa';
+import type { ApiDeps } from './deps.js';
+import { authenticate } from './http/authenticate.js';
+import { errorResponse } from './http/error-response.js';
+import { healthz, metrics, readyz } from './http/health.js';
+import { observe } from './http/observe.js';
+import type { Route } from './http/operation.js';
+import { requestId } from './http/request-id.js';
+import { securityHeaders } from './http/security-headers.js';
+import { serve } from './http/serve.js';
+import { unmatched } from './http/unmatched.js';
+import { routes } from './routes.js';
+
+/** The API, top to bottom. What happens inside an operation's route stands in api/http/serve. */
+export function createApp(deps: ApiDeps): Koa {
+  const app = new Koa();
+  app.use(requestId());
+  app.use(observe(deps.log));
+  app.use(errorResponse());
+  app.use(securityHeaders());
+  if (deps.config.corsOrigins.length > 0) app.use(crossOrigin(deps.config.corsOrigins));
+  app.use(withoutKey(deps).routes());
+  app.use(underV1(authenticate(deps.keyLookup)));
+  app.use(withKey(deps).routes());
+  app.use(unmatched());
+  return app;
+}
+
+/** What needs no key: health, metrics, and the routes whose permission is null. */
+function withoutKey(deps: ApiDeps): Router {
+  const router = new Router({ sensitive: true, strict: true });
+  router.get('/healthz', healthz());
+  router.get('/readyz', readyz(deps));
+  router.get('/metrics', metrics());
+  for (const route of routes) if (route[2] === null) mount(router, route, deps);
+  return router;
+}
+
+function withKey(deps: ApiDeps): Router {
+  const router = new Router({ sensitive: true, strict: true });
+  for (const route of routes) if (route[2] !== null) mount(router, route, deps);
+  return router;
+}
+
+function mount(router: Router, route: Route, deps: ApiDeps): void {
+  const [method, path] = route;
+  router.register(path.replaceAll('{', ':').replaceAll('}', ''), [method], serve(route, deps));
+}
+
+/** Under /v1 the key comes first, also on unknown paths (contract.md §1). */
+function underV1(middleware: Middleware): Middleware {
+  return async (ctx, next) => {
+    await (/^\/v1(\/|$)/.test(ctx.path) ? middleware(ctx, next) : next());
+  };
+}
+
+/** Lets pages of the configured origins use the API and read the headers that it documents. */
+function crossOrigin(origins: string[]): Middleware {
+  return cors({
+    origin: (ctx) => (origins.includes(ctx.get('Origin')) ? ctx.get('Origin') : ''),
+    allowMethods: ['GET', 'POST', 'PATCH', 'DELETE'],
+    allowHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'Last-Event-ID', 'X-Request-Id'],
+    exposeHeaders: [
+      'Content-Disposition',
+      'Idempotency-Replayed',
+      'Location',
+      'RateLimit-Limit',
+      'RateLimit-Remaining',
+      'RateLimit-Reset',
+      'Retry-After',
+      'X-Request-Id',
+      'X-Should-Retry',
+    ],
+    maxAge: 3600,
+    keepHeadersOnError: true,
+  });
+}

@@ -1,0 +1,60 @@
+import type { Context, Middleware } from 'koa';
+import { isDatabaseAway } from '../../src/db/transaction.js';
+import { ServiceError } from '../../src/errors.js';
+import type { Logger } from '../../src/log.js';
+import { lingerForBody } from './linger.js';
+
+/** The one place that turns what was thrown into a response (contract.md §1 "Error envelope"). */
+export function errorResponse(): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (thrown) {
+      const error = serviceErrorOf(thrown, ctx.state.log as Logger);
+      if (ctx.headerSent) {
+        // The answer is on its way and cannot be taken back; a cut is what its reader can notice.
+        ctx.res.destroy();
+        return;
+      }
+      respondWith(ctx, error);
+    }
+    lingerForBody(ctx);
+  };
+}
+
+function respondWith(ctx: Context, error: ServiceError): void {
+  ctx.status = error.status;
+  ctx.set(retryHeaders(error));
+  ctx.set(error.headers);
+  ctx.remove('Content-Disposition');
+  ctx.remove('Content-Length');
+  ctx.remove('Location');
+  ctx.set('Content-Type', 'application/json');
+  ctx.body = JSON.stringify(errorEnvelope(error, ctx.state.requestId as string));
+}
+
+export function errorEnvelope({ type, message, details }: ServiceError, requestId: string): object {
+  return { type: 'error', error: { type, message, ...(details && { details }) }, request_id: requestId };
+}
+
+function retryHeaders(error: ServiceError): Record<string, string> {
+  if (error.type === 'idempotency_key_in_use') return { 'X-Should-Retry': 'true', 'Retry-After': '1' };
+  if (error.status === 409) return { 'X-Should-Retry': 'false' };
+  if (error.status === 503) return { 'X-Should-Retry': 'true', 'Retry-After': '1' };
+  if (error.status === 502) return { 'X-Should-Retry': 'true' };
+  return {};
+}
+
+/** What the client may know of a fault; what it may not goes to the log. */
+function serviceErrorOf(thrown: unknown, log: Logger): ServiceError {
+  if (thrown instanceof ServiceError) return thrown;
+  if (isDatabaseAway(thrown)) {
+    log.warn({ err: thrown }, 'Postgres is away');
+    return new ServiceError('service_unavailable', 'The service cannot reach its database. Try again.');
+  }
+  log.error({ err: thrown }, 'unexpected error');
+  return new ServiceError(
+    'internal_error',
+    'Something went wrong on our side. Name the request_id when you ask about it.',
+  );
+}

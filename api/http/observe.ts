@@ -1,0 +1,33 @@
+import type { Middleware } from 'koa';
+import type { Logger } from '../../src/log.js';
+import { httpRequestSeconds } from '../../src/metrics.js';
+import type { Caller } from './operation.js';
+
+/** One log line and one measurement per request, when its response has ended or its client has gone. */
+export function observe(log: Logger): Middleware {
+  return async (ctx, next) => {
+    const start = performance.now();
+    const requestLog = log.child({ request_id: ctx.state.requestId as string });
+    ctx.state.log = requestLog;
+    ctx.res.once('close', () => {
+      const seconds = (performance.now() - start) / 1000;
+      const route = (ctx.state.route as string | undefined) ?? 'none';
+      const caller = ctx.state.caller as Caller | undefined;
+      httpRequestSeconds.observe({ method: ctx.method, route, status: ctx.res.statusCode }, seconds);
+      requestLog.info(
+        {
+          method: ctx.method,
+          path: ctx.path,
+          route,
+          status: ctx.res.statusCode,
+          complete: ctx.res.writableFinished,
+          ms: Math.round(seconds * 1e6) / 1000,
+          project_id: caller?.projectId,
+          key_id: caller?.keyId,
+        },
+        'request',
+      );
+    });
+    await next();
+  };
+}

@@ -1,0 +1,63 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { ServiceError } from '../../src/errors.js';
+import { newId } from '../../src/ids.js';
+import { errorEnvelope } from './error-response.js';
+
+const MAX_CONNECTIONS = 10_000;
+const HEADERS_MS = 20_000;
+/** 100 MiB over a slow line take longer than Node's five minutes; what sends nothing is cut by the body's readers. */
+const REQUEST_MS = 3_600_000;
+/** Longer than the 600 s of load balancers, so that none sends into a connection that we close. */
+const KEEP_ALIVE_MS = 620_000;
+
+/** The HTTP server with its limits; what its parser refuses is answered in the API's own form. */
+export function createHttpServer(listener: RequestListener): Server {
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_MS,
+      requestTimeout: REQUEST_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: 5000,
+    },
+    listener,
+  );
+  server.maxConnections = MAX_CONNECTIONS;
+  server.on('clientError', refuse);
+  return server;
+}
+
+/** Listens and tells the address. @throws when the port is taken */
+export async function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  return server.address() as AddressInfo;
+}
+
+const STATUS_LINES: Record<string, string> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+function refuse(error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: { headersSent: boolean } }): void {
+  if (!socket.writable || error.code === 'ECONNRESET' || socket._httpMessage?.headersSent === true) {
+    socket.destroy();
+    return;
+  }
+  const fault =
+    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? new ServiceError('request_timeout', 'The request took too long to arrive.')
+      : new ServiceError('bad_request', 'This is no HTTP request that the service can read.');
+  const requestId = newId('request');
+  const body = JSON.stringify(errorEnvelope(fault, requestId));
+  socket.end(
+    `HTTP/1.1 ${STATUS_LINES[error.code ?? ''] ?? '400 Bad Request'}\r\n` +
+      `Connection: close\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+      `X-Request-Id: ${requestId}\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,32 @@
+import { ServiceError } from '../../src/errors.js';
+import { pageOf } from '../../src/page.js';
+import { operation } from '../http/operation.js';
+import { pageRequest, pageSchema } from '../http/page.js';
+import { modelSchema, presentModel } from './present.js';
+
+export const listModels = operation({
+  id: 'listModels',
+  summary: 'List the models that sessions can name',
+  paged: true,
+  success: {
+    status: 200,
+    description: 'A page of models, in the order of the catalogue.',
+    schema: pageSchema(modelSchema),
+  },
+  errors: [],
+  async handle({ deps, query }) {
+    const { limit, after } = pageRequest(query, 'models', 1);
+    const models = [...deps.models.values()];
+    const start = after === null ? 0 : positionAfter(models, after[0]!);
+    return pageOf('models', models.slice(start, start + limit + 1), limit, ({ id }) => [id], presentModel);
+  },
+});
+
+function positionAfter(models: { id: string }[], id: string): number {
+  const index = models.findIndex((model) => model.id === id);
+  if (index >= 0) return index + 1;
+  throw new ServiceError(
+    'invalid_cursor',
+    'The models have changed since this cursor was given. Start again without it.',
+  );
+}

@@ -1,0 +1,23 @@
+import type { ModelEntry } from '../../src/models/catalogue.js';
+import type { JsonSchema } from '../http/operation.js';
+
+/** A model that sessions can name (contract.md §2). */
+export const modelSchema = {
+  $id: 'Model',
+  type: 'object',
+  properties: {
+    id: { type: 'string' },
+    display_name: { type: 'string' },
+    context_window: { type: 'integer' },
+    max_output_tokens: { type: 'integer' },
+    supports_thinking: { type: 'boolean' },
+  },
+  required: ['id', 'display_name', 'context_window', 'max_output_tokens', 'supports_thinking'],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+/** Where a model runs, and with which key, stays here. */
+export function presentModel(entry: ModelEntry): Record<string, unknown> {
+  const { id, display_name, context_window, max_output_tokens, supports_thinking } = entry;
+  return { id, display_name, context_window, max_output_tokens, supports_thinking };
+}

@@ -1,0 +1,60 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { transaction } from '../../src/db/transaction.js';
+import { ServiceError } from '../../src/errors.js';
+import { newId } from '../../src/ids.js';
+import type { ModelCatalogue } from '../../src/models/catalogue.js';
+import { requireScope } from '../../src/projects/permissions.js';
+import { MAX_METADATA_PAIRS, MAX_METADATA_KEY_LENGTH, MAX_METADATA_VALUE_LENGTH } from '../../src/sessions/metadata.js';
+import { insertSession, missingMcpServers } from '../../src/sessions/store.js';
+import { operation, type JsonSchema } from '../http/operation.js';
+import { presentSession, sessionSchema } from './present.js';
+
+const body = {
+  type: 'object',
+  properties: {
+    model_id: { type: 'string', description: 'An id of GET /v1/models.' },
+    thinking_enabled: { type: 'boolean', default: true },
+    instruction: { type: ['string', 'null'], maxLength: 100_000, default: null },
+    mcp_servers: { type: 'array', items: { type: 'string' }, maxItems: 10, uniqueItems: true, default: [] },
+    metadata: {
+      type: 'object',
+      maxProperties: MAX_METADATA_PAIRS,
+      propertyNames: { minLength: 1, maxLength: MAX_METADATA_KEY_LENGTH },
+      additionalProperties: { type: 'string', maxLength: MAX_METADATA_VALUE_LENGTH },
+      default: {},
+    },
+  },
+  required: ['model_id'],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const createSession = operation<FromSchema<typeof body>>({
+  id: 'createSession',
+  summary: 'Create a session',
+  body,
+  idempotent: true,
+  success: { status: 201, description: 'The session, IDLE.', schema: sessionSchema },
+  errors: ['insufficient_scope', 'unknown_model', 'mcp_server_not_found'],
+  async handle({ deps, caller, body, record }) {
+    if (body.mcp_servers.length > 0) requireScope(caller, 'mcp_servers:read');
+    requireModel(deps.models, body.model_id);
+    requireNoneMissing(await missingMcpServers(deps.db, caller.projectId, body.mcp_servers));
+
+    return transaction(deps.db, async (tx) => {
+      const session = await insertSession(tx, { id: newId('session'), project_id: caller.projectId, ...body });
+      const answer = presentSession(session);
+      await record(tx, answer);
+      return answer;
+    });
+  },
+});
+
+function requireModel(models: ModelCatalogue, id: string): void {
+  if (models.has(id)) return;
+  throw new ServiceError('unknown_model', 'There is no model of this id.', { available_models: [...models.keys()] });
+}
+
+function requireNoneMissing(ids: string[]): void {
+  if (ids.length === 0) return;
+  throw new ServiceError('mcp_server_not_found', `There is no MCP server ${ids.join(', ')}.`, { mcp_server_ids: ids });
+}

@@ -1,0 +1,22 @@
+import { transaction } from '../../src/db/transaction.js';
+import { ServiceError } from '../../src/errors.js';
+import { lockSession, softDeleteSession, type Session } from '../../src/sessions/store.js';
+import { operation } from '../http/operation.js';
+import { sessionNotFound, sessionOfPath } from './resource.js';
+
+export const deleteSession = operation<undefined, Session>({
+  id: 'deleteSession',
+  summary: 'Delete a session and its events, for good',
+  success: { status: 204, description: 'Deleted.' },
+  errors: ['session_not_found', 'session_running'],
+  resource: sessionOfPath,
+  async handle({ deps, caller, resource }) {
+    await transaction(deps.db, async (tx) => {
+      const session = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();
+      if (session.turn_state === 'queued' || session.turn_state === 'running') {
+        throw new ServiceError('session_running', 'A turn of the session is under way. Cancel it or wait for its end.');
+      }
+      await softDeleteSession(tx, session.id);
+    });
+  },
+});

@@ -1,0 +1,13 @@
+import type { Session } from '../../src/sessions/store.js';
+import { operation } from '../http/operation.js';
+import { presentSession, sessionSchema } from './present.js';
+import { sessionOfPath } from './resource.js';
+
+export const getSession = operation<undefined, Session>({
+  id: 'getSession',
+  summary: 'Get a session',
+  success: { status: 200, description: 'The session.', schema: sessionSchema },
+  errors: ['session_not_found'],
+  resource: sessionOfPath,
+  handle: async ({ resource }) => presentSession(resource),
+});

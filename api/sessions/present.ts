@@ -1,0 +1,58 @@
+import type { Session } from '../../src/sessions/store.js';
+import type { JsonSchema } from '../http/operation.js';
+
+/** The Session resource (spec.md "Session", contract.md §2). */
+export const sessionSchema = {
+  $id: 'Session',
+  type: 'object',
+  properties: {
+    id: { type: 'string', pattern: '^ses_' },
+    status: { type: 'string', enum: ['IDLE', 'RUNNING', 'COMPLETE', 'CANCELLED', 'FAILED'] },
+    model_id: { type: 'string' },
+    thinking_enabled: { type: 'boolean' },
+    instruction: { type: ['string', 'null'] },
+    mcp_servers: { type: 'array', items: { type: 'string' } },
+    metadata: { type: 'object', additionalProperties: { type: 'string' } },
+    last_turn_id: { type: ['string', 'null'] },
+    created_at: { type: 'string', format: 'date-time' },
+    updated_at: { type: 'string', format: 'date-time' },
+  },
+  required: [
+    'id',
+    'status',
+    'model_id',
+    'thinking_enabled',
+    'instruction',
+    'mcp_servers',
+    'metadata',
+    'last_turn_id',
+    'created_at',
+    'updated_at',
+  ],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+/** A session is as its latest turn is (spec.md "States and transitions"). */
+const STATUS_OF_TURN = {
+  queued: 'RUNNING',
+  running: 'RUNNING',
+  completed: 'COMPLETE',
+  cancelled: 'CANCELLED',
+  failed: 'FAILED',
+} as const;
+
+/** The session as clients see it. */
+export function presentSession(session: Session): Record<string, unknown> {
+  return {
+    id: session.id,
+    status: session.turn_state === null ? 'IDLE' : STATUS_OF_TURN[session.turn_state],
+    model_id: session.model_id,
+    thinking_enabled: session.thinking_enabled,
+    instruction: session.instruction,
+    mcp_servers: session.mcp_servers,
+    metadata: session.metadata,
+    last_turn_id: session.last_turn_id,
+    created_at: session.created_at,
+    updated_at: session.updated_at,
+  };
+}

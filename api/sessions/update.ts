@@ -1,0 +1,43 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { transaction } from '../../src/db/transaction.js';
+import {
+  MAX_METADATA_KEY_LENGTH,
+  MAX_METADATA_PATCH_KEYS,
+  MAX_METADATA_VALUE_LENGTH,
+  mergeMetadata,
+} from '../../src/sessions/metadata.js';
+import { lockSession, updateMetadata, type Session } from '../../src/sessions/store.js';
+import { operation, type JsonSchema } from '../http/operation.js';
+import { presentSession, sessionSchema } from './present.js';
+import { sessionNotFound, sessionOfPath } from './resource.js';
+
+const body = {
+  type: 'object',
+  properties: {
+    metadata: {
+      description: 'JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay.',
+      type: 'object',
+      maxProperties: MAX_METADATA_PATCH_KEYS,
+      propertyNames: { minLength: 1, maxLength: MAX_METADATA_KEY_LENGTH },
+      additionalProperties: { type: ['string', 'null'], maxLength: MAX_METADATA_VALUE_LENGTH },
+    },
+  },
+  required: ['metadata'],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const updateSession = operation<FromSchema<typeof body>, Session>({
+  id: 'updateSession',
+  summary: "Change a session's metadata",
+  body,
+  success: { status: 200, description: 'The session as it is now.', schema: sessionSchema },
+  errors: ['session_not_found', 'metadata_too_large'],
+  resource: sessionOfPath,
+  async handle({ deps, caller, resource, body }) {
+    const session = await transaction(deps.db, async (tx) => {
+      const locked = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();
+      return updateMetadata(tx, locked, mergeMetadata(locked.metadata, body.metadata));
+    });
+    return presentSession(session);
+  },
+});

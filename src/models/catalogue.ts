@@ -1,0 +1,121 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { Ajv, type JSONSchemaType } from 'ajv';
+import { readFile } from 'node:fs/promises';
+import { ConfigError, type Config } from '../config.js';
+import { BUILT_IN_MODELS } from './built-in.js';
+
+/** A model that sessions can name. Its API key is named, never held. */
+export interface ModelEntry {
+  id: string;
+  display_name: string;
+  /** The model's name at its API. */
+  model: string;
+  /** As the Anthropic SDK takes it, without `/v1`. */
+  base_url?: string;
+  /** Environment variable that holds the key. */
+  api_key_env?: string;
+  context_window: number;
+  max_output_tokens: number;
+  supports_thinking: boolean;
+  /** How the model is asked to think; absent: by budget where it can think at all. */
+  thinking?: 'adaptive' | 'budget' | 'none';
+}
+
+/** The models by id, in the order they are shown. */
+export type ModelCatalogue = ReadonlyMap<string, ModelEntry>;
+
+const text = { type: 'string', minLength: 1 } as const;
+const optionalText = { ...text, nullable: true } as const;
+const schema: JSONSchemaType<ModelEntry[]> = {
+  type: 'array',
+  minItems: 1,
+  items: {
+    type: 'object',
+    properties: {
+      id: text,
+      display_name: text,
+      model: text,
+      base_url: { ...optionalText, pattern: '^https?://[^\\s]+$' },
+      api_key_env: optionalText,
+      context_window: { type: 'integer', minimum: 1 },
+      max_output_tokens: { type: 'integer', minimum: 1 },
+      supports_thinking: { type: 'boolean' },
+      thinking: { type: 'string', enum: ['adaptive', 'budget', 'none'], nullable: true },
+    },
+    required: ['id', 'display_name', 'model', 'context_window', 'max_output_tokens', 'supports_thinking'],
+    additionalProperties: false,
+  },
+};
+const check = new Ajv({ allErrors: true }).compile(schema);
+
+/**
+ * The catalogue of `MODELS_FILE`, else of the account behind `ANTHROPIC_API_KEY` (contract.md §5).
+ * @throws ConfigError listing every fault of the file, or when neither is set
+ */
+export async function loadModels(config: Config): Promise<ModelCatalogue> {
+  if (config.modelsFile !== null) return catalogueOf(await readModelsFile(config.modelsFile));
+  if (config.anthropicApiKey !== null) return catalogueOf(await accountModels(config.anthropicApiKey));
+  throw new ConfigError(['MODELS_FILE or ANTHROPIC_API_KEY must be set: there is no model to run']);
+}
+
+/**
+ * The key for a model's API, or undefined for a server that asks for none. ANTHROPIC_API_KEY goes to Anthropic alone:
+ * an entry with an address of its own must name its variable.
+ */
+export function apiKeyOf(entry: ModelEntry, env: NodeJS.ProcessEnv): string | undefined {
+  const variable = entry.api_key_env ?? (entry.base_url === undefined ? 'ANTHROPIC_API_KEY' : undefined);
+  return variable === undefined ? undefined : env[variable];
+}
+
+async function readModelsFile(file: string): Promise<ModelEntry[]> {
+  const fault = (reason: string): ConfigError => new ConfigError([`MODELS_FILE ${file} ${reason}`]);
+  const content = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw fault(`cannot be read (${error.code})`);
+  });
+  let models: unknown;
+  try {
+    models = JSON.parse(content);
+  } catch (error) {
+    throw fault(`is not JSON: ${(error as Error).message}`);
+  }
+  if (!check(models)) {
+    throw new ConfigError(check.errors!.map((error) => `MODELS_FILE ${error.instancePath} ${error.message}`));
+  }
+  const twice = models.filter(({ id }, index) => models.findIndex((other) => other.id === id) !== index);
+  if (twice.length > 0) throw fault(`names an id twice: ${twice.map(({ id }) => id).join(', ')}`);
+  return models;
+}
+
+/** What the account offers; the built-in list when its models cannot be listed now. */
+async function accountModels(apiKey: string): Promise<ModelEntry[]> {
+  const client = new Anthropic({ apiKey, timeout: 10_000, maxRetries: 1 });
+  try {
+    const models: ModelEntry[] = [];
+    for await (const model of client.models.list({ limit: 100 })) {
+      if (model.lifecycle !== 'retired') models.push(entryOf(model));
+    }
+    return models.length > 0 ? models : BUILT_IN_MODELS;
+  } catch (error) {
+    if (error instanceof Anthropic.APIError) return BUILT_IN_MODELS;
+    throw error;
+  }
+}
+
+function entryOf(model: Anthropic.ModelInfo): ModelEntry {
+  const thinking = model.capabilities?.thinking;
+  const kind = thinking?.supported !== true ? 'none' : thinking.types.adaptive.supported ? 'adaptive' : 'budget';
+  return {
+    id: model.id,
+    display_name: model.display_name,
+    model: model.id,
+    // The smallest that any current model has, where the API does not say.
+    context_window: model.max_input_tokens ?? 200_000,
+    max_output_tokens: model.max_tokens ?? 32_000,
+    supports_thinking: kind !== 'none',
+    thinking: kind,
+  };
+}
+
+function catalogueOf(models: ModelEntry[]): ModelCatalogue {
+  return new Map(models.map((entry) => [entry.id, entry]));
+}

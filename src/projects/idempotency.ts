@@ -1,0 +1,109 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { ServiceError } from '../errors.js';
+import type { Db } from '../db/transaction.js';
+
+/** What a request is remembered by: its scope is project and path (contract.md §1 "Idempotency-Key"). */
+export interface IdempotencyKey {
+  projectId: string;
+  path: string;
+  key: string;
+}
+
+/** A request under way: whoever holds the lease may answer for the key. */
+export interface Lease extends IdempotencyKey {
+  leaseId: string;
+}
+
+export interface StoredAnswer {
+  status: number;
+  response: unknown;
+}
+
+const LEASE = "interval '30 seconds'";
+const KEPT = "interval '24 hours'";
+const ROW = 'project_id = $1 AND path = $2 AND key = $3';
+const HELD = `${ROW} AND lease_id = $4 AND status IS NULL`;
+const row = ({ projectId, path, key }: IdempotencyKey): unknown[] => [projectId, path, key];
+const held = (lease: Lease): unknown[] => [...row(lease), lease.leaseId];
+
+/**
+ * Takes the lease for `key`, or returns the answer that an earlier request with the same content got.
+ * @throws ServiceError `idempotency_key_reused` for other content, `idempotency_key_in_use` while the first is under way
+ */
+export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer): Promise<Lease | StoredAnswer> {
+  const leaseId = randomUUID();
+  const [taken] = await db.query<unknown[]>(
+    `INSERT INTO idempotency_records AS r (project_id, path, key, lease_id, request_hash, lease_until)
+     VALUES ($1, $2, $3, $4, $5, clock_timestamp() + ${LEASE})
+     ON CONFLICT (project_id, path, key) DO UPDATE
+       SET lease_id = excluded.lease_id, request_hash = excluded.request_hash, lease_until = excluded.lease_until,
+           created_at = clock_timestamp(), status = NULL, response = NULL
+       WHERE r.created_at < clock_timestamp() - ${KEPT} OR (r.status IS NULL AND r.lease_until < clock_timestamp())
+     RETURNING 1`,
+    [...row(key), leaseId, hash],
+  );
+  if (taken !== undefined) return { ...key, leaseId };
+
+  const [record] = await db.query<{ request_hash: Buffer; status: number | null; response: unknown }[]>(
+    `SELECT request_hash, status, response FROM idempotency_records WHERE ${ROW}`,
+    row(key),
+  );
+  if (record !== undefined && !record.request_hash.equals(hash)) {
+    throw new ServiceError(
+      'idempotency_key_reused',
+      'The Idempotency-Key was used with other content. Use a new key for a new request.',
+    );
+  }
+  // No record: the request that held it failed in this moment, and the next try may have it.
+  if (record === undefined || record.status === null) throw inUse();
+  return { status: record.status, response: record.response };
+}
+
+/**
+ * Stores the answer; part of the transaction that has the effect, so that either both exist or none.
+ * @throws ServiceError `idempotency_key_in_use` when the lease ran out and another request took it: the effect is undone
+ */
+export async function storeAnswer(db: Db, lease: Lease, { status, response }: StoredAnswer): Promise<void> {
+  const [, count] = await db.query<[unknown[], number]>(
+    `UPDATE idempotency_records SET status = $5, response = $6, lease_until = NULL WHERE ${HELD}`,
+    [...held(lease), status, JSON.stringify(response)],
+  );
+  if (count === 0) throw inUse();
+}
+
+/** Holds the lease for another 30 s. */
+export async function renewLease(db: Db, lease: Lease): Promise<void> {
+  await db.query(
+    `UPDATE idempotency_records SET lease_until = clock_timestamp() + ${LEASE} WHERE ${HELD}`,
+    held(lease),
+  );
+}
+
+/** The request failed: the next one with its key starts anew. An answer that is stored stays. */
+export async function releaseLease(db: Db, lease: Lease): Promise<void> {
+  await db.query(`DELETE FROM idempotency_records WHERE ${HELD}`, held(lease));
+}
+
+/** Drops what is older than a day; the number of records dropped. */
+export async function forgetOldAnswers(db: Db): Promise<number> {
+  const [, count] = await db.query<[unknown[], number]>(
+    `DELETE FROM idempotency_records WHERE created_at < clock_timestamp() - ${KEPT}`,
+  );
+  return count;
+}
+
+/** Hash of parsed JSON: the order of keys and the spaces between them are not content. */
+export function jsonHash(value: unknown): Buffer {
+  return createHash('sha256').update(canonical(value)).digest();
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([key, child]) => `${JSON.stringify(key)}:${canonical(child)}`).join(',')}}`;
+}
+
+function inUse(): ServiceError {
+  return new ServiceError('idempotency_key_in_use', 'A request with this Idempotency-Key is under way. Try again.');
+}

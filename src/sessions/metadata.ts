@@ -1,0 +1,28 @@
+import { ServiceError } from '../errors.js';
+
+export const MAX_METADATA_PAIRS = 16;
+export const MAX_METADATA_PATCH_KEYS = 32;
+export const MAX_METADATA_KEY_LENGTH = 64;
+export const MAX_METADATA_VALUE_LENGTH = 512;
+
+export type Metadata = Record<string, string>;
+
+/**
+ * JSON Merge Patch (RFC 7396) of metadata: a value sets its key, null deletes it, absent keys stay. Keys such as
+ * `__proto__` are keys like any other, so nothing here assigns to a property.
+ * @throws ServiceError `metadata_too_large` when more than 16 pairs remain
+ */
+export function mergeMetadata(metadata: Metadata, patch: Record<string, string | null>): Metadata {
+  const merged = new Map(Object.entries(metadata));
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(key);
+    else merged.set(key, value);
+  }
+  if (merged.size > MAX_METADATA_PAIRS) {
+    throw new ServiceError(
+      'metadata_too_large',
+      `The session would have ${merged.size} metadata pairs, at most ${MAX_METADATA_PAIRS} are allowed. Delete keys by setting them to null.`,
+    );
+  }
+  return Object.fromEntries(merged);
+}
