@@ -32,6 +32,7 @@ export class EmbeddedServer {
   readonly #command: ServerCommand;
   readonly #isReady: () => Promise<boolean>;
   #child: ChildProcess | null = null;
+  #wanted = true;
 
   private constructor(name: string, command: ServerCommand, isReady: () => Promise<boolean>) {
     this.#name = name;
@@ -64,6 +65,7 @@ export class EmbeddedServer {
 
   /** Ends it in good order, by force after `patienceMs`. */
   async stop(patienceMs = 5_000): Promise<void> {
+    this.#wanted = false;
     const child = this.#child;
     if (child === null || hasEnded(child)) return;
     child.ref();
@@ -85,6 +87,7 @@ export class EmbeddedServer {
   /** Starts it again at the same place; stops it first when it runs. */
   async restart(): Promise<void> {
     await this.stop();
+    this.#wanted = true;
     await this.#launch();
   }
 
@@ -98,7 +101,7 @@ export class EmbeddedServer {
         await this.#spawn();
         return;
       } catch (error) {
-        if (!(error instanceof EndedAtOnce) || attempt === ATTEMPTS) throw error;
+        if (!(error instanceof EndedAtOnce) || attempt === ATTEMPTS || !this.#wanted) throw error;
         await sleep(ATTEMPT_PAUSE_MS);
       }
     }

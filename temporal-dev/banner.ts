@@ -1,0 +1,45 @@
+import type { Config } from '../src/config.js';
+
+export interface BannerFacts {
+  config: Config;
+  demoKey: string;
+  temporalUi: string | null;
+  usesLocalModel: boolean;
+  dataDir: string;
+}
+
+/** What `npm start` says when everything answers: the addresses, the key, and commands to paste. */
+export async function banner({ config, demoKey, temporalUi, usesLocalModel, dataDir }: BannerFacts): Promise<string> {
+  const base = config.publicUrl;
+  const model = await firstModel(
+    `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`,
+    demoKey,
+  );
+  const json = `-H 'Content-Type: application/json'`;
+  return [
+    '',
+    `  API          ${base}`,
+    `  Demo key     ${demoKey}`,
+    ...(temporalUi === null ? [] : [`  Temporal UI  ${temporalUi}`]),
+    `  Model        ${model}${usesLocalModel ? ' (rules, not an LLM: set ANTHROPIC_API_KEY or MODELS_FILE for a real one)' : ''}`,
+    `  State        ${dataDir}`,
+    '',
+    '  Try it in another terminal:',
+    '',
+    `    AUTH='Authorization: Bearer ${demoKey}'`,
+    `    ID=$(curl -s ${base}/v1/sessions -H "$AUTH" ${json} -d '{"model_id": "${model}"}' | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
+    `    curl -s ${base}/v1/sessions/$ID/messages -H "$AUTH" ${json} -d '{"content": "Hello! What can you do?"}'`,
+    `    curl -N ${base}/v1/sessions/$ID/events/stream -H "$AUTH"`,
+    '',
+    '  Ctrl-C stops everything; the next start finds it again.',
+    '',
+  ].join('\n');
+}
+
+/** Asked through the API: what it prints is then known to work. */
+async function firstModel(base: string, key: string): Promise<string> {
+  const response = await fetch(`${base}/v1/models`, { headers: { Authorization: `Bearer ${key}` } });
+  if (!response.ok) throw new Error(`GET /v1/models answered ${response.status}: ${await response.text()}`);
+  const { items } = (await response.json()) as { items: { id: string }[] };
+  return items[0]!.id;
+}

@@ -1,0 +1,19 @@
+import { resolve } from 'node:path';
+import { migrate } from '../src/db/migrate.js';
+import { runKeysCli } from '../src/projects/keys-cli.js';
+import { withEmbeddedDatabase } from './embedded-postgres.js';
+
+/** `npm run keys`: on DATABASE_URL, else on the embedded database of DATA_DIR, whether the service runs or not. */
+const args = process.argv.slice(2);
+const { DATABASE_URL: databaseUrl, DATA_DIR: dataDir } = process.env;
+try {
+  process.exitCode = databaseUrl
+    ? await runKeysCli(args, databaseUrl)
+    : await withEmbeddedDatabase(resolve(dataDir || '.data'), async (url) => {
+        await migrate(url);
+        return runKeysCli(args, url);
+      });
+} catch (error) {
+  console.error((error as Error).message);
+  process.exitCode = 1;
+}

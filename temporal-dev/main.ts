@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { devNull } from 'node:os';
+import { join, resolve } from 'node:path';
+import getPort from 'get-port';
+import { acquireLock } from '#temporal-dev/lock.mjs';
+import { loadConfig, type Config } from '../src/config.js';
+import { openDataSource } from '../src/db/data-source.js';
+import { migrate } from '../src/db/migrate.js';
+import { createKey, findLiveKey, hashOf } from '../src/projects/api-keys.js';
+import { banner } from './banner.js';
+import { dataDirLock, startPostgres } from './embedded-postgres.js';
+import { startLocalModel } from './local-model/server.js';
+import type { EmbeddedServer } from './server-process.js';
+import { startService } from './service.js';
+import { Interrupted, Shutdown } from './shutdown.js';
+import { startTemporal } from './temporal-server.js';
+
+const DEFAULT_PORT = 8080;
+/** Of the 10 s that everything may take to end: the worker's grace is 5 s, Temporal takes 1.3, Postgres 0.1. */
+const SHUTDOWN_LIMIT_MS = 9_000;
+const RESTARTS_PER_MINUTE = 5;
+
+/**
+ * Brings up what the environment does not name (Postgres, Temporal, a model, a key to encrypt with), then the API and
+ * the worker in this process, and takes all of it down when asked to.
+ * @returns the exit code
+ */
+export async function start(env: NodeJS.ProcessEnv): Promise<number> {
+  const shutdown = new Shutdown();
+  let exitCode = 0;
+  try {
+    const { failed } = await bringUp(env, shutdown);
+    await Promise.race([shutdown.requested, failed]);
+  } catch (error) {
+    if (!(error instanceof Interrupted)) {
+      console.error((error as Error).message);
+      exitCode = 1;
+    }
+  }
+  const limit = setTimeout(() => {
+    console.error('Not everything has ended in time; the rest is ended by force.');
+    process.exit(1);
+  }, SHUTDOWN_LIMIT_MS);
+  await shutdown.takeDown((name, error) => {
+    console.error(`${name} did not end well: ${(error as Error).message}`);
+    exitCode = 1;
+  });
+  clearTimeout(limit);
+  return exitCode;
+}
+
+/** Resolves when everything answers, with a promise that rejects when a part cannot be kept running. */
+async function bringUp(env: NodeJS.ProcessEnv, shutdown: Shutdown): Promise<{ failed: Promise<never> }> {
+  const dataDir = resolve(env.DATA_DIR || '.data');
+  mkdirSync(dataDir, { recursive: true });
+  const host = env.HOST || '127.0.0.1';
+  await shutdown.bringUp(
+    'The lock',
+    () => lockDataDir(dataDir),
+    async (release) => release(),
+  );
+  const port = await choosePort(env.PORT, host);
+
+  const settings: NodeJS.ProcessEnv = {
+    ...env,
+    DATA_DIR: dataDir,
+    PORT: String(port),
+    ENCRYPTION_KEY: env.ENCRYPTION_KEY || keep(dataDir, 'encryption-key', () => randomBytes(32).toString('base64')),
+    SHUTDOWN_GRACE_SECONDS: env.SHUTDOWN_GRACE_SECONDS || '5',
+    LOG_LEVEL: env.LOG_LEVEL || 'warn',
+  };
+  const failures: Promise<never>[] = [];
+  const supervise = (name: string, server: EmbeddedServer, restart: () => Promise<void>): void => {
+    const failure = keepRunning(name, server, restart, shutdown);
+    failure.catch(() => undefined);
+    failures.push(failure);
+  };
+
+  const bringUpPostgres = async (): Promise<void> => {
+    const { server, url } = await shutdown.bringUp(
+      'Postgres',
+      () => startPostgres({ dataDir }),
+      ({ server }) => server.stop(),
+    );
+    supervise('Postgres', server, () => server.restart());
+    settings.DATABASE_URL = url;
+  };
+  let temporalUi: string | null = null;
+  const bringUpTemporal = async (): Promise<void> => {
+    const start = (): ReturnType<typeof startTemporal> => startTemporal({ dataDir, persistent: true, ui: true });
+    const temporal = await shutdown.bringUp('Temporal', start, ({ server }) => server.stop());
+    supervise('The Temporal server', temporal.server, temporal.restart);
+    temporalUi = temporal.uiUrl;
+    nameTemporal(temporal.address);
+  };
+  await Promise.all([
+    env.DATABASE_URL ? undefined : bringUpPostgres(),
+    env.TEMPORAL_ADDRESS ? undefined : bringUpTemporal(),
+  ]);
+
+  const usesLocalModel = !env.ANTHROPIC_API_KEY && !env.MODELS_FILE;
+  if (usesLocalModel) {
+    const { models } = await shutdown.bringUp(
+      'The local model',
+      () => startLocalModel(),
+      (model) => model.close(),
+    );
+    settings.MODELS_FILE = join(dataDir, 'models.json');
+    writeWhole(settings.MODELS_FILE, JSON.stringify(models, null, 2));
+  }
+
+  const config = loadConfig(settings);
+  await migrate(config.databaseUrl);
+  const demoKey = await demoKeyOf(config, dataDir);
+  const service = await shutdown.bringUp(
+    'The service',
+    () => startService(config),
+    (running) => running.close(),
+  );
+  console.log(await banner({ config, demoKey, temporalUi, usesLocalModel, dataDir }));
+  return { failed: Promise.race([service.failed, ...failures]) };
+}
+
+function lockDataDir(dataDir: string): Promise<() => void> {
+  return acquireLock(dataDirLock(dataDir), 'start', ({ pid, role }) => {
+    // `npm run keys` borrows the database for a moment: that is waited for.
+    if (role === 'start') {
+      throw new Error(
+        `The service already runs on ${dataDir} (process ${pid}). Stop that one first, or give this one its own DATA_DIR.`,
+      );
+    }
+  });
+}
+
+/** The port asked for, or refuses; with none asked for 8080, or a free one when it is taken. */
+async function choosePort(asked: string | undefined, host: string): Promise<number> {
+  const wanted = asked ? Number(asked) : DEFAULT_PORT;
+  const port = await getPort({ port: wanted, host });
+  if (asked && wanted !== 0 && port !== wanted) {
+    throw new Error(
+      `Port ${wanted} is taken on ${host}. Set PORT to a free one, or leave it unset to have one chosen.`,
+    );
+  }
+  return port;
+}
+
+/** From here on the SDK's own environment configuration names our server, whatever a developer's profile names. */
+function nameTemporal(address: string): void {
+  for (const name of Object.keys(process.env)) if (name.startsWith('TEMPORAL_')) delete process.env[name];
+  process.env.TEMPORAL_ADDRESS = address;
+  process.env.TEMPORAL_CONFIG_FILE = devNull;
+}
+
+/** A key for trying things out: the one of the last time while it works, so that what it made is found again. */
+async function demoKeyOf(config: Config, dataDir: string): Promise<string> {
+  const db = await openDataSource(config.databaseUrl, 2, 'start');
+  try {
+    const file = join(dataDir, 'demo-key');
+    const kept = existsSync(file) ? readFileSync(file, 'utf8') : null;
+    if (kept !== null && (await findLiveKey(db, hashOf(kept))) !== null) return kept;
+    const { key } = await createKey(db, { project: 'demo' });
+    writeWhole(file, key);
+    return key;
+  } finally {
+    await db.destroy();
+  }
+}
+
+/**
+ * Starts a server again that ended though nobody asked it to: what was accepted goes on when it is back.
+ * @throws when it keeps ending
+ */
+async function keepRunning(
+  name: string,
+  server: EmbeddedServer,
+  restart: () => Promise<void>,
+  shutdown: Shutdown,
+): Promise<never> {
+  let restarts: number[] = [];
+  for (;;) {
+    const how = await server.ended();
+    if (shutdown.isRequested) await new Promise<never>(() => undefined);
+    restarts = [...restarts.filter((time) => time > Date.now() - 60_000), Date.now()];
+    if (restarts.length > RESTARTS_PER_MINUTE) throw new Error(`${name} keeps ending (${how}): see its log.`);
+    console.error(`${name} ended unexpectedly (${how}); starting it again.`);
+    await restart();
+  }
+}
+
+/** A secret that is made once and kept for this user only. */
+function keep(dataDir: string, name: string, make: () => string): string {
+  const file = join(dataDir, name);
+  if (!existsSync(file)) writeWhole(file, make());
+  return readFileSync(file, 'utf8');
+}
+
+/** A file that exists is whole. */
+function writeWhole(file: string, content: string): void {
+  writeFileSync(`${file}.new`, content, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+}
