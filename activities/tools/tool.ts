@@ -2,6 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import type { Config } from '../../src/config.js';
 import type { Storage } from '../../src/files/storage.js';
 import type { Logger } from '../../src/log.js';
+import type { McpConnections } from './mcp-connections.js';
 
 /** What a tool's result is made of. Bytes stay in file storage; they are read when a request to the model is built. */
 export type ResultBlock =
@@ -48,6 +49,8 @@ export interface ToolDeps {
   db: DataSource;
   log: Logger;
   storage: Storage;
+  /** Open connections to MCP servers. */
+  mcp: McpConnections;
 }
 
 /** A tool of the service itself (contract.md §4). Input is validated by `inputSchema` before `run`. */

@@ -1,0 +1,113 @@
+import type { McpAuthType } from '../db/entities/mcp-servers.js';
+import { validationError } from '../errors.js';
+
+/** `auth` as a client sends it (spec.md "Auth input forms"), its types checked by the operation's schema. */
+export interface AuthInput {
+  type?: McpAuthType;
+  token?: string;
+  name?: string;
+  value?: string;
+}
+
+/** A credential in the clear: lives only while a request to the server is made of it. */
+export interface Credential {
+  type: McpAuthType;
+  /** Header name of type HEADER. */
+  header: string | null;
+  secret: string | null;
+}
+
+export const NO_CREDENTIAL: Credential = { type: 'NONE', header: null, secret: null };
+
+const FIELDS: Record<McpAuthType, readonly ('token' | 'name' | 'value')[]> = {
+  NONE: [],
+  BEARER: ['token'],
+  HEADER: ['name', 'value'],
+};
+
+/** RFC 9110 §5.6.2. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
+/** Visible ASCII, spaces and tabs inside only: what every server reads alike; no CR or LF. */
+const HEADER_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
+const MAX_SECRET_LENGTH = 8192;
+
+/** Headers that the transport sets itself, or that belong to one hop: a credential there would break or fool it. */
+const RESERVED = new Set([
+  'accept',
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'date',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'last-event-id',
+  'mcp-method',
+  'mcp-name',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'origin',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'user-agent',
+  'via',
+]);
+
+/**
+ * Reads `auth`: exactly the fields of its type, and only what can go into a header.
+ * @throws ServiceError `validation_error` that names the field
+ */
+export function readAuth(auth: AuthInput | undefined): Credential {
+  if (auth === undefined) return NO_CREDENTIAL;
+  const type = auth.type ?? 'NONE';
+  const wanted = FIELDS[type];
+  for (const field of ['token', 'name', 'value'] as const) {
+    if (wanted.includes(field) && auth[field] === undefined) {
+      throw validationError(`/auth/${field}`, `is required for type ${type}`);
+    }
+    if (!wanted.includes(field) && auth[field] !== undefined) {
+      throw validationError(`/auth/${field}`, `is not a field of type ${type}`);
+    }
+  }
+  if (type === 'BEARER') return { type, header: null, secret: headerValue('/auth/token', auth.token!) };
+  if (type === 'HEADER') {
+    return { type, header: headerName(auth.name!), secret: headerValue('/auth/value', auth.value!) };
+  }
+  return NO_CREDENTIAL;
+}
+
+/** The header that carries the credential, if there is one. */
+export function authHeaders({ type, header, secret }: Credential): Record<string, string> {
+  if (secret === null) return {};
+  return type === 'HEADER' && header !== null ? { [header]: secret } : { Authorization: `Bearer ${secret}` };
+}
+
+function headerName(name: string): string {
+  if (!HEADER_NAME.test(name)) throw validationError('/auth/name', 'must be a header name (RFC 9110 token)');
+  const lower = name.toLowerCase();
+  if (RESERVED.has(lower) || lower.startsWith('sec-') || lower.startsWith(':')) {
+    throw validationError('/auth/name', 'must not be a header that the transport sets itself');
+  }
+  return name;
+}
+
+function headerValue(path: string, value: string): string {
+  if (value.length > MAX_SECRET_LENGTH) {
+    throw validationError(path, `must have at most ${MAX_SECRET_LENGTH} characters`);
+  }
+  if (!HEADER_VALUE.test(value)) {
+    throw validationError(
+      path,
+      'must be 1 or more printable ASCII characters, without line breaks and without spaces at an end',
+    );
+  }
+  return value;
+}

@@ -1,0 +1,38 @@
+import type { FetchLimits } from './network.js';
+
+/** The body of a response was longer than allowed. */
+export class ResponseTooLargeError extends Error {
+  override readonly name = 'ResponseTooLargeError';
+}
+
+/** The same response with a body that breaks off beyond `maxBytes` and tells when it is over, however it ends. */
+export function boundedBody(response: Response, { maxBytes, onEnd }: FetchLimits): Response {
+  const { body, status, statusText, headers } = response;
+  if (body === null) {
+    onEnd?.();
+    return response;
+  }
+  const reader = body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+  let received = 0;
+  const bounded = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        received += value?.length ?? 0;
+        if (received > maxBytes) throw new ResponseTooLargeError(`more than ${maxBytes} bytes`);
+        if (value !== undefined) controller.enqueue(value);
+        if (!done) return;
+        controller.close();
+      } catch (error) {
+        controller.error(error);
+        await reader.cancel(error).catch(() => undefined);
+      }
+      onEnd?.();
+    },
+    async cancel(reason) {
+      onEnd?.();
+      await reader.cancel(reason);
+    },
+  });
+  return new Response(bounded, { status, statusText, headers });
+}

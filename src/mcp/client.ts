@@ -1,0 +1,171 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { ResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { authHeaders, type Credential } from './auth.js';
+import { Exchange } from './exchange.js';
+import type { McpNetwork } from './network.js';
+
+/** Room for a few images in base64; a single message of a tool is rarely more than some kilobytes. */
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+/** setTimeout takes no more. The SDK's own limit never fires: callers bound the time by their signals. */
+const NO_TIMEOUT = 2 ** 31 - 1;
+const MAX_PAGES = 200;
+const MAX_LISTED = 20_000;
+
+/** What `_meta` of a call carries: the same for every attempt at it, so that a server can tell a repetition. */
+export const IDEMPOTENCY_META = 'agent-session-service/idempotency-key';
+
+/** The server speaks, but its answer breaks the protocol in a way that the SDK does not see. */
+export class McpProtocolError extends Error {
+  override readonly name = 'McpProtocolError';
+}
+
+export interface ConnectionOptions {
+  url: URL;
+  credential: Credential;
+  network: McpNetwork;
+  /** Also opens the server's own stream of messages, on which some servers report progress. */
+  listen: boolean;
+}
+
+export interface CallOptions {
+  signal: AbortSignal;
+  idempotencyKey: string;
+  onProgress: () => void;
+}
+
+/** One MCP session over Streamable HTTP. */
+export class McpConnection {
+  readonly #client = new Client({ name: 'agent-session-service', version: '1' }, { capabilities: {} });
+  readonly #transport: StreamableHTTPClientTransport;
+
+  private constructor(readonly options: ConnectionOptions) {
+    this.#transport = new StreamableHTTPClientTransport(options.url, {
+      requestInit: { headers: authHeaders(options.credential) },
+      fetch: this.#fetch,
+      // Redirects are followed by the network, which checks each hop and keeps the credential from other origins.
+      redirectPolicy: 'follow',
+    });
+  }
+
+  /** Shakes hands; on failure or abort nothing stays open. */
+  static async open(options: ConnectionOptions, signal: AbortSignal): Promise<McpConnection> {
+    const connection = new McpConnection(options);
+    try {
+      await Exchange.run(
+        signal,
+        (inner) => connection.#client.connect(connection.#transport, { signal: inner, timeout: NO_TIMEOUT }),
+        { handshake: true },
+      );
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+    return connection;
+  }
+
+  /** The name the server reports for itself. */
+  get serverName(): string | null {
+    return this.#client.getServerVersion()?.name ?? null;
+  }
+
+  /** True when the server keeps a session for this connection, which it can lose. */
+  get hasSession(): boolean {
+    return this.#transport.sessionId !== undefined;
+  }
+
+  /** Every tool of every page, unchecked. A server without the tools capability has none. */
+  async listTools(signal: AbortSignal): Promise<unknown[]> {
+    if (this.#client.getServerCapabilities()?.tools === undefined) return [];
+    const tools: unknown[] = [];
+    const seen = new Set<string>();
+    for (let cursor: string | undefined; ;) {
+      const params = cursor === undefined ? {} : { cursor };
+      const page = await Exchange.run(signal, (inner) =>
+        this.#client.request({ method: 'tools/list', params }, ResultSchema, { signal: inner, timeout: NO_TIMEOUT }),
+      );
+      if (!Array.isArray(page.tools)) throw new McpProtocolError('tools/list did not answer with a list of tools');
+      tools.push(...(page.tools as unknown[]));
+      if (typeof page.nextCursor !== 'string' || page.nextCursor === '') return tools;
+      cursor = page.nextCursor;
+      if (seen.has(cursor) || seen.size === MAX_PAGES || tools.length > MAX_LISTED) {
+        throw new McpProtocolError('tools/list has no end');
+      }
+      seen.add(cursor);
+    }
+  }
+
+  /** Resolves when the server still knows this session. */
+  async ping(signal: AbortSignal): Promise<void> {
+    await Exchange.run(signal, (inner) => this.#client.ping({ signal: inner, timeout: NO_TIMEOUT }));
+  }
+
+  /**
+   * Calls a tool once. Aborting sends `notifications/cancelled` at once and rejects; the answer is returned as it came,
+   * since the SDK's schema would refuse a whole result for one kind of content that it does not know.
+   */
+  async callTool(
+    name: string,
+    input: Record<string, unknown>,
+    { signal, idempotencyKey, onProgress }: CallOptions,
+  ): Promise<Record<string, unknown>> {
+    const request = {
+      method: 'tools/call',
+      params: { name, arguments: input, _meta: { [IDEMPOTENCY_META]: idempotencyKey } },
+    } as const;
+    return Exchange.run(signal, (inner, exchange) =>
+      this.#client.request(request, ResultSchema, {
+        signal: inner,
+        timeout: NO_TIMEOUT,
+        onprogress: onProgress,
+        onresumptiontoken: () => exchange.mayResume(),
+      }),
+    );
+  }
+
+  /** Ends the session politely (at most a second) and drops everything that is still open. */
+  async close(): Promise<void> {
+    if (this.hasSession) {
+      const goodbye = this.#transport.terminateSession().catch(() => undefined);
+      await Promise.race([goodbye, new Promise((resolve) => setTimeout(resolve, 1000).unref())]);
+    }
+    await this.#client.close();
+    // A client that failed to connect has let go of its transport without closing it.
+    await this.#transport.close();
+  }
+
+  readonly #fetch: FetchLike = async (url, init = {}) => {
+    const { network, listen } = this.options;
+    const standalone = init.method === 'GET' && !new Headers(init.headers).has('last-event-id');
+    if (standalone && !listen) return new Response(null, { status: 405 });
+    const exchange = Exchange.current();
+    const limits = { maxBytes: MAX_RESPONSE_BYTES };
+    if (exchange === undefined || standalone || init.method === 'DELETE' || !carriesRequest(init)) {
+      return network.fetch(new URL(url), init, limits);
+    }
+    return exchange.watch(init.signal, (signal, onEnd) =>
+      network.fetch(new URL(url), { ...init, signal }, { ...limits, onEnd }),
+    );
+  };
+}
+
+/**
+ * True when the server does not know the session of the request that failed so, and therefore did not look at what it
+ * carried: 404 by the protocol. Many servers answer 400 instead; then a ping in the same session must fare alike.
+ */
+export async function isSessionLost(connection: McpConnection, error: unknown, signal: AbortSignal): Promise<boolean> {
+  if (!connection.hasSession || !(error instanceof StreamableHTTPError)) return false;
+  if (error.code !== 400) return error.code === 404;
+  return connection.ping(signal).then(
+    () => false,
+    (second: unknown) => second instanceof StreamableHTTPError && (second.code === 400 || second.code === 404),
+  );
+}
+
+/** True for what waits for an answer: a request, or the stream on which the answer of one is resumed. */
+function carriesRequest(init: RequestInit): boolean {
+  if (init.method === 'GET') return true;
+  const message = JSON.parse(init.body as string) as { id?: unknown; method?: unknown };
+  return message.id !== undefined && message.method !== undefined;
+}

@@ -1,0 +1,76 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+
+type Schema = Record<string, unknown>;
+
+/** What the Messages API takes as the name of a parameter. */
+const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
+const MAX_SCHEMA_CHARACTERS = 64 * 1024;
+const COMBINATORS = ['allOf', 'anyOf', 'oneOf'] as const;
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
+
+/**
+ * A tool's input schema as the Messages API takes it: an object, valid JSON Schema 2020-12, no combinators at the top,
+ * parameter names it accepts. One schema that it refuses would fail every model call of the turn, so what cannot be said
+ * is left open (`{}`, or any object) rather than passed on.
+ */
+export function sanitizeInputSchema(schema: unknown): Schema {
+  if (!isObject(schema) || JSON.stringify(schema).length > MAX_SCHEMA_CHARACTERS) return { type: 'object' };
+  const { properties, required, ...rest } = flatten(schema, schema);
+  for (const dropped of ['$schema', '$id', '$ref', ...COMBINATORS]) delete rest[dropped];
+  const kept = isObject(properties) ? Object.entries(properties).filter(([name]) => PROPERTY_NAME.test(name)) : [];
+  const names = new Set(kept.map(([name]) => name));
+  const object: Schema = {
+    ...rest,
+    type: 'object',
+    properties: Object.fromEntries(kept.map(([name, property]) => [name, isValid(property) ? property : {}])),
+    ...(Array.isArray(required) && { required: [...new Set(required)].filter((name) => names.has(name as string)) }),
+  };
+  return isValid(object) ? object : { type: 'object' };
+}
+
+/** The top of the schema with its own local `$ref` and combinators merged in: parameters of any branch are parameters. */
+function flatten(schema: Schema, root: Schema, depth = 0): Schema {
+  const merged: Schema = { ...schema };
+  if (depth === 4) return merged;
+  const referred = typeof schema.$ref === 'string' ? definitionOf(schema.$ref, root) : null;
+  const branches = COMBINATORS.flatMap((kind) =>
+    list(schema[kind]).map((branch) => ({ branch, all: kind === 'allOf' })),
+  );
+  if (referred !== null) branches.push({ branch: referred, all: true });
+  for (const { branch, all } of branches) {
+    if (!isObject(branch)) continue;
+    const { properties, required } = flatten(branch, root, depth + 1);
+    merged.properties = { ...object(properties), ...object(merged.properties) };
+    if (all) merged.required = [...list(merged.required), ...list(required)];
+  }
+  return merged;
+}
+
+function definitionOf(ref: string, root: Schema): unknown {
+  const [, place, name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(ref) ?? [];
+  const definitions = place === undefined ? undefined : root[place];
+  return isObject(definitions) && name !== undefined && Object.hasOwn(definitions, name) ? definitions[name] : null;
+}
+
+/** Checks against the meta-schema only: nothing of an untrusted schema is ever compiled. */
+function isValid(schema: unknown): boolean {
+  try {
+    return (typeof schema === 'boolean' || isObject(schema)) && ajv.validateSchema(schema) === true;
+  } catch {
+    // Nested so deeply that the check ran out of stack, or `$schema` names another dialect.
+    return false;
+  }
+}
+
+function isObject(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function object(value: unknown): Schema {
+  return isObject(value) ? value : {};
+}
+
+function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,150 @@
+import { lookup as systemLookup } from 'node:dns/promises';
+import type { LookupAddress } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici';
+import { isPublicAddress } from './public-address.js';
+import { bareHost, isAllowedHost, isLocalName, parseServerUrl, privateAddress } from './server-url.js';
+import { boundedBody } from './bounded-body.js';
+
+export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
+
+/** The connection was not made: the address behind the name is not public, or the hop is not https. */
+export class UnsafeAddressError extends Error {
+  override readonly name = 'UnsafeAddressError';
+}
+
+/** The server sent a redirect that is not followed. `unsafe`: because of where it points to. */
+export class RedirectError extends Error {
+  override readonly name = 'RedirectError';
+  constructor(
+    readonly status: number,
+    readonly unsafe: boolean,
+  ) {
+    super('a redirect was not followed');
+  }
+}
+
+export interface FetchLimits {
+  /** Most bytes of a response's body, after decompression. */
+  maxBytes: number;
+  /** Runs once when the body has been read, broke off or was given up. */
+  onEnd?: () => void;
+}
+
+/** The way to MCP servers: every socket it opens has passed the address check (docs/mcp.md). */
+export interface McpNetwork {
+  /** Checks a url and what its host resolves to now. Name not found or resolver away: the connection will tell. */
+  checkUrl(url: string): Promise<URL>;
+  fetch(url: URL, init: RequestInit, limits: FetchLimits): Promise<Response>;
+  close(): Promise<void>;
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const MAX_REDIRECTS = 5;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+/** Headers that may go to another origin than the one the client registered: none of them is a secret. */
+const PORTABLE_HEADERS = ['accept', 'content-type', 'mcp-protocol-version'];
+
+/** @param resolve replaces the system's resolver in tests */
+export function createMcpNetwork(allowedHosts: readonly string[], resolve: Resolve = resolveAll): McpNetwork {
+  const agent = new Agent({
+    connect: guardedConnector(allowedHosts, resolve),
+    // A tool may think for longer than undici's five minutes; callers bound the time by their signals.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+
+  return {
+    async checkUrl(text) {
+      const url = parseServerUrl(text, allowedHosts);
+      const host = bareHost(url.hostname);
+      if (isIP(host) !== 0 || isAllowedHost(allowedHosts, url.protocol, host, url.port)) return url;
+      const addresses = await resolve(host).catch(() => []);
+      if (addresses.some(({ address }) => !isPublicAddress(address))) throw privateAddress();
+      return url;
+    },
+
+    async fetch(url, init, limits) {
+      let target = url;
+      let headers = new Headers(init.headers);
+      for (let hop = 0; ; hop += 1) {
+        const response = await undiciFetch(target, {
+          ...(init as UndiciInit),
+          headers: [...headers],
+          redirect: 'manual',
+          dispatcher: agent,
+        }).catch((error: unknown) => {
+          throw hop > 0 && causeOf(error) instanceof UnsafeAddressError ? new RedirectError(0, true) : error;
+        });
+        const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
+        if (location === null) return boundedBody(response as unknown as Response, limits);
+        await response.body?.cancel();
+        // Any other redirect turns a POST into a GET without its body: not what was asked for.
+        const keepsRequest = response.status === 307 || response.status === 308 || init.method === 'GET';
+        const next = URL.parse(location, target.href);
+        if (next === null || !keepsRequest || hop === MAX_REDIRECTS) throw new RedirectError(response.status, false);
+        if (next.username !== '' || next.password !== '') throw new RedirectError(response.status, true);
+        if (next.origin !== target.origin) headers = portable(headers);
+        target = next;
+      }
+    },
+
+    close: () => agent.destroy(),
+  };
+}
+
+/**
+ * Opens sockets to checked addresses only. The check sits where the connection is made: the name is resolved here and
+ * the socket goes to one of exactly those addresses, IP literals (which are never resolved) are looked at before, and the
+ * address that the socket reports is looked at once more before a byte is sent.
+ */
+function guardedConnector(allowedHosts: readonly string[], resolve: Resolve): buildConnector.connector {
+  const connectAnywhere = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupWith(resolve, () => true) });
+  const connectPublic = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupWith(resolve, isPublicAddress) });
+
+  return (options, callback) => {
+    const host = bareHost(options.hostname);
+    if (isAllowedHost(allowedHosts, options.protocol, host, options.port)) return connectAnywhere(options, callback);
+    if (options.protocol !== 'https:' || isLocalName(host) || (isIP(host) !== 0 && !isPublicAddress(host))) {
+      return callback(new UnsafeAddressError(), null);
+    }
+    connectPublic(options, (...[error, socket]) => {
+      if (error !== null) return callback(error, null);
+      if (isPublicAddress(socket.remoteAddress ?? '')) return callback(null, socket);
+      socket.destroy();
+      callback(new UnsafeAddressError(), null);
+    });
+  };
+}
+
+/** A lookup for net.connect that fails when any of the name's addresses may not be used: mixed answers are a trap. */
+function lookupWith(resolve: Resolve, mayUse: (address: string) => boolean): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname).then(
+      (found) => {
+        const family = options.family === 4 || options.family === 6 ? options.family : undefined;
+        const addresses = family === undefined ? found : found.filter((address) => address.family === family);
+        const [first] = addresses;
+        if (first === undefined) {
+          return callback(Object.assign(new Error('no address'), { code: 'ENOTFOUND' }), '');
+        }
+        if (!found.every(({ address }) => mayUse(address))) return callback(new UnsafeAddressError(), '');
+        if (options.all === true) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, ''),
+    );
+  };
+}
+
+function resolveAll(hostname: string): Promise<LookupAddress[]> {
+  return systemLookup(hostname, { all: true, order: 'verbatim' });
+}
+
+function portable(headers: Headers): Headers {
+  return new Headers([...headers].filter(([name]) => PORTABLE_HEADERS.includes(name)));
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
+}

@@ -1,0 +1,48 @@
+import type { McpToolRow } from '../db/entities/mcp-servers.js';
+import { ServiceError } from '../errors.js';
+import { storableText } from '../text.js';
+import type { Credential } from './auth.js';
+import { McpConnection } from './client.js';
+import { UnsafeAddressError, type McpNetwork } from './network.js';
+import { failureReason, McpTimeoutError } from './reasons.js';
+import { privateAddress } from './server-url.js';
+import { cleanerFor, cut, toolRows } from './tools.js';
+
+/** spec.md "Limits": MCP probe on registration, all of it. */
+export const PROBE_SECONDS = 60;
+const MAX_SERVER_NAME_LENGTH = 256;
+
+export interface ProbeResult {
+  tools: McpToolRow[];
+  serverName: string | null;
+}
+
+/**
+ * Connects once and lists the tools (spec.md "MCP servers", Behaviour 1).
+ * @throws ServiceError `mcp_probe_failed` with the reason, `invalid_mcp_server_url` when the address turns out not public
+ */
+export async function probeServer(
+  network: McpNetwork,
+  url: URL,
+  credential: Credential,
+  seconds = PROBE_SECONDS,
+): Promise<ProbeResult> {
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(new McpTimeoutError(seconds)), seconds * 1000);
+  try {
+    const connection = await McpConnection.open({ url, credential, network, listen: false }, deadline.signal);
+    try {
+      const clean = cleanerFor(credential.secret);
+      const tools = toolRows(await connection.listTools(deadline.signal), clean);
+      const { serverName } = connection;
+      return { tools, serverName: serverName === null ? null : cut(clean(serverName), MAX_SERVER_NAME_LENGTH) };
+    } finally {
+      await connection.close();
+    }
+  } catch (error) {
+    if (error instanceof Error && error.cause instanceof UnsafeAddressError) throw privateAddress();
+    throw new ServiceError('mcp_probe_failed', storableText(`The MCP server cannot be used: ${failureReason(error)}.`));
+  } finally {
+    clearTimeout(timer);
+  }
+}

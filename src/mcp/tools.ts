@@ -1,0 +1,52 @@
+import type { McpToolRow } from '../db/entities/mcp-servers.js';
+import { codePointLength, isStorableText, storableText } from '../text.js';
+import { sanitizeInputSchema } from './input-schema.js';
+
+/** spec.md "Limits": MCP tools kept. */
+export const MAX_TOOLS = 256;
+const MAX_NAME_LENGTH = 128;
+const MAX_DESCRIPTION_LENGTH = 500;
+
+/** Turns text of a server into what may be kept: storable, and without the credential that a server may echo. */
+export type Clean = (text: string) => string;
+
+/** Cleans text that comes from a server which was sent `secret`. Very short ones would blank out ordinary words. */
+export function cleanerFor(secret: string | null): Clean {
+  if (secret === null || secret.length < 8) return storableText;
+  return (text) => storableText(text).replaceAll(secret, '[credential]');
+}
+
+/**
+ * The tools of a complete `tools/list` as they are kept (spec.md "MCP server": tools): over-long names dropped, 256 kept
+ * in the server's order, descriptions cut. A name that Postgres or JSON cannot carry could never be called; of two tools
+ * of one name the first counts.
+ */
+export function toolRows(listed: readonly unknown[], clean: Clean): McpToolRow[] {
+  const rows = new Map<string, McpToolRow>();
+  for (const tool of listed) {
+    if (rows.size === MAX_TOOLS) break;
+    const { name, description, inputSchema, annotations } = (tool ?? {}) as Record<string, unknown>;
+    if (typeof name !== 'string' || name === '' || !isStorableText(name)) continue;
+    if (codePointLength(name) > MAX_NAME_LENGTH || rows.has(name)) continue;
+    const { readOnlyHint, idempotentHint } = (annotations ?? {}) as Record<string, unknown>;
+    rows.set(name, {
+      name,
+      description: cut(clean(typeof description === 'string' ? description : ''), MAX_DESCRIPTION_LENGTH),
+      input_schema: cleanJson(sanitizeInputSchema(inputSchema), clean) as Record<string, unknown>,
+      repeatable: readOnlyHint === true || idempotentHint === true,
+    });
+  }
+  return [...rows.values()];
+}
+
+/** The first `length` code points. */
+export function cut(text: string, length: number): string {
+  return codePointLength(text) <= length ? text : [...text].slice(0, length).join('');
+}
+
+function cleanJson(value: unknown, clean: Clean): unknown {
+  if (typeof value === 'string') return clean(value);
+  if (Array.isArray(value)) return value.map((item) => cleanJson(item, clean));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [clean(key), cleanJson(item, clean)]));
+}
