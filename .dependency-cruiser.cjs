@@ -5,7 +5,7 @@ const only = (name, from, to, comment) => ({
   comment,
   severity: 'error',
   from: { path: from },
-  to: { pathNot: to },
+  to: { pathNot: to, dependencyTypesNot: ['core'] },
 });
 module.exports = {
   forbidden: [

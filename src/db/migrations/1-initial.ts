@@ -116,7 +116,6 @@ export class Initial1700000000001 implements MigrationInterface {
       );
       CREATE UNIQUE INDEX turns_open_session ON turns (session_id) WHERE state IN ('queued', 'running');
       CREATE INDEX turns_open_project ON turns (project_id) WHERE state IN ('queued', 'running');
-      CREATE INDEX turns_open_progress ON turns (progress_at) WHERE state IN ('queued', 'running');
       CREATE INDEX turns_ended ON turns (ended_at) WHERE ended_at IS NOT NULL;
 
       -- Stored events: positions are given while the turn row is locked, gap-free from 1.
@@ -147,10 +146,23 @@ export class Initial1700000000001 implements MigrationInterface {
         PRIMARY KEY (turn_id, position, attempt, number)
       );
 
+      -- The session's MCP servers as this turn offers them: renames, probes and deletions take effect from the next one.
+      CREATE TABLE turn_servers (
+        turn_id text NOT NULL REFERENCES turns ON DELETE CASCADE,
+        server_id text NOT NULL,
+        index integer NOT NULL,
+        name text NOT NULL,
+        tools json NOT NULL,
+        connected boolean NOT NULL,
+        PRIMARY KEY (turn_id, server_id)
+      );
+
       -- Every call of the model, also the failed ones: what they cost counts (contract.md, usage).
       CREATE TABLE model_attempts (
         turn_id text NOT NULL REFERENCES turns ON DELETE CASCADE,
         step integer NOT NULL,
+        -- The turn's last stored event when the call began, and which call it is after that: the place of its deltas.
+        position integer NOT NULL,
         attempt integer NOT NULL,
         message_id text NOT NULL,
         started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -158,7 +170,7 @@ export class Initial1700000000001 implements MigrationInterface {
         usage json,
         -- {type, message, retryable} once the model itself failed; null while open or when a process died.
         error json,
-        PRIMARY KEY (turn_id, step, attempt)
+        PRIMARY KEY (turn_id, position, attempt)
       );
 
       -- The outcome of a step: what the model answered, in the Messages API's own blocks.

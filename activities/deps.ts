@@ -1,0 +1,9 @@
+import type { Notifier } from '../src/events/notifier.js';
+import type { ModelClients } from './models/clients.js';
+import type { ToolDeps } from './tools/tool.js';
+
+/** What activities work with; made once by the worker. */
+export interface ActivityDeps extends ToolDeps {
+  notifier: Notifier;
+  models: ModelClients;
+}

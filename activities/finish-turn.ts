@@ -1,0 +1,37 @@
+import { endTurn, type Ending } from '../src/turns/end.js';
+import type { TurnFailureType } from '../src/turns/states.js';
+import type { ActivityDeps } from './deps.js';
+import { lastModelFailure } from './models/attempts.js';
+import { runActivity } from './run-activity.js';
+import type { TurnActivities, UnhappyEnding } from './turn-activities.js';
+
+const MESSAGES: Record<TurnFailureType, string> = {
+  model_error: 'The model could not be called.',
+  model_overloaded: 'The model is overloaded. Send the message again later.',
+  model_rate_limited: 'The model refused further calls for now (rate limit). Send the message again later.',
+  context_too_long: 'The message and its results do not fit into the model’s context.',
+  turn_timeout: 'The turn took longer than a turn may.',
+  terminated: 'The turn was terminated by an operator.',
+  internal_error: 'The turn failed for an internal reason.',
+};
+const FINAL: ReadonlySet<TurnFailureType> = new Set(['model_error', 'context_too_long']);
+
+/** Ends a turn that was cancelled or has failed; one that has ended already stays as it is. */
+export function finishTurn(deps: ActivityDeps): TurnActivities['finishTurn'] {
+  return ({ turnId, ending }) =>
+    runActivity(deps.log, async () => {
+      await endTurn(deps.db, deps.notifier, turnId, await told(deps, turnId, ending));
+    });
+}
+
+async function told({ db }: ActivityDeps, turnId: string, ending: UnhappyEnding): Promise<Ending> {
+  if (ending.kind === 'cancelled') return ending;
+  const known = ending.type.startsWith('model_') || ending.type === 'context_too_long';
+  const failure = known ? await lastModelFailure(db, turnId) : null;
+  return {
+    kind: 'failed',
+    type: ending.type,
+    message: failure?.message ?? MESSAGES[ending.type],
+    retryable: failure?.retryable ?? !FINAL.has(ending.type),
+  };
+}

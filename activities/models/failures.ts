@@ -1,0 +1,90 @@
+import { APIConnectionError, APIError } from '@anthropic-ai/sdk';
+import type { TurnFailureType } from '../../src/turns/states.js';
+
+/** What went wrong with one call of a model. */
+export interface ModelFailure {
+  type: Extract<TurnFailureType, 'model_error' | 'model_overloaded' | 'model_rate_limited' | 'context_too_long'>;
+  /** For the client; never in Temporal. */
+  message: string;
+  /** Whether sending the message again later may help. */
+  retryable: boolean;
+  /** The model asked to wait that long. */
+  retryAfterMs?: number;
+}
+
+/** The model sent nothing for too long (contract.md §3). */
+export class ModelSilentError extends Error {
+  constructor(seconds: number) {
+    super(`The model sent nothing for ${seconds} s.`);
+    this.name = 'ModelSilentError';
+  }
+}
+
+/** The model's answer broke off or made no sense. */
+export class ModelStreamError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'ModelStreamError';
+  }
+}
+
+const RETRIED_STATUS = new Set([408, 409, 429]);
+const RETRIED_TYPES = new Set(['overloaded_error', 'rate_limit_error', 'api_error', 'timeout_error']);
+const TOO_LONG = /prompt is too long|context (window|length|limit)|too many (input )?tokens/i;
+
+/**
+ * Reads a fault of a model call; null when it is none of the model's. `x-should-retry` decides where it is sent, then
+ * the status, then the error's type (errors inside a stream have no status).
+ */
+export function modelFailureOf(error: unknown): ModelFailure | null {
+  if (error instanceof ModelSilentError || error instanceof ModelStreamError || error instanceof APIConnectionError) {
+    return { type: 'model_error', message: sentence(error.message), retryable: true };
+  }
+  if (!(error instanceof APIError)) {
+    // undici's own: the connection broke inside the stream.
+    const broken = error instanceof TypeError && (error.message === 'terminated' || error.message.startsWith('fetch failed'));
+    return broken ? { type: 'model_error', message: 'The connection to the model broke off.', retryable: true } : null;
+  }
+  const status = typeof error.status === 'number' ? error.status : null;
+  const headers = error.headers instanceof Headers ? error.headers : new Headers();
+  const detail = detailOf(error);
+  const retryable = isRetryable(headers.get('x-should-retry'), status, error.type);
+  const retryAfterMs = retryAfterOf(headers);
+  if (status === 400 && TOO_LONG.test(detail)) {
+    return { type: 'context_too_long', message: 'The message and its results do not fit into the model’s context.', retryable: false };
+  }
+  if (status === 429 || error.type === 'rate_limit_error') {
+    return { type: 'model_rate_limited', message: `The model refused the call (rate limit). ${sentence(detail)}`.trim(), retryable, retryAfterMs };
+  }
+  if (status === 529 || status === 503 || error.type === 'overloaded_error') {
+    return { type: 'model_overloaded', message: `The model is overloaded. ${sentence(detail)}`.trim(), retryable, retryAfterMs };
+  }
+  const where = status === null ? 'inside its answer' : `HTTP ${status}`;
+  return { type: 'model_error', message: `The model refused the call (${where}). ${sentence(detail)}`.trim(), retryable, retryAfterMs };
+}
+
+function isRetryable(shouldRetry: string | null, status: number | null, type: string | null | undefined): boolean {
+  if (shouldRetry === 'true' || shouldRetry === 'false') return shouldRetry === 'true';
+  if (status !== null) return RETRIED_STATUS.has(status) || status >= 500;
+  return type === null || type === undefined || RETRIED_TYPES.has(type);
+}
+
+function retryAfterOf(headers: Headers): number | undefined {
+  const millis = Number(headers.get('retry-after-ms') ?? Number.NaN);
+  if (Number.isFinite(millis) && millis >= 0) return millis;
+  const value = headers.get('retry-after');
+  if (value === null) return undefined;
+  const wait = /^\d+(\.\d+)?$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isFinite(wait) ? Math.max(0, wait) : undefined;
+}
+
+/** The error's own words: those of the envelope where it has one, never headers or raw bodies. */
+function detailOf(error: APIError): string {
+  const body = error.error as { error?: { message?: unknown } } | undefined;
+  return typeof body?.error?.message === 'string' ? body.error.message.slice(0, 500) : '';
+}
+
+function sentence(text: string): string {
+  const trimmed = text.trim();
+  return trimmed === '' || /[.!?]$/.test(trimmed) ? trimmed : `${trimmed}.`;
+}

@@ -1,0 +1,50 @@
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporalio/common';
+import { isDatabaseAway } from '../src/db/transaction.js';
+import type { Logger } from '../src/log.js';
+import { TurnEndedError } from '../src/turns/lock.js';
+import { TURN_ENDED } from '../workflows/contract.js';
+
+const BEAT_MS = 200;
+const AWAY_RETRY = '1 s';
+/** An unknown fault that often is no passing one: the turn ends as internal_error instead of being tried for an hour. */
+const MOST_ATTEMPTS_AT_UNKNOWN_FAULTS = 10;
+
+/**
+ * Runs the body of an activity: beats from entry to exit (models think in silence), and turns what it throws into what
+ * Temporal acts on. Only a user's cancel is a cancel; a worker that shuts down, a pause or a reset hand the work over.
+ * Messages of failures are fixed texts: histories hold no content (architecture.md).
+ */
+export async function runActivity<T>(log: Logger, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const context = Context.current();
+  const beat = setInterval(() => context.heartbeat(), BEAT_MS);
+  try {
+    return await work(context.cancellationSignal);
+  } catch (error) {
+    throw failureOf(error, context, log);
+  } finally {
+    clearInterval(beat);
+  }
+}
+
+function failureOf(error: unknown, context: Context, log: Logger): Error {
+  if (error instanceof TurnEndedError) {
+    return ApplicationFailure.nonRetryable('The turn has ended.', TURN_ENDED);
+  }
+  if (context.cancellationSignal.aborted) {
+    return context.cancellationDetails?.cancelRequested === true
+      ? new CancelledFailure('cancelled')
+      : ApplicationFailure.retryable('This worker gave the work back.', 'HandedOver');
+  }
+  if (error instanceof TemporalFailure) return error;
+  if (isDatabaseAway(error)) {
+    return ApplicationFailure.create({ message: 'Postgres is away.', type: 'DatabaseAway', nextRetryDelay: AWAY_RETRY });
+  }
+  const { info } = context;
+  log.error({ err: error, turn_id: info.workflowExecution?.workflowId, activity: info.activityType, attempt: info.attempt }, 'an activity failed unexpectedly');
+  return ApplicationFailure.create({
+    message: 'An unexpected fault; the worker’s log has it under this turn’s id.',
+    type: 'InternalError',
+    nonRetryable: info.attempt >= MOST_ATTEMPTS_AT_UNKNOWN_FAULTS,
+  });
+}

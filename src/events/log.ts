@@ -1,0 +1,126 @@
+import type { EntityManager } from 'typeorm';
+import type { Db } from '../db/transaction.js';
+import { newId } from '../ids.js';
+import type { NewEvent } from './types.js';
+import type { Position } from './position.js';
+
+/** What appending needs of a turn whose row the transaction has locked. */
+export interface LockedTurn {
+  id: string;
+  session_id: string;
+  number: number;
+  position: number;
+}
+
+/**
+ * Appends events to a turn whose row `tx` has locked, and moves its position: commit order is position order and
+ * there is no gap. Returns the new last position. The wake-up (`announce`) is sent after the commit.
+ */
+export async function appendEvents(tx: EntityManager, turn: LockedTurn, events: NewEvent[]): Promise<number> {
+  if (events.length === 0) return turn.position;
+  await tx.query(
+    `WITH appended AS (
+       INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+       SELECT e.id, $2, $1, $3, $4::integer + e.n, e.type, e.data, clock_timestamp()
+       FROM unnest($5::text[], $6::text[], $7::json[]) WITH ORDINALITY AS e(id, type, data, n))
+     UPDATE turns SET position = position + $8, progress_at = clock_timestamp() WHERE id = $1`,
+    [
+      turn.id,
+      turn.session_id,
+      turn.number,
+      turn.position,
+      events.map(() => newId('event')),
+      events.map((event) => event.type),
+      events.map((event) => JSON.stringify(event.data)),
+      events.length,
+    ],
+  );
+  turn.position += events.length;
+  return turn.position;
+}
+
+interface EventRow {
+  id: string;
+  turn_id: string;
+  position: number;
+  type: string;
+  created_at: string;
+  /** The event's own fields, as JSON text. */
+  data: string;
+}
+
+/** A stored event as clients get it, in JSON text: common fields first, then its own. */
+export function eventJson(row: Omit<EventRow, 'position'>): string {
+  const common = JSON.stringify({ id: row.id, type: row.type, turn_id: row.turn_id, created_at: row.created_at });
+  return row.data === '{}' ? common : `${common.slice(0, -1)},${row.data.slice(1)}`;
+}
+
+/** One frame of a turn's stream. */
+export interface Frame {
+  position: Position;
+  type: string;
+  json: string;
+}
+
+/** The JSON of a delta (contract.md §3 "Data of a delta"): the same live and replayed. */
+export function deltaJson(type: string, turnId: string, messageId: string, content: string): string {
+  return JSON.stringify({ type, turn_id: turnId, message_id: messageId, content });
+}
+
+interface FrameRow {
+  position: number;
+  attempt: number;
+  number: number;
+  type: string;
+  id: string | null;
+  created_at: string | null;
+  data: string | null;
+  message_id: string | null;
+  content: string | null;
+}
+
+/**
+ * The frames of a turn after a position, in order, at most `limit`. One statement, so one snapshot: deltas are
+ * committed before the stored events that follow them, a reader that sees the one sees the other.
+ */
+export async function readFrames(
+  db: Db,
+  turnId: string,
+  after: Position,
+  limit: number,
+  withDeltas: boolean,
+): Promise<Frame[]> {
+  const rows: FrameRow[] = await db.query(
+    `(SELECT position, 0 AS attempt, 0 AS number, type, id, created_at, data::text, NULL AS message_id, NULL AS content
+      FROM events WHERE turn_id = $1 AND position > $2 ORDER BY position LIMIT $5)
+     UNION ALL
+     (SELECT position, attempt, number, type, NULL, NULL, NULL, message_id, content
+      FROM deltas WHERE $6 AND turn_id = $1 AND (position, attempt, number) > ($2, $3, $4)
+      ORDER BY position, attempt, number LIMIT $5)
+     ORDER BY 1, 2, 3 LIMIT $5`,
+    [turnId, ...after, limit, withDeltas],
+  );
+  return rows.map((row) => ({
+    position: [row.position, row.attempt, row.number],
+    type: row.type,
+    json:
+      row.id === null
+        ? deltaJson(row.type, turnId, row.message_id!, row.content!)
+        : eventJson({ id: row.id, turn_id: turnId, type: row.type, created_at: row.created_at!, data: row.data! }),
+  }));
+}
+
+/** A page of a session's history after (turn number, position): stored events of all turns, oldest first. */
+export async function readHistory(
+  db: Db,
+  sessionId: string,
+  after: readonly [turnNumber: number, position: number],
+  limit: number,
+): Promise<(EventRow & { turn_number: number })[]> {
+  return db.query(
+    `SELECT id, turn_id, turn_number, position, type, created_at, data::text
+     FROM events WHERE session_id = $1 AND (turn_number, position) > ($2, $3)
+     ORDER BY turn_number, position LIMIT $4`,
+    [sessionId, ...after, limit],
+  );
+}

@@ -1,0 +1,21 @@
+import { Client, Connection, type ConnectionLike } from '@temporalio/client';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+
+/**
+ * Where Temporal is, from its own environment configuration (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY,
+ * TLS variables; contract.md §5).
+ */
+export function temporalSettings(): ReturnType<typeof loadClientConnectConfig> & { namespace: string } {
+  const settings = loadClientConnectConfig();
+  return { ...settings, namespace: settings.namespace ?? 'default' };
+}
+
+/** A connection that is made at its first use: the API starts and accepts messages while Temporal is away. */
+export function connectLazily(): Connection {
+  return Connection.lazy(temporalSettings().connectionOptions);
+}
+
+/** A client on a connection of the API's own, or on the worker's where both share a process. */
+export function createTemporalClient(connection: ConnectionLike): Client {
+  return new Client({ connection, namespace: temporalSettings().namespace });
+}

@@ -1,0 +1,107 @@
+import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
+import { searchAttributesOf } from './search-attributes.js';
+
+/** What starting a turn's workflow needs: ids only, never content (architecture.md "What Temporal carries"). */
+export interface StartableTurn {
+  id: string;
+  session_id: string;
+  project_id: string;
+  model_id: string;
+}
+
+export type WorkflowState =
+  | 'running'
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
+  | 'terminated'
+  | 'timed out'
+  | 'not found';
+
+/** The workflows of turns: workflow id = turn id. */
+export interface TurnWorkflows {
+  /** Starts the turn's workflow; when it runs already, that is the same success. Returns false when one has ended. */
+  start(turn: StartableTurn): Promise<boolean>;
+  /** Asks the turn's workflow to cancel; one that is not there has nothing to cancel. */
+  cancel(turnId: string): Promise<void>;
+  /** What became of the turn's workflow. */
+  describe(turnId: string): Promise<WorkflowState>;
+}
+
+export interface TurnWorkflowOptions {
+  taskQueue: string;
+  /** Backstop beyond the turn's own limit: a server timeout runs no clean-up code. */
+  executionTimeoutMs: number;
+  /** Client and worker share a process and a connection: the first task comes with the answer to the start. */
+  eager: boolean;
+  /** Whether the namespace knows the search attributes; asked at each start. */
+  searchable: () => boolean;
+}
+
+const DEADLINE_MS = 10_000;
+
+const STATES: Record<string, WorkflowState> = {
+  RUNNING: 'running',
+  CONTINUED_AS_NEW: 'running',
+  PAUSED: 'running',
+  COMPLETED: 'completed',
+  FAILED: 'failed',
+  CANCELLED: 'cancelled',
+  TERMINATED: 'terminated',
+  TIMED_OUT: 'timed out',
+};
+
+/** The workflows of turns on one client; every call gives up after 10 s, the sweep tries again. */
+export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions): TurnWorkflows {
+  const withDeadline = <T>(work: () => Promise<T>): Promise<T> => client.withDeadline(Date.now() + DEADLINE_MS, work);
+  return {
+    async start(turn) {
+      const input: TurnInput = { turnId: turn.id };
+      try {
+        await withDeadline(() =>
+          client.workflow.start(TURN_WORKFLOW, {
+            workflowId: turn.id,
+            args: [input],
+            taskQueue: options.taskQueue,
+            workflowIdReusePolicy: 'REJECT_DUPLICATE',
+            workflowIdConflictPolicy: 'USE_EXISTING',
+            workflowExecutionTimeout: options.executionTimeoutMs,
+            requestEagerStart: options.eager,
+            staticSummary: `turn of ${turn.session_id}`,
+            staticDetails: [
+              `**Project** ${turn.project_id}`,
+              `**Session** ${turn.session_id}`,
+              `**Model** ${turn.model_id}`,
+              'Cancel here is the same as POST cancel; terminate ends the turn as failed (`terminated`) within 10 s.',
+            ].join('\n\n'),
+            memo: { project: turn.project_id, session: turn.session_id, model: turn.model_id },
+            ...(options.searchable() && { typedSearchAttributes: searchAttributesOf(turn) }),
+          }),
+        );
+        return true;
+      } catch (error) {
+        if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+        throw error;
+      }
+    },
+
+    async cancel(turnId) {
+      try {
+        await withDeadline(() => client.workflow.getHandle(turnId).cancel());
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      }
+    },
+
+    async describe(turnId) {
+      try {
+        const { status } = await withDeadline(() => client.workflow.getHandle(turnId).describe());
+        return STATES[status.name] ?? 'running';
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return 'not found';
+        throw error;
+      }
+    },
+  };
+}

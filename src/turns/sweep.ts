@@ -1,0 +1,135 @@
+import pLimit from 'p-limit';
+import type { DataSource } from 'typeorm';
+import type { Notifier } from '../events/notifier.js';
+import type { Logger } from '../log.js';
+import type { TurnWorkflows, WorkflowState } from '../temporal/turn-workflows.js';
+import { endTurn, type Ending } from './end.js';
+
+const EVERY_MS = 2000;
+/** A turn without a sign of life for that long is looked at: seen within 10 s of anything that happened to it. */
+const QUIET_SECONDS = 5;
+const MOST_TURNS = 100;
+const PARALLEL = 8;
+/** A cancel that nobody carried out by then is carried out here, worker or not: 20 s is the promise. */
+const CANCEL_OVERDUE_SECONDS = 15;
+const DELTAS_KEPT_SECONDS = 60;
+
+export interface SweepDeps {
+  db: DataSource;
+  notifier: Notifier;
+  workflows: TurnWorkflows;
+  log: Logger;
+  /** Counts what the sweep did, by action. */
+  count: (action: string) => void;
+}
+
+interface QuietTurn {
+  id: string;
+  session_id: string;
+  project_id: string;
+  model_id: string;
+  cancel_wished: boolean;
+  cancel_overdue: boolean;
+}
+
+/** What the end of a workflow that left its turn open means for the turn (architecture.md "A turn is never lost"). */
+const ENDING_OF: Partial<Record<WorkflowState, Ending>> = {
+  terminated: { kind: 'failed', type: 'terminated', message: 'The turn was terminated by an operator.', retryable: true },
+  'timed out': { kind: 'failed', type: 'turn_timeout', message: 'The turn took longer than a turn may.', retryable: true },
+  failed: { kind: 'failed', type: 'internal_error', message: 'The turn failed for an internal reason.', retryable: true },
+  completed: { kind: 'failed', type: 'internal_error', message: 'The turn stopped for an internal reason.', retryable: true },
+  cancelled: { kind: 'cancelled' },
+};
+
+/**
+ * Looks after open turns that show no sign of life: starts the ones whose workflow never started or vanished, delivers
+ * cancels, ends the ones whose workflow is gone. Every process runs it; `SKIP LOCKED` and the moved `progress_at` give
+ * each turn to one of them at a time. Returns a function that stops it after the round under way.
+ */
+export function startSweep(deps: SweepDeps): () => Promise<void> {
+  let stopped = false;
+  let timer: NodeJS.Timeout;
+  let round: Promise<void> = Promise.resolve();
+  const next = (): void => {
+    if (stopped) return;
+    // Not all processes at the same moment.
+    timer = setTimeout(() => {
+      round = sweepOnce(deps)
+        .catch((err: unknown) => deps.log.warn({ err }, 'a round of the sweep failed, the next one follows'))
+        .then(next);
+    }, EVERY_MS * (0.75 + Math.random() / 2));
+  };
+  next();
+  return async () => {
+    stopped = true;
+    clearTimeout(timer);
+    await round;
+  };
+}
+
+/** One round of the sweep. */
+export async function sweepOnce(deps: SweepDeps): Promise<void> {
+  await deleteOldDeltas(deps.db);
+  const [turns]: [QuietTurn[]] = await deps.db.query(
+    `WITH quiet AS (
+       SELECT id FROM turns
+       WHERE state IN ('queued', 'running') AND (
+         progress_at < clock_timestamp() - interval '${QUIET_SECONDS} s'
+         OR (cancel_requested_at < clock_timestamp() - interval '${CANCEL_OVERDUE_SECONDS} s'))
+       ORDER BY progress_at LIMIT ${MOST_TURNS} FOR NO KEY UPDATE SKIP LOCKED)
+     UPDATE turns SET progress_at = clock_timestamp()
+     FROM quiet, sessions WHERE turns.id = quiet.id AND sessions.id = turns.session_id
+     RETURNING turns.id, session_id, turns.project_id, model_id,
+       cancel_requested_at IS NOT NULL AS cancel_wished,
+       coalesce(cancel_requested_at < clock_timestamp() - interval '${CANCEL_OVERDUE_SECONDS} s', false) AS cancel_overdue`,
+  );
+  const limit = pLimit(PARALLEL);
+  await Promise.all(
+    turns.map((turn) =>
+      limit(() =>
+        lookAfter(deps, turn).catch((err: unknown) =>
+          deps.log.warn({ err, turn_id: turn.id }, 'the sweep could not look after a turn, it tries again'),
+        ),
+      ),
+    ),
+  );
+}
+
+async function lookAfter(deps: SweepDeps, turn: QuietTurn): Promise<void> {
+  const { db, notifier, workflows, log, count } = deps;
+  if (turn.cancel_overdue) {
+    if (await endTurn(db, notifier, turn.id, { kind: 'cancelled' })) {
+      count('cancelled');
+      log.warn({ turn_id: turn.id }, 'the sweep cancelled a turn that nobody else did');
+    }
+    await workflows.cancel(turn.id);
+    return;
+  }
+  const state = await workflows.describe(turn.id);
+  if (state === 'running') {
+    if (turn.cancel_wished) {
+      await workflows.cancel(turn.id);
+      count('cancel_delivered');
+    }
+    return;
+  }
+  if (state === 'not found') {
+    await workflows.start(turn);
+    if (turn.cancel_wished) await workflows.cancel(turn.id);
+    count('started');
+    log.warn({ turn_id: turn.id }, 'the sweep started the workflow of a turn');
+    return;
+  }
+  const ending = ENDING_OF[state];
+  if (ending !== undefined && (await endTurn(db, notifier, turn.id, ending))) {
+    count('ended');
+    log.warn({ turn_id: turn.id, workflow: state }, 'the sweep ended a turn whose workflow is over');
+  }
+}
+
+async function deleteOldDeltas(db: DataSource): Promise<void> {
+  await db.query(
+    `DELETE FROM deltas USING turns WHERE turns.id = deltas.turn_id
+     AND turns.ended_at < clock_timestamp() - interval '${DELTAS_KEPT_SECONDS} s'`,
+  );
+}
