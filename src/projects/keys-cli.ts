@@ -1,0 +1,128 @@
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import type { DataSource } from 'typeorm';
+import { openDataSource } from '../db/data-source.js';
+import { codePointLength, isStorableText } from '../text.js';
+import { createKey, listKeys, revokeKey, type ListedKey } from './api-keys.js';
+import { isScope, SCOPES, type Scope } from './permissions.js';
+
+const USAGE = `Usage:
+  npm run --silent keys -- create --project NAME [--scopes a,b | all] [--max-running-turns N]
+  npm run --silent keys -- list [--json]
+  npm run --silent keys -- revoke ID
+
+Permissions: ${SCOPES.join(', ')} (default: all)
+`;
+
+class UsageError extends Error {}
+
+type Command = (db: DataSource) => Promise<number>;
+
+/**
+ * `npm run keys` (contract.md §5): issues, lists and revokes keys of the database at `databaseUrl`.
+ * @returns the exit code: 2 for arguments that mean nothing, 1 for a key that does not exist
+ */
+export async function runKeysCli(argv: string[], databaseUrl: string): Promise<number> {
+  let command: Command;
+  try {
+    command = commandOf(argv);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`${error.message}\n\n${USAGE}`);
+    return 2;
+  }
+  const db = await openDataSource(databaseUrl, 2, 'keys');
+  try {
+    return await command(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
+function commandOf([name, ...args]: string[]): Command {
+  switch (name) {
+    case 'create':
+      return create(args);
+    case 'list':
+      return list(args);
+    case 'revoke':
+      return revoke(args);
+    default:
+      throw new UsageError(name === undefined ? 'Say what to do.' : `There is no command ${name}.`);
+  }
+}
+
+function create(args: string[]): Command {
+  const { values } = parse({
+    args,
+    options: {
+      project: { type: 'string' },
+      scopes: { type: 'string', default: 'all' },
+      'max-running-turns': { type: 'string' },
+    },
+  });
+  const project = projectOf(values.project);
+  const scopes = scopesOf(values.scopes);
+  const maxRunningTurns = limitOf(values['max-running-turns']);
+  return async (db) => {
+    const { key } = await createKey(db, { project, scopes, maxRunningTurns });
+    process.stdout.write(`${key}\n`);
+    return 0;
+  };
+}
+
+function list(args: string[]): Command {
+  const { values } = parse({ args, options: { json: { type: 'boolean', default: false } } });
+  return async (db) => {
+    const keys = await listKeys(db);
+    process.stdout.write(values.json ? `${JSON.stringify(keys, null, 2)}\n` : keys.map(lineOf).join(''));
+    return 0;
+  };
+}
+
+function revoke(args: string[]): Command {
+  const { positionals } = parse({ args, options: {}, allowPositionals: true });
+  const [id] = positionals;
+  if (id === undefined || positionals.length > 1) throw new UsageError('Name the one key to revoke by its id.');
+  return async (db) => {
+    if (await revokeKey(db, id)) return 0;
+    process.stderr.write(`There is no key ${id}.\n`);
+    return 1;
+  };
+}
+
+/** parseArgs whose complaints are about usage. */
+function parse<T extends ParseArgsConfig>(config: T): ReturnType<typeof parseArgs<T>> {
+  try {
+    return parseArgs(config);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+function projectOf(name: string | undefined): string {
+  if (name === undefined) throw new UsageError('--project is missing.');
+  if (name.trim() === '' || codePointLength(name) > 255 || !isStorableText(name)) {
+    throw new UsageError('--project must be 1 to 255 characters.');
+  }
+  return name;
+}
+
+function scopesOf(list: string): readonly Scope[] {
+  if (list === 'all') return SCOPES;
+  const names = [...new Set(list.split(',').map((name) => name.trim()))];
+  const unknown = names.filter((name) => !isScope(name));
+  if (unknown.length > 0) throw new UsageError(`There is no permission ${unknown.join(', ') || '""'}.`);
+  return names.filter(isScope);
+}
+
+function limitOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const limit = /^[1-9][0-9]{0,8}$/.test(text) ? Number(text) : 0;
+  if (limit === 0) throw new UsageError('--max-running-turns must be a positive integer.');
+  return limit;
+}
+
+function lineOf({ id, project, scopes, created_at, revoked_at }: ListedKey): string {
+  const state = revoked_at === null ? 'live' : `revoked ${revoked_at}`;
+  return `${id}  ${project}  ${scopes.join(',')}  ${created_at}  ${state}\n`;
+}
