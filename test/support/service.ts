@@ -1,0 +1,68 @@
+import type { DataSource } from 'typeorm';
+import { startApi, type Api } from '../../api/main.js';
+import type { Config } from '../../src/config.js';
+import { openDataSource } from '../../src/db/data-source.js';
+import { createLogger } from '../../src/log.js';
+import type { ModelEntry } from '../../src/models/catalogue.js';
+import { createKey, type NewKey } from '../../src/projects/api-keys.js';
+import { apiClient, type ApiCall } from './client.js';
+import { testConfig, TEST_MODEL } from './config.js';
+import { createTestDatabase } from './postgres.js';
+
+export interface ServiceOptions {
+  /** Settings beyond the tests' own (rate limits are off unless given). */
+  config?: Partial<Config>;
+  models?: ModelEntry[];
+}
+
+/** A running service on a database of its own. */
+export interface TestService {
+  url: string;
+  /** A key with every permission, of project `demo`; `api` uses it. */
+  key: string;
+  api: ApiCall;
+  config: Config;
+  /** For what cannot be seen or brought about through the API. */
+  db: DataSource;
+  newKey(options?: Partial<NewKey>): Promise<string>;
+  /** A client with another key, or with none. */
+  as(key: string | null): ApiCall;
+  /** A second process' worth of API on the same database. */
+  anotherApi(): Promise<Api>;
+  close(): Promise<void>;
+}
+
+/** Starts the API in this process on a free port, on a new database. */
+export async function startService(options: ServiceOptions = {}): Promise<TestService> {
+  const database = await createTestDatabase();
+  const { config, remove } = testConfig(database.url, options.models ?? [TEST_MODEL], options.config ?? {});
+  const log = createLogger(config.logLevel, 'test');
+  const db = await openDataSource(database.url, 4, 'test');
+  const api = await startApi(config, log);
+  const others: Api[] = [];
+  const newKey = async (wanted: Partial<NewKey> = {}): Promise<string> =>
+    (await createKey(db, { project: 'demo', ...wanted })).key;
+  const key = await newKey();
+  const as = (other: string | null): ApiCall => apiClient(api.url, other, () => undefined);
+
+  return {
+    url: api.url,
+    key,
+    api: as(key),
+    config,
+    db,
+    newKey,
+    as,
+    async anotherApi() {
+      const other = await startApi(config, log);
+      others.push(other);
+      return other;
+    },
+    async close() {
+      await Promise.all([api, ...others].map((each) => each.close()));
+      await db.destroy();
+      await database.drop();
+      remove();
+    },
+  };
+}
