@@ -1,4 +1,4 @@
-import type { ModelEntry } from './catalogue.js';
+import type { ModelEntry } from './entry.js';
 
 /** What is offered when an account's models cannot be listed. Sizes are what every account gets, or less. */
 export const BUILT_IN_MODELS: ModelEntry[] = [
