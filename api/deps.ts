@@ -1,6 +1,8 @@
 import type { DataSource } from 'typeorm';
 import type { Config } from '../src/config.js';
 import { openDataSource } from '../src/db/data-source.js';
+import { openStorage } from '../src/files/open-storage.js';
+import type { Storage } from '../src/files/storage.js';
 import type { Logger } from '../src/log.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
@@ -12,6 +14,7 @@ export interface ApiDeps {
   config: Config;
   db: DataSource;
   log: Logger;
+  storage: Storage;
   models: ModelCatalogue;
   keyLookup: KeyLookup;
   rateLimiter: RateLimiter;
@@ -27,6 +30,7 @@ export async function createDeps(config: Config, log: Logger): Promise<ApiDeps> 
     config,
     db,
     log,
+    storage: openStorage(config),
     models,
     keyLookup: createKeyLookup(db),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),

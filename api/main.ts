@@ -19,7 +19,8 @@ export interface Api {
 }
 
 /** Starts one API process' worth of service: config → deps → app → listen. */
-export async function startApi(config: Config, log: Logger): Promise<Api> {
+export async function startApi(settings: Config, log: Logger): Promise<Api> {
+  const config = { ...settings };
   const deps = await createDeps(config, log);
   const stopObserving = observePool(deps.db);
   const drain = createDrain(createApp(deps).callback());
@@ -30,6 +31,8 @@ export async function startApi(config: Config, log: Logger): Promise<Api> {
   }, HOUSEKEEPING_MS);
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   const url = `http://${host}:${address.port}`;
+  // Port 0: what clients see is known only now.
+  if (config.publicUrl.endsWith(':0')) config.publicUrl = url;
   log.info({ url }, 'the API listens');
 
   return {

@@ -1,3 +1,9 @@
+import { fileContent } from './files/content.js';
+import { deleteFile } from './files/delete.js';
+import { downloadFile } from './files/download.js';
+import { getFile } from './files/get.js';
+import { listFiles } from './files/list.js';
+import { uploadFile } from './files/upload.js';
 import type { Route } from './http/operation.js';
 import { listModels } from './models/list.js';
 import { createSession } from './sessions/create.js';
@@ -5,6 +11,10 @@ import { deleteSession } from './sessions/delete.js';
 import { getSession } from './sessions/get.js';
 import { listSessions } from './sessions/list.js';
 import { updateSession } from './sessions/update.js';
+import { deleteSkill } from './skills/delete.js';
+import { getSkill } from './skills/get.js';
+import { listSkills } from './skills/list.js';
+import { uploadSkill } from './skills/upload.js';
 
 const LIMITED = true;
 const UNLIMITED = false;
@@ -13,9 +23,19 @@ const UNLIMITED = false;
 // prettier-ignore
 export const routes: Route[] = [
   ['GET',    '/v1/models',                    'sessions:read',  UNLIMITED, listModels],
+  ['POST',   '/v1/skills',                    'skills:write',   LIMITED,   uploadSkill],
+  ['GET',    '/v1/skills',                    'skills:read',    UNLIMITED, listSkills],
+  ['GET',    '/v1/skills/{skill_id}',         'skills:read',    UNLIMITED, getSkill],
+  ['DELETE', '/v1/skills/{skill_id}',         'skills:write',   LIMITED,   deleteSkill],
   ['POST',   '/v1/sessions',                  'sessions:write', LIMITED,   createSession],
   ['GET',    '/v1/sessions',                  'sessions:read',  UNLIMITED, listSessions],
   ['GET',    '/v1/sessions/{session_id}',     'sessions:read',  UNLIMITED, getSession],
   ['PATCH',  '/v1/sessions/{session_id}',     'sessions:write', LIMITED,   updateSession],
   ['DELETE', '/v1/sessions/{session_id}',     'sessions:write', LIMITED,   deleteSession],
+  ['POST',   '/v1/files',                     'files:write',    LIMITED,   uploadFile],
+  ['GET',    '/v1/files',                     'files:read',     UNLIMITED, listFiles],
+  ['GET',    '/v1/files/{file_id}',           'files:read',     UNLIMITED, getFile],
+  ['GET',    '/v1/files/{file_id}/content',   'files:read',     UNLIMITED, downloadFile],
+  ['DELETE', '/v1/files/{file_id}',           'files:write',    LIMITED,   deleteFile],
+  ['GET',    '/files/{file_id}',              null,             UNLIMITED, fileContent],
 ];

@@ -1,0 +1,61 @@
+import type { Context } from 'koa';
+import type { ByteRange } from '../../src/files/storage.js';
+import { openContent } from '../../src/files/content.js';
+import { verifyLink } from '../../src/files/download-link.js';
+import { contentDisposition } from '../../src/files/filename.js';
+import { getLinkedFile, type FileRow } from '../../src/files/store.js';
+import { operation } from '../http/operation.js';
+import { askedRange } from './range.js';
+
+/** GET /files/{file_id}: what a link of the local storage leads to (contract.md §2 "Location"); the link is the key. */
+export const fileContent = operation({
+  id: 'fileContent',
+  summary: 'Content behind a signed link',
+  query: {
+    type: 'object',
+    properties: { expires: { type: 'string' }, signature: { type: 'string' } },
+  },
+  success: { status: 200, description: 'The content, or the range of it that was asked for', mediaType: '*/*' },
+  errors: ['invalid_link', 'file_not_found', 'storage_error'],
+  async handle({ deps, ctx, params, query }) {
+    verifyLink(params.file_id!, query, deps.config.encryptionKeys);
+    const file = await getLinkedFile(deps.db, params.file_id!);
+    const range = answerHead(ctx, file);
+    if (range === null) return;
+    const content = await openContent(deps.storage, file, range);
+    if (ctx.method === 'HEAD') content.destroy();
+    else ctx.body = content;
+    ctx.length = range.end - range.start + 1;
+  },
+});
+
+/** Sets status and headers; returns the bytes to send, null for none. */
+function answerHead(ctx: Context, file: FileRow): Required<ByteRange> | null {
+  const size = file.size_bytes;
+  const etag = `"${file.id}"`;
+  ctx.set({
+    'Content-Type': file.mime_type,
+    'Content-Disposition': contentDisposition(file.filename),
+    'Accept-Ranges': 'bytes',
+    'Cache-Control': 'private, no-cache',
+    ETag: etag,
+    // Whatever a file claims to be, no browser runs it on this origin.
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Security-Policy': "default-src 'none'; sandbox",
+  });
+  const sameVersion = ['', etag].includes(ctx.get('If-Range'));
+  const asked = askedRange(sameVersion ? ctx.get('Range') : undefined, size);
+  if (asked === 'unsatisfiable') {
+    ctx.status = 416;
+    ctx.set('Content-Range', `bytes */${size}`);
+    ctx.body = '';
+    return null;
+  }
+  ctx.status = asked === 'all' ? 200 : 206;
+  if (asked !== 'all') {
+    ctx.set('Content-Range', `bytes ${asked.start}-${asked.end}/${size}`);
+    return asked;
+  }
+  if (size === 0) ctx.body = '';
+  return size === 0 ? null : { start: 0, end: size - 1 };
+}

@@ -1,0 +1,13 @@
+import { removeFile } from '../../src/files/remove.js';
+import { getFile, type FileRow } from '../../src/files/store.js';
+import { operation } from '../http/operation.js';
+
+/** DELETE /v1/files/{file_id} */
+export const deleteFile = operation<undefined, FileRow>({
+  id: 'deleteFile',
+  summary: 'Delete a file',
+  success: { status: 204, description: 'Deleted' },
+  errors: ['file_not_found'],
+  resource: ({ deps, caller, params }) => getFile(deps.db, caller.projectId, params.file_id!),
+  handle: ({ deps, log, resource }) => removeFile(deps.db, deps.storage, resource, log),
+});

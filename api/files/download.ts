@@ -1,0 +1,19 @@
+import { getFile, LINK_SECONDS, type FileRow } from '../../src/files/store.js';
+import { operation } from '../http/operation.js';
+
+/** GET /v1/files/{file_id}/content: where the bytes are, for an hour and without a key. */
+export const downloadFile = operation<undefined, FileRow>({
+  id: 'downloadFile',
+  summary: 'Download a file',
+  success: { status: 307, description: 'Location is a link to the content, valid for one hour' },
+  errors: ['file_not_found', 'storage_error'],
+  resource: ({ deps, caller, params }) => getFile(deps.db, caller.projectId, params.file_id!),
+  async handle({ deps, ctx, resource }) {
+    const location = await deps.storage.downloadUrl(resource, LINK_SECONDS);
+    ctx.status = 307;
+    ctx.set('Location', location);
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = '';
+    ctx.remove('Content-Type');
+  },
+});

@@ -1,0 +1,13 @@
+import { operation } from '../http/operation.js';
+import { getFile as fileOf, type FileRow } from '../../src/files/store.js';
+import { fileSchema, presentFile } from './present.js';
+
+/** GET /v1/files/{file_id} */
+export const getFile = operation<undefined, FileRow>({
+  id: 'getFile',
+  summary: 'Get a file',
+  success: { status: 200, description: 'The file', schema: fileSchema },
+  errors: ['file_not_found'],
+  resource: ({ deps, caller, params }) => fileOf(deps.db, caller.projectId, params.file_id!),
+  handle: async ({ resource }) => presentFile(resource),
+});

@@ -1,0 +1,28 @@
+import { pageOf } from '../../src/page.js';
+import { listFiles as filesOf, type FileFilter, type FileOrigin } from '../../src/files/store.js';
+import { operation } from '../http/operation.js';
+import { newestFirst, pageSchema } from '../http/page.js';
+import { fileSchema, presentFile } from './present.js';
+
+/** GET /v1/files: the project's files, or only those delivered in one session, or of one origin. */
+export const listFiles = operation({
+  id: 'listFiles',
+  summary: 'List files, newest first',
+  paged: true,
+  query: {
+    type: 'object',
+    properties: {
+      session_id: { type: 'string', description: 'Only files that the agent delivered in this session' },
+      origin: { type: 'string', enum: ['UPLOAD', 'OUTPUT'] },
+    },
+  },
+  success: { status: 200, description: 'A page of files.', schema: pageSchema(fileSchema) },
+  errors: ['validation_error', 'invalid_cursor'],
+  async handle({ deps, caller, query }) {
+    const filter: FileFilter = { sessionId: query.session_id, origin: query.origin as FileOrigin | undefined };
+    const list = `files ${filter.origin ?? ''} ${filter.sessionId ?? ''}`;
+    const request = newestFirst(query, list);
+    const rows = await filesOf(deps.db, caller.projectId, filter, request);
+    return pageOf(list, rows, request.limit, ({ created_at, id }) => [created_at, id], presentFile);
+  },
+});

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { checkedFilename } from '../../src/files/filename.js';
+import { saveUpload } from '../../src/files/save.js';
+import { MAX_FILE_BYTES } from '../../src/files/store.js';
+import { withUpload, type Upload, type UploadRules } from '../http/multipart.js';
+import { operation, type Call } from '../http/operation.js';
+import { fileSchema, presentFile } from './present.js';
+
+const RULES: UploadRules = { maxBytes: MAX_FILE_BYTES, tooLarge: 'file_too_large', filename: checkedFilename };
+
+/** POST /v1/files: the body goes to disk, from there to the storage; the row comes last. */
+export const uploadFile = operation({
+  id: 'uploadFile',
+  summary: 'Upload a file',
+  multipart: true,
+  idempotent: true,
+  success: { status: 201, description: 'The file', schema: fileSchema },
+  errors: [
+    'bad_request',
+    'request_timeout',
+    'file_too_large',
+    'content_too_large',
+    'unsupported_media_type',
+    'validation_error',
+    'invalid_filename',
+    'storage_error',
+  ],
+  handle: (call) => withUpload(call.ctx, RULES, (upload) => call.once(contentHash(upload), () => store(call, upload))),
+});
+
+/** What makes two uploads the same one: file name and bytes (contract.md §1 "Idempotency-Key"). */
+function contentHash({ filename, sha256 }: Upload): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify([filename, sha256]))
+    .digest();
+}
+
+async function store(call: Call<undefined, undefined>, { filename, path, size }: Upload): Promise<object> {
+  const { db, storage } = call.deps;
+  const content = { filename, size, open: () => createReadStream(path) };
+  const row = await saveUpload(db, storage, call.caller.projectId, content, (tx, saved) =>
+    call.record(tx, presentFile(saved)),
+  );
+  return presentFile(row);
+}

@@ -1,0 +1,36 @@
+import type { DataSource } from 'typeorm';
+import type { Db } from '../db/transaction.js';
+import type { Logger } from '../log.js';
+import type { Storage } from './storage.js';
+import { fileNotFound, type FileRow } from './store.js';
+
+/**
+ * Deletes a file: it is gone for clients at once, then its object, last its row. What fails after the first step is
+ * finished by maintenance.
+ * @throws ServiceError `file_not_found`
+ */
+export async function removeFile(
+  db: DataSource,
+  storage: Storage,
+  file: Pick<FileRow, 'id' | 'storage_key'>,
+  log: Logger,
+): Promise<void> {
+  const [, hidden] = await db.query<[unknown, number]>(
+    'UPDATE files SET deleted_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL',
+    [file.id],
+  );
+  if (hidden === 0) throw fileNotFound([file.id]);
+  await finishRemoval(db, storage, file).catch((err: unknown) => {
+    log.warn({ err, file: file.id }, 'the object of a deleted file remains until the next maintenance');
+  });
+}
+
+/** Removes the object of a deleted file, then the row that remembers it. */
+export async function finishRemoval(
+  db: Db,
+  storage: Storage,
+  { id, storage_key }: Pick<FileRow, 'id' | 'storage_key'>,
+): Promise<void> {
+  await storage.delete(storage_key);
+  await db.query('DELETE FROM files WHERE id = $1 AND deleted_at IS NOT NULL', [id]);
+}

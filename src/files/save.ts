@@ -1,0 +1,41 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import type { Readable } from 'node:stream';
+import { isDatabaseAway, transaction } from '../db/transaction.js';
+import { newId } from '../ids.js';
+import { mimeTypeOf } from './filename.js';
+import { newStorageKey, type Storage } from './storage.js';
+import { insertFile, type FileRow } from './store.js';
+
+interface Content {
+  filename: string;
+  size: number;
+  open: () => Readable;
+}
+
+/**
+ * Stores an uploaded file: the object first, then its row, so that every row has its object. `commit` writes what
+ * belongs into the row's transaction.
+ */
+export async function saveUpload(
+  db: DataSource,
+  storage: Storage,
+  projectId: string,
+  { filename, size, open }: Content,
+  commit: (tx: EntityManager, row: FileRow) => Promise<void>,
+): Promise<FileRow> {
+  const mime_type = mimeTypeOf(filename);
+  const storage_key = newStorageKey('files', projectId);
+  const size_bytes = await storage.put(storage_key, open(), { contentType: mime_type, size });
+  const file = { id: newId('file'), project_id: projectId, filename, mime_type, size_bytes, storage_key };
+  try {
+    return await transaction(db, async (tx) => {
+      const row = await insertFile(tx, { ...file, origin: 'UPLOAD', session_id: null });
+      await commit(tx, row);
+      return row;
+    });
+  } catch (error) {
+    // When Postgres went away, the commit may have reached it: then maintenance decides about the object.
+    if (!isDatabaseAway(error)) await storage.delete(storage_key).catch(() => undefined);
+    throw error;
+  }
+}
