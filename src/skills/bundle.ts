@@ -12,7 +12,7 @@ export const MAX_PACKAGE_BYTES = 50 * MIB;
 const MAX_FILE_BYTES = 25 * MIB;
 const MAX_TOTAL_BYTES = 200 * MIB;
 const MAX_SKILL_MD_BYTES = 32 * 1024;
-const SKILL_MD = 'SKILL.md';
+export const SKILL_MD = 'SKILL.md';
 
 /** A skill package that keeps every rule. */
 export interface Bundle {

@@ -1,0 +1,16 @@
+import { removeArchive } from '../../src/skills/content.js';
+import { softDeleteSkill, type Skill } from '../../src/skills/store.js';
+import { operation } from '../http/operation.js';
+import { skillNotFound, skillOfPath } from './resource.js';
+
+export const deleteSkill = operation<undefined, Skill>({
+  id: 'deleteSkill',
+  summary: 'Delete a skill: later messages cannot select it, and its name is free again',
+  success: { status: 204, description: 'Deleted.' },
+  errors: ['skill_not_found'],
+  resource: skillOfPath,
+  async handle({ deps, resource, log }) {
+    if (!(await softDeleteSkill(deps.db, resource.id))) skillNotFound();
+    await removeArchive({ storage: deps.storage, log }, resource.storage_key);
+  },
+});

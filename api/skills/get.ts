@@ -1,0 +1,13 @@
+import type { Skill } from '../../src/skills/store.js';
+import { operation } from '../http/operation.js';
+import { presentSkill, skillSchema } from './present.js';
+import { skillOfPath } from './resource.js';
+
+export const getSkill = operation<undefined, Skill>({
+  id: 'getSkill',
+  summary: 'Get a skill',
+  success: { status: 200, description: 'The skill.', schema: skillSchema },
+  errors: ['skill_not_found'],
+  resource: skillOfPath,
+  handle: async ({ resource }) => presentSkill(resource),
+});

@@ -1,0 +1,49 @@
+import { transaction } from '../../src/db/transaction.js';
+import { newId } from '../../src/ids.js';
+import { jsonHash } from '../../src/projects/idempotency.js';
+import { MAX_PACKAGE_BYTES, readBundle } from '../../src/skills/bundle.js';
+import { storeArchive } from '../../src/skills/content.js';
+import { insertSkill } from '../../src/skills/store.js';
+import { withUpload, type Upload, type UploadRules } from '../http/multipart.js';
+import { operation, type Call } from '../http/operation.js';
+import { presentSkill, skillSchema } from './present.js';
+
+const PACKAGE: UploadRules = { maxBytes: MAX_PACKAGE_BYTES, tooLarge: 'skill_bundle_too_large' };
+
+export const uploadSkill = operation({
+  id: 'uploadSkill',
+  summary: 'Upload a skill: a .zip or .skill package, or a single SKILL.md',
+  multipart: true,
+  idempotent: true,
+  success: { status: 201, description: 'The skill.', schema: skillSchema },
+  errors: [
+    'bad_request',
+    'unsupported_media_type',
+    'validation_error',
+    'content_too_large',
+    'skill_bundle_too_large',
+    'invalid_skill_bundle',
+    'skill_name_taken',
+    'storage_error',
+  ],
+  handle: (call) =>
+    withUpload(call.ctx, PACKAGE, (upload) =>
+      call.once(jsonHash([upload.filename, upload.sha256]), () => createSkill(call, upload)),
+    ),
+});
+
+async function createSkill({ deps, caller, record, log }: Call, upload: Upload): Promise<unknown> {
+  const bundle = await readBundle(upload.path, upload.filename);
+  const { name, description, sizeBytes } = bundle;
+  const { projectId } = caller;
+  const id = newId('skill');
+
+  return storeArchive({ storage: deps.storage, log }, { projectId, id, bundle }, (storage_key) =>
+    transaction(deps.db, async (tx) => {
+      const row = { id, project_id: projectId, name, description, size_bytes: sizeBytes, storage_key };
+      const answer = presentSkill(await insertSkill(tx, row));
+      await record(tx, answer);
+      return answer;
+    }),
+  );
+}

@@ -1,0 +1,59 @@
+import type { EntityManager } from 'typeorm';
+import type { SkillRow } from '../db/entities/skills.js';
+import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
+import { ServiceError } from '../errors.js';
+import type { PageRequest } from '../page.js';
+
+export type Skill = Omit<SkillRow, 'deleted_at'>;
+
+const COLUMNS = 'id, project_id, name, description, size_bytes, storage_key, created_at';
+const OF_PROJECT = `SELECT ${COLUMNS} FROM skills WHERE project_id = $1 AND deleted_at IS NULL`;
+
+/** The skill, unless it is deleted or of another project. */
+export async function findSkill(db: Db, projectId: string, id: string): Promise<Skill | null> {
+  const [skill] = await db.query<Skill[]>(`${OF_PROJECT} AND id = $2`, [projectId, id]);
+  return skill ?? null;
+}
+
+/** Those of the ids that are skills of the project and not deleted, in the order of `ids`. */
+export async function findSkills(db: Db, projectId: string, ids: string[]): Promise<Skill[]> {
+  if (ids.length === 0) return [];
+  const skills = await db.query<Skill[]>(`${OF_PROJECT} AND id = ANY($2)`, [projectId, ids]);
+  return skills.sort((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id));
+}
+
+/** Skills of the project, newest first; one more than asked for when there are more. */
+export async function listSkills(db: Db, projectId: string, { limit, after }: PageRequest): Promise<Skill[]> {
+  return db.query<Skill[]>(
+    `${OF_PROJECT} ${after === null ? '' : 'AND (created_at, id) < ($3::timestamptz, $4)'}
+     ORDER BY created_at DESC, id DESC LIMIT $2`,
+    [projectId, limit + 1, ...(after ?? [])],
+  );
+}
+
+/** @throws ServiceError `skill_name_taken`: of parallel uploads the unique index lets one through */
+export async function insertSkill(tx: EntityManager, skill: Omit<Skill, 'created_at'>): Promise<Skill> {
+  try {
+    const [row] = await tx.query<{ created_at: string }[]>(
+      `INSERT INTO skills (id, project_id, name, description, size_bytes, storage_key)
+       VALUES ($1, $2, $3, $4, $5, $6) RETURNING created_at`,
+      [skill.id, skill.project_id, skill.name, skill.description, skill.size_bytes, skill.storage_key],
+    );
+    return { ...skill, ...row! };
+  } catch (error) {
+    if (violatedUniqueConstraint(error) !== 'skills_name') throw error;
+    throw new ServiceError(
+      'skill_name_taken',
+      `The project has a skill named ${skill.name}. Delete it first, or change the name in SKILL.md.`,
+    );
+  }
+}
+
+/** Frees the skill's name and hides it for good; false when another request was first. */
+export async function softDeleteSkill(db: Db, id: string): Promise<boolean> {
+  const [, count] = await db.query<[unknown[], number]>(
+    'UPDATE skills SET deleted_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL',
+    [id],
+  );
+  return count === 1;
+}
