@@ -4,6 +4,7 @@ import { openDataSource } from '../src/db/data-source.js';
 import { openStorage } from '../src/files/open-storage.js';
 import type { Storage } from '../src/files/storage.js';
 import type { Logger } from '../src/log.js';
+import { createMcpNetwork, type McpNetwork } from '../src/mcp/network.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
 import { createRateLimiter, type RateLimiter } from '../src/projects/limits.js';
@@ -16,6 +17,8 @@ export interface ApiDeps {
   log: Logger;
   storage: Storage;
   models: ModelCatalogue;
+  /** The way to MCP servers: opens sockets to checked addresses only. */
+  mcpNetwork: McpNetwork;
   keyLookup: KeyLookup;
   rateLimiter: RateLimiter;
   /** How Temporal and the workers do, for `/readyz`. */
@@ -32,6 +35,7 @@ export async function createDeps(config: Config, log: Logger): Promise<ApiDeps> 
     log,
     storage: openStorage(config),
     models,
+    mcpNetwork: createMcpNetwork(config.mcpAllowedHosts),
     keyLookup: createKeyLookup(db),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
     health: async () => ({ temporal: 'away', worker: 'away' }),

@@ -5,6 +5,12 @@ import { getFile } from './files/get.js';
 import { listFiles } from './files/list.js';
 import { uploadFile } from './files/upload.js';
 import type { Route } from './http/operation.js';
+import { deleteMcpServer } from './mcp-servers/delete.js';
+import { getMcpServer } from './mcp-servers/get.js';
+import { listMcpServers } from './mcp-servers/list.js';
+import { probeMcpServer } from './mcp-servers/probe.js';
+import { registerMcpServer } from './mcp-servers/register.js';
+import { updateMcpServer } from './mcp-servers/update.js';
 import { listModels } from './models/list.js';
 import { createSession } from './sessions/create.js';
 import { deleteSession } from './sessions/delete.js';
@@ -27,6 +33,12 @@ export const routes: Route[] = [
   ['GET',    '/v1/skills',                    'skills:read',    UNLIMITED, listSkills],
   ['GET',    '/v1/skills/{skill_id}',         'skills:read',    UNLIMITED, getSkill],
   ['DELETE', '/v1/skills/{skill_id}',         'skills:write',   LIMITED,   deleteSkill],
+  ['POST',   '/v1/mcp-servers',                       'mcp_servers:write', LIMITED,   registerMcpServer],
+  ['GET',    '/v1/mcp-servers',                       'mcp_servers:read',  UNLIMITED, listMcpServers],
+  ['GET',    '/v1/mcp-servers/{mcp_server_id}',       'mcp_servers:read',  UNLIMITED, getMcpServer],
+  ['PATCH',  '/v1/mcp-servers/{mcp_server_id}',       'mcp_servers:write', LIMITED,   updateMcpServer],
+  ['POST',   '/v1/mcp-servers/{mcp_server_id}/probe', 'mcp_servers:write', LIMITED,   probeMcpServer],
+  ['DELETE', '/v1/mcp-servers/{mcp_server_id}',       'mcp_servers:write', LIMITED,   deleteMcpServer],
   ['POST',   '/v1/sessions',                  'sessions:write', LIMITED,   createSession],
   ['GET',    '/v1/sessions',                  'sessions:read',  UNLIMITED, listSessions],
   ['GET',    '/v1/sessions/{session_id}',     'sessions:read',  UNLIMITED, getSession],

@@ -1,6 +1,7 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici';
 import { isPublicAddress } from './public-address.js';
 import { bareHost, isAllowedHost, isLocalName, parseServerUrl, privateAddress } from './server-url.js';
@@ -40,6 +41,7 @@ export interface McpNetwork {
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
+const CHECK_TIMEOUT_MS = 5_000;
 const MAX_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Headers that may go to another origin than the one the client registered: none of them is a secret. */
@@ -59,7 +61,7 @@ export function createMcpNetwork(allowedHosts: readonly string[], resolve: Resol
       const url = parseServerUrl(text, allowedHosts);
       const host = bareHost(url.hostname);
       if (isIP(host) !== 0 || isAllowedHost(allowedHosts, url.protocol, host, url.port)) return url;
-      const addresses = await resolve(host).catch(() => []);
+      const addresses = await Promise.race([resolve(host).catch(() => []), nothingAfter(CHECK_TIMEOUT_MS)]);
       if (addresses.some(({ address }) => !isPublicAddress(address))) throw privateAddress();
       return url;
     },
@@ -77,7 +79,7 @@ export function createMcpNetwork(allowedHosts: readonly string[], resolve: Resol
           throw hop > 0 && causeOf(error) instanceof UnsafeAddressError ? new RedirectError(0, true) : error;
         });
         const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
-        if (location === null) return boundedBody(response as unknown as Response, limits);
+        if (location === null) return boundedBody(response, limits);
         await response.body?.cancel();
         // Any other redirect turns a POST into a GET without its body: not what was asked for.
         const keepsRequest = response.status === 307 || response.status === 308 || init.method === 'GET';
@@ -135,6 +137,11 @@ function lookupWith(resolve: Resolve, mayUse: (address: string) => boolean): Loo
       (error: NodeJS.ErrnoException) => callback(error, ''),
     );
   };
+}
+
+async function nothingAfter(ms: number): Promise<LookupAddress[]> {
+  await setTimeout(ms, undefined, { ref: false });
+  return [];
 }
 
 function resolveAll(hostname: string): Promise<LookupAddress[]> {

@@ -24,12 +24,13 @@ export interface ProbeResult {
 export async function probeServer(
   network: McpNetwork,
   url: URL,
-  credential: Credential,
+  openCredential: () => Credential,
   seconds = PROBE_SECONDS,
 ): Promise<ProbeResult> {
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(new McpTimeoutError(seconds)), seconds * 1000);
   try {
+    const credential = openCredential();
     const connection = await McpConnection.open({ url, credential, network, listen: false }, deadline.signal);
     try {
       const clean = cleanerFor(credential.secret);

@@ -73,8 +73,8 @@ export async function insertServer(
   const rows = await takenOr(
     tx.query<McpServerRow[]>(
       `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, auth_header, credential, allowed_tools,
-         tools, server_name, last_probed_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, clock_timestamp()) RETURNING *`,
+         tools, server_name, last_probed_at, created_at, updated_at)
+       SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now, now, now FROM clock_timestamp() AS now RETURNING *`,
       [
         server.id,
         server.projectId,
@@ -101,11 +101,16 @@ export async function lockServer(tx: EntityManager, id: string): Promise<McpServ
   return row;
 }
 
+/** A new credential comes with the probe it was tried in. */
+export interface NewAuth {
+  credential: Credential;
+  probed: ProbeResult;
+}
+
 export interface ServerChange {
   name: string;
   allowedTools: string[] | null;
-  /** A new credential comes with the probe it was tried in. */
-  auth?: { credential: Credential; probed: ProbeResult };
+  auth: NewAuth | undefined;
 }
 
 /** Writes a configuration change to a locked row. @throws ServiceError `mcp_server_name_taken` */
@@ -141,11 +146,11 @@ export async function storeProbe(tx: EntityManager, id: string, probed: ProbeRes
 }
 
 /** Deletes softly and wipes the credential (contract.md §2). False when it was gone already. */
-export async function deleteServer(db: Db, projectId: string, id: string): Promise<boolean> {
+export async function deleteServer(db: Db, id: string): Promise<boolean> {
   const [, count] = await db.query<[unknown[], number]>(
     `UPDATE mcp_servers SET deleted_at = clock_timestamp(), credential = NULL
-     WHERE id = $1 AND project_id = $2 AND deleted_at IS NULL`,
-    [id, projectId],
+     WHERE id = $1 AND deleted_at IS NULL`,
+    [id],
   );
   return count === 1;
 }

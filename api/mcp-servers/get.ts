@@ -1,0 +1,13 @@
+import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import { operation } from '../http/operation.js';
+import { mcpServerSchema, presentMcpServer } from './present.js';
+import { mcpServerOfPath } from './resource.js';
+
+export const getMcpServer = operation<undefined, McpServerRow>({
+  id: 'getMcpServer',
+  summary: 'Get an MCP server',
+  success: { status: 200, description: 'The MCP server.', schema: mcpServerSchema },
+  errors: ['mcp_server_not_found'],
+  resource: mcpServerOfPath,
+  handle: async ({ resource }) => presentMcpServer(resource),
+});

@@ -1,0 +1,18 @@
+import { listServers } from '../../src/mcp/store.js';
+import { pageOf } from '../../src/page.js';
+import { operation } from '../http/operation.js';
+import { newestFirst, pageSchema } from '../http/page.js';
+import { mcpServerSchema, presentMcpServer } from './present.js';
+
+export const listMcpServers = operation({
+  id: 'listMcpServers',
+  summary: 'List MCP servers, newest first',
+  paged: true,
+  success: { status: 200, description: 'A page of MCP servers.', schema: pageSchema(mcpServerSchema) },
+  errors: [],
+  async handle({ deps, caller, query }) {
+    const request = newestFirst(query, 'mcp-servers');
+    const servers = await listServers(deps.db, caller.projectId, request);
+    return pageOf('mcp-servers', servers, request.limit, ({ created_at, id }) => [created_at, id], presentMcpServer);
+  },
+});

@@ -1,0 +1,26 @@
+import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import { transaction } from '../../src/db/transaction.js';
+import { probeServer } from '../../src/mcp/probe.js';
+import { credentialOf, lockServer, storeProbe } from '../../src/mcp/store.js';
+import { operation } from '../http/operation.js';
+import { mcpServerSchema, presentMcpServer } from './present.js';
+import { mcpServerNotFound, mcpServerOfPath } from './resource.js';
+
+export const probeMcpServer = operation<undefined, McpServerRow>({
+  id: 'probeMcpServer',
+  summary: 'Connect to an MCP server again and refresh its tools',
+  success: { status: 200, description: 'The MCP server with its current tools.', schema: mcpServerSchema },
+  errors: ['mcp_server_not_found', 'invalid_mcp_server_url', 'mcp_probe_failed'],
+  resource: mcpServerOfPath,
+  async handle({ deps: { config, db, mcpNetwork }, resource }) {
+    const url = await mcpNetwork.checkUrl(resource.url);
+    const probed = await probeServer(mcpNetwork, url, () => credentialOf(config.encryptionKeys, resource));
+
+    return transaction(db, async (tx) => {
+      const server = (await lockServer(tx, resource.id)) ?? mcpServerNotFound();
+      // A credential that was changed meanwhile came with a probe of its own, which is the later one.
+      const isCurrent = server.credential_version === resource.credential_version;
+      return presentMcpServer(isCurrent ? await storeProbe(tx, server.id, probed) : server);
+    });
+  },
+});

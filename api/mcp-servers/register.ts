@@ -1,0 +1,62 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { transaction } from '../../src/db/transaction.js';
+import { newId } from '../../src/ids.js';
+import { readAuth } from '../../src/mcp/auth.js';
+import { probeServer } from '../../src/mcp/probe.js';
+import { insertServer, refuseTaken, requireKnownTools } from '../../src/mcp/store.js';
+import { operation, type JsonSchema } from '../http/operation.js';
+import { allowedToolsField, authField, nameField } from './fields.js';
+import { mcpServerSchema, presentMcpServer } from './present.js';
+
+const body = {
+  type: 'object',
+  properties: {
+    name: nameField,
+    url: { type: 'string', maxLength: 2048, description: 'Streamable HTTP endpoint: https, at a public address.' },
+    auth: authField,
+    allowed_tools: { ...allowedToolsField, default: null },
+  },
+  required: ['name', 'url'],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const registerMcpServer = operation<FromSchema<typeof body>>({
+  id: 'registerMcpServer',
+  summary: 'Connect to an MCP server and register it',
+  body,
+  idempotent: true,
+  success: { status: 201, description: 'The MCP server with the tools it offers.', schema: mcpServerSchema },
+  errors: [
+    'invalid_mcp_server_url',
+    'mcp_server_name_taken',
+    'mcp_server_url_taken',
+    'mcp_probe_failed',
+    'unknown_mcp_tool',
+  ],
+  async handle({ deps: { config, db, mcpNetwork }, caller: { projectId }, body, record }) {
+    const credential = readAuth(body.auth);
+    const url = await mcpNetwork.checkUrl(body.url);
+    await refuseTaken(db, projectId, body.name, body.url);
+    const probed = await probeServer(mcpNetwork, url, () => credential);
+    requireKnownTools(body.allowed_tools, probed.tools);
+
+    return transaction(db, async (tx) => {
+      const server = await insertServer(
+        tx,
+        config.encryptionKeys,
+        {
+          id: newId('mcpServer'),
+          projectId,
+          name: body.name,
+          url: body.url,
+          credential,
+          allowedTools: body.allowed_tools,
+        },
+        probed,
+      );
+      const answer = presentMcpServer(server);
+      await record(tx, answer);
+      return answer;
+    });
+  },
+});
