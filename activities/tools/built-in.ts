@@ -1,7 +1,9 @@
 import type { TurnContext } from '../turn-context.js';
+import { readSkillFileTool } from './read-skill-file.js';
 import type { BuiltInTool } from './tool.js';
+import { useSkill } from './use-skill.js';
 
-/** The service's own tools for a turn (contract.md §4), in a fixed order. */
-export function builtInTools(_turn: Pick<TurnContext, 'skills'>): BuiltInTool[] {
-  return [];
+/** The service's own tools for a turn (contract.md §4), in a fixed order; those for skills only where some are selected. */
+export function builtInTools(turn: Pick<TurnContext, 'skills'>): BuiltInTool[] {
+  return [...(turn.skills.length > 0 ? [useSkill, readSkillFileTool] : [])];
 }
