@@ -1,0 +1,292 @@
+import { expect } from 'chai';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startService, type TestService } from '../../support/service.js';
+import {
+  filePart,
+  MULTIPART,
+  multipartBody,
+  postParts,
+  postStream,
+  streamedFile,
+  upload,
+} from '../../support/upload.js';
+
+const MIB = 1024 * 1024;
+
+describe('POST /v1/files', () => {
+  let service: TestService;
+  let temp: string;
+  const usualTemp = process.env.TMPDIR;
+
+  before(async () => {
+    temp = await mkdtemp(join(tmpdir(), 'upload-test-'));
+    process.env.TMPDIR = temp;
+    service = await startService();
+  });
+  after(async () => {
+    await service.close();
+    await rm(temp, { recursive: true });
+    if (usualTemp === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = usualTemp;
+  });
+
+  /** What uploads left in the temporary folder. */
+  const leftovers = async (): Promise<string[]> => (await readdir(temp)).filter((name) => name.startsWith('upload-'));
+  const stored = async (): Promise<string[]> => {
+    const root = fileURLToPath(service.config.storageUrl);
+    const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => []);
+    return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+  };
+  afterEach(async () => expect(await leftovers()).to.deep.equal([]));
+
+  it('answers with the file', async () => {
+    const { status, body } = await upload(service, 'notes.txt', 'Hello');
+    expect(status).to.equal(201);
+    expect(body).to.include({
+      filename: 'notes.txt',
+      mime_type: 'text/plain',
+      size_bytes: 5,
+      origin: 'UPLOAD',
+      session_id: null,
+    });
+    expect(body.id).to.match(/^file_[0-9a-hjkmnp-tv-z]{26}$/);
+    expect(body.created_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+  });
+
+  it('takes an empty file', async () => {
+    const { status, body } = await upload(service, 'empty.csv', '');
+    expect(status).to.equal(201);
+    expect(body).to.include({ size_bytes: 0, mime_type: 'text/csv' });
+  });
+
+  it('takes a file part without Content-Type', async () => {
+    const part = { disposition: 'form-data; name="file"; filename="a.txt"', content: 'x' };
+    expect((await postParts(service, [part])).status).to.equal(201);
+  });
+
+  it('takes a body of which each byte comes alone', async () => {
+    const bytes = multipartBody([filePart('übung.txt', 'täglich')]);
+    async function* slowly(): AsyncGenerator<Buffer> {
+      for (const byte of bytes) {
+        yield Buffer.of(byte);
+        if (byte > 127) await new Promise((resolve) => setTimeout(resolve, 2));
+      }
+    }
+    const { status, body } = await postStream(service, slowly());
+    expect(status).to.equal(201);
+    expect(body).to.include({ filename: 'übung.txt', size_bytes: 8 });
+  });
+
+  describe('the file name', () => {
+    const names: [submitted: string, kept: string][] = [
+      ['form-data; name="file"; filename="dir/sub/a.txt"', 'a.txt'],
+      ['form-data; name="file"; filename="C:\\Users\\me\\report.pdf"', 'report.pdf'],
+      ['form-data; name="file"; filename="C:\\\\temp\\\\escaped.pdf"', 'escaped.pdf'],
+      ['form-data; name="file"; filename="a\\"b.txt"', 'a"b.txt'],
+      ['form-data; name="file"; filename="a%22b.txt"', 'a"b.txt'],
+      ['form-data; name="file"; filename="名前.txt"', '名前.txt'],
+      [`form-data; name="file"; filename="${'e\u0301'}.txt"`, '\u00e9.txt'],
+      ['form-data; name="file"; filename="x.txt"; filename*=UTF-8\'\'%e2%82%ac%20rates.txt', '€ rates.txt'],
+      ['form-data; name="file"; filename*=UTF-8\'\'only%20extended.txt', 'only extended.txt'],
+      ['form-data; name="file"; filename*=utf-8\'en\'a%2Fb.txt', 'b.txt'],
+      ['form-data; name="file"; filename="plain.txt"; filename*=KOI8-R\'\'%ff.txt', 'plain.txt'],
+      ['form-data; name="file"; filename*=UTF-8\'\'100%2522.txt', '100%22.txt'],
+      ['form-data; name=file; filename=token.txt', 'token.txt'],
+      [`form-data; name="file"; filename="${'😀'.repeat(251)}.txt"`, `${'😀'.repeat(251)}.txt`],
+      ['form-data; name="file"; filename=".."', '..'],
+    ];
+    for (const [disposition, kept] of names) {
+      it(`${disposition.slice(23, 80)} becomes ${kept.slice(0, 20)}`, async () => {
+        const { status, body } = await postParts(service, [{ disposition, content: 'x' }]);
+        expect(status, JSON.stringify(body)).to.equal(201);
+        expect(body.filename).to.equal(kept);
+      });
+    }
+
+    it('is read as latin1 where it is no UTF-8', async () => {
+      const disposition = Buffer.from('form-data; name="file"; filename="caf\xe9.txt"', 'latin1');
+      expect((await postParts(service, [{ disposition }])).body.filename).to.equal('café.txt');
+    });
+
+    const refused: [why: string, filename: string][] = [
+      ['empty', ''],
+      ['empty after its path', 'folder/'],
+      ['256 characters', 'a'.repeat(256)],
+      ['a control character', 'a\x01b.txt'],
+      ['a tab', 'a\tb.txt'],
+      ['DEL', 'a\x7fb.txt'],
+      ['a C1 control', 'a\u0085b.txt'],
+      ['a line feed as browsers send it', 'a%0Ab.txt'],
+    ];
+    for (const [why, filename] of refused) {
+      it(`with ${why} is refused`, async () => {
+        const before = await stored();
+        const { status, body } = await postParts(service, [filePart(filename)]);
+        expect([status, body.error.type]).to.deep.equal([422, 'invalid_filename']);
+        expect(await stored()).to.deep.equal(before);
+      });
+    }
+    it('with a control character in filename* is refused', async () => {
+      const disposition = 'form-data; name="file"; filename*=UTF-8\'\'a%00b.txt';
+      expect((await postParts(service, [{ disposition }])).body.error.type).to.equal('invalid_filename');
+    });
+  });
+
+  describe('refuses', () => {
+    const cases: [what: string, parts: Parameters<typeof multipartBody>[0], status: number, type: string][] = [
+      ['a body without parts', [], 422, 'validation_error'],
+      ['a field only', [{ disposition: 'form-data; name="other"', content: 'x' }], 422, 'validation_error'],
+      ['`file` as text', [{ disposition: 'form-data; name="file"', content: 'x' }], 422, 'validation_error'],
+      [
+        '`file` with a type but no name',
+        [{ disposition: 'form-data; name="file"', content: 'x', headers: ['Content-Type: text/plain'] }],
+        422,
+        'validation_error',
+      ],
+      [
+        'a file of another field',
+        [{ disposition: 'form-data; name="upload"; filename="a"', content: 'x' }],
+        422,
+        'validation_error',
+      ],
+      ['two files', [filePart('a.txt'), filePart('b.txt')], 400, 'bad_request'],
+      ['a field after the file', [filePart('a.txt'), { disposition: 'form-data; name="x"' }], 400, 'bad_request'],
+      ['a field before the file', [{ disposition: 'form-data; name="x"' }, filePart('a.txt')], 400, 'bad_request'],
+      [
+        'more than 1 MiB in a field',
+        [{ disposition: 'form-data; name="x"', content: Buffer.alloc(MIB + 1, 'a') }],
+        413,
+        'content_too_large',
+      ],
+      [
+        'more than 1 MiB in a file of another field',
+        [{ disposition: 'form-data; name="x"; filename="a"', content: Buffer.alloc(MIB + 1, 'a') }],
+        413,
+        'content_too_large',
+      ],
+      [
+        'more than 1 MiB of part headers',
+        [{ ...filePart('a.txt'), headers: [`X-Long: ${'a'.repeat(MIB)}`] }],
+        413,
+        'content_too_large',
+      ],
+      ['a header that cannot be read', [{ disposition: 'form-data; name="file; filename=a' }], 400, 'bad_request'],
+      [
+        'an unknown transfer encoding',
+        [{ ...filePart('a.txt'), headers: ['Content-Transfer-Encoding: quoted-printable'] }],
+        400,
+        'bad_request',
+      ],
+    ];
+    for (const [what, parts, status, type] of cases) {
+      it(`${what}: ${status} ${type}`, async () => {
+        const before = await stored();
+        const { status: got, body } = await postParts(service, parts);
+        expect([got, body.error.type]).to.deep.equal([status, type]);
+        if (type === 'content_too_large') expect(body.error.details).to.deep.equal({ max_bytes: MIB });
+        if (type === 'validation_error') expect(body.error.details.errors[0].path).to.equal('/file');
+        expect(await stored()).to.deep.equal(before);
+      });
+    }
+
+    it('more than 1 MiB around the parts', async () => {
+      const preamble = Buffer.alloc(MIB + 1, 'p\r\n');
+      const body = Buffer.concat([preamble, Buffer.from('\r\n'), multipartBody([filePart('a.txt')])]);
+      expect((await service.api('POST', '/v1/files', body, MULTIPART)).body.error.type).to.equal('content_too_large');
+      const epilogue = Buffer.concat([multipartBody([filePart('a.txt')]), Buffer.alloc(MIB + 1, 'e')]);
+      expect((await service.api('POST', '/v1/files', epilogue, MULTIPART)).body.error.type).to.equal(
+        'content_too_large',
+      );
+    });
+
+    it('another Content-Type', async () => {
+      for (const type of ['application/json', 'multipart/mixed; boundary=x', 'application/x-www-form-urlencoded']) {
+        const { status, body } = await service.api('POST', '/v1/files', '{}', { 'Content-Type': type });
+        expect([status, body.error.type]).to.deep.equal([415, 'unsupported_media_type']);
+      }
+    });
+
+    it('a body that is no multipart, or lacks its end or its boundary', async () => {
+      const bodies = [
+        ['garbage', MULTIPART],
+        [multipartBody([filePart('a.txt')], ''), MULTIPART],
+        ['--x--', { 'Content-Type': 'multipart/form-data' }],
+      ] as const;
+      for (const [body, headers] of bodies) {
+        const { status, body: answer } = await service.api('POST', '/v1/files', body, headers);
+        expect([status, answer.error.type]).to.deep.equal([400, 'bad_request']);
+      }
+    });
+
+    it('no body at all', async () => {
+      const { status, body } = await service.api('POST', '/v1/files', undefined, MULTIPART);
+      expect([status, body.error.type]).to.deep.equal([422, 'validation_error']);
+    });
+
+    it('a key without files:write', async () => {
+      const other = { api: service.as(await service.newKey({ scopes: ['files:read'] })) };
+      expect((await upload(other, 'a.txt')).body.error.type).to.equal('insufficient_scope');
+    });
+  });
+
+  it('takes 100 MiB, and no byte more', async function () {
+    this.timeout(60_000);
+    const most = await postStream(service, streamedFile(100 * MIB));
+    expect([most.status, most.body.size_bytes]).to.deep.equal([201, 100 * MIB]);
+    const before = await stored();
+    const more = await postStream(service, streamedFile(100 * MIB + 1));
+    expect([more.status, more.body.error.type]).to.deep.equal([413, 'file_too_large']);
+    expect(more.body.error.details).to.deep.equal({ max_bytes: 100 * MIB });
+    expect(await stored()).to.deep.equal(before);
+    await service.api('DELETE', `/v1/files/${most.body.id}`);
+  });
+
+  it('cuts off while bytes arrive', async () => {
+    const { status, sentAll } = await postStream(service, streamedFile(4096 * MIB));
+    expect([status, sentAll]).to.deep.equal([413, false]);
+  });
+
+  it('leaves nothing of an upload that breaks off', async () => {
+    const before = await stored();
+    const url = new URL(service.url);
+    const socket = connect(Number(url.port), url.hostname);
+    socket.write(
+      `POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n` +
+        `Content-Type: ${MULTIPART['Content-Type']}\r\nContent-Length: 10000000\r\n\r\n`,
+    );
+    socket.write(multipartBody([filePart('a.txt', Buffer.alloc(200_000))], ''));
+    await until(async () => (await leftovers()).length === 1);
+    socket.destroy();
+    await until(async () => (await leftovers()).length === 0);
+    expect(await stored()).to.deep.equal(before);
+  });
+
+  describe('with an Idempotency-Key', () => {
+    it('the same name and bytes are the same upload', async () => {
+      const key = { 'Idempotency-Key': 'one' };
+      const first = await upload(service, 'same.txt', 'bytes', key);
+      const before = await stored();
+      const again = await upload(service, 'same.txt', 'bytes', key);
+      expect(again.body).to.deep.equal(first.body);
+      expect(again.headers.get('idempotency-replayed')).to.equal('true');
+      expect(await stored()).to.deep.equal(before);
+      for (const [name, bytes] of [
+        ['other.txt', 'bytes'],
+        ['same.txt', 'other bytes'],
+      ] as const) {
+        expect((await upload(service, name, bytes, key)).body.error.type).to.equal('idempotency_key_reused');
+      }
+    });
+  });
+});
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await holds()); tries += 1) {
+    if (tries === 200) throw new Error('it does not come about');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
