@@ -1,0 +1,196 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import {
+  CallToolRequestSchema,
+  ListToolsRequestSchema,
+  type CallToolResult,
+  type Tool,
+} from '@modelcontextprotocol/sdk/types.js';
+
+export interface TestToolCall {
+  arguments: Record<string, unknown>;
+  meta: Record<string, unknown>;
+  /** Aborts when the client sends `notifications/cancelled`. */
+  signal: AbortSignal;
+  /** Sends a progress notification on the stream of the call. */
+  progress(value: number): Promise<void>;
+}
+
+export interface TestTool extends Partial<Omit<Tool, 'name'>> {
+  name: string;
+  /** Without it the tool answers with the text `ok`. */
+  run?: (call: TestToolCall) => unknown;
+}
+
+export interface McpServerOptions {
+  tools?: TestTool[];
+  /** The credential that every request must carry, else 401. */
+  auth?: { header: string; value: string };
+  /** Keeps no sessions. */
+  stateless?: boolean;
+  /** Tools on a page of tools/list. */
+  pageSize?: number;
+  serverName?: string;
+  /** Answers plain JSON instead of streams. */
+  json?: boolean;
+  /** The status for a session that the server does not know (404 by the protocol, often 400). */
+  unknownSession?: 404 | 400;
+  /** Stands in front of the server: true when it has answered by itself. */
+  gateway?: (req: IncomingMessage, res: ServerResponse, body: string) => boolean | Promise<boolean>;
+}
+
+export interface TestMcpServer {
+  url: string;
+  /** `127.0.0.1:port`, for MCP_ALLOWED_HOSTS. */
+  host: string;
+  /** Every tools/call that reached the server, also those under way. */
+  calls: { name: string; arguments: Record<string, unknown>; meta: Record<string, unknown> }[];
+  /** Names of the tools whose calls were cancelled by notification. */
+  cancelled: string[];
+  /** The method of each message and HTTP request, in order. */
+  log: string[];
+  /** Headers of the last request. */
+  lastHeaders: NodeJS.Dict<string | string[]>;
+  /** May be changed at any time; the next request sees it. */
+  options: McpServerOptions;
+  /** Open sockets. */
+  connections(): Promise<number>;
+  /** Dies with everything under way, as a crashed process. */
+  kill(): Promise<void>;
+  /** Comes up again on the same port, with no memory of its sessions. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A real MCP server over Streamable HTTP, made with the SDK's server on node:http; it counts what reaches it. */
+export async function startMcpServer(options: McpServerOptions = {}): Promise<TestMcpServer> {
+  const sessions = new Map<string, StreamableHTTPServerTransport>();
+  let http = createServer();
+  let port = 0;
+
+  const listen = async (): Promise<void> => {
+    http = createServer((req, res) => void answer(req, res));
+    http.listen(port, '127.0.0.1');
+    await once(http, 'listening');
+    port = (http.address() as AddressInfo).port;
+  };
+  const kill = async (): Promise<void> => {
+    const closed = once(http, 'close');
+    http.close();
+    http.closeAllConnections();
+    await closed;
+    sessions.clear();
+  };
+
+  const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const { auth, stateless, gateway, json = false, unknownSession = 404 } = server.options;
+    const body = await readAll(req);
+    server.lastHeaders = req.headers;
+    const parsed = parseJson(body) as { method?: string } | undefined;
+    server.log.push(parsed?.method ?? req.method!);
+    if (await gateway?.(req, res, body)) return;
+    if (auth !== undefined && req.headers[auth.header.toLowerCase()] !== auth.value) {
+      res.writeHead(401, { 'www-authenticate': 'Bearer' }).end(`wrong credential ${req.headers.authorization}`);
+      return;
+    }
+    const id = req.headers['mcp-session-id'];
+    if (stateless !== true && id !== undefined && !sessions.has(String(id))) {
+      res.writeHead(unknownSession, { 'content-type': 'application/json' });
+      res.end('{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}');
+      return;
+    }
+    if (stateless === true && req.method !== 'POST') {
+      res.writeHead(405).end();
+      return;
+    }
+    const transport = sessions.get(String(id)) ?? (await newTransport(stateless === true, json));
+    await transport.handleRequest(req, res, parsed);
+  };
+
+  const newTransport = async (stateless: boolean, json: boolean): Promise<StreamableHTTPServerTransport> => {
+    const transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: stateless ? undefined : () => randomUUID(),
+      enableJsonResponse: json,
+      onsessioninitialized: (id) => void sessions.set(id, transport),
+      onsessionclosed: (id) => void sessions.delete(id),
+    });
+    await protocolServer(server).connect(transport as Parameters<Server['connect']>[0]);
+    return transport;
+  };
+
+  const server: TestMcpServer = {
+    url: '',
+    host: '',
+    calls: [],
+    cancelled: [],
+    log: [],
+    lastHeaders: {},
+    options,
+    connections: () =>
+      new Promise((resolve, reject) => http.getConnections((error, count) => (error ? reject(error) : resolve(count)))),
+    kill,
+    restart: async () => {
+      if (http.listening) await kill();
+      await listen();
+    },
+    close: async () => {
+      if (http.listening) await kill();
+    },
+  };
+  await listen();
+  server.host = `127.0.0.1:${port}`;
+  server.url = `http://${server.host}/mcp`;
+  return server;
+}
+
+function protocolServer(server: TestMcpServer): Server {
+  const { serverName = 'test-server' } = server.options;
+  const protocol = new Server({ name: serverName, version: '1' }, { capabilities: { tools: {} } });
+  protocol.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
+    const { tools = [], pageSize = 1000 } = server.options;
+    const start = Number(params?.cursor ?? 0);
+    const page = tools.slice(start, start + pageSize).map(({ run: _, ...tool }) => ({
+      inputSchema: { type: 'object' as const },
+      ...tool,
+    }));
+    return { tools: page, ...(start + pageSize < tools.length && { nextCursor: String(start + pageSize) }) };
+  });
+  protocol.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, sendNotification }) => {
+    const { name, arguments: input = {}, _meta: meta = {} } = params;
+    server.calls.push({ name, arguments: input, meta });
+    signal.addEventListener('abort', () => server.cancelled.push(name));
+    const tool = server.options.tools?.find((candidate) => candidate.name === name);
+    const progress = async (value: number): Promise<void> => {
+      if (meta.progressToken === undefined) return;
+      await sendNotification({
+        method: 'notifications/progress',
+        params: { progressToken: meta.progressToken, progress: value },
+      });
+    };
+    const result = await tool?.run?.({ arguments: input, meta, signal, progress });
+    return asResult(result ?? 'ok');
+  });
+  return protocol;
+}
+
+function asResult(result: unknown): CallToolResult {
+  return typeof result === 'string' ? { content: [{ type: 'text', text: result }] } : (result as CallToolResult);
+}
+
+async function readAll(req: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of req) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
