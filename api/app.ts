@@ -4,8 +4,10 @@ import Koa, { type Middleware } from 'koa';
 import type { ApiDeps } from './deps.js';
 import { authenticate } from './http/authenticate.js';
 import { errorResponse } from './http/error-response.js';
+import { addDocs } from './http/docs.js';
 import { healthz, metrics, readyz } from './http/health.js';
 import { observe } from './http/observe.js';
+import { openApiDocument } from './http/openapi.js';
 import type { Route } from './http/operation.js';
 import { requestId } from './http/request-id.js';
 import { securityHeaders } from './http/security-headers.js';
@@ -34,6 +36,7 @@ function withoutKey(deps: ApiDeps): Router {
   router.get('/healthz', healthz());
   router.get('/readyz', readyz(deps));
   router.get('/metrics', metrics());
+  addDocs(router, openApiDocument(routes), deps.config);
   for (const route of routes) if (route[2] === null) mount(router, route, deps);
   return router;
 }

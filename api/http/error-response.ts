@@ -22,13 +22,14 @@ export function errorResponse(): Middleware {
   };
 }
 
+/** Set before the fault came, they would describe what is not sent. */
+const OF_SUCCESS = ['Accept-Ranges', 'Content-Disposition', 'Content-Length', 'Content-Range', 'ETag', 'Location'];
+
 function respondWith(ctx: Context, error: ServiceError): void {
   ctx.status = error.status;
   ctx.set(retryHeaders(error));
   ctx.set(error.headers);
-  ctx.remove('Content-Disposition');
-  ctx.remove('Content-Length');
-  ctx.remove('Location');
+  for (const name of OF_SUCCESS) ctx.remove(name);
   ctx.set('Content-Type', 'application/json');
   ctx.body = JSON.stringify(errorEnvelope(error, ctx.state.requestId as string));
 }

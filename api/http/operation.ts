@@ -62,14 +62,27 @@ export interface Operation<Body = any, Resource = any> {
   multipart?: true;
   /** Honours `Idempotency-Key`. */
   idempotent?: true;
-  /** Success: status and schema name or schema of the body; JSON unless `mediaType` says otherwise. */
-  success: { status: number; description: string; schema?: JsonSchema; mediaType?: string };
+  /** Request headers that only this operation takes, for the OpenAPI document. */
+  headers?: Record<string, string>;
+  /** Success: status and body. */
+  success: Success;
   /** Error types beyond those every operation has. */
   errors: ErrorType[];
   /** Loads what the path names, or throws its 404; runs before the body is read. */
   resource?: (call: Omit<Call<undefined, undefined>, 'body' | 'resource'>) => Promise<Resource>;
   /** Returns the body of the success response (undefined: none, or `ctx` has been answered). */
   handle: (call: Call<Body, Resource>) => Promise<unknown>;
+}
+
+export interface Success {
+  status: number;
+  description: string;
+  /** A schema with `$id` becomes a named component of the OpenAPI document. */
+  schema?: JsonSchema;
+  /** JSON when absent. */
+  mediaType?: string;
+  /** Response headers that only this operation sends: name → what it says. */
+  headers?: Record<string, string>;
 }
 
 /** Keeps the types of an operation's body and resource together. */
