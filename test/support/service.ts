@@ -7,6 +7,7 @@ import type { ModelEntry } from '../../src/models/catalogue.js';
 import { createKey, type NewKey } from '../../src/projects/api-keys.js';
 import { apiClient, type ApiCall } from './client.js';
 import { testConfig, TEST_MODEL } from './config.js';
+import { checkAgainstOpenApi } from './openapi-check.js';
 import { createTestDatabase } from './postgres.js';
 
 export interface ServiceOptions {
@@ -43,7 +44,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const newKey = async (wanted: Partial<NewKey> = {}): Promise<string> =>
     (await createKey(db, { project: 'demo', ...wanted })).key;
   const key = await newKey();
-  const as = (other: string | null): ApiCall => apiClient(api.url, other, () => undefined);
+  const as = (other: string | null): ApiCall => apiClient(api.url, other, checkAgainstOpenApi);
 
   return {
     url: api.url,

@@ -1,0 +1,60 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { openApiDocument } from '../../api/http/openapi.js';
+import { routes } from '../../api/routes.js';
+import type { ResponseCheck } from './client.js';
+
+interface Documented {
+  responses: Record<string, { content?: Record<string, { schema?: object }> }>;
+}
+
+const document = openApiDocument(routes);
+const paths = document.paths as Record<string, Record<string, Documented>>;
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+formats.default(ajv);
+ajv.addSchema(document, 'openapi');
+const compiled = new Map<string, ValidateFunction>();
+
+/** Throws when a JSON response is not one that the OpenAPI document names for its operation. */
+export const checkAgainstOpenApi: ResponseCheck = (method, path, { status, headers, body }) => {
+  if (headers.get('content-type') !== 'application/json' || method === 'HEAD') return;
+  const pointer = pointerOf(method, path, status);
+  if (pointer === null) return;
+  let validate = compiled.get(pointer);
+  if (validate === undefined) {
+    validate = ajv.compile({ $ref: `openapi#${pointer}` });
+    compiled.set(pointer, validate);
+  }
+  if (validate(body)) return;
+  throw new Error(
+    `${method} ${path} answered ${status} with a body that is not in the OpenAPI document: ` +
+      `${ajv.errorsText(validate.errors)}\n${JSON.stringify(body, null, 2)}`,
+  );
+};
+
+function pointerOf(method: string, path: string, status: number): string | null {
+  const { pathname } = new URL(path, 'http://host');
+  const known = Object.keys(paths).find((template) =>
+    new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(pathname),
+  );
+  const operation = known === undefined ? undefined : paths[known]![method.toLowerCase()];
+  if (operation === undefined) return unrouted(pathname, status);
+  if (operation.responses[status] === undefined) {
+    throw new Error(`${method} ${path} answered ${status}, which the OpenAPI document does not name`);
+  }
+  return ['', 'paths', known!, method.toLowerCase(), 'responses', status, 'content', 'application/json', 'schema']
+    .map((token) => encodeURIComponent(String(token).replaceAll('~', '~0').replaceAll('/', '~1')))
+    .join('/');
+}
+
+/** Paths and methods that are no operation have these answers only; health and documents are not described. */
+function unrouted(pathname: string, status: number): string | null {
+  const names: Record<number, string> = {
+    401: 'AuthenticationError',
+    404: 'NotFoundError',
+    405: 'MethodNotAllowedError',
+  };
+  if (names[status] !== undefined) return `/components/schemas/${names[status]}`;
+  if (pathname.startsWith('/v1')) throw new Error(`${pathname} is no operation, and answered ${status}`);
+  return null;
+}
