@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { join, resolve } from 'node:path';
 import getPort from 'get-port';
@@ -53,7 +53,7 @@ export async function start(env: NodeJS.ProcessEnv): Promise<number> {
 /** Resolves when everything answers, with a promise that rejects when a part cannot be kept running. */
 async function bringUp(env: NodeJS.ProcessEnv, shutdown: Shutdown): Promise<{ failed: Promise<never> }> {
   const dataDir = resolve(env.DATA_DIR || '.data');
-  mkdirSync(dataDir, { recursive: true });
+  makeDataDir(dataDir);
   const host = env.HOST || '127.0.0.1';
   await shutdown.bringUp(
     'The lock',
@@ -120,6 +120,15 @@ async function bringUp(env: NodeJS.ProcessEnv, shutdown: Shutdown): Promise<{ fa
   );
   console.log(await banner({ config, demoKey, temporalUi, usesLocalModel, dataDir }));
   return { failed: Promise.race([service.failed, ...failures]) };
+}
+
+/** Others may pass through it (for root, Postgres runs as another user); what we and our servers make in it is ours. */
+function makeDataDir(dataDir: string): void {
+  if (!existsSync(dataDir)) {
+    mkdirSync(dataDir, { recursive: true });
+    chmodSync(dataDir, 0o711);
+  }
+  process.umask(0o077);
 }
 
 function lockDataDir(dataDir: string): Promise<() => void> {
