@@ -1,0 +1,166 @@
+import { expect } from 'chai';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, realpathSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { processIdentity } from '#temporal-dev/lock.mjs';
+import { makeStateDir } from '../support/state-dir.js';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const START = join(root, 'temporal-dev', 'start.mjs');
+const KEYS = join(root, 'dist', 'temporal-dev', 'keys.js');
+
+/** What a developer has who typed `npm start`. */
+interface Running {
+  child: ChildProcess;
+  output: () => string;
+  base: string;
+  key: string;
+}
+
+const running = new Set<ChildProcess>();
+
+function environment(dataDir: string, more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  const { PATH, HOME, XDG_CACHE_HOME, TMPDIR } = process.env;
+  return { PATH, HOME, XDG_CACHE_HOME, TMPDIR, DATA_DIR: dataDir, ...more };
+}
+
+function launch(dataDir: string, more?: NodeJS.ProcessEnv): Pick<Running, 'child' | 'output'> {
+  const child = spawn(process.execPath, [START], { cwd: root, env: environment(dataDir, more), detached: true });
+  running.add(child);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+  return { child, output: () => output };
+}
+
+async function start(dataDir: string): Promise<Running> {
+  const { child, output } = launch(dataDir);
+  for (const deadline = Date.now() + 40_000; Date.now() < deadline; await sleep(50)) {
+    const [, base, key] = /API +(\S+)\s+Demo key +(\S+)[^]*Ctrl-C/.exec(output()) ?? [];
+    if (base !== undefined && key !== undefined) return { child, output, base, key };
+    if (child.exitCode !== null || child.signalCode !== null) break;
+  }
+  throw new Error(`it did not come up:\n${output()}`);
+}
+
+/** Ends it the given way; resolves with the exit code and how long that took. */
+async function end(child: ChildProcess, send: () => void): Promise<{ code: number | null; ms: number }> {
+  const started = Date.now();
+  const closed = once(child, 'close');
+  send();
+  await closed;
+  return { code: child.exitCode, ms: Date.now() - started };
+}
+
+function serverPids(dataDir: string): { postgres: number; temporal: number } {
+  const postmaster = readFileSync(join(realpathSync(join(dataDir, 'postgres')), 'cluster', 'postmaster.pid'), 'utf8');
+  const temporal = JSON.parse(readFileSync(join(dataDir, 'temporal.json'), 'utf8')) as { pid: number };
+  return { postgres: Number(postmaster.split('\n')[0]), temporal: temporal.pid };
+}
+
+async function eventually(what: string, holds: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
+  for (const deadline = Date.now() + withinMs; Date.now() < deadline; await sleep(50)) if (await holds()) return;
+  throw new Error(`not within ${withinMs} ms: ${what}`);
+}
+
+async function call(
+  { base, key }: { base: string; key: string },
+  method: string,
+  path: string,
+  body?: object,
+): Promise<{ status: number; body: { id?: string } }> {
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+  const response = await fetch(`${base}/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
+  return { status: response.status, body: (await response.json()) as { id?: string } };
+}
+
+async function createKey(dataDir: string): Promise<string> {
+  const args = [KEYS, 'create', '--project', 'demo'];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root, env: environment(dataDir) });
+  return stdout;
+}
+
+describe('npm start', function () {
+  this.timeout(60_000);
+  const dataDir = makeStateDir();
+  let session: string;
+
+  after(() => running.forEach((child) => child.kill('SIGKILL')));
+
+  it('brings everything up, once per DATA_DIR, and ends all of it on SIGTERM', async () => {
+    const service = await start(dataDir);
+    const created = await call(service, 'POST', '/sessions', { model_id: 'local-rules' });
+    expect(created.status).to.equal(201);
+    session = created.body.id!;
+
+    const second = launch(dataDir);
+    await once(second.child, 'close');
+    expect(second.child.exitCode).to.equal(1);
+    expect(second.output()).to.include(`already runs on ${dataDir}`).and.include(String(service.child.pid));
+
+    const key = await createKey(dataDir);
+    expect(key).to.match(/^\S+\n$/);
+    expect((await call({ ...service, key: key.trim() }, 'GET', `/sessions/${session}`)).status).to.equal(200);
+
+    const pids = serverPids(dataDir);
+    const { code, ms } = await end(service.child, () => service.child.kill('SIGTERM'));
+    expect(code, service.output()).to.equal(0);
+    expect(ms).to.be.below(10_000);
+    expect([processIdentity(pids.postgres), processIdentity(pids.temporal)]).to.deep.equal([null, null]);
+  });
+
+  it('lends its database to the keys command while it does not run', async () => {
+    expect(await createKey(dataDir)).to.match(/^\S+\n$/);
+  });
+
+  it('finds everything again, and a Ctrl-C that is repeated ends it just as well', async () => {
+    const service = await start(dataDir);
+    expect((await call(service, 'GET', `/sessions/${session}`)).status).to.equal(200);
+    const group = -service.child.pid!;
+    const { code } = await end(service.child, () => {
+      process.kill(group, 'SIGINT');
+      setTimeout(() => process.kill(group, 'SIGINT'), 100);
+    });
+    expect(code, service.output()).to.equal(0);
+  });
+
+  it('starts a server again that was killed', async () => {
+    const service = await start(dataDir);
+    const { postgres, temporal } = serverPids(dataDir);
+    process.kill(postgres, 'SIGKILL');
+    process.kill(temporal, 'SIGKILL');
+    await eventually('the session can be read again', async () => {
+      const answer = await call(service, 'GET', `/sessions/${session}`);
+      return answer.status === 200 && serverPids(dataDir).temporal !== temporal;
+    });
+    await end(service.child, () => service.child.kill('SIGKILL'));
+  });
+
+  it('starts after its process was killed, whose servers died with it', async () => {
+    const { postgres, temporal } = serverPids(dataDir);
+    const service = await start(dataDir);
+    expect((await call(service, 'GET', `/sessions/${session}`)).status).to.equal(200);
+    expect([processIdentity(postgres), processIdentity(temporal)]).to.deep.equal([null, null]);
+
+    const left = serverPids(dataDir);
+    service.child.kill('SIGKILL');
+    await eventually('no server is left behind', () =>
+      [left.postgres, left.temporal].every((pid) => processIdentity(pid) === null),
+    );
+  });
+
+  it('refuses a port that is taken', async () => {
+    const blocker = createServer().listen(0, '127.0.0.1');
+    await once(blocker, 'listening');
+    const port = (blocker.address() as AddressInfo).port;
+    const { child, output } = launch(dataDir, { PORT: String(port) });
+    await once(child, 'close');
+    expect(child.exitCode).to.equal(1);
+    expect(output()).to.include(`Port ${port} is taken`);
+    blocker.close();
+  });
+});
