@@ -91,10 +91,13 @@ export class PathTree {
    *   be a file and a folder at once
    */
   add(segments: string[], isFile: boolean): void {
+    const whole = segments.join('/');
     let node = this.#root;
+    let end = -1;
     for (const [depth, segment] of segments.entries()) {
       const isLast = depth === segments.length - 1;
-      const path = segments.slice(0, depth + 1).join('/');
+      end += 1 + segment.length;
+      const path = whole.slice(0, end);
       const key = segment.toLowerCase();
       const existing = node.children.get(key);
       const next = existing ?? { path, isFile: isLast && isFile, children: new Map<string, Node>() };
