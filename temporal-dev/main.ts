@@ -17,8 +17,11 @@ import { Interrupted, Shutdown } from './shutdown.js';
 import { startTemporal } from './temporal-server.js';
 
 const DEFAULT_PORT = 8080;
-/** Of the 10 s that everything may take to end: the worker's grace is 5 s, Temporal takes 1.3, Postgres 0.1. */
-const SHUTDOWN_LIMIT_MS = 9_000;
+/**
+ * Of the 10 s that everything may take to end: the worker may take 5 and 3 more for what ignores its abort. After this
+ * the guard ends what is left, Temporal in 1.3 s and Postgres in 0.1.
+ */
+const SHUTDOWN_LIMIT_MS = 8_300;
 const RESTARTS_PER_MINUTE = 5;
 
 /**

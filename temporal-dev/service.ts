@@ -1,6 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startWorker } from '../activities/main.js';
 import { startApi } from '../api/main.js';
 import type { Config } from '../src/config.js';
+import { createLogger } from '../src/log.js';
+
+/** A request that takes longer (a probe of an MCP server) must not use up the worker's time: both fit in 10 s. */
+const API_HEAD_START_MS = 1_000;
 
 export interface Service {
   /** Rejects when the worker ends by itself. */
@@ -13,11 +18,15 @@ export interface Service {
  * two processes (temporal.md). They end in this order: the API stops accepting, then the worker drains.
  */
 export async function startService(config: Config): Promise<Service> {
-  const worker = await startWorker(config);
-  const api = await startApi(config, worker.connection);
+  const worker = await startWorker(config, createLogger(config.logLevel, 'worker'));
+  const api = await startApi(config, createLogger(config.logLevel, 'api'));
   return {
     failed: worker.failed,
-    // Each may take the whole grace, one after the other would be longer than the 10 s that an end may take.
-    close: async () => void (await Promise.all([api.close(), worker.close()])),
+    close: async () => {
+      const apiClosed = api.close();
+      await Promise.race([apiClosed, sleep(API_HEAD_START_MS)]);
+      await worker.close();
+      await apiClosed;
+    },
   };
 }
