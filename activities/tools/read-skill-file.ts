@@ -8,11 +8,10 @@ import { safeSegments } from '../../src/skills/paths.js';
 import { fileList } from './file-list.js';
 import { modelImage } from './mcp-image.js';
 import { withSelectedSkill, type OpenSkill } from './selected-skill.js';
-import { readTextPage, type TextPage } from './text-page.js';
+import { DEFAULT_LINES, PAGE_BYTES, showPage } from './show-page.js';
+import { readTextPage } from './text-page.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolResult } from './tool.js';
 
-const DEFAULT_LINES = 2000;
-const PAGE_BYTES = 64 * 1024;
 /** No larger image passes `modelImage`: it is not even fetched. */
 const MAX_IMAGE_BYTES = 4 * 1024 * 1024;
 
@@ -75,19 +74,7 @@ async function showFile(file: StoredFile, input: Input, open: OpenSkill, call: T
     limit: input.limit ?? DEFAULT_LINES,
     maxBytes: PAGE_BYTES,
   });
-  return page === null ? textResult(described(file)) : showText(page, input.offset ?? 0);
-}
-
-function showText(page: TextPage, offset: number): ToolResult {
-  if (page.lineCount === 0 && offset > 0) {
-    return textResult(`The file has ${page.totalLines} lines; there is no line ${offset} (lines count from 0).`, true);
-  }
-  const notes: string[] = [];
-  if (page.isCut) notes.push(`Line ${offset} is longer than ${PAGE_BYTES} bytes and was cut.`);
-  if (page.nextLine !== null) {
-    notes.push(`Lines ${offset} to ${page.nextLine - 1} are shown; read on with offset ${page.nextLine}.`);
-  }
-  return textResult(notes.length === 0 ? page.text : `${page.text}\n\n[${notes.join(' ')}]`);
+  return page === null ? textResult(described(file)) : showPage(page, input.offset ?? 0);
 }
 
 /** An image goes where requests to the model find it, to the same place at every attempt; null when it is none. */
