@@ -92,9 +92,11 @@ export function openGcsStorage(storageUrl: string, options: GcsOptions = {}): St
         });
     },
 
-    async *list(under): AsyncGenerator<StoredObject> {
+    async *list(under, after = ''): AsyncGenerator<StoredObject> {
       try {
-        for await (const file of bucket.getFilesStream({ prefix: prefix + under }) as AsyncIterable<File>) {
+        const query = { prefix: prefix + under, startOffset: prefix + after };
+        for await (const file of bucket.getFilesStream(query) as AsyncIterable<File>) {
+          if (file.name === query.startOffset) continue;
           yield {
             key: file.name.slice(prefix.length),
             size: Number(file.metadata.size),

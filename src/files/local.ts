@@ -1,6 +1,6 @@
-import { createReadStream, createWriteStream, type Dirent } from 'node:fs';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { access, constants, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
@@ -66,7 +66,7 @@ export function openLocalStorage(config: Pick<Config, 'storageUrl' | 'publicUrl'
       });
     },
 
-    list: (prefix) => walk(root, prefix),
+    list: (prefix, after = '') => walk(root, '', prefix, after),
 
     async downloadUrl(file, expiresSeconds) {
       const expires = Math.floor(Date.now() / 1000) + expiresSeconds;
@@ -104,23 +104,28 @@ function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }
 
-async function* walk(root: string, prefix: string): AsyncGenerator<StoredObject> {
-  const folders = [root];
-  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    for (const entry of await entriesOf(folder)) {
-      const path = join(folder, entry.name);
-      const key = relative(root, path).replaceAll('\\', '/');
-      if (entry.isDirectory() && (key.startsWith(prefix) || prefix.startsWith(`${key}/`))) folders.push(path);
-      if (!entry.isFile() || !key.startsWith(prefix)) continue;
-      const found = await stat(path).catch(() => null);
+/** The objects in one folder and below, in the order of their keys. */
+async function* walk(root: string, folder: string, prefix: string, after: string): AsyncGenerator<StoredObject> {
+  for (const name of await entriesOf(join(root, folder))) {
+    const key = folder + name;
+    if (key.endsWith('/')) {
+      const holdsWanted = (key.startsWith(prefix) || prefix.startsWith(key)) && (key > after || after.startsWith(key));
+      if (holdsWanted) yield* walk(root, key, prefix, after);
+    } else if (key.startsWith(prefix) && key > after) {
+      const found = await stat(join(root, key)).catch(() => null);
       if (found !== null) yield { key, size: found.size, createdAt: found.mtime };
     }
   }
 }
 
-async function entriesOf(folder: string): Promise<Dirent[]> {
+/** Files and folders (these with a slash at the end, which is how their keys sort). */
+async function entriesOf(folder: string): Promise<string[]> {
   try {
-    return await readdir(folder, { withFileTypes: true });
+    const entries = await readdir(folder, { withFileTypes: true });
+    const names = entries
+      .filter((entry) => entry.isFile() || entry.isDirectory())
+      .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
+    return names.sort();
   } catch (error) {
     if (isMissing(error)) return [];
     throw storageError(error);

@@ -46,8 +46,8 @@ export interface Storage {
   size(key: string): Promise<number>;
   /** Removes an object; no object is no error. */
   delete(key: string): Promise<void>;
-  /** Every object whose key starts with `prefix`, in no promised order. */
-  list(prefix: string): AsyncIterable<StoredObject>;
+  /** Every object whose key starts with `prefix` and comes after `after`, in the order of their keys. */
+  list(prefix: string, after?: string): AsyncIterable<StoredObject>;
   /** A link that needs no API key, and serves the file under its name and type (contract.md §2 "Location"). */
   downloadUrl(file: LinkedFile, expiresSeconds: number): Promise<string>;
   /** @throws ServiceError `storage_error` when the storage does not answer */

@@ -1,0 +1,162 @@
+import pLimit from 'p-limit';
+import type { DataSource } from 'typeorm';
+import { finishRemoval } from './remove.js';
+import { ObjectMissingError, type Storage, type StoredObject } from './storage.js';
+import type { FileRow } from './store.js';
+
+export interface CleanOptions {
+  /** Objects younger than this may belong to a request under way. */
+  olderThanSeconds: number;
+  /** How many objects, and how many rows, one run looks at. */
+  limit: number;
+  /** Where the run before stopped. */
+  from?: CleanPosition | null;
+}
+
+/** How far a cleaning has come: the last object and the last row it looked at; null for a part that is done. */
+export interface CleanPosition {
+  object: string | null;
+  row: string | null;
+}
+
+export interface CleanCounts {
+  /** Deletions that had stopped half-way and are finished now. */
+  finishedDeletions: number;
+  /** Objects without a row that were removed. */
+  removedObjects: number;
+  /** Files whose object is lost: their rows are deleted, for their content cannot be served. */
+  removedRows: number;
+}
+
+export interface CleanResult extends CleanCounts {
+  /** Null once everything was looked at. */
+  next: CleanPosition | null;
+}
+
+/** From here on, and when it is most of what was looked at, missing objects mean a wrong STORAGE_URL, not lost files. */
+const SUSPICIOUS = 10;
+const BATCH = 500;
+const PARALLEL = 8;
+
+/**
+ * Brings storage and tables together again: finishes deletions, removes objects that nothing owns, deletes files whose
+ * object is lost. Looks at no more than `limit` of each and says where to go on.
+ * @throws Error when most files lack their object
+ */
+export async function cleanStorage(db: DataSource, storage: Storage, options: CleanOptions): Promise<CleanResult> {
+  const { olderThanSeconds, limit, from } = options;
+  const finishedDeletions = await finishDeletions(db, storage, limit);
+  const olderThan = new Date(Date.now() - olderThanSeconds * 1000);
+  const objects = await removeOrphans(db, storage, olderThan, limit, from ? from.object : '');
+  const rows = await removeLost(db, storage, limit, from ? from.row : '');
+  const next = { object: objects.next, row: rows.next };
+  return {
+    finishedDeletions,
+    removedObjects: objects.removed,
+    removedRows: rows.removed,
+    next: next.object === null && next.row === null ? null : next,
+  };
+}
+
+interface Part {
+  removed: number;
+  next: string | null;
+}
+
+const DONE: Part = { removed: 0, next: null };
+
+async function finishDeletions(db: DataSource, storage: Storage, limit: number): Promise<number> {
+  const rows = await db.query<Pick<FileRow, 'id' | 'storage_key'>[]>(
+    'SELECT id, storage_key FROM files WHERE deleted_at IS NOT NULL ORDER BY deleted_at LIMIT $1',
+    [limit],
+  );
+  await inParallel(rows, (row) => finishRemoval(db, storage, row));
+  return rows.length;
+}
+
+async function removeOrphans(
+  db: DataSource,
+  storage: Storage,
+  olderThan: Date,
+  limit: number,
+  after: string | null,
+): Promise<Part> {
+  if (after === null) return DONE;
+  let looked = 0;
+  let removed = 0;
+  let batch: StoredObject[] = [];
+  const judge = async (): Promise<void> => {
+    const orphans = await withoutOwner(db, batch);
+    await inParallel(orphans, (key) => storage.delete(key));
+    removed += orphans.length;
+    batch = [];
+  };
+  for await (const object of storage.list('', after)) {
+    looked += 1;
+    if (object.createdAt < olderThan) batch.push(object);
+    if (batch.length === BATCH) await judge();
+    if (looked === limit) {
+      await judge();
+      return { removed, next: object.key };
+    }
+  }
+  await judge();
+  return { removed, next: null };
+}
+
+/** The objects that nothing owns; what lies in a folder of no known owner is left alone. */
+async function withoutOwner(db: DataSource, objects: StoredObject[]): Promise<string[]> {
+  const keys = objects.map(({ key }) => key);
+  const turnOf = (key: string): string => key.split('/')[1] ?? '';
+  const inFolder = (folder: string): string[] => keys.filter((key) => key.startsWith(`${folder}/`));
+  const [files, skills, turns] = await Promise.all([
+    db.query<{ owner: string }[]>('SELECT storage_key AS owner FROM files WHERE storage_key = ANY($1::text[])', [
+      inFolder('files'),
+    ]),
+    db.query<{ owner: string }[]>(
+      'SELECT storage_key AS owner FROM skills WHERE storage_key = ANY($1::text[]) AND deleted_at IS NULL',
+      [inFolder('skills')],
+    ),
+    db.query<{ owner: string }[]>('SELECT id AS owner FROM turns WHERE id = ANY($1::text[])', [
+      inFolder('results').map(turnOf),
+    ]),
+  ]);
+  const owners = new Set([...files, ...skills, ...turns].map(({ owner }) => owner));
+  return keys.filter((key) => {
+    const [folder] = key.split('/');
+    if (folder === 'tmp') return true;
+    if (folder === 'results') return !owners.has(turnOf(key));
+    return (folder === 'files' || folder === 'skills') && !owners.has(key);
+  });
+}
+
+async function removeLost(db: DataSource, storage: Storage, limit: number, after: string | null): Promise<Part> {
+  if (after === null) return DONE;
+  const rows = await db.query<Pick<FileRow, 'id' | 'storage_key'>[]>(
+    'SELECT id, storage_key FROM files WHERE deleted_at IS NULL AND id > $1 ORDER BY id LIMIT $2',
+    [after, limit],
+  );
+  const lost = (await inParallel(rows, async (row) => ((await isLost(storage, row.storage_key)) ? row.id : []))).flat();
+  if (lost.length > SUSPICIOUS && lost.length > rows.length / 2) {
+    throw new Error(
+      `${lost.length} of ${rows.length} files have no object: is STORAGE_URL the right one? Nothing was changed about them.`,
+    );
+  }
+  await db.query('DELETE FROM files WHERE id = ANY($1::text[]) AND deleted_at IS NULL', [lost]);
+  return { removed: lost.length, next: rows.length === limit ? rows.at(-1)!.id : null };
+}
+
+async function isLost(storage: Storage, key: string): Promise<boolean> {
+  try {
+    await storage.size(key);
+    return false;
+  } catch (error) {
+    if (error instanceof ObjectMissingError) return true;
+    throw error;
+  }
+}
+
+function inParallel<T, R>(items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const slots = pLimit(PARALLEL);
+  return Promise.all(items.map((item) => slots(() => work(item))));
+}

@@ -1,0 +1,285 @@
+import { expect } from 'chai';
+import { createHmac, hkdfSync } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { insertFile } from '../../../src/files/store.js';
+import { newId } from '../../../src/ids.js';
+import { startService, type TestService } from '../../support/service.js';
+import { upload } from '../../support/upload.js';
+
+describe('files', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService();
+  });
+  after(() => service.close());
+
+  const uploaded = async (name = 'a.txt', content = 'content'): Promise<any> =>
+    (await upload(service, name, content)).body;
+  const link = async (id: string): Promise<string> =>
+    (await service.api('GET', `/v1/files/${id}/content`)).headers.get('location')!;
+  const objects = async (): Promise<string[]> => {
+    const root = fileURLToPath(service.config.storageUrl);
+    const entries = await readdir(root, { recursive: true, withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  };
+
+  describe('GET /v1/files/{file_id}', () => {
+    it('answers what the upload did', async () => {
+      const file = await uploaded();
+      const { status, body } = await service.api('GET', `/v1/files/${file.id}`);
+      expect(status).to.equal(200);
+      expect(body).to.deep.equal(file);
+    });
+
+    it('knows no file that is missing, malformed or of another project', async () => {
+      const stranger = service.as(await service.newKey({ project: 'other' }));
+      const file = await uploaded();
+      for (const [api, id] of [
+        [service.api, newId('file')],
+        [service.api, 'nonsense'],
+        [stranger, file.id],
+      ]) {
+        for (const [method, path] of [
+          ['GET', ''],
+          ['GET', '/content'],
+          ['DELETE', ''],
+        ]) {
+          const { status, body } = await api(method, `/v1/files/${id}${path}`);
+          expect([status, body.error.type]).to.deep.equal([404, 'file_not_found']);
+          expect(body.error.details).to.deep.equal({ file_ids: [id] });
+        }
+      }
+    });
+  });
+
+  describe('GET /v1/files', () => {
+    let own: ReturnType<TestService['as']>;
+    const sessionId = newId('session');
+    const ids: string[] = [];
+    before(async () => {
+      const key = await service.newKey({ project: 'listing' });
+      own = service.as(key);
+      const first = await upload({ api: own }, '0.txt');
+      ids.push(first.body.id);
+      const [{ project_id: project }] = await service.db.query('SELECT project_id FROM files WHERE id = $1', ids);
+      for (const [index, session] of [sessionId, newId('session'), sessionId].entries()) {
+        const row = await insertFile(service.db, {
+          id: newId('file'),
+          project_id: project,
+          filename: `${index}.txt`,
+          mime_type: 'text/plain',
+          size_bytes: 1,
+          origin: 'OUTPUT',
+          session_id: session,
+          storage_key: `files/${project}/${index}`,
+        });
+        ids.unshift(row.id);
+      }
+    });
+    const listed = async (query: string): Promise<string[]> =>
+      (await own('GET', `/v1/files${query}`)).body.items.map((file: any) => file.id);
+
+    it('gives all of the project, newest first', async () => {
+      expect(await listed('')).to.deep.equal(ids);
+    });
+
+    it('filters by origin and by session', async () => {
+      expect(await listed('?origin=UPLOAD')).to.deep.equal([ids[3]]);
+      expect(await listed('?origin=OUTPUT')).to.deep.equal(ids.slice(0, 3));
+      expect(await listed(`?session_id=${sessionId}`)).to.deep.equal([ids[0], ids[2]]);
+      expect(await listed(`?session_id=${sessionId}&origin=UPLOAD`)).to.deep.equal([]);
+      expect(await listed('?session_id=ses_unknown')).to.deep.equal([]);
+    });
+
+    it('pages without repeating or skipping, while files come', async () => {
+      const seen: string[] = [];
+      let cursor: string | null = null;
+      do {
+        const query: string = `?limit=1${cursor === null ? '' : `&cursor=${cursor}`}`;
+        const { body } = await own('GET', `/v1/files${query}`);
+        seen.push(...body.items.map((file: any) => file.id));
+        cursor = body.meta.next_cursor;
+        if (seen.length === 2) ids.unshift((await upload({ api: own }, 'later.txt')).body.id);
+      } while (cursor !== null);
+      expect(seen).to.deep.equal(ids.slice(1));
+    });
+
+    it('refuses a wrong origin', async () => {
+      for (const origin of ['upload', '']) {
+        const { status, body } = await own('GET', `/v1/files?origin=${origin}`);
+        expect([status, body.error.type]).to.deep.equal([422, 'validation_error']);
+        expect(body.error.details.errors[0].path).to.equal('/query/origin');
+      }
+    });
+
+    it('refuses a cursor of another filter', async () => {
+      const { next_cursor: cursor } = (await own('GET', '/v1/files?limit=1')).body.meta;
+      for (const query of ['origin=OUTPUT', `session_id=${sessionId}`]) {
+        const { status, body } = await own('GET', `/v1/files?limit=1&cursor=${cursor}&${query}`);
+        expect([status, body.error.type]).to.deep.equal([422, 'invalid_cursor']);
+      }
+    });
+  });
+
+  describe('GET /v1/files/{file_id}/content', () => {
+    it('redirects to a link that needs no key and bears the name', async () => {
+      const file = await uploaded('Prüf "1".html', '<script>alert(1)</script>');
+      const { status, headers, body } = await service.api('GET', `/v1/files/${file.id}/content`);
+      expect([status, body]).to.deep.equal([307, null]);
+      const response = await fetch(headers.get('location')!);
+      expect(response.status).to.equal(200);
+      expect(await response.text()).to.equal('<script>alert(1)</script>');
+      expect(response.headers.get('content-disposition')).to.match(
+        /^attachment; filename="Pr_f \\"1\\".html"; filename\*=UTF-8''Pr%C3%BCf%20%221%22.html$/,
+      );
+      expect(response.headers.get('content-type')).to.equal('text/html');
+      expect(response.headers.get('content-length')).to.equal('25');
+      expect(response.headers.get('x-content-type-options')).to.equal('nosniff');
+      expect(response.headers.get('content-security-policy')).to.equal("default-src 'none'; sandbox");
+    });
+
+    it('names ASCII files in the RFC 5987 form too', async () => {
+      const response = await fetch(await link((await uploaded("it's (1).txt")).id));
+      expect(response.headers.get('content-disposition')).to.equal(
+        `attachment; filename="it's (1).txt"; filename*=UTF-8''it%27s%20%281%29.txt`,
+      );
+      await response.text();
+    });
+
+    it('serves an empty file', async () => {
+      const response = await fetch(await link((await uploaded('empty.bin', '')).id));
+      expect([response.status, await response.text(), response.headers.get('content-length')]).to.deep.equal([
+        200,
+        '',
+        '0',
+      ]);
+    });
+
+    it('answers HEAD with the same headers', async () => {
+      const url = await link((await uploaded('a.txt', '12345')).id);
+      const response = await fetch(url, { method: 'HEAD' });
+      expect([response.status, response.headers.get('content-length'), await response.text()]).to.deep.equal([
+        200,
+        '5',
+        '',
+      ]);
+    });
+
+    it('is honoured by another process', async () => {
+      const other = await service.anotherApi();
+      const url = (await link((await uploaded()).id)).replace(service.url, other.url);
+      expect((await fetch(url)).status).to.equal(200);
+    });
+
+    describe('in ranges', () => {
+      let url: string;
+      before(async () => {
+        url = await link((await uploaded('digits.txt', '0123456789')).id);
+      });
+      const cases: [range: string, status: number, body: string, contentRange: string | null][] = [
+        ['bytes=0-3', 206, '0123', 'bytes 0-3/10'],
+        ['bytes=8-', 206, '89', 'bytes 8-9/10'],
+        ['bytes=-3', 206, '789', 'bytes 7-9/10'],
+        ['bytes=-99', 206, '0123456789', 'bytes 0-9/10'],
+        ['bytes=5-99', 206, '56789', 'bytes 5-9/10'],
+        ['bytes=10-', 416, '', 'bytes */10'],
+        ['bytes=-0', 416, '', 'bytes */10'],
+        ['bytes=3-1', 200, '0123456789', null],
+        ['bytes=0-1,4-5', 200, '0123456789', null],
+        ['lines=1-2', 200, '0123456789', null],
+        ['bytes=-', 200, '0123456789', null],
+      ];
+      for (const [range, status, body, contentRange] of cases) {
+        it(`${range}: ${status}`, async () => {
+          const response = await fetch(url, { headers: { Range: range } });
+          expect([response.status, await response.text(), response.headers.get('content-range')]).to.deep.equal([
+            status,
+            body,
+            contentRange,
+          ]);
+        });
+      }
+
+      it('If-Range asks for the part of the same version only', async () => {
+        const etag = (await fetch(url, { method: 'HEAD' })).headers.get('etag')!;
+        const part = await fetch(url, { headers: { Range: 'bytes=0-0', 'If-Range': etag } });
+        const all = await fetch(url, { headers: { Range: 'bytes=0-0', 'If-Range': '"other"' } });
+        expect([part.status, all.status]).to.deep.equal([206, 200]);
+        await Promise.all([part.text(), all.text()]);
+      });
+    });
+
+    const refusal = async (url: URL | string): Promise<[number, string]> => {
+      const response = await fetch(url);
+      const body: any = await response.json();
+      return [response.status, body.error.type];
+    };
+
+    it('refuses an altered link', async () => {
+      const url = await link((await uploaded()).id);
+      const other = await uploaded();
+      const altered = [
+        (to: URL) => (to.pathname = `/files/${other.id}`),
+        (to: URL) => to.searchParams.set('expires', String(Number(to.searchParams.get('expires')) + 1)),
+        (to: URL) => to.searchParams.set('signature', `A${to.searchParams.get('signature')!.slice(1)}A`),
+        (to: URL) => to.searchParams.delete('signature'),
+        (to: URL) => (to.search = ''),
+      ];
+      for (const alter of altered) {
+        const to = new URL(url);
+        alter(to);
+        expect(await refusal(to)).to.deep.equal([403, 'invalid_link']);
+      }
+    });
+
+    it('is valid for one hour', async () => {
+      const file = await uploaded();
+      const expires = Number(new URL(await link(file.id)).searchParams.get('expires'));
+      expect(expires - Date.now() / 1000).to.be.within(3590, 3600);
+      const key = Buffer.from(hkdfSync('sha256', service.config.encryptionKeys[0]!, '', 'download-link', 32));
+      const past = Math.floor(Date.now() / 1000) - 1;
+      const signature = createHmac('sha256', key).update(`${file.id}\n${past}`).digest('base64url');
+      const url = `${service.url}/files/${file.id}?expires=${past}&signature=${signature}`;
+      expect(await refusal(url)).to.deep.equal([403, 'invalid_link']);
+    });
+
+    it('leads nowhere once the file is deleted', async () => {
+      const file = await uploaded();
+      const url = await link(file.id);
+      await service.api('DELETE', `/v1/files/${file.id}`);
+      expect(await refusal(url)).to.deep.equal([404, 'file_not_found']);
+    });
+  });
+
+  describe('DELETE /v1/files/{file_id}', () => {
+    it('removes file and object', async () => {
+      const before = await objects();
+      const file = await uploaded();
+      const { status, body } = await service.api('DELETE', `/v1/files/${file.id}`);
+      expect([status, body]).to.deep.equal([204, null]);
+      expect(await objects()).to.deep.equal(before);
+      expect((await service.api('GET', `/v1/files/${file.id}`)).status).to.equal(404);
+      expect((await service.api('DELETE', `/v1/files/${file.id}`)).status).to.equal(404);
+      expect((await service.api('GET', '/v1/files')).body.items.map(({ id }: any) => id)).not.to.include(file.id);
+    });
+  });
+
+  describe('while the storage is away', () => {
+    let broken: TestService;
+    before(async () => {
+      // A file where a folder must be: no right of the user who runs the tests gets past that.
+      broken = await startService({ config: { storageUrl: 'file:///dev/null/files' } });
+    });
+    after(() => broken.close());
+
+    it('an upload is a storage_error that may be tried again', async () => {
+      const { status, body, headers } = await upload(broken, 'a.txt', 'x', { 'Idempotency-Key': 'k' });
+      expect([status, body.error.type]).to.deep.equal([502, 'storage_error']);
+      expect(headers.get('x-should-retry')).to.equal('true');
+      expect((await broken.api('GET', '/v1/files')).body.items).to.deep.equal([]);
+      expect((await upload(broken, 'a.txt', 'x', { 'Idempotency-Key': 'k' })).status).to.equal(502);
+    });
+  });
+});
