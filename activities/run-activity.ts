@@ -38,10 +38,17 @@ function failureOf(error: unknown, context: Context, log: Logger): Error {
   }
   if (error instanceof TemporalFailure) return error;
   if (isDatabaseAway(error)) {
-    return ApplicationFailure.create({ message: 'Postgres is away.', type: 'DatabaseAway', nextRetryDelay: AWAY_RETRY });
+    return ApplicationFailure.create({
+      message: 'Postgres is away.',
+      type: 'DatabaseAway',
+      nextRetryDelay: AWAY_RETRY,
+    });
   }
   const { info } = context;
-  log.error({ err: error, turn_id: info.workflowExecution?.workflowId, activity: info.activityType, attempt: info.attempt }, 'an activity failed unexpectedly');
+  log.error(
+    { err: error, turn_id: info.workflowExecution?.workflowId, activity: info.activityType, attempt: info.attempt },
+    'an activity failed unexpectedly',
+  );
   return ApplicationFailure.create({
     message: 'An unexpected fault; the worker’s log has it under this turn’s id.',
     type: 'InternalError',

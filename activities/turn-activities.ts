@@ -34,4 +34,3 @@ export type StepOutcome =
   | { kind: 'compact' };
 
 export type UnhappyEnding = { kind: 'cancelled' } | { kind: 'failed'; type: TurnFailureType };
-

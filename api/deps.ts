@@ -1,3 +1,4 @@
+import type { ConnectionLike } from '@temporalio/client';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../src/config.js';
 import { openDataSource } from '../src/db/data-source.js';
@@ -8,10 +9,10 @@ import { createMcpNetwork, type McpNetwork } from '../src/mcp/network.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
 import { createRateLimiter, type RateLimiter } from '../src/projects/limits.js';
-import type { PartState } from './http/health.js';
+import { openTurnParts, type TurnParts } from './turn-parts.js';
 
 /** What operations work with; made once by main. Each resource adds what it needs. */
-export interface ApiDeps {
+export interface ApiDeps extends TurnParts {
   config: Config;
   db: DataSource;
   log: Logger;
@@ -21,23 +22,34 @@ export interface ApiDeps {
   mcpNetwork: McpNetwork;
   keyLookup: KeyLookup;
   rateLimiter: RateLimiter;
-  /** How Temporal and the workers do, for `/readyz`. */
-  health: () => Promise<{ temporal: PartState; worker: PartState }>;
 }
 
-/** Opens what the API works with. Turn parts (feed, Temporal) come on top, from main. */
-export async function createDeps(config: Config, log: Logger): Promise<ApiDeps> {
+/** Opens what the API works with. `shared`: the connection of a worker in this process. */
+export async function openDeps(
+  config: Config,
+  log: Logger,
+  shared?: ConnectionLike,
+): Promise<{ deps: ApiDeps; close(): Promise<void> }> {
   const models = await loadModels(config);
   const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'api');
-  return {
+  const turns = openTurnParts(config, db, log, shared);
+  const mcpNetwork = createMcpNetwork(config.mcpAllowedHosts);
+  const deps = {
     config,
     db,
     log,
     storage: openStorage(config),
     models,
-    mcpNetwork: createMcpNetwork(config.mcpAllowedHosts),
+    mcpNetwork,
     keyLookup: createKeyLookup(db),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
-    health: async () => ({ temporal: 'away', worker: 'away' }),
+    ...turns.parts,
+  };
+  return {
+    deps,
+    async close() {
+      await Promise.all([turns.close(), mcpNetwork.close()]);
+      await db.destroy();
+    },
   };
 }

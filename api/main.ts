@@ -1,10 +1,11 @@
+import type { ConnectionLike } from '@temporalio/client';
 import { pathToFileURL } from 'node:url';
 import { ConfigError, loadConfig, type Config } from '../src/config.js';
 import { createLogger, type Logger } from '../src/log.js';
 import { observePool } from '../src/metrics.js';
 import { forgetOldAnswers } from '../src/projects/idempotency.js';
 import { createApp } from './app.js';
-import { createDeps } from './deps.js';
+import { openDeps } from './deps.js';
 import { createDrain } from './http/drain.js';
 import { createHttpServer, listen } from './http/server.js';
 
@@ -18,10 +19,13 @@ export interface Api {
   close(): Promise<void>;
 }
 
-/** Starts one API process' worth of service: config → deps → app → listen. */
-export async function startApi(settings: Config, log: Logger): Promise<Api> {
+/**
+ * Starts one API process' worth of service: config → deps → app → listen. `shared` is the Temporal connection of a
+ * worker in this process; its turns start eagerly.
+ */
+export async function startApi(settings: Config, log: Logger, shared?: ConnectionLike): Promise<Api> {
   const config = { ...settings };
-  const deps = await createDeps(config, log);
+  const { deps, close } = await openDeps(config, log, shared);
   const stopObserving = observePool(deps.db);
   const drain = createDrain(createApp(deps).callback());
   const server = createHttpServer(drain.listener);
@@ -39,9 +43,10 @@ export async function startApi(settings: Config, log: Logger): Promise<Api> {
     url,
     async close() {
       clearInterval(housekeeping);
+      deps.streams.close();
       await drain.close(server, config.shutdownGraceSeconds * 1000);
       stopObserving();
-      await deps.db.destroy();
+      await close();
       log.info('the API has stopped');
     },
   };

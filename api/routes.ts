@@ -12,10 +12,14 @@ import { probeMcpServer } from './mcp-servers/probe.js';
 import { registerMcpServer } from './mcp-servers/register.js';
 import { updateMcpServer } from './mcp-servers/update.js';
 import { listModels } from './models/list.js';
+import { listEvents } from './events/history.js';
+import { streamEvents } from './events/stream.js';
+import { cancelTurn } from './sessions/cancel.js';
 import { createSession } from './sessions/create.js';
 import { deleteSession } from './sessions/delete.js';
 import { getSession } from './sessions/get.js';
 import { listSessions } from './sessions/list.js';
+import { sendMessage } from './sessions/send-message.js';
 import { updateSession } from './sessions/update.js';
 import { deleteSkill } from './skills/delete.js';
 import { getSkill } from './skills/get.js';
@@ -44,6 +48,10 @@ export const routes: Route[] = [
   ['GET',    '/v1/sessions/{session_id}',     'sessions:read',  UNLIMITED, getSession],
   ['PATCH',  '/v1/sessions/{session_id}',     'sessions:write', LIMITED,   updateSession],
   ['DELETE', '/v1/sessions/{session_id}',     'sessions:write', LIMITED,   deleteSession],
+  ['POST',   '/v1/sessions/{session_id}/messages',      'sessions:write', LIMITED,   sendMessage],
+  ['POST',   '/v1/sessions/{session_id}/cancel',        'sessions:write', LIMITED,   cancelTurn],
+  ['GET',    '/v1/sessions/{session_id}/events',        'sessions:read',  UNLIMITED, listEvents],
+  ['GET',    '/v1/sessions/{session_id}/events/stream', 'sessions:read',  UNLIMITED, streamEvents],
   ['POST',   '/v1/files',                     'files:write',    LIMITED,   uploadFile],
   ['GET',    '/v1/files',                     'files:read',     UNLIMITED, listFiles],
   ['GET',    '/v1/files/{file_id}',           'files:read',     UNLIMITED, getFile],

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
 
 /** The process' metrics; whoever measures something registers it here. */
@@ -48,3 +48,16 @@ export function observePool(db: DataSource): () => void {
   pools.add(pool);
   return () => void pools.delete(pool);
 }
+
+export const sweepActions = new Counter({
+  name: 'sweep_actions_total',
+  help: 'What the sweep did for turns that showed no sign of life',
+  labelNames: ['action'],
+  registers: [registry],
+});
+
+export const openStreams = new Gauge({
+  name: 'event_streams_open',
+  help: 'Event streams that this process serves',
+  registers: [registry],
+});

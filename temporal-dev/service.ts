@@ -19,7 +19,7 @@ export interface Service {
  */
 export async function startService(config: Config): Promise<Service> {
   const worker = await startWorker(config, createLogger(config.logLevel, 'worker'));
-  const api = await startApi(config, createLogger(config.logLevel, 'api'));
+  const api = await startApi(config, createLogger(config.logLevel, 'api'), worker.connection);
   return {
     failed: worker.failed,
     close: async () => {

@@ -60,7 +60,14 @@ export async function loadConversation(db: DataSource, turn: TurnContext): Promi
   const ids = rows.map((row) => row.id);
   const [steps, calls, cut]: [
     { turn_id: string; step: number; content: AssistantBlock[] }[],
-    { turn_id: string; step: number; tool_use_id: string; name: string; content: ResultBlock[] | null; is_error: boolean | null }[],
+    {
+      turn_id: string;
+      step: number;
+      tool_use_id: string;
+      name: string;
+      content: ResultBlock[] | null;
+      is_error: boolean | null;
+    }[],
     { turn_id: string; content: string }[],
   ] = await Promise.all([
     db.query('SELECT turn_id, step, content FROM model_steps WHERE turn_id = ANY($1) ORDER BY turn_id, step', [ids]),
@@ -113,7 +120,9 @@ function grouped<T>(rows: T[], keyOf: (row: T) => string): Map<string, T[]> {
 /** How blocks whose bytes are in storage, and names of tools, get into a request. */
 export interface Rendering {
   /** Blocks of a tool's result with their bytes; one line of text for what cannot be had. */
-  resultBlocks(blocks: ResultBlock[]): Promise<(Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam)[]>;
+  resultBlocks(
+    blocks: ResultBlock[],
+  ): Promise<(Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam)[]>;
   /** What the current message shows of its attached files besides their line. */
   attachments: Anthropic.ContentBlockParam[];
   /** The name under which the model knows a tool. */
@@ -149,7 +158,11 @@ export async function toMessages(conversation: Conversation, rendering: Renderin
   return messages;
 }
 
-function userBlocks(turn: PastTurn, before: PastTurn | undefined, attachments: Anthropic.ContentBlockParam[]): Anthropic.ContentBlockParam[] {
+function userBlocks(
+  turn: PastTurn,
+  before: PastTurn | undefined,
+  attachments: Anthropic.ContentBlockParam[],
+): Anthropic.ContentBlockParam[] {
   const blocks: Anthropic.ContentBlockParam[] = [];
   const note = before === undefined ? null : noteOn(before);
   if (note !== null) blocks.push(text(note));
@@ -157,7 +170,9 @@ function userBlocks(turn: PastTurn, before: PastTurn | undefined, attachments: A
   blocks.push(text(turn.content));
   const facts = [`Time of this message: ${turn.queuedAt.slice(0, 19)}Z`];
   for (const file of turn.files) {
-    facts.push(`Attached file: ${JSON.stringify(file.filename)} (file_id ${file.id}, ${file.mime_type}, ${file.size_bytes} bytes)`);
+    facts.push(
+      `Attached file: ${JSON.stringify(file.filename)} (file_id ${file.id}, ${file.mime_type}, ${file.size_bytes} bytes)`,
+    );
   }
   blocks.push(text(`<turn-facts>\n${facts.join('\n')}\n</turn-facts>`));
   return blocks;
@@ -183,7 +198,11 @@ function assistantBlocks(step: PastStep, rendering: Rendering): Anthropic.Conten
   });
 }
 
-async function resultsOf(step: PastStep, turn: PastTurn, rendering: Rendering): Promise<Anthropic.ToolResultBlockParam[]> {
+async function resultsOf(
+  step: PastStep,
+  turn: PastTurn,
+  rendering: Rendering,
+): Promise<Anthropic.ToolResultBlockParam[]> {
   const uses = step.content.filter((block) => block.type === 'tool_use');
   return Promise.all(
     uses.map(async (use) => {
@@ -203,7 +222,11 @@ async function resultsOf(step: PastStep, turn: PastTurn, rendering: Rendering): 
   );
 }
 
-function add(messages: Anthropic.MessageParam[], role: 'user' | 'assistant', blocks: Anthropic.ContentBlockParam[]): void {
+function add(
+  messages: Anthropic.MessageParam[],
+  role: 'user' | 'assistant',
+  blocks: Anthropic.ContentBlockParam[],
+): void {
   if (blocks.length === 0) return;
   const last = messages.at(-1);
   if (last?.role === role) (last.content as Anthropic.ContentBlockParam[]).push(...blocks);

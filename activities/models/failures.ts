@@ -42,7 +42,8 @@ export function modelFailureOf(error: unknown): ModelFailure | null {
   }
   if (!(error instanceof APIError)) {
     // undici's own: the connection broke inside the stream.
-    const broken = error instanceof TypeError && (error.message === 'terminated' || error.message.startsWith('fetch failed'));
+    const broken =
+      error instanceof TypeError && (error.message === 'terminated' || error.message.startsWith('fetch failed'));
     return broken ? { type: 'model_error', message: 'The connection to the model broke off.', retryable: true } : null;
   }
   const status = typeof error.status === 'number' ? error.status : null;
@@ -51,16 +52,35 @@ export function modelFailureOf(error: unknown): ModelFailure | null {
   const retryable = isRetryable(headers.get('x-should-retry'), status, error.type);
   const retryAfterMs = retryAfterOf(headers);
   if (status === 400 && TOO_LONG.test(detail)) {
-    return { type: 'context_too_long', message: 'The message and its results do not fit into the model’s context.', retryable: false };
+    return {
+      type: 'context_too_long',
+      message: 'The message and its results do not fit into the model’s context.',
+      retryable: false,
+    };
   }
   if (status === 429 || error.type === 'rate_limit_error') {
-    return { type: 'model_rate_limited', message: `The model refused the call (rate limit). ${sentence(detail)}`.trim(), retryable, retryAfterMs };
+    return {
+      type: 'model_rate_limited',
+      message: `The model refused the call (rate limit). ${sentence(detail)}`.trim(),
+      retryable,
+      retryAfterMs,
+    };
   }
   if (status === 529 || status === 503 || error.type === 'overloaded_error') {
-    return { type: 'model_overloaded', message: `The model is overloaded. ${sentence(detail)}`.trim(), retryable, retryAfterMs };
+    return {
+      type: 'model_overloaded',
+      message: `The model is overloaded. ${sentence(detail)}`.trim(),
+      retryable,
+      retryAfterMs,
+    };
   }
   const where = status === null ? 'inside its answer' : `HTTP ${status}`;
-  return { type: 'model_error', message: `The model refused the call (${where}). ${sentence(detail)}`.trim(), retryable, retryAfterMs };
+  return {
+    type: 'model_error',
+    message: `The model refused the call (${where}). ${sentence(detail)}`.trim(),
+    retryable,
+    retryAfterMs,
+  };
 }
 
 function isRetryable(shouldRetry: string | null, status: number | null, type: string | null | undefined): boolean {

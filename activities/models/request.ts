@@ -23,7 +23,10 @@ export function toRequest(
   tools: OfferedTools,
   messages: Anthropic.MessageParam[],
 ): ModelRequest {
-  const system = systemPrompt(turn.instruction, turn.skills).map((part): Anthropic.TextBlockParam => ({ type: 'text', text: part }));
+  const system = systemPrompt(turn.instruction, turn.skills).map((part): Anthropic.TextBlockParam => ({
+    type: 'text',
+    text: part,
+  }));
   system.at(-1)!.cache_control = { type: 'ephemeral' };
   const request: ModelRequest = {
     model: entry.model,
@@ -57,7 +60,10 @@ export function estimateTokens(request: Pick<ModelRequest, 'system' | 'messages'
 
 function outputRoom(entry: ModelEntry, inputTokens: number): number {
   const room = entry.context_window - inputTokens - MARGIN_TOKENS;
-  return Math.max(1, Math.min(entry.max_output_tokens, Math.max(room, Math.min(SMALLEST_THINKING * 2, entry.max_output_tokens))));
+  return Math.max(
+    1,
+    Math.min(entry.max_output_tokens, Math.max(room, Math.min(SMALLEST_THINKING * 2, entry.max_output_tokens))),
+  );
 }
 
 function thinkingOf(entry: ModelEntry, turn: TurnContext, maxTokens: number): Anthropic.ThinkingConfigParam | null {

@@ -96,7 +96,11 @@ class Watchdog {
   }
 }
 
-async function watchedFetch(url: string | URL | Request, init: RequestInit | undefined, watchdog: Watchdog): Promise<Response> {
+async function watchedFetch(
+  url: string | URL | Request,
+  init: RequestInit | undefined,
+  watchdog: Watchdog,
+): Promise<Response> {
   const response = await fetch(url, init);
   watchdog.restart();
   if (response.body === null) return response;
@@ -109,7 +113,12 @@ async function watchedFetch(url: string | URL | Request, init: RequestInit | und
   return new Response(response.body.pipeThrough(seen), response);
 }
 
-function take(event: Anthropic.RawMessageStreamEvent, answer: Answer, growing: GrowingBlock[], observer: StreamObserver): void {
+function take(
+  event: Anthropic.RawMessageStreamEvent,
+  answer: Answer,
+  growing: GrowingBlock[],
+  observer: StreamObserver,
+): void {
   switch (event.type) {
     case 'message_start':
       takeUsage(answer.usage, event.message.usage);
@@ -148,7 +157,11 @@ function begin(block: Anthropic.ContentBlock): GrowingBlock {
     case 'text':
       return { block: { type: 'text', text: '' }, pieces: [block.text], complete: false };
     case 'thinking':
-      return { block: { type: 'thinking', thinking: '', signature: block.signature }, pieces: [block.thinking], complete: false };
+      return {
+        block: { type: 'thinking', thinking: '', signature: block.signature },
+        pieces: [block.thinking],
+        complete: false,
+      };
     case 'redacted_thinking':
       return { block: { type: 'redacted_thinking', data: block.data }, pieces: [], complete: false };
     case 'tool_use':
@@ -211,7 +224,9 @@ function finished(growing: GrowingBlock[], stopReason: Anthropic.StopReason): As
 function toolInput(json: string): Record<string, unknown> | null {
   try {
     const input: unknown = JSON.parse(json === '' ? '{}' : json);
-    return typeof input === 'object' && input !== null && !Array.isArray(input) ? (input as Record<string, unknown>) : null;
+    return typeof input === 'object' && input !== null && !Array.isArray(input)
+      ? (input as Record<string, unknown>)
+      : null;
   } catch {
     return null;
   }

@@ -57,7 +57,12 @@ export interface ToolDeps {
 export interface BuiltInTool {
   name: string;
   description: string;
-  inputSchema: { type: 'object'; properties: Record<string, unknown>; required?: string[]; additionalProperties: false };
+  inputSchema: {
+    type: 'object';
+    properties: Record<string, unknown>;
+    required?: string[];
+    additionalProperties: false;
+  };
   run(call: ToolCall, deps: ToolDeps): Promise<ToolResult>;
 }
 

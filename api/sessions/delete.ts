@@ -2,7 +2,7 @@ import { transaction } from '../../src/db/transaction.js';
 import { ServiceError } from '../../src/errors.js';
 import { lockSession, softDeleteSession, type Session } from '../../src/sessions/store.js';
 import { operation } from '../http/operation.js';
-import { sessionNotFound, sessionOfPath } from './resource.js';
+import { sessionNotFound, sessionOfPath } from '../http/session-of-path.js';
 
 export const deleteSession = operation<undefined, Session>({
   id: 'deleteSession',

@@ -9,7 +9,7 @@ import {
 import { lockSession, updateMetadata, type Session } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/operation.js';
 import { presentSession, sessionSchema } from './present.js';
-import { sessionNotFound, sessionOfPath } from './resource.js';
+import { sessionNotFound, sessionOfPath } from '../http/session-of-path.js';
 
 const body = {
   type: 'object',

@@ -91,7 +91,7 @@ export class DeltaWriter {
 }
 
 function* pieces(content: string): Generator<string> {
-  for (let start = 0; start < content.length; ) {
+  for (let start = 0; start < content.length;) {
     let end = Math.min(start + MOST_CHARACTERS, content.length);
     const last = content.charCodeAt(end - 1);
     if (end < content.length && last >= 0xd800 && last <= 0xdbff) end -= 1;

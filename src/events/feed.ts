@@ -22,7 +22,13 @@ export class Feed {
     private readonly db: DataSource,
     private readonly log: Logger,
   ) {
-    this.#listener = listen(databaseUrl, CHANNEL, (payload) => this.#receive(payload), () => this.#catchUpAll(), log);
+    this.#listener = listen(
+      databaseUrl,
+      CHANNEL,
+      (payload) => this.#receive(payload),
+      () => this.#catchUpAll(),
+      log,
+    );
     this.#poll = setInterval(() => void this.#pollTables(), POLL_MS);
   }
 

@@ -124,3 +124,14 @@ export async function readHistory(
     [sessionId, ...after, limit],
   );
 }
+
+/** Characters of a turn's frames after a position: what waits for a reader that has stopped reading. */
+export async function pendingCharacters(db: Db, turnId: string, [stored, attempt, number]: Position): Promise<number> {
+  const [row]: { characters: number }[] = await db.query(
+    `SELECT (SELECT coalesce(sum(length(data::text)), 0) FROM events WHERE turn_id = $1 AND position > $2)
+       + (SELECT coalesce(sum(length(content)), 0) FROM deltas
+          WHERE turn_id = $1 AND (position, attempt, number) > ($2, $3, $4)) AS characters`,
+    [turnId, stored, attempt, number],
+  );
+  return row!.characters;
+}

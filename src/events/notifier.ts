@@ -66,7 +66,14 @@ export function parseWake(payload: string): Wake | null {
   const parts = JSON.parse(payload.slice(space + 1)) as unknown[];
   if (parts.length === 2) return { turnId, stored: parts[0] as number, sessionId: parts[1] as string };
   if (parts.length !== 6) return null;
-  const [stored, attempt, delta, type, messageId, content] = parts as [number, number, number, DeltaType, string, string];
+  const [stored, attempt, delta, type, messageId, content] = parts as [
+    number,
+    number,
+    number,
+    DeltaType,
+    string,
+    string,
+  ];
   return { turnId, position: [stored, attempt, delta], type, messageId, content };
 }
 

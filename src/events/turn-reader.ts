@@ -68,12 +68,6 @@ export class TurnReader {
     return this.#floor === null || comparePositions(position, this.#head) < 0;
   }
 
-  /** Characters that wait for a watcher at `position`, as far as the ring knows. */
-  backlog(position: Position): number {
-    if (this.#floor === null || comparePositions(position, this.#floor) < 0) return RING_CHARACTERS;
-    return this.#fromRing(position).reduce((sum, frame) => sum + frame.json.length, 0);
-  }
-
   /** A stored event up to `position` is committed. */
   stored(position: number): void {
     if (this.#floor === null || position > this.#head[0]) this.catchUp();
@@ -135,7 +129,9 @@ export class TurnReader {
 
   /** A reader begins behind the last stored event: what is before belongs to each watcher's own reading. */
   async #begin(): Promise<void> {
-    const [turn]: { position: number }[] = await this.db.query('SELECT position FROM turns WHERE id = $1', [this.turnId]);
+    const [turn]: { position: number }[] = await this.db.query('SELECT position FROM turns WHERE id = $1', [
+      this.turnId,
+    ]);
     this.#head = [turn?.position ?? 0, 0, 0];
     this.#floor = this.#head;
   }

@@ -1,15 +1,24 @@
 import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
-import type { Client } from '@temporalio/client';
+import { isGrpcServiceError, type Client } from '@temporalio/client';
 import { temporal } from '@temporalio/proto';
 import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
 import type { Logger } from '../log.js';
 
 const NAMES = Object.values(SEARCH_ATTRIBUTES);
+/** gRPC: DEADLINE_EXCEEDED and UNAVAILABLE. */
+const AWAY = new Set([4, 14]);
 const KEYWORD = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
 
 /** The pairs that make a turn findable by project, session and model. */
-export function searchAttributesOf(turn: { project_id: string; session_id: string; model_id: string }): SearchAttributePair[] {
-  const pair = (name: string, value: string): SearchAttributePair => ({ key: defineSearchAttributeKey(name, 'KEYWORD'), value });
+export function searchAttributesOf(turn: {
+  project_id: string;
+  session_id: string;
+  model_id: string;
+}): SearchAttributePair[] {
+  const pair = (name: string, value: string): SearchAttributePair => ({
+    key: defineSearchAttributeKey(name, 'KEYWORD'),
+    value,
+  });
   return [
     pair(SEARCH_ATTRIBUTES.project, turn.project_id),
     pair(SEARCH_ATTRIBUTES.session, turn.session_id),
@@ -17,22 +26,36 @@ export function searchAttributesOf(turn: { project_id: string; session_id: strin
   ];
 }
 
+const DEADLINE_MS = 10_000;
+
 /**
- * Adds the search attributes that the namespace lacks: a start that names an unknown one is refused. Returns whether
- * turns may carry them; false with a warning where adding is not allowed (Temporal Cloud: tcld or Terraform).
+ * Adds the search attributes that the namespace lacks: a start that names an unknown one is refused. `absent` with a
+ * warning where listing or adding is not allowed (Temporal Cloud: tcld or Terraform); `unknown` while Temporal is away.
  */
-export async function ensureSearchAttributes(client: Client, namespace: string, log: Logger): Promise<boolean> {
-  const operator = client.connection.operatorService;
+export async function ensureSearchAttributes(
+  client: Client,
+  namespace: string,
+  log: Logger,
+): Promise<'present' | 'absent' | 'unknown'> {
   try {
-    const { customAttributes } = await operator.listSearchAttributes({ namespace });
-    const missing = NAMES.filter((name) => !(name in customAttributes));
-    if (missing.length > 0) {
-      await operator.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])) });
-      log.info({ missing }, 'added the missing search attributes');
-    }
-    return true;
+    return await client.withDeadline(Date.now() + DEADLINE_MS, () => addMissing(client, namespace, log));
   } catch (err) {
+    if (isGrpcServiceError(err) && AWAY.has(err.code)) return 'unknown';
     log.warn({ err, attributes: NAMES }, 'search attributes cannot be checked or added: turns start without them');
-    return false;
+    return 'absent';
   }
+}
+
+async function addMissing(client: Client, namespace: string, log: Logger): Promise<'present'> {
+  const operator = client.connection.operatorService;
+  const { customAttributes } = await operator.listSearchAttributes({ namespace });
+  const missing = NAMES.filter((name) => !(name in customAttributes));
+  if (missing.length > 0) {
+    await operator.addSearchAttributes({
+      namespace,
+      searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
+    });
+    log.info({ missing }, 'added the missing search attributes');
+  }
+  return 'present';
 }

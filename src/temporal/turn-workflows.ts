@@ -10,14 +10,7 @@ export interface StartableTurn {
   model_id: string;
 }
 
-export type WorkflowState =
-  | 'running'
-  | 'completed'
-  | 'failed'
-  | 'cancelled'
-  | 'terminated'
-  | 'timed out'
-  | 'not found';
+export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out' | 'not found';
 
 /** The workflows of turns: workflow id = turn id. */
 export interface TurnWorkflows {

@@ -43,7 +43,10 @@ export async function queueTurn(
   );
   if (session === undefined) throw new ServiceError('session_not_found', `There is no session ${sessionId}.`);
   if (session.state !== null && isOpen(session.state)) {
-    throw new ServiceError('session_running', 'A turn of this session is queued or running. Wait for its end or cancel it.');
+    throw new ServiceError(
+      'session_running',
+      'A turn of this session is queued or running. Wait for its end or cancel it.',
+    );
   }
   const limit = project!.max_running_turns;
   const [open]: { count: number }[] = await tx.query(

@@ -34,10 +34,30 @@ interface QuietTurn {
 
 /** What the end of a workflow that left its turn open means for the turn (architecture.md "A turn is never lost"). */
 const ENDING_OF: Partial<Record<WorkflowState, Ending>> = {
-  terminated: { kind: 'failed', type: 'terminated', message: 'The turn was terminated by an operator.', retryable: true },
-  'timed out': { kind: 'failed', type: 'turn_timeout', message: 'The turn took longer than a turn may.', retryable: true },
-  failed: { kind: 'failed', type: 'internal_error', message: 'The turn failed for an internal reason.', retryable: true },
-  completed: { kind: 'failed', type: 'internal_error', message: 'The turn stopped for an internal reason.', retryable: true },
+  terminated: {
+    kind: 'failed',
+    type: 'terminated',
+    message: 'The turn was terminated by an operator.',
+    retryable: true,
+  },
+  'timed out': {
+    kind: 'failed',
+    type: 'turn_timeout',
+    message: 'The turn took longer than a turn may.',
+    retryable: true,
+  },
+  failed: {
+    kind: 'failed',
+    type: 'internal_error',
+    message: 'The turn failed for an internal reason.',
+    retryable: true,
+  },
+  completed: {
+    kind: 'failed',
+    type: 'internal_error',
+    message: 'The turn stopped for an internal reason.',
+    retryable: true,
+  },
   cancelled: { kind: 'cancelled' },
 };
 
@@ -53,11 +73,14 @@ export function startSweep(deps: SweepDeps): () => Promise<void> {
   const next = (): void => {
     if (stopped) return;
     // Not all processes at the same moment.
-    timer = setTimeout(() => {
-      round = sweepOnce(deps)
-        .catch((err: unknown) => deps.log.warn({ err }, 'a round of the sweep failed, the next one follows'))
-        .then(next);
-    }, EVERY_MS * (0.75 + Math.random() / 2));
+    timer = setTimeout(
+      () => {
+        round = sweepOnce(deps)
+          .catch((err: unknown) => deps.log.warn({ err }, 'a round of the sweep failed, the next one follows'))
+          .then(next);
+      },
+      EVERY_MS * (0.75 + Math.random() / 2),
+    );
   };
   next();
   return async () => {

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../src/errors.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
-import type { Call } from '../http/operation.js';
+import type { Call } from './operation.js';
 
 /** The session that the path names. @throws ServiceError `session_not_found` */
 export async function sessionOfPath({

@@ -1,0 +1,44 @@
+import pRetry from 'p-retry';
+import { isDatabaseAway } from '../src/db/transaction.js';
+import type { ActivityDeps } from './deps.js';
+import { runActivity } from './run-activity.js';
+import { loadTurn, type TurnContext } from './turn-context.js';
+import { outcomeUnknown, runTool } from './tools/run-tool.js';
+import { findTool, type FoundTool } from './tools/find-tool.js';
+import { loadToolCall, startToolCall, storeToolResult, type StoredToolCall } from './tools/store-call.js';
+import type { ToolResult } from './tools/tool.js';
+import type { TurnActivities } from './turn-activities.js';
+
+/**
+ * One tool call of a step. At most once: `started` is recorded before the call leaves, and an attempt that finds it
+ * without a result does not call again, unless the tool may be repeated (contract.md §3 "Tool calls").
+ */
+export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
+  return ({ turnId, step, index }) =>
+    runActivity(deps.log, async (signal) => {
+      const call = await loadToolCall(deps.db, turnId, step, index);
+      if (call.state === 'done') return;
+      const turn = await loadTurn(deps.db, turnId);
+      const result = await resultOf(deps, turn, call, signal);
+      // The result exists once: what keeps it from the tables is tried again here, not by calling the tool again.
+      await pRetry(() => storeToolResult(deps, call, result), {
+        retries: 1000,
+        minTimeout: 100,
+        maxTimeout: 2000,
+        signal,
+        shouldRetry: ({ error }) => isDatabaseAway(error),
+      });
+    });
+}
+
+async function resultOf(
+  deps: ActivityDeps,
+  turn: TurnContext,
+  call: StoredToolCall,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const tool: FoundTool | null = findTool(turn, call.name);
+  if (call.state === 'started' && tool?.repeatable !== true) return outcomeUnknown(call.name);
+  await startToolCall(deps.db, call);
+  return runTool(deps, turn, call, tool, signal);
+}

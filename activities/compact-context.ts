@@ -1,0 +1,65 @@
+import { ApplicationFailure } from '@temporalio/common';
+import { transaction } from '../src/db/transaction.js';
+import { appendEvents } from '../src/events/log.js';
+import { lockRunningTurn } from '../src/turns/lock.js';
+import type { ActivityDeps } from './deps.js';
+import { beginAttempt, endAttempt } from './models/attempts.js';
+import { modelOf } from './models/build-request.js';
+import { callOnce, type CallObserver } from './models/call-once.js';
+import { summaryRequests, turnsToCompact } from './models/compaction.js';
+import { loadConversation } from './models/conversation.js';
+import type { ModelRequest } from './models/request.js';
+import { runActivity } from './run-activity.js';
+import { loadTurn, type TurnContext } from './turn-context.js';
+import type { TurnActivities } from './turn-activities.js';
+
+const UNHEARD: CallObserver = { text: () => undefined, thinking: () => undefined, settle: async () => undefined };
+
+/**
+ * Summarises older turns of the session by a call of its model, and stores the summary: requests use it from then on,
+ * the history that clients read stays complete. Run again after its commit, it finds nothing more to summarise.
+ */
+export function compactContext(deps: ActivityDeps): TurnActivities['compactContext'] {
+  return ({ turnId, step }) =>
+    runActivity(deps.log, async (signal) => {
+      const turn = await loadTurn(deps.db, turnId);
+      const model = modelOf(deps, turn.modelId);
+      const conversation = await loadConversation(deps.db, turn);
+      const turns = turnsToCompact(conversation, model.entry.context_window);
+      const last = turns.at(-1);
+      if (last === undefined) return;
+
+      const summarise = async (request: ModelRequest): Promise<string> => {
+        const attempt = await beginAttempt(deps.db, turnId, step);
+        const answer = await callOnce(deps, model, request, attempt, UNHEARD, signal);
+        await endAttempt(deps.db, attempt, { ...answer, firstTokenMs: null }, null);
+        return answer.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
+      };
+      const requests = summaryRequests(model, conversation.summary, turns);
+      let next = requests.next();
+      while (next.done !== true) next = requests.next(await summarise(next.value));
+      if (next.value.trim() === '')
+        throw ApplicationFailure.nonRetryable('The model gave no summary.', 'context_too_long');
+      await store(deps, turn, last.number, turns.length, next.value);
+    });
+}
+
+async function store(
+  deps: ActivityDeps,
+  turn: TurnContext,
+  upTo: number,
+  count: number,
+  summary: string,
+): Promise<void> {
+  const stored = await transaction(deps.db, async (tx) => {
+    const locked = await lockRunningTurn(tx, turn.id);
+    const inserted: unknown[] = await tx.query(
+      `INSERT INTO compactions (session_id, turn_number, summary) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING turn_number`,
+      [turn.sessionId, upTo, summary],
+    );
+    if (inserted.length === 0) return null;
+    await appendEvents(tx, locked, [{ type: 'agent.context_compacted', data: { compacted_turns: count } }]);
+    return locked;
+  });
+  if (stored !== null) deps.notifier.announce(stored);
+}

@@ -1,0 +1,108 @@
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import pRetry from 'p-retry';
+import { ConfigError, loadConfig, type Config } from '../src/config.js';
+import { openDataSource } from '../src/db/data-source.js';
+import { Notifier } from '../src/events/notifier.js';
+import { openStorage } from '../src/files/open-storage.js';
+import { createLogger, type Logger } from '../src/log.js';
+import { createMcpNetwork } from '../src/mcp/network.js';
+import { loadModels } from '../src/models/catalogue.js';
+import { temporalSettings } from '../src/temporal/connection.js';
+import { startTurnUpkeep } from '../src/turns/upkeep.js';
+import { createActivities } from './index.js';
+import { ModelClients } from './models/clients.js';
+import { startStatusServer } from './status-server.js';
+import { installTemporalLogger } from './temporal-logger.js';
+import { McpConnections } from './tools/mcp-connections.js';
+
+/** `npm run build` writes it to dist; the tests run these sources and use the same one. */
+const WORKFLOW_BUNDLE = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? '../dist/workflow-bundle.js' : '../workflow-bundle.js', import.meta.url),
+);
+/** After a dead worker its sticky queue holds a workflow's next task back that long: a cancel would wait for it. */
+const STICKY_TIMEOUT = '2 s';
+/** Beyond the grace: what ignores its abort is left behind. */
+const FORCE_MS = 3000;
+
+/** A running worker. */
+export interface RunningWorker {
+  /** An API in the same process that shares it starts turns eagerly. */
+  connection: NativeConnection;
+  /** Rejects when the worker ends by itself. */
+  failed: Promise<never>;
+  /** Takes no new work, gives running activities SHUTDOWN_GRACE_SECONDS, hands the rest to other workers. */
+  close(): Promise<void>;
+}
+
+/** Starts one worker process' worth of service: config → deps → worker. Waits for Temporal as long as it is away. */
+export async function startWorker(
+  config: Config,
+  log = createLogger(config.logLevel, 'worker'),
+): Promise<RunningWorker> {
+  installTemporalLogger(log);
+  const models = new ModelClients(await loadModels(config), process.env);
+  const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'worker');
+  const connection = await connect(log);
+  const notifier = new Notifier(db, log);
+  const mcp = new McpConnections(createMcpNetwork(config.mcpAllowedHosts), config);
+  const upkeep = startTurnUpkeep(config, { db, notifier, log, connection, eager: false });
+  const graceMs = config.shutdownGraceSeconds * 1000;
+  const worker = await Worker.create({
+    connection,
+    namespace: temporalSettings().namespace,
+    taskQueue: config.taskQueue,
+    workflowBundle: { codePath: WORKFLOW_BUNDLE },
+    activities: createActivities({ config, db, log, storage: openStorage(config), notifier, models, mcp }),
+    maxConcurrentActivityTaskExecutions: config.workerMaxActivities,
+    maxHeartbeatThrottleInterval: config.heartbeatThrottleMs,
+    defaultHeartbeatThrottleInterval: config.heartbeatThrottleMs,
+    stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
+    shutdownGraceTime: graceMs,
+    shutdownForceTime: graceMs + FORCE_MS,
+  });
+  const status = config.metricsPort === null ? null : await startStatusServer(config, db);
+  const run = worker.run();
+  const failed = run.then(() => new Promise<never>(() => undefined));
+  failed.catch(() => undefined);
+  log.info({ task_queue: config.taskQueue }, 'the worker runs');
+
+  return {
+    connection,
+    failed,
+    async close() {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      await run.catch(() => undefined);
+      await upkeep.close();
+      await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
+      await connection.close();
+      await db.destroy();
+      log.info('the worker has stopped');
+    },
+  };
+}
+
+async function connect(log: Logger): Promise<NativeConnection> {
+  return pRetry(() => NativeConnection.connect(temporalSettings().connectionOptions), {
+    retries: Number.POSITIVE_INFINITY,
+    minTimeout: 250,
+    maxTimeout: 3000,
+    onFailedAttempt: ({ error }) => log.warn({ err: error }, 'Temporal is away, the worker connects again'),
+  });
+}
+
+/** `npm run worker`: runs until SIGTERM or SIGINT, then drains. */
+async function main(): Promise<void> {
+  const worker = await startWorker(loadConfig(process.env));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => void worker.close().then(() => process.exit(0)));
+  }
+  await worker.failed;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  main().catch((error: unknown) => {
+    process.stderr.write(`${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`);
+    process.exit(1);
+  });
+}

@@ -1,0 +1,101 @@
+import { Ajv } from 'ajv';
+import type { ActivityDeps } from '../deps.js';
+import type { TurnContext } from '../turn-context.js';
+import type { FoundTool } from './find-tool.js';
+import { callTurnMcpTool } from './mcp-turn-call.js';
+import type { StoredToolCall } from './store-call.js';
+import { textResult, type BuiltInTool, type ToolCall, type ToolResult } from './tool.js';
+
+const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });
+
+/** What the agent is told of a call that may have taken effect before a crash (contract.md §3 "Tool calls"). */
+export function outcomeUnknown(name: string): ToolResult {
+  return textResult(
+    `The outcome of this call of ${name} is unknown: it was sent, and its answer was lost. ` +
+      'It may have taken effect. It was not sent again; check before you repeat it.',
+    true,
+  );
+}
+
+/**
+ * Runs a tool within its time limit, which each sign of progress restarts. Whatever a tool fails with is an error
+ * result for the model, but a cancel, and a fault of Postgres or the storage (tried again by Temporal).
+ */
+export async function runTool(
+  deps: ActivityDeps,
+  turn: TurnContext,
+  call: StoredToolCall,
+  found: FoundTool | null,
+  cancelled: AbortSignal,
+): Promise<ToolResult> {
+  if (found === null) return textResult(`There is no tool ${call.name} in this turn.`, true);
+  const limit = new TimeLimit(deps.config.toolTimeoutSeconds);
+  const toolCall: ToolCall = {
+    turn,
+    toolUseId: call.toolUseId,
+    idempotencyKey: `${call.turnId}-${call.step}-${call.index}`,
+    input: call.input,
+    signal: AbortSignal.any([cancelled, limit.signal]),
+    progress: () => limit.restart(),
+  };
+  const work =
+    found.kind === 'mcp' ? callTurnMcpTool(deps, toolCall, found.tool) : runBuiltIn(deps, toolCall, found.tool);
+  try {
+    return await Promise.race([work, limit.expired, rejection(cancelled)]);
+  } catch (error) {
+    cancelled.throwIfAborted();
+    if (limit.signal.aborted) {
+      return textResult(
+        `${call.name} did not finish within ${deps.config.toolTimeoutSeconds} s. Its outcome is unknown.`,
+        true,
+      );
+    }
+    throw error;
+  } finally {
+    work.catch(() => undefined);
+    limit.stop();
+  }
+}
+
+async function runBuiltIn(deps: ActivityDeps, call: ToolCall, tool: BuiltInTool): Promise<ToolResult> {
+  const valid = ajv.compile(tool.inputSchema);
+  if (!valid(call.input))
+    return textResult(`Wrong input: ${ajv.errorsText(valid.errors, { dataVar: 'input' })}.`, true);
+  return tool.run(call, deps);
+}
+
+class TimeLimit {
+  #controller = new AbortController();
+  #timer: NodeJS.Timeout;
+
+  constructor(seconds: number) {
+    this.#timer = setTimeout(() => this.#controller.abort(new Error('the tool took too long')), seconds * 1000);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Rejects when the time is over, for a tool that does not heed its signal. */
+  get expired(): Promise<never> {
+    return rejection(this.signal);
+  }
+
+  restart(): void {
+    this.#timer.refresh();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+function rejection(signal: AbortSignal): Promise<never> {
+  const promise = new Promise<never>((_, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
+  promise.catch(() => undefined);
+  return promise;
+}

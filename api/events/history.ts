@@ -1,0 +1,40 @@
+import { ServiceError } from '../../src/errors.js';
+import { eventJson, readHistory } from '../../src/events/log.js';
+import { pageOf } from '../../src/page.js';
+import type { Session } from '../../src/sessions/store.js';
+import { operation } from '../http/operation.js';
+import { pageRequest, pageSchema } from '../http/page.js';
+import { sessionOfPath } from '../http/session-of-path.js';
+import { eventSchema } from '../http/event-schemas.js';
+
+/** Events of all turns, oldest first, with the part that a turn in progress has produced. */
+export const listEvents = operation<undefined, Session>({
+  id: 'listEvents',
+  summary: 'Read the event history of a session',
+  paged: true,
+  success: { status: 200, description: 'A page of events, oldest first.', schema: pageSchema(eventSchema) },
+  errors: ['session_not_found', 'invalid_cursor'],
+  resource: sessionOfPath,
+  async handle({ deps, query, resource: session }) {
+    const list = `events of ${session.id}`;
+    const { limit, after } = pageRequest(query, list, 2);
+    const rows = await readHistory(deps.db, session.id, after === null ? [0, 0] : numbersOf(after), limit + 1);
+    return pageOf(
+      list,
+      rows,
+      limit,
+      (row) => [String(row.turn_number), String(row.position)],
+      (row): unknown => JSON.parse(eventJson(row)),
+    );
+  },
+});
+
+function numbersOf(key: string[]): [number, number] {
+  if (!key.every((part) => /^\d{1,9}$/.test(part))) {
+    throw new ServiceError(
+      'invalid_cursor',
+      'The cursor is malformed. Pass meta.next_cursor of the previous page unchanged.',
+    );
+  }
+  return [Number(key[0]), Number(key[1])];
+}

@@ -1,0 +1,34 @@
+import type { DataSource } from 'typeorm';
+import { parseEventId, START, type Position } from '../../src/events/position.js';
+import { isOpen, type TurnState } from '../../src/turns/states.js';
+
+/** Where a stream begins. */
+export type StartingPoint =
+  /** No turn yet: wait for the first one. */
+  | { kind: 'wait' }
+  /** After the terminal event of the current turn: nothing to send. */
+  | { kind: 'over' }
+  | { kind: 'turn'; turnId: string; position: Position };
+
+/**
+ * Decides where a stream of a session begins (contract.md §3 "Stream, …"): `Last-Event-ID` of any of its turns resumes
+ * there; one that names the end of an earlier turn, or that is unknown, means the current turn from its start.
+ */
+export async function startingPoint(
+  db: DataSource,
+  session: { id: string; last_turn_id: string | null },
+  lastEventId: string,
+): Promise<StartingPoint> {
+  if (session.last_turn_id === null) return { kind: 'wait' };
+  const current: StartingPoint = { kind: 'turn', turnId: session.last_turn_id, position: START };
+  const seen = parseEventId(lastEventId);
+  if (seen === null) return current;
+  const [turn]: { state: TurnState; position: number }[] = await db.query(
+    'SELECT state, position FROM turns WHERE id = $1 AND session_id = $2',
+    [seen.turnId, session.id],
+  );
+  if (turn === undefined || seen.position[0] > turn.position) return current;
+  const isOver = !isOpen(turn.state) && seen.position[0] === turn.position;
+  if (!isOver) return { kind: 'turn', turnId: seen.turnId, position: seen.position };
+  return seen.turnId === session.last_turn_id ? { kind: 'over' } : current;
+}

@@ -1,0 +1,115 @@
+import { pendingCharacters, readFrames } from '../../src/events/log.js';
+import { START, type Position } from '../../src/events/position.js';
+import { isTerminal } from '../../src/events/turn-reader.js';
+import type { Session } from '../../src/sessions/store.js';
+import { isOpen, type TurnState } from '../../src/turns/states.js';
+import type { ApiDeps } from '../deps.js';
+import { operation } from '../http/operation.js';
+import { sessionOfPath } from '../http/session-of-path.js';
+import { SseConnection } from './sse-connection.js';
+import { startingPoint, type StartingPoint } from './starting-point.js';
+
+const RETRY_MS = 2000;
+/** An EventSource reconnects after every end: after the last event it need not hurry. */
+const RETRY_AFTER_END_MS = 15_000;
+const PAGE = 200;
+
+/** Events of the current turn as Server-Sent Events: replay, live and resume are one ordered sequence. */
+export const streamEvents = operation<undefined, Session>({
+  id: 'streamEvents',
+  summary: 'Stream the events of the current turn (Server-Sent Events)',
+  success: { status: 200, description: 'Frames until the turn’s terminal event.', mediaType: 'text/event-stream' },
+  errors: ['session_not_found'],
+  resource: sessionOfPath,
+  async handle({ deps, caller, resource: session, ctx }) {
+    const start = await startingPoint(deps.db, session, ctx.get('Last-Event-ID'));
+    await deps.streams.run(caller.keyId, async (drained) => {
+      const at = { turnId: '', position: START };
+      const pending = (): Promise<number> => pendingCharacters(deps.db, at.turnId, at.position);
+      const connection = await SseConnection.open(ctx, start.kind === 'over' ? RETRY_AFTER_END_MS : RETRY_MS, pending);
+      const gone = new AbortController();
+      ctx.res.once('close', () => gone.abort());
+      if (ctx.res.closed) gone.abort();
+      try {
+        await push(deps, session.id, start, connection, at, AbortSignal.any([drained, gone.signal]));
+      } finally {
+        connection.end();
+      }
+    });
+  },
+});
+
+async function push(
+  deps: ApiDeps,
+  sessionId: string,
+  start: StartingPoint,
+  connection: SseConnection,
+  at: { turnId: string; position: Position },
+  signal: AbortSignal,
+): Promise<void> {
+  if (start.kind === 'over') return;
+  const turnId = start.kind === 'turn' ? start.turnId : await firstTurn(deps, sessionId, signal);
+  if (turnId === null) return;
+  at.turnId = turnId;
+  if (start.kind === 'turn') at.position = start.position;
+  const [turn]: { state: TurnState }[] = await deps.db.query('SELECT state FROM turns WHERE id = $1', [turnId]);
+  if (turn === undefined) return;
+  await (isOpen(turn.state) ? pushLive(deps, connection, at, signal) : pushStored(deps, connection, at, signal));
+}
+
+/** The first turn of a session that has none yet; null when the session is deleted or the stream is over. */
+async function firstTurn({ db, feed }: ApiDeps, sessionId: string, signal: AbortSignal): Promise<string | null> {
+  while (!signal.aborted) {
+    const nudge = feed.sessionNudge(sessionId, signal);
+    const [session]: { last_turn_id: string | null }[] = await db.query(
+      'SELECT last_turn_id FROM sessions WHERE id = $1 AND deleted_at IS NULL',
+      [sessionId],
+    );
+    if (session === undefined) return null;
+    if (session.last_turn_id !== null) return session.last_turn_id;
+    await nudge;
+  }
+  return null;
+}
+
+/** A turn that runs: all its watchers share one reader. */
+async function pushLive(
+  { feed }: ApiDeps,
+  connection: SseConnection,
+  at: { turnId: string; position: Position },
+  signal: AbortSignal,
+): Promise<void> {
+  const reader = feed.watch(at.turnId);
+  try {
+    while (!signal.aborted && connection.isOpen) {
+      const changed = reader.changed(signal);
+      const frames = await reader.after(at.position);
+      for (const frame of frames) {
+        await connection.send(at.turnId, frame, signal);
+        at.position = frame.position;
+        if (isTerminal(frame)) return;
+        if (signal.aborted) return;
+      }
+      if (frames.length === 0) await changed;
+    }
+  } finally {
+    feed.release(reader);
+  }
+}
+
+/** A turn that has ended: its stored events (contract.md §3 "Stream resume during a turn"). */
+async function pushStored(
+  { db }: ApiDeps,
+  connection: SseConnection,
+  at: { turnId: string; position: Position },
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted && connection.isOpen) {
+    const frames = await readFrames(db, at.turnId, at.position, PAGE, false);
+    if (frames.length === 0) return;
+    for (const frame of frames) {
+      await connection.send(at.turnId, frame, signal);
+      at.position = frame.position;
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { transaction } from '../../src/db/transaction.js';
+import { ServiceError, validationError } from '../../src/errors.js';
+import { eventJson } from '../../src/events/log.js';
+import { fileNotFound, findFiles } from '../../src/files/store.js';
+import type { FileSnapshot, SkillSnapshot } from '../../src/events/types.js';
+import { requireScope } from '../../src/projects/permissions.js';
+import type { Session } from '../../src/sessions/store.js';
+import { findSkills } from '../../src/skills/store.js';
+import { queueTurn, type QueuedTurn } from '../../src/turns/queue.js';
+import type { ApiDeps } from '../deps.js';
+import { userMessageSchema } from '../http/event-schemas.js';
+import { operation, type Call, type JsonSchema } from '../http/operation.js';
+import { sessionOfPath } from '../http/session-of-path.js';
+
+const body = {
+  type: 'object',
+  properties: {
+    content: { type: 'string', minLength: 1, maxLength: 100_000, pattern: '\\S' },
+    files: { type: 'array', items: { type: 'string' }, maxItems: 20, uniqueItems: true, default: [] },
+    skills: {
+      type: 'array',
+      maxItems: 20,
+      default: [],
+      items: {
+        anyOf: [
+          { type: 'string' },
+          { type: 'object', properties: { id: { type: 'string' } }, required: ['id'], additionalProperties: false },
+          {
+            type: 'object',
+            properties: { skill_id: { type: 'string' } },
+            required: ['skill_id'],
+            additionalProperties: false,
+          },
+        ],
+      },
+    },
+  },
+  required: ['content'],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+type Body = FromSchema<typeof body>;
+
+/** Sends a message, which starts a turn. Returns as soon as the turn is queued. */
+export const sendMessage = operation<Body, Session>({
+  id: 'sendMessage',
+  summary: 'Send a message; it starts a turn',
+  body,
+  idempotent: true,
+  success: { status: 201, description: 'The user.message event; its turn_id is the turn.', schema: userMessageSchema },
+  errors: [
+    'session_not_found',
+    'insufficient_scope',
+    'file_not_found',
+    'skill_not_found',
+    'session_running',
+    'too_many_running_turns',
+  ],
+  resource: sessionOfPath,
+  async handle(call) {
+    const { deps, caller, body, resource: session } = call;
+    const skillIds = skillIdsOf(body.skills);
+    if (body.files.length > 0) requireScope(caller, 'files:read');
+    if (skillIds.length > 0) requireScope(caller, 'skills:read');
+    const files = await attachedFiles(deps, caller.projectId, body.files);
+    const skills = await selectedSkills(deps, caller.projectId, skillIds);
+
+    const { turn, answer } = await transaction(deps.db, async (tx) => {
+      const turn = await queueTurn(tx, caller.projectId, session.id, { content: body.content, files, skills });
+      const answer: unknown = JSON.parse(eventJson(turn.event));
+      await call.record(tx, answer);
+      return { turn, answer };
+    });
+    launch(call, turn);
+    return answer;
+  },
+});
+
+/** Outside of the transaction, and not waited for: a turn whose workflow does not start now is started by the sweep. */
+function launch({ deps, log }: Pick<Call, 'deps' | 'log'>, turn: QueuedTurn): void {
+  deps.notifier.announce(turn);
+  deps.workflows
+    .start(turn)
+    .catch((err: unknown) => log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet, the sweep follows'));
+}
+
+function skillIdsOf(skills: Body['skills']): string[] {
+  const ids = skills.map((skill) => (typeof skill === 'string' ? skill : 'id' in skill ? skill.id : skill.skill_id));
+  const repeated = ids.findIndex((id, index) => ids.indexOf(id) !== index);
+  if (repeated >= 0) throw validationError(`/skills/${repeated}`, 'names a skill that the message selects already');
+  return ids;
+}
+
+async function attachedFiles({ db }: ApiDeps, projectId: string, ids: string[]): Promise<FileSnapshot[]> {
+  const found = new Map((await findFiles(db, projectId, ids)).map((file) => [file.id, file]));
+  const missing = ids.filter((id) => !found.has(id));
+  if (missing.length > 0) throw fileNotFound(missing);
+  return ids.map((id) => {
+    const { filename, mime_type, size_bytes } = found.get(id)!;
+    return { id, filename, mime_type, size_bytes };
+  });
+}
+
+async function selectedSkills({ db }: ApiDeps, projectId: string, ids: string[]): Promise<SkillSnapshot[]> {
+  const found = new Map((await findSkills(db, projectId, ids)).map((skill) => [skill.id, skill]));
+  const missing = ids.filter((id) => !found.has(id));
+  if (missing.length > 0) {
+    throw new ServiceError('skill_not_found', `There is no skill ${missing.join(', ')}.`, { skill_ids: missing });
+  }
+  return ids.map((id) => {
+    const { name, description } = found.get(id)!;
+    return { id, name, description };
+  });
+}

@@ -1,0 +1,43 @@
+import type { ConnectionLike } from '@temporalio/client';
+import type { DataSource } from 'typeorm';
+import type { Config } from '../src/config.js';
+import { Feed } from '../src/events/feed.js';
+import { Notifier } from '../src/events/notifier.js';
+import type { Logger } from '../src/log.js';
+import { connectLazily } from '../src/temporal/connection.js';
+import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
+import { startTurnUpkeep, type TurnUpkeep } from '../src/turns/upkeep.js';
+import { OpenStreams } from './events/open-streams.js';
+
+/** What the API has to do with turns: starts and cancels them, and streams their events. */
+export interface TurnParts {
+  notifier: Notifier;
+  workflows: TurnWorkflows;
+  feed: Feed;
+  streams: OpenStreams;
+  health: TurnUpkeep['health'];
+}
+
+/** `shared`: the connection of a worker in this process; its turns then start eagerly. */
+export function openTurnParts(
+  config: Config,
+  db: DataSource,
+  log: Logger,
+  shared?: ConnectionLike,
+): { parts: TurnParts; close(): Promise<void> } {
+  const connection = shared ?? connectLazily();
+  const notifier = new Notifier(db, log);
+  const upkeep = startTurnUpkeep(config, { db, notifier, log, connection, eager: shared !== undefined });
+  const feed = new Feed(config.databaseUrl, db, log);
+  const streams = new OpenStreams(db, log);
+  return {
+    parts: { notifier, workflows: upkeep.workflows, feed, streams, health: upkeep.health },
+    async close() {
+      streams.close();
+      await upkeep.close();
+      await notifier.flush();
+      await feed.close();
+      if (shared === undefined) await connection.close();
+    },
+  };
+}

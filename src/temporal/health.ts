@@ -1,0 +1,29 @@
+import type { Client } from '@temporalio/client';
+import { temporal } from '@temporalio/proto';
+
+const DEADLINE_MS = 2000;
+/** A worker polls at least once a minute; the server remembers pollers for five. */
+const POLLED_WITHIN_MS = 70_000;
+
+export interface TemporalHealth {
+  temporal: 'ok' | 'away';
+  worker: 'ok' | 'away';
+}
+
+/** Whether Temporal answers, and whether any worker polls the task queue. */
+export async function temporalHealth(client: Client, namespace: string, taskQueue: string): Promise<TemporalHealth> {
+  try {
+    const { pollers } = await client.withDeadline(Date.now() + DEADLINE_MS, () =>
+      client.workflowService.describeTaskQueue({
+        namespace,
+        taskQueue: { name: taskQueue },
+        taskQueueType: temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+      }),
+    );
+    const since = Date.now() - POLLED_WITHIN_MS;
+    const polled = pollers.some(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1000 > since);
+    return { temporal: 'ok', worker: polled ? 'ok' : 'away' };
+  } catch {
+    return { temporal: 'away', worker: 'away' };
+  }
+}
