@@ -5,6 +5,8 @@ type Schema = Record<string, unknown>;
 /** What the Messages API takes as the name of a parameter. */
 const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 const MAX_SCHEMA_CHARACTERS = 64 * 1024;
+/** Enough for any form; what walks the schema after this check may be recursive. */
+const MAX_SCHEMA_DEPTH = 100;
 const COMBINATORS = ['allOf', 'anyOf', 'oneOf'] as const;
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
@@ -15,7 +17,7 @@ const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false }
  * is left open (`{}`, or any object) rather than passed on.
  */
 export function sanitizeInputSchema(schema: unknown): Schema {
-  if (!isObject(schema) || JSON.stringify(schema).length > MAX_SCHEMA_CHARACTERS) return { type: 'object' };
+  if (!isObject(schema) || !isBounded(schema)) return { type: 'object' };
   const { properties, required, ...rest } = flatten(schema, schema);
   for (const dropped of ['$schema', '$id', '$ref', ...COMBINATORS]) delete rest[dropped];
   const kept = isObject(properties) ? Object.entries(properties).filter(([name]) => PROPERTY_NAME.test(name)) : [];
@@ -53,14 +55,22 @@ function definitionOf(ref: string, root: Schema): unknown {
   return isObject(definitions) && name !== undefined && Object.hasOwn(definitions, name) ? definitions[name] : null;
 }
 
+function isBounded(schema: Schema): boolean {
+  const open: { value: unknown; depth: number }[] = [{ value: schema, depth: 1 }];
+  for (let item = open.pop(); item !== undefined; item = open.pop()) {
+    if (typeof item.value !== 'object' || item.value === null) continue;
+    if (item.depth > MAX_SCHEMA_DEPTH) return false;
+    for (const value of Object.values(item.value)) open.push({ value, depth: item.depth + 1 });
+  }
+  return JSON.stringify(schema).length <= MAX_SCHEMA_CHARACTERS;
+}
+
 /** Checks against the meta-schema only: nothing of an untrusted schema is ever compiled. */
 function isValid(schema: unknown): boolean {
-  try {
-    return (typeof schema === 'boolean' || isObject(schema)) && ajv.validateSchema(schema) === true;
-  } catch {
-    // Nested so deeply that the check ran out of stack, or `$schema` names another dialect.
-    return false;
-  }
+  if (typeof schema === 'boolean') return true;
+  if (!isObject(schema)) return false;
+  const { $schema: _, ...dialectless } = schema;
+  return ajv.validateSchema(dialectless) === true;
 }
 
 function isObject(value: unknown): value is Schema {

@@ -1,5 +1,6 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { errors } from 'undici';
 import { ResponseTooLargeError } from './bounded-body.js';
 import { McpProtocolError } from './client.js';
 import { UnsealError } from './credentials.js';
@@ -69,6 +70,7 @@ export function failureReason(error: unknown): string {
   if (error instanceof AnswerLostError) return 'the connection ended before an MCP answer came';
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof ResponseTooLargeError) return 'its answer is too large';
+    if (cause instanceof errors.HTTPParserError) return 'its answer is not HTTP';
     if (cause instanceof UnsafeAddressError) return 'its host resolves to a private or local address';
     const reason = networkReason(cause);
     if (reason !== undefined) return reason;

@@ -25,8 +25,7 @@ export function isLocalName(hostname: string): boolean {
  */
 export function parseServerUrl(text: string, allowedHosts: readonly string[]): URL {
   // The URL parser drops or turns around these characters; what is stored must be what is called.
-  // eslint-disable-next-line no-control-regex
-  const url = /[\u0000-\u0020\u007f\\]/.test(text) || !/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? null : URL.parse(text);
+  const url = /[\p{Cc} \\]/u.test(text) || !/^[a-z][a-z0-9+.-]*:\/\/[^/?#]/i.test(text) ? null : URL.parse(text);
   if (url === null) throw invalidUrl('is not a valid absolute URL');
   if (/^[^:]+:\/\/[^/?#]*@/.test(text)) throw invalidUrl('must not contain a user name or password');
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw invalidUrl('must be https');

@@ -118,7 +118,7 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Te
       onsessioninitialized: (id) => void sessions.set(id, transport),
       onsessionclosed: (id) => void sessions.delete(id),
     });
-    await protocolServer(server).connect(transport as Parameters<Server['connect']>[0]);
+    await protocolServer(server).connect(transport);
     return transport;
   };
 

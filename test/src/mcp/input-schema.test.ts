@@ -1,0 +1,99 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { sanitizeInputSchema } from '../../../src/mcp/input-schema.js';
+
+const object = { type: 'object' };
+
+describe('input schemas of MCP tools', () => {
+  it('pass as they are when the API takes them', () => {
+    const schema = {
+      type: 'object',
+      properties: { a: { type: 'string', enum: ['x'] }, b: { anyOf: [{ type: 'null' }, { $ref: '#/$defs/B' }] } },
+      required: ['a'],
+      additionalProperties: false,
+      $defs: { B: { type: 'integer' } },
+    };
+    expect(sanitizeInputSchema(schema)).to.deep.equal(schema);
+  });
+
+  for (const schema of [undefined, null, 1, 'x', [], { type: 'string' }, {}, { type: ['object', 'null'] }]) {
+    it(`become an object: ${JSON.stringify(schema)}`, () => {
+      expect(sanitizeInputSchema(schema).type).to.equal('object');
+    });
+  }
+
+  it('lose the dialect, which decides nothing for a model', () => {
+    const schema = {
+      $schema: 'http://json-schema.org/draft-07/schema#',
+      ...object,
+      properties: { a: { type: 'number' } },
+    };
+    expect(sanitizeInputSchema(schema)).to.deep.equal({ ...object, properties: { a: { type: 'number' } } });
+  });
+
+  it('have no combinators at the top, but the parameters of their branches', () => {
+    const branch = (name: string): object => ({ properties: { [name]: { type: 'string' } }, required: [name] });
+    expect(sanitizeInputSchema({ ...object, anyOf: [branch('a'), branch('b')] })).to.deep.equal({
+      ...object,
+      properties: { a: { type: 'string' }, b: { type: 'string' } },
+    });
+    expect(sanitizeInputSchema({ allOf: [branch('a'), { oneOf: [branch('b')] }] })).to.deep.equal({
+      ...object,
+      properties: { a: { type: 'string' }, b: { type: 'string' } },
+      required: ['a'],
+    });
+  });
+
+  it('have their own definition resolved at the top', () => {
+    const schema = {
+      $ref: '#/definitions/In',
+      definitions: { In: { ...object, properties: { a: {} }, required: ['a'] } },
+    };
+    expect(sanitizeInputSchema(schema)).to.deep.include({ type: 'object', properties: { a: {} }, required: ['a'] });
+  });
+
+  it('lose parameters whose names the API refuses, and keep the tool', () => {
+    const schema = { ...object, properties: { 'a b': {}, ['x'.repeat(65)]: {}, ok: {} }, required: ['a b', 'ok', 7] };
+    expect(sanitizeInputSchema(schema)).to.deep.equal({ ...object, properties: { ok: {} }, required: ['ok'] });
+  });
+
+  it('leave open what is no schema', () => {
+    const schema = {
+      ...object,
+      properties: { tuple: { type: 'array', items: [{}] }, wrong: { type: 'text' }, ok: true },
+    };
+    expect(sanitizeInputSchema(schema).properties).to.deep.equal({ tuple: {}, wrong: {}, ok: true });
+    expect(sanitizeInputSchema({ ...object, additionalProperties: 'no' })).to.deep.equal(object);
+  });
+
+  it('are bounded in size and depth', () => {
+    const deep = JSON.parse(`${'{"properties":{"a":'.repeat(3000)}{}${'}}'.repeat(3000)}`) as unknown;
+    expect(sanitizeInputSchema(deep)).to.deep.include(object);
+    expect(sanitizeInputSchema({ ...object, description: 'x'.repeat(100_000) })).to.deep.equal(object);
+  });
+
+  it('are always valid, whatever a server sends', () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    const any = fc.anything({ maxDepth: 3, withNullPrototype: false });
+    const schemas = fc.record(
+      {
+        type: any,
+        properties: fc.dictionary(fc.string(), any),
+        required: any,
+        anyOf: any,
+        allOf: any,
+        $ref: fc.string(),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(schemas, (value) => {
+        const json = JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? null : item));
+        const schema = sanitizeInputSchema(JSON.parse(json));
+        expect(schema.type).to.equal('object');
+        expect(ajv.validateSchema(schema)).to.equal(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,282 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { createServer as createNetServer, type AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { NO_CREDENTIAL, type Credential } from '../../../src/mcp/auth.js';
+import { createMcpNetwork } from '../../../src/mcp/network.js';
+import { probeServer, type ProbeResult } from '../../../src/mcp/probe.js';
+import { cert, key } from '../../support/self-signed.js';
+import { startMcpServer, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
+
+const SECRET = 'secret-0123456789';
+
+describe('probing an MCP server', () => {
+  const closers: (() => Promise<unknown> | void)[] = [];
+  afterEach(async () => {
+    for (const close of closers.splice(0)) await close();
+  });
+
+  const start = async (options: McpServerOptions): Promise<TestMcpServer> => {
+    const server = await startMcpServer(options);
+    closers.push(() => server.close());
+    return server;
+  };
+
+  const probe = async (
+    url: string,
+    { credential = NO_CREDENTIAL, seconds = 10 }: { credential?: Credential; seconds?: number } = {},
+  ): Promise<ProbeResult> => {
+    const network = createMcpNetwork([new URL(url).host]);
+    closers.push(() => network.close());
+    return probeServer(network, await network.checkUrl(url), () => credential, seconds);
+  };
+
+  /** The reason the client gets; never with anything of the server's body. */
+  const reasonOf = async (url: string, options?: Parameters<typeof probe>[1]): Promise<string> => {
+    const error = (await probe(url, options).then(
+      () => expect.fail('the probe went through'),
+      (fault: unknown) => fault,
+    )) as { type: string; message: string };
+    expect(error.type).to.equal('mcp_probe_failed');
+    expect(error.message).not.to.include('BODY').and.not.to.include(SECRET);
+    return error.message;
+  };
+
+  const bearer: Credential = { type: 'BEARER', header: null, secret: SECRET };
+
+  it('brings the tools, what they take, whether they may be repeated, and the name', async () => {
+    const inputSchema = { type: 'object' as const, properties: { a: { type: 'number' } } };
+    const server = await start({
+      serverName: 'calculator',
+      tools: [
+        { name: 'add', description: 'Adds.', inputSchema, annotations: { idempotentHint: true } },
+        { name: 'look', annotations: { readOnlyHint: true } },
+        { name: 'send', annotations: { readOnlyHint: false } },
+      ],
+    });
+    expect(await probe(server.url)).to.deep.equal({
+      serverName: 'calculator',
+      tools: [
+        { name: 'add', description: 'Adds.', input_schema: inputSchema, repeatable: true },
+        { name: 'look', description: '', input_schema: { type: 'object', properties: {} }, repeatable: true },
+        { name: 'send', description: '', input_schema: { type: 'object', properties: {} }, repeatable: false },
+      ],
+    });
+    expect(server.log.at(-1), 'says goodbye to its session').to.equal('DELETE');
+    expect(server.log, 'opens no stream of its own').not.to.include('GET');
+  });
+
+  for (const mode of ['stateless', 'json'] as const) {
+    it(`works with a ${mode} server`, async () => {
+      const server = await start({ [mode]: true, tools: [{ name: 'a' }] });
+      expect((await probe(server.url)).tools.map(({ name }) => name)).to.deep.equal(['a']);
+    });
+  }
+
+  it('reads 300 tools over several pages and keeps 256', async () => {
+    const tools = Array.from({ length: 300 }, (_, index) => ({ name: `tool-${index}` }));
+    const server = await start({ tools, pageSize: 40 });
+    expect((await probe(server.url)).tools.map(({ name }) => name)).to.deep.equal(
+      tools.slice(0, 256).map(({ name }) => name),
+    );
+    expect(server.log.filter((method) => method === 'tools/list')).to.have.length(8);
+  });
+
+  it('drops over-long names before it counts, cuts descriptions by code points', async () => {
+    const long = { name: 'x'.repeat(129) };
+    const longest = { name: '🔧'.repeat(128), description: '🔧'.repeat(501) };
+    const server = await start({ tools: [long, longest, { name: 'same', description: '1' }, { name: 'same' }] });
+    const { tools } = await probe(server.url);
+    expect(tools.map(({ name }) => name)).to.deep.equal([longest.name, 'same']);
+    expect([...tools[0]!.description]).to.have.length(500);
+    expect(tools[1]!.description).to.equal('1');
+  });
+
+  it('makes text of the server storable and keeps the credential out of it', async () => {
+    const server = await start({
+      auth: { header: 'authorization', value: `Bearer ${SECRET}` },
+      serverName: `nul\0name ${SECRET}`,
+      tools: [{ name: 'a', description: `half \ud800 nul \0 ${SECRET}` }, { name: 'nul\0' }],
+    });
+    const result = await probe(server.url, { credential: bearer });
+    expect(result.serverName).to.equal('nulname [credential]');
+    expect(result.tools.map(({ name, description }) => [name, description])).to.deep.equal([
+      ['a', 'half � nul  [credential]'],
+    ]);
+  });
+
+  it('sends the credential in the header that was asked for', async () => {
+    const server = await start({ auth: { header: 'X-Key', value: SECRET }, tools: [] });
+    await probe(server.url, { credential: { type: 'HEADER', header: 'X-Key', secret: SECRET } });
+    expect(server.lastHeaders['x-key']).to.equal(SECRET);
+  });
+
+  describe('says why it failed', () => {
+    const answers = (status: number, type = 'text/plain'): McpServerOptions => ({
+      gateway: (req, res: ServerResponse) => {
+        res.writeHead(status, { 'content-type': type }).end(`BODY ${req.headers.authorization}`);
+        return true;
+      },
+    });
+
+    const cases: [what: string, options: McpServerOptions, reason: RegExp][] = [
+      [
+        'a wrong credential',
+        { auth: { header: 'authorization', value: 'other' } },
+        /rejected the credential \(HTTP 401\)/,
+      ],
+      ['403', answers(403), /rejected the credential or denies access \(HTTP 403\)/],
+      ['404', answers(404), /nothing is at this path \(HTTP 404\)/],
+      ['405', answers(405), /does not take MCP requests/],
+      ['429', answers(429), /HTTP 429/],
+      ['500', answers(500), /failed \(HTTP 500\)/],
+      ['HTML', answers(200, 'text/html'), /not the MCP protocol/],
+      ['JSON that is none', answers(200, 'application/json'), /not the MCP protocol/],
+      ['an event stream without an answer', answers(200, 'text/event-stream'), /ended before an MCP answer came/],
+      ['202 to a request', answers(202), /ended before an MCP answer came/],
+      [
+        'another JSON',
+        {
+          gateway: (_, res) => {
+            res.writeHead(200, { 'content-type': 'application/json' }).end('{"BODY":true}');
+            return true;
+          },
+        },
+        /not the MCP protocol/,
+      ],
+      [
+        'a JSON-RPC error',
+        {
+          gateway: (_, res, body) => {
+            const { id } = JSON.parse(body) as { id: number };
+            const error = { code: -32602, message: `BODY ${SECRET}` };
+            res.writeHead(200, { 'content-type': 'application/json' });
+            res.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
+            return true;
+          },
+        },
+        /refused the MCP request \(JSON-RPC error -32602\)/,
+      ],
+      [
+        'a redirect to loopback',
+        {
+          gateway: (_, res) => {
+            res.writeHead(307, { location: 'https://127.0.0.1:9443/BODY' }).end();
+            return true;
+          },
+        },
+        /redirects to an address that is not public/,
+      ],
+      [
+        'a redirect that drops the body',
+        {
+          gateway: (_, res) => {
+            res.writeHead(302, { location: '/BODY' }).end();
+            return true;
+          },
+        },
+        /redirects in a way that cannot be followed \(HTTP 302\)/,
+      ],
+      [
+        'a socket that is cut',
+        {
+          gateway: (req) => {
+            req.socket.destroy();
+            return true;
+          },
+        },
+        /closed the connection without an answer/,
+      ],
+      [
+        'an endless answer',
+        {
+          gateway: (_, res) => {
+            res.writeHead(200, { 'content-type': 'application/json' });
+            const more = (): void => void res.write('BODY'.repeat(100_000), () => !res.destroyed && more());
+            more();
+            return true;
+          },
+        },
+        /answer is too large/,
+      ],
+    ];
+    for (const [what, options, reason] of cases) {
+      it(`for ${what}`, async () => {
+        const server = await start(options);
+        expect(await reasonOf(server.url, { credential: bearer })).to.match(reason);
+      });
+    }
+
+    it('for pages that never end', async () => {
+      const server = await start({
+        gateway: (_, res, body) => {
+          const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string };
+          if (method !== 'tools/list') return false;
+          const result = { tools: [], nextCursor: 'again' };
+          res.writeHead(200, { 'content-type': 'application/json' });
+          res.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+          return true;
+        },
+      });
+      expect(await reasonOf(server.url)).to.match(/tools\/list has no end/);
+    });
+
+    it('for a server that hangs', async () => {
+      const server = await start({ gateway: () => true });
+      const begun = Date.now();
+      expect(await reasonOf(server.url, { seconds: 0.5 })).to.match(/did not answer within 0\.5 seconds/);
+      expect(Date.now() - begun).to.be.lessThan(2000);
+    });
+
+    it('for a server that drips', async () => {
+      const server = await start({
+        gateway: (_, res) => {
+          res.writeHead(200, { 'content-type': 'application/json' });
+          const drip = setInterval(() => res.write(' '), 20);
+          res.on('close', () => clearInterval(drip));
+          return true;
+        },
+      });
+      expect(await reasonOf(server.url, { seconds: 0.5 })).to.match(/did not answer within 0\.5 seconds/);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(await server.connections(), 'nothing stays open').to.equal(0);
+    });
+
+    it('for a server that hangs at the second message', async () => {
+      const server = await start({ gateway: (_, __, body) => body.includes('notifications/initialized') });
+      expect(await reasonOf(server.url, { seconds: 0.5 })).to.match(/did not answer within 0\.5 seconds/);
+    });
+
+    it('for a port that nothing listens on', async () => {
+      const server = await start({});
+      await server.close();
+      expect(await reasonOf(server.url)).to.match(/refused the connection/);
+    });
+
+    it('for a name that does not resolve', async () => {
+      expect(await reasonOf('https://does-not-exist.invalid/mcp')).to.match(/DNS/);
+    });
+
+    it('for a port that speaks no TLS', async () => {
+      const server = await start({});
+      expect(await reasonOf(server.url.replace('http:', 'https:'))).to.match(/TLS failed/);
+    });
+
+    it('for a certificate that nobody signed', async () => {
+      const tls = createTlsServer({ key, cert }).listen(0, '127.0.0.1');
+      await once(tls, 'listening');
+      closers.push(() => void tls.close());
+      const { port } = tls.address() as AddressInfo;
+      expect(await reasonOf(`https://127.0.0.1:${port}/mcp`)).to.match(/TLS certificate is not trusted/);
+    });
+
+    it('for something that is not HTTP', async () => {
+      const server = createNetServer((socket) => socket.end('BODY\r\n')).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      closers.push(() => void server.close());
+      const { port } = server.address() as AddressInfo;
+      expect(await reasonOf(`http://127.0.0.1:${port}/mcp`)).to.match(/not HTTP/);
+    });
+  });
+});
