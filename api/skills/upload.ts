@@ -18,6 +18,7 @@ export const uploadSkill = operation({
   success: { status: 201, description: 'The skill.', schema: skillSchema },
   errors: [
     'bad_request',
+    'request_timeout',
     'unsupported_media_type',
     'validation_error',
     'content_too_large',

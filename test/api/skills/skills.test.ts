@@ -1,8 +1,14 @@
 import { expect } from 'chai';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { openStorage } from '../../../src/files/open-storage.js';
-import type { ApiResponse } from '../../support/client.js';
+import type { ApiCall, ApiResponse } from '../../support/client.js';
 import { startService, type TestService } from '../../support/service.js';
 import { skillMd, zip } from '../../src/skills/zip.js';
+
+const MIB = 1024 * 1024;
 
 function form(content: Buffer | string, filename: string): FormData {
   const data = new FormData();
@@ -10,29 +16,57 @@ function form(content: Buffer | string, filename: string): FormData {
   return data;
 }
 
+const skill = (name: string, more: { name: string; content: string }[] = []): Buffer =>
+  zip([{ name: `${name}/SKILL.md`, content: skillMd(name, `About ${name}.`) }, ...more]);
+
 describe('/v1/skills', () => {
   let service: TestService;
-  const upload = (content: Buffer | string, filename = 'demo.zip', headers = {}): Promise<ApiResponse> =>
-    service.api('POST', '/v1/skills', form(content, filename), headers);
+  /** What uploads leave in it is this file's doing: other tests have the usual one. */
+  let temp: string;
+  const { TMPDIR } = process.env;
+  before(async () => {
+    service = await startService();
+    temp = mkdtempSync(join(tmpdir(), 'skill-uploads-'));
+    process.env.TMPDIR = temp;
+  });
+  after(async () => {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+    rmSync(temp, { recursive: true });
+    await service.close();
+  });
+
+  const upload = (
+    content: Buffer | string,
+    {
+      filename = 'demo.zip',
+      headers = {},
+      api = service.api,
+    }: { filename?: string; headers?: object; api?: ApiCall } = {},
+  ): Promise<ApiResponse> => api('POST', '/v1/skills', form(content, filename), headers as Record<string, string>);
+
   const objects = async (): Promise<string[]> => {
     const keys: string[] = [];
     for await (const { key } of openStorage(service.config).list('skills/')) keys.push(key);
-    return keys;
+    return keys.sort();
   };
 
-  beforeEach(async () => {
-    service = await startService();
-  });
-  afterEach(() => service.close());
+  const refused = (answer: ApiResponse, status: number, type: string): any => {
+    expect(answer.body).to.have.nested.property('error.type', type);
+    expect(answer.status).to.equal(status);
+    return answer.body.error;
+  };
 
-  it('uploads a package, gets, lists and deletes it', async () => {
-    const created = await upload(zip([{ name: 'x/SKILL.md', content: skillMd('x', 'About x.') }]), 'x.skill');
+  it('uploads, gets, lists and deletes a skill', async () => {
+    const created = await upload(skill('first'), { filename: 'first.skill' });
     expect(created.status).to.equal(201);
     expect(created.body).to.have.all.keys('id', 'name', 'description', 'size_bytes', 'created_at');
-    expect(created.body).to.include({ name: 'x', description: 'About x.' });
+    expect(created.body).to.include({ name: 'first', description: 'About first.' });
     expect(created.body.id).to.match(/^skill_[0-9a-z]{26}$/);
     expect(created.body.created_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
-    expect(created.body.size_bytes).to.equal(22 + 76 + 2 * 8 + skillMd('x', 'About x.').length);
+    expect(created.body.size_bytes).to.equal(22 + 76 + 2 * 8 + skillMd('first', 'About first.').length);
+    const [key] = await objects();
+    expect(key).to.match(new RegExp(`^skills/proj_[0-9a-z]{26}/${created.body.id}$`));
 
     const path = `/v1/skills/${created.body.id}`;
     expect((await service.api('GET', path)).body).to.deep.equal(created.body);
@@ -41,14 +75,172 @@ describe('/v1/skills', () => {
       meta: { next_cursor: null },
     });
 
-    const deleted = await service.api('DELETE', path);
-    expect(deleted).to.include({ status: 204, body: null });
-    for (const method of ['GET', 'DELETE']) {
-      const again = await service.api(method, path);
-      expect(again.status).to.equal(404);
-      expect(again.body.error.type).to.equal('skill_not_found');
-    }
+    expect(await service.api('DELETE', path)).to.include({ status: 204, body: null });
+    for (const method of ['GET', 'DELETE']) refused(await service.api(method, path), 404, 'skill_not_found');
     expect((await service.api('GET', '/v1/skills')).body.items).to.deep.equal([]);
     expect(await objects()).to.deep.equal([]);
+    expect(readdirSync(temp)).to.deep.equal([]);
+  });
+
+  it('takes a single SKILL.md', async () => {
+    const created = await upload(skillMd('single'), { filename: 'SKILL.md' });
+    expect(created).to.include({ status: 201 });
+    expect(created.body.name).to.equal('single');
+  });
+
+  it('refuses a name that is taken until its skill is deleted', async () => {
+    const first = await upload(skill('taken'));
+    const second = await upload(skill('taken', [{ name: 'taken/other', content: 'x' }]));
+    refused(second, 409, 'skill_name_taken');
+    expect(second.headers.get('x-should-retry')).to.equal('false');
+    await service.api('DELETE', `/v1/skills/${first.body.id}`);
+    const third = await upload(skill('taken'));
+    expect(third.status).to.equal(201);
+    expect(third.body.id).not.to.equal(first.body.id);
+    expect(third.body.size_bytes).to.equal(first.body.size_bytes);
+  });
+
+  it('lets one of many parallel uploads of a name through, and keeps no object of the others', async () => {
+    const before = await objects();
+    const answers = await Promise.all(Array.from({ length: 12 }, () => upload(skill('race'))));
+    expect(answers.map(({ status }) => status).sort()).to.deep.equal([201, ...Array<number>(11).fill(409)]);
+    expect(await objects()).to.have.length(before.length + 1);
+  });
+
+  it('keeps projects apart', async () => {
+    const other = service.as(await service.newKey({ project: 'other' }));
+    const mine = await upload(skill('shared-name'));
+    expect((await upload(skill('shared-name'), { api: other })).status).to.equal(201);
+    for (const method of ['GET', 'DELETE']) {
+      refused(await other(method, `/v1/skills/${mine.body.id}`), 404, 'skill_not_found');
+    }
+    expect((await other('GET', '/v1/skills')).body.items).to.have.length(1);
+  });
+
+  it('pages newest first; skills that come meanwhile shift nothing', async () => {
+    const api = service.as(await service.newKey({ project: 'paging' }));
+    const ids: string[] = [];
+    for (const name of ['p1', 'p2', 'p3', 'p4', 'p5']) ids.unshift((await upload(skill(name), { api })).body.id);
+    const first = await api('GET', '/v1/skills?limit=2');
+    await upload(skill('p6'), { api });
+    const seen = first.body.items.map(({ id }: { id: string }) => id);
+    for (let cursor = first.body.meta.next_cursor; cursor !== null;) {
+      const { body } = await api('GET', `/v1/skills?limit=2&cursor=${cursor}`);
+      seen.push(...body.items.map(({ id }: { id: string }) => id));
+      cursor = body.meta.next_cursor;
+    }
+    expect(seen).to.deep.equal(ids);
+    refused(await api('GET', '/v1/skills?limit=0'), 422, 'validation_error');
+    refused(await api('GET', '/v1/skills?cursor=nonsense'), 422, 'invalid_cursor');
+  });
+
+  for (const id of ['skill_0', 'skill_%00', '..%2F..', 'file_01hzzzzzzzzzzzzzzzzzzzzzzz']) {
+    it(`answers 404 for ${id}`, async () => {
+      for (const method of ['GET', 'DELETE']) {
+        refused(await service.api(method, `/v1/skills/${id}`), 404, 'skill_not_found');
+      }
+    });
+  }
+
+  it('asks for the permission of each operation', async () => {
+    const reader = service.as(await service.newKey({ scopes: ['skills:read'] }));
+    const writer = service.as(await service.newKey({ scopes: ['skills:write'] }));
+    const created = await upload(skill('permitted'), { api: writer });
+    const path = `/v1/skills/${created.body.id}`;
+    expect((await reader('GET', path)).status).to.equal(200);
+    for (const answer of [
+      await upload(skill('forbidden'), { api: reader }),
+      await reader('DELETE', path),
+      await writer('GET', path),
+      await writer('GET', '/v1/skills'),
+    ]) {
+      refused(answer, 403, 'insufficient_scope');
+    }
+    expect((await writer('DELETE', path)).status).to.equal(204);
+  });
+
+  it('refuses packages that keep no rule', async () => {
+    const before = await objects();
+    const unusable: [Buffer | string, string][] = [
+      ['not a package', 'demo.zip'],
+      ['', 'SKILL.md'],
+      ['# no frontmatter', 'SKILL.md'],
+      [skillMd('Upper'), 'SKILL.md'],
+      [`${skillMd('large')}${'x'.repeat(33_000)}`, 'SKILL.md'],
+      [zip([{ name: 'readme.md', content: 'x' }]), 'demo.zip'],
+      [skill('unsafe', [{ name: '../x', content: 'x' }]), 'demo.zip'],
+      [skill('unsafe').subarray(0, 60), 'demo.zip'],
+    ];
+    for (const [content, filename] of unusable) {
+      refused(await upload(content, { filename }), 422, 'invalid_skill_bundle');
+    }
+    expect(await objects()).to.deep.equal(before);
+    expect(readdirSync(temp)).to.deep.equal([]);
+  });
+
+  it('refuses what is too large, packed or unpacked', async () => {
+    const entries = Array.from({ length: 500 }, (_, index) => ({ name: `many/${index}`, content: 'x' }));
+    expect(refused(await upload(skill('many', entries)), 413, 'skill_bundle_too_large')).not.to.have.property(
+      'details',
+    );
+
+    const big = zip([
+      { name: 'SKILL.md', content: skillMd('big') },
+      { name: 'big', content: Buffer.alloc(25 * MIB + 1) },
+    ]);
+    const unpacked = refused(await upload(big), 413, 'skill_bundle_too_large');
+    expect(unpacked.details).to.deep.equal({ max_bytes: 25 * MIB });
+
+    const packed = refused(await upload(Buffer.alloc(50 * MIB + 1)), 413, 'skill_bundle_too_large');
+    expect(packed.details).to.deep.equal({ max_bytes: 50 * MIB });
+    refused(await upload(Buffer.alloc(50 * MIB)), 422, 'invalid_skill_bundle');
+  }).timeout(20_000);
+
+  it('wants one part, the file', async () => {
+    const none = new FormData();
+    none.set('file', 'just text');
+    refused(await service.api('POST', '/v1/skills', none), 422, 'validation_error');
+    const two = form(skill('two'), 'two.zip');
+    two.append('name', 'x');
+    refused(await service.api('POST', '/v1/skills', two), 400, 'bad_request');
+    refused(await service.api('POST', '/v1/skills', { name: 'x' }), 415, 'unsupported_media_type');
+  });
+
+  it('answers a repeated upload under one Idempotency-Key once', async () => {
+    const headers = { 'Idempotency-Key': 'upload-1' };
+    const first = await upload(skill('once'), { headers });
+    const second = await upload(skill('once'), { headers });
+    expect(second.status).to.equal(201);
+    expect(second.body).to.deep.equal(first.body);
+    expect(second.headers.get('idempotency-replayed')).to.equal('true');
+    refused(await upload(skill('twice'), { headers }), 422, 'idempotency_key_reused');
+    refused(await upload(skill('once'), { headers, filename: 'other.zip' }), 422, 'idempotency_key_reused');
+    const failed = { 'Idempotency-Key': 'upload-2' };
+    refused(await upload(skill('once'), { headers: failed }), 409, 'skill_name_taken');
+    expect((await upload(skill('another'), { headers: failed })).status).to.equal(201);
+  });
+
+  it('says so when the storage is away, and makes nothing', async () => {
+    const blocked = await startService({ config: { storageUrl: 'file:///dev/null/nowhere' } });
+    try {
+      const answer = await upload(skill('stored'), { api: blocked.api });
+      refused(answer, 502, 'storage_error');
+      expect(answer.headers.get('x-should-retry')).to.equal('true');
+      expect((await blocked.api('GET', '/v1/skills')).body.items).to.deep.equal([]);
+    } finally {
+      await blocked.close();
+    }
+  });
+
+  it('deletes a skill whose object cannot be removed now', async () => {
+    const created = await upload(skill('stuck'));
+    const [object] = (await objects()).filter((key) => key.endsWith(created.body.id));
+    const row = `UPDATE skills SET storage_key = $2 WHERE id = $1`;
+    const blocker = join(fileURLToPath(service.config.storageUrl), 'blocker');
+    writeFileSync(blocker, '');
+    await service.db.query(row, [created.body.id, 'blocker/x']);
+    expect((await service.api('DELETE', `/v1/skills/${created.body.id}`)).status).to.equal(204);
+    expect(await objects()).to.include(object);
+    expect((await upload(skill('stuck'))).status).to.equal(201);
   });
 });
