@@ -41,14 +41,17 @@ const PARALLEL = 8;
 /**
  * Brings storage and tables together again: finishes deletions, removes objects that nothing owns, deletes files whose
  * object is lost. Looks at no more than `limit` of each and says where to go on.
- * @throws Error when most files lack their object
+ * @throws Error when database and storage do not look like a pair
  */
 export async function cleanStorage(db: DataSource, storage: Storage, options: CleanOptions): Promise<CleanResult> {
   const { olderThanSeconds, limit, from } = options;
+  const [project] = await db.query<unknown[]>('SELECT FROM projects LIMIT 1');
+  if (project === undefined) throw new Error('The database has no projects: is DATABASE_URL the right one?');
   const finishedDeletions = await finishDeletions(db, storage, limit);
   const olderThan = new Date(Date.now() - olderThanSeconds * 1000);
-  const objects = await removeOrphans(db, storage, olderThan, limit, from ? from.object : '');
+  // Rows first: where STORAGE_URL is not this database's storage, they show it before any object is touched.
   const rows = await removeLost(db, storage, limit, from ? from.row : '');
+  const objects = await removeOrphans(db, storage, olderThan, limit, from ? from.object : '');
   const next = { object: objects.next, row: rows.next };
   return {
     finishedDeletions,

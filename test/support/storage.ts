@@ -1,0 +1,23 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { openStorage } from '../../src/files/open-storage.js';
+import type { Storage } from '../../src/files/storage.js';
+
+/** A local storage in a folder of its own. */
+export interface TestStorage {
+  storage: Storage;
+  folder: string;
+  remove(): void;
+}
+
+export function openTestStorage(): TestStorage {
+  const folder = mkdtempSync(join(tmpdir(), 'storage-'));
+  const storage = openStorage({
+    storageUrl: pathToFileURL(folder).href,
+    publicUrl: 'http://service.example',
+    encryptionKeys: [Buffer.alloc(32, 1)],
+  });
+  return { storage, folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
