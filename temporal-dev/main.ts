@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { devNull } from 'node:os';
 import { join, resolve } from 'node:path';
 import getPort from 'get-port';
 import { acquireLock } from '#temporal-dev/lock.mjs';
@@ -95,7 +94,7 @@ async function bringUp(env: NodeJS.ProcessEnv, shutdown: Shutdown): Promise<{ fa
     const temporal = await shutdown.bringUp('Temporal', start, ({ server }) => server.stop());
     supervise('The Temporal server', temporal.server, temporal.restart);
     temporalUi = temporal.uiUrl;
-    nameTemporal(temporal.address);
+    nameTemporal(temporal.address, dataDir);
   };
   await Promise.all([
     env.DATABASE_URL ? undefined : bringUpPostgres(),
@@ -158,10 +157,11 @@ async function choosePort(asked: string | undefined, host: string): Promise<numb
 }
 
 /** From here on the SDK's own environment configuration names our server, whatever a developer's profile names. */
-function nameTemporal(address: string): void {
+function nameTemporal(address: string, dataDir: string): void {
   for (const name of Object.keys(process.env)) if (name.startsWith('TEMPORAL_')) delete process.env[name];
   process.env.TEMPORAL_ADDRESS = address;
-  process.env.TEMPORAL_CONFIG_FILE = devNull;
+  process.env.TEMPORAL_CONFIG_FILE = join(dataDir, 'temporal.toml');
+  writeWhole(process.env.TEMPORAL_CONFIG_FILE, '[profile.default]\n');
 }
 
 /** A key for trying things out: the one of the last time while it works, so that what it made is found again. */

@@ -4,7 +4,8 @@ import { setup } from './setup.mjs';
 try {
   await setup();
   const { start } = await import('../dist/temporal-dev/main.js');
-  process.exitCode = await start(process.env);
+  // Everything has ended, or had its time: what still holds the process open must not keep the terminal.
+  process.exit(await start(process.env));
 } catch (error) {
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;
