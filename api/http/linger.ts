@@ -10,6 +10,7 @@ export function lingerForBody(ctx: Context): void {
   const { req, res } = ctx;
   if (req.complete || req.destroyed) return;
   res.once('finish', () => {
+    if (req.complete) return;
     req.resume();
     const cut = setTimeout(() => req.socket.destroy(), LINGER_MS);
     cut.unref();

@@ -12,11 +12,11 @@ export function requestTimeout(): ServiceError {
  * Reads a whole body, refusing it as soon as more than `maxBytes` have arrived, whatever it says of its length.
  * @throws ServiceError `content_too_large`, `request_timeout`, `bad_request` when the client breaks off
  */
-export function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export function readBody(req: IncomingMessage, maxBytes: number, idleMs = BODY_IDLE_MS): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    const idle = setTimeout(() => settle(() => reject(requestTimeout())), BODY_IDLE_MS);
+    const idle = setTimeout(() => settle(() => reject(requestTimeout())), idleMs);
 
     const settle = (done: () => void): void => {
       clearTimeout(idle);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,6 +34,7 @@ export function testConfig(
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',
     SHUTDOWN_GRACE_SECONDS: '5',
+    TASK_QUEUE: `test-${randomUUID()}`,
   });
   return {
     config: { ...config, ...overrides },

@@ -8,12 +8,14 @@ import { createKey, type NewKey } from '../../src/projects/api-keys.js';
 import { apiClient, type ApiCall } from './client.js';
 import { testConfig, TEST_MODEL } from './config.js';
 import { checkAgainstOpenApi } from './openapi-check.js';
-import { createTestDatabase } from './postgres.js';
+import { createTestDatabase, type TestDatabase } from './postgres.js';
 
 export interface ServiceOptions {
   /** Settings beyond the tests' own (rate limits are off unless given). */
   config?: Partial<Config>;
   models?: ModelEntry[];
+  /** A migrated database that the test looks after; absent: a new one. */
+  databaseUrl?: string;
 }
 
 /** A running service on a database of its own. */
@@ -35,8 +37,10 @@ export interface TestService {
 
 /** Starts the API in this process on a free port, on a new database. */
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
-  const database = await createTestDatabase();
+  const database = options.databaseUrl === undefined ? await createTestDatabase() : borrowed(options.databaseUrl);
   const { config, remove } = testConfig(database.url, options.models ?? [TEST_MODEL], options.config ?? {});
+  // The SDK's own environment configuration names the Temporal server (contract.md §5).
+  process.env.TEMPORAL_ADDRESS ??= process.env.TEST_TEMPORAL_ADDRESS;
   const log = createLogger(config.logLevel, 'test');
   const db = await openDataSource(database.url, 4, 'test');
   const api = await startApi(config, log);
@@ -66,4 +70,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       remove();
     },
   };
+}
+
+function borrowed(url: string): TestDatabase {
+  return { url, drop: async () => undefined };
 }

@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import { randomBytes } from 'node:crypto';
+import { rawHttp } from '../../support/raw-http.js';
+import { startService, type TestService } from '../../support/service.js';
+
+describe('errors of every request (contract.md §1)', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService();
+  });
+  after(() => service.close());
+
+  it('has the envelope, the type of JSON and the request id', async () => {
+    const { status, headers, body } = await service.api('GET', '/v1/sessions/ses_none');
+    expect(status).to.equal(404);
+    expect(headers.get('content-type')).to.equal('application/json');
+    expect(body).to.deep.equal({
+      type: 'error',
+      error: { type: 'session_not_found', message: 'There is no such session.' },
+      request_id: headers.get('x-request-id'),
+    });
+    expect(body.request_id).to.match(/^req_[0-9a-hjkmnp-tv-z]{26}$/);
+  });
+
+  it('keeps a request id that is well-formed, and no other', async () => {
+    const kept = await service.api('GET', '/v1/sessions', undefined, { 'X-Request-Id': 'My_request-1' });
+    expect(kept.headers.get('x-request-id')).to.equal('My_request-1');
+    for (const odd of ['a b', 'a/b', 'x'.repeat(129)]) {
+      const { headers } = await service.api('GET', '/v1/sessions', undefined, { 'X-Request-Id': odd });
+      expect(headers.get('x-request-id')).to.match(/^req_/);
+    }
+  });
+
+  describe('the key', () => {
+    const headerOf: Record<string, (key: string) => Record<string, string>> = {
+      missing: () => ({}),
+      'of another scheme': (key) => ({ Authorization: `Basic ${key}` }),
+      'without its scheme': (key) => ({ Authorization: key }),
+      malformed: () => ({ Authorization: 'Bearer ask_short' }),
+      unknown: () => ({ Authorization: `Bearer ask_${randomBytes(32).toString('base64url')}` }),
+      'with something behind it': (key) => ({ Authorization: `Bearer ${key} x` }),
+    };
+    for (const [name, header] of Object.entries(headerOf)) {
+      it(`${name}: 401 which never says why`, async () => {
+        const { status, headers, body } = await service.as(null)('GET', '/v1/sessions', undefined, header(service.key));
+        expect(status).to.equal(401);
+        expect(headers.get('www-authenticate')).to.equal('Bearer');
+        expect(body.error).to.deep.equal({
+          type: 'authentication_error',
+          message: 'This needs a valid API key: send it as "Authorization: Bearer <API_KEY>".',
+        });
+      });
+    }
+
+    it('comes first under /v1, also on unknown paths and wrong methods', async () => {
+      const nobody = service.as(null);
+      for (const [method, path] of [
+        ['GET', '/v1'],
+        ['GET', '/v1/nothing'],
+        ['PUT', '/v1/sessions'],
+        ['OPTIONS', '/v1/sessions'],
+      ] as const) {
+        expect((await nobody(method, path)).status, `${method} ${path}`).to.equal(401);
+      }
+      expect((await nobody('GET', '/nothing')).status).to.equal(404);
+    });
+
+    it('is read whatever the case of its scheme', async () => {
+      const { status } = await service.as(null)('GET', '/v1/sessions', undefined, {
+        Authorization: `bearer ${service.key}`,
+      });
+      expect(status).to.equal(200);
+    });
+
+    it('expires', async () => {
+      const key = await service.newKey({ project: 'expiring' });
+      await service.db.query(
+        `UPDATE api_keys SET expires_at = clock_timestamp() + interval '400 ms'
+         WHERE project_id = (SELECT id FROM projects WHERE name = 'expiring')`,
+      );
+      expect((await service.as(key)('GET', '/v1/sessions')).status).to.equal(200);
+      await new Promise((resolve) => setTimeout(resolve, 450));
+      expect((await service.as(key)('GET', '/v1/sessions')).status).to.equal(401);
+    });
+  });
+
+  it('403 names the permission that is required, before anything else is looked at', async () => {
+    const reader = service.as(await service.newKey({ scopes: ['sessions:read'] }));
+    const { status, body } = await reader('DELETE', '/v1/sessions/ses_none');
+    expect(status).to.equal(403);
+    expect(body.error.type).to.equal('insufficient_scope');
+    expect(body.error.details).to.deep.equal({ required: 'sessions:write' });
+  });
+
+  it('404 for unknown paths, 405 with Allow for a known path with another method', async () => {
+    for (const path of [
+      '/v1',
+      '/v1/',
+      '/v1/nothing',
+      '/v1/sessions/',
+      '/v1//sessions',
+      '/V1/sessions',
+      '/v1/Sessions',
+    ]) {
+      const { status, body } = await service.api('GET', path);
+      expect(status, path).to.equal(404);
+      expect(body.error.type, path).to.equal('not_found');
+    }
+    const { status, headers, body } = await service.api('PUT', '/v1/sessions/ses_none');
+    expect(status).to.equal(405);
+    expect(body.error.type).to.equal('method_not_allowed');
+    expect(headers.get('allow')).to.equal('DELETE, GET, HEAD, PATCH');
+  });
+
+  it('answers OPTIONS with what a path takes, and HEAD as GET without a body', async () => {
+    const options = await service.api('OPTIONS', '/v1/sessions');
+    expect(options.status).to.equal(204);
+    expect(options.headers.get('allow')).to.equal('GET, HEAD, POST');
+    const head = await service.api('HEAD', '/v1/sessions');
+    expect(head.status).to.equal(200);
+    expect(head.body).to.equal(null);
+    expect(Number(head.headers.get('content-length'))).to.be.greaterThan(0);
+  });
+
+  it('takes an id that is malformed for one that does not exist', async () => {
+    for (const id of [
+      'x',
+      'ses_%00',
+      '%',
+      '%zz',
+      '%ff%fe',
+      '%C3%28',
+      '..%2f..',
+      'a'.repeat(8000),
+      '%F0%9F%98%80',
+      '%ED%A0%80',
+    ]) {
+      const { status, body } = await service.api('GET', `/v1/sessions/${id}`);
+      expect(status, id).to.equal(404);
+      expect(body.error.type, id).to.equal('session_not_found');
+    }
+  });
+
+  it('says nothing of an unexpected fault but the request id', async () => {
+    await service.db.query('ALTER TABLE sessions RENAME TO hidden');
+    const { status, headers, body } = await service.api('GET', '/v1/sessions');
+    await service.db.query('ALTER TABLE hidden RENAME TO sessions');
+    expect(status).to.equal(500);
+    expect(headers.get('x-should-retry')).to.equal(null);
+    expect(body.error.type).to.equal('internal_error');
+    expect(JSON.stringify(body)).to.not.match(/sessions|relation|at /);
+  });
+
+  it('carries security headers, also on errors', async () => {
+    const { headers } = await service.as(null)('GET', '/nothing');
+    expect(headers.get('x-content-type-options')).to.equal('nosniff');
+    expect(headers.get('content-security-policy')).to.contain("default-src 'none'");
+    expect(headers.get('x-powered-by')).to.equal(null);
+  });
+
+  describe('what is no HTTP', () => {
+    const cases: Record<string, [string, number]> = {
+      'a request line that cannot be read': ['NONSENSE\r\n\r\n', 400],
+      'headers over 16 KiB': [`GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+      'a flood of headers': [`GET /healthz HTTP/1.1\r\nHost: x\r\n${'X-A: a\r\n'.repeat(5000)}\r\n`, 431],
+      'a body of two lengths': [
+        'POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+        400,
+      ],
+    };
+    for (const [name, [bytes, status]] of Object.entries(cases)) {
+      it(`${name}: ${status} in the same envelope`, async () => {
+        const answer = await rawHttp(service.url, bytes);
+        expect(answer).to.match(new RegExp(`^HTTP/1.1 ${status} `));
+        const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4));
+        expect(body).to.have.nested.property('error.type', 'bad_request');
+        expect(answer).to.contain(`X-Request-Id: ${body.request_id}`);
+      });
+    }
+  });
+
+  it('serves odd targets sanely', async () => {
+    for (const target of [
+      '*',
+      '//v1/sessions',
+      '/v1/sessions?%',
+      'http://other.test/healthz',
+      '/v1/sessions?limit[]=1#x',
+    ]) {
+      const method = target === '*' ? 'OPTIONS' : 'GET';
+      const answer = await rawHttp(
+        service.url,
+        `${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${service.key}\r\n\r\n`,
+      );
+      expect(answer, target).to.match(/^HTTP\/1.1 (200|404) /);
+    }
+  });
+});

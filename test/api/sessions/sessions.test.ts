@@ -1,0 +1,267 @@
+import { expect } from 'chai';
+import { startService, type TestService } from '../../support/service.js';
+
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
+const model_id = 'test-model';
+
+describe('sessions', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService();
+  });
+  after(() => service.close());
+
+  const create = async (fields: object = {}) => service.api('POST', '/v1/sessions', { model_id, ...fields });
+  const errorOf = async (fields: object): Promise<string> => {
+    const { status, body } = await create(fields);
+    return `${status} ${body.error?.type ?? 'ok'}`;
+  };
+  /** A turn in this state, as the session's latest. */
+  const giveTurn = async (sessionId: string, state: string): Promise<string> => {
+    const turnId = `turn_${state}_${sessionId}`;
+    await service.db.query(
+      `INSERT INTO turns (id, session_id, project_id, number, state, content, files, skills)
+       SELECT $1, id, project_id, turn_count + 1, $2, 'hello', '[]', '[]' FROM sessions WHERE id = $3`,
+      [turnId, state, sessionId],
+    );
+    await service.db.query('UPDATE sessions SET last_turn_id = $1, turn_count = turn_count + 1 WHERE id = $2', [
+      turnId,
+      sessionId,
+    ]);
+    return turnId;
+  };
+  const addMcpServer = async (id: string, project = 'demo'): Promise<void> => {
+    await service.db.query(
+      `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, tools)
+       SELECT $1::text, id, replace($1::text, '_', '-'), 'https://' || $1, 'NONE', '[]' FROM projects WHERE name = $2`,
+      [id, project],
+    );
+  };
+
+  describe('create', () => {
+    it('fills in what is not given', async () => {
+      const { status, body } = await create();
+      expect(status).to.equal(201);
+      expect(body.id).to.match(/^ses_[0-9a-hjkmnp-tv-z]{26}$/);
+      expect(body.created_at).to.match(TIMESTAMP);
+      expect(body).to.deep.equal({
+        id: body.id,
+        status: 'IDLE',
+        model_id,
+        thinking_enabled: true,
+        instruction: null,
+        mcp_servers: [],
+        metadata: {},
+        last_turn_id: null,
+        created_at: body.created_at,
+        updated_at: body.created_at,
+      });
+    });
+
+    it('keeps what is given', async () => {
+      await addMcpServer('mcp_kept');
+      const given = {
+        thinking_enabled: false,
+        instruction: 'Be brief. 🦆',
+        mcp_servers: ['mcp_kept'],
+        metadata: { a: 'b' },
+      };
+      const { body } = await create(given);
+      expect(body).to.deep.include(given);
+      expect((await service.api('GET', `/v1/sessions/${body.id}`)).body).to.deep.equal(body);
+    });
+
+    it('takes an instruction of 100,000 characters, counted as code points', async () => {
+      expect(await errorOf({ instruction: '🦆'.repeat(100_000) })).to.equal('201 ok');
+      expect(await errorOf({ instruction: 'a'.repeat(100_001) })).to.equal('422 validation_error');
+      expect(await errorOf({ instruction: null })).to.equal('201 ok');
+    });
+
+    it('limits metadata to 16 pairs, keys of 1-64 and values of at most 512 characters', async () => {
+      const pairs = (count: number): object =>
+        Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, '']));
+      expect(await errorOf({ metadata: pairs(16) })).to.equal('201 ok');
+      expect(await errorOf({ metadata: pairs(17) })).to.equal('422 validation_error');
+      expect(await errorOf({ metadata: { ['🦆'.repeat(64)]: '🦆'.repeat(512) } })).to.equal('201 ok');
+      for (const metadata of [
+        { '': 'a' },
+        { ['k'.repeat(65)]: 'a' },
+        { a: 'v'.repeat(513) },
+        { a: 1 },
+        { a: null },
+        [],
+        null,
+      ]) {
+        expect(await errorOf({ metadata }), JSON.stringify(metadata)).to.equal('422 validation_error');
+      }
+    });
+
+    it('keeps metadata keys such as __proto__', async () => {
+      const metadata = '{"__proto__":"a","constructor":"b","toString":"c","hasOwnProperty":"d"}';
+      const { body } = await service.api('POST', '/v1/sessions', `{"model_id":"${model_id}","metadata":${metadata}}`);
+      expect(JSON.stringify(body.metadata)).to.equal(metadata);
+      const read = await service.api('GET', `/v1/sessions/${body.id}`);
+      expect(JSON.stringify(read.body.metadata)).to.equal(metadata);
+    });
+
+    it('names the models there are when the one given is unknown', async () => {
+      const { status, body } = await create({ model_id: 'other' });
+      expect(status).to.equal(422);
+      expect(body.error).to.deep.include({ type: 'unknown_model', details: { available_models: [model_id] } });
+    });
+
+    it('lists every MCP server that is missing, deleted or of another project', async () => {
+      await service.newKey({ project: 'strangers' });
+      await addMcpServer('mcp_mine');
+      await addMcpServer('mcp_theirs', 'strangers');
+      await addMcpServer('mcp_gone');
+      await service.db.query("UPDATE mcp_servers SET deleted_at = now() WHERE id = 'mcp_gone'");
+      const { status, body } = await create({ mcp_servers: ['mcp_theirs', 'mcp_mine', 'mcp_none', 'mcp_gone'] });
+      expect(status).to.equal(404);
+      expect(body.error.type).to.equal('mcp_server_not_found');
+      expect(body.error.details).to.deep.equal({ mcp_server_ids: ['mcp_theirs', 'mcp_none', 'mcp_gone'] });
+    });
+
+    it('takes at most 10 MCP servers, without duplicates', async () => {
+      const ids = Array.from({ length: 11 }, (_, i) => `mcp_${i}`);
+      expect(await errorOf({ mcp_servers: ids })).to.equal('422 validation_error');
+      expect(await errorOf({ mcp_servers: ids.slice(1) })).to.equal('404 mcp_server_not_found');
+      expect(await errorOf({ mcp_servers: ['mcp_mine', 'mcp_mine'] })).to.equal('422 validation_error');
+    });
+
+    it('needs mcp_servers:read to name MCP servers; an empty array names none', async () => {
+      const writer = service.as(await service.newKey({ scopes: ['sessions:write'] }));
+      const { status, body } = await writer('POST', '/v1/sessions', { model_id: 'other', mcp_servers: ['mcp_none'] });
+      expect(status).to.equal(403);
+      expect(body.error.details).to.deep.equal({ required: 'mcp_servers:read' });
+      expect((await writer('POST', '/v1/sessions', { model_id, mcp_servers: [] })).status).to.equal(201);
+    });
+
+    it('looks at the model before the MCP servers', async () => {
+      expect(await errorOf({ model_id: 'other', mcp_servers: ['mcp_none'] })).to.equal('422 unknown_model');
+    });
+  });
+
+  describe('status', () => {
+    const expected = {
+      queued: 'RUNNING',
+      running: 'RUNNING',
+      completed: 'COMPLETE',
+      cancelled: 'CANCELLED',
+      failed: 'FAILED',
+    };
+    for (const [state, status] of Object.entries(expected)) {
+      it(`is ${status} while the latest turn is ${state}`, async () => {
+        const { body: session } = await create();
+        const turnId = await giveTurn(session.id, state);
+        const { body } = await service.api('GET', `/v1/sessions/${session.id}`);
+        expect(body.status).to.equal(status);
+        expect(body.last_turn_id).to.equal(turnId);
+        expect(body.updated_at > session.updated_at).to.equal(true);
+      });
+    }
+  });
+
+  describe('patch', () => {
+    const patch = (id: string, metadata: unknown) => service.api('PATCH', `/v1/sessions/${id}`, { metadata });
+
+    it('merges as RFC 7396 says', async () => {
+      const { body: session } = await create({ metadata: { kept: '1', changed: '2', dropped: '3' } });
+      const { status, body } = await patch(session.id, { changed: 'new', dropped: null, absent: null, added: '4' });
+      expect(status).to.equal(200);
+      expect(body.metadata).to.deep.equal({ kept: '1', changed: 'new', added: '4' });
+      expect(body.updated_at > session.updated_at).to.equal(true);
+      expect((await service.api('GET', `/v1/sessions/${session.id}`)).body).to.deep.equal(body);
+    });
+
+    it('merges keys such as __proto__', async () => {
+      const { body: session } = await create({ metadata: { a: '1' } });
+      const set = await service.api(
+        'PATCH',
+        `/v1/sessions/${session.id}`,
+        '{"metadata":{"__proto__":"x","constructor":"y"}}',
+      );
+      expect(JSON.stringify(set.body.metadata)).to.equal('{"a":"1","__proto__":"x","constructor":"y"}');
+      const unset = await service.api('PATCH', `/v1/sessions/${session.id}`, '{"metadata":{"__proto__":null}}');
+      expect(JSON.stringify(unset.body.metadata)).to.equal('{"a":"1","constructor":"y"}');
+    });
+
+    it('asks for metadata, an object, and nothing else', async () => {
+      const { body: session } = await create();
+      for (const body of [{}, { metadata: null }, { metadata: [] }, { metadata: 'a' }, { metadata: {}, model_id }]) {
+        const answer = await service.api('PATCH', `/v1/sessions/${session.id}`, body);
+        expect(`${answer.status} ${answer.body.error.type}`, JSON.stringify(body)).to.equal('422 validation_error');
+      }
+    });
+
+    it('takes 32 keys at once, of which 16 pairs may remain', async () => {
+      const { body: session } = await create();
+      const keys = Array.from({ length: 33 }, (_, i) => `k${i}`);
+      const of = (count: number, set: number): object =>
+        Object.fromEntries(keys.slice(0, count).map((key, i) => [key, i < set ? 'v' : null]));
+      expect((await patch(session.id, of(32, 16))).status).to.equal(200);
+      expect((await patch(session.id, of(33, 16))).body.error.type).to.equal('validation_error');
+      const over = await patch(session.id, { one: 'more' });
+      expect(`${over.status} ${over.body.error.type}`).to.equal('422 metadata_too_large');
+      expect((await patch(session.id, { one: 'more', k0: null })).status).to.equal(200);
+    });
+
+    it('checks keys and values like creation', async () => {
+      const { body: session } = await create();
+      for (const metadata of [{ '': 'a' }, { ['k'.repeat(65)]: null }, { a: 'v'.repeat(513) }, { a: 1 }, { a: {} }]) {
+        expect((await patch(session.id, metadata)).body.error.type, JSON.stringify(metadata)).to.equal(
+          'validation_error',
+        );
+      }
+    });
+
+    it('loses nothing when patches come together', async () => {
+      const { body: session } = await create();
+      const keys = Array.from({ length: 16 }, (_, i) => `k${i}`);
+      await Promise.all(keys.map((key) => patch(session.id, { [key]: 'v' })));
+      const { body } = await service.api('GET', `/v1/sessions/${session.id}`);
+      expect(Object.keys(body.metadata)).to.have.members(keys);
+    });
+  });
+
+  describe('delete', () => {
+    it('hides the session for good', async () => {
+      const { body: session } = await create();
+      expect((await service.api('DELETE', `/v1/sessions/${session.id}`)).status).to.equal(204);
+      for (const [method, body] of [['GET'], ['PATCH', { metadata: {} }], ['DELETE']] as [string, object?][]) {
+        const answer = await service.api(method, `/v1/sessions/${session.id}`, body);
+        expect(`${answer.status} ${answer.body.error.type}`, method).to.equal('404 session_not_found');
+      }
+      const { body: page } = await service.api('GET', '/v1/sessions?limit=100');
+      expect(page.items.map(({ id }: { id: string }) => id)).to.not.include(session.id);
+    });
+
+    for (const state of ['queued', 'running']) {
+      it(`is refused while a turn is ${state}`, async () => {
+        const { body: session } = await create();
+        await giveTurn(session.id, state);
+        const { status, headers, body } = await service.api('DELETE', `/v1/sessions/${session.id}`);
+        expect(`${status} ${body.error.type}`).to.equal('409 session_running');
+        expect(headers.get('x-should-retry')).to.equal('false');
+      });
+    }
+
+    it('is allowed once the turn has ended', async () => {
+      const { body: session } = await create();
+      await giveTurn(session.id, 'failed');
+      expect((await service.api('DELETE', `/v1/sessions/${session.id}`)).status).to.equal(204);
+    });
+  });
+
+  it('of another project are not found, by any operation', async () => {
+    const { body: session } = await create();
+    const stranger = service.as(await service.newKey({ project: 'strangers' }));
+    for (const [method, body] of [['GET'], ['PATCH', { metadata: {} }], ['DELETE']] as [string, object?][]) {
+      const theirs = await stranger(method, `/v1/sessions/${session.id}`, body);
+      const none = await stranger(method, '/v1/sessions/ses_00000000000000000000000000', body);
+      expect(theirs.status, method).to.equal(404);
+      expect(theirs.body.error, method).to.deep.equal(none.body.error);
+    }
+    expect((await stranger('GET', '/v1/sessions')).body.items).to.deep.equal([]);
+  });
+});
