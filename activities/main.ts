@@ -83,7 +83,8 @@ export async function startWorker(
 }
 
 async function connect(log: Logger): Promise<NativeConnection> {
-  return pRetry(() => NativeConnection.connect(temporalSettings().connectionOptions), {
+  const { connectionOptions } = temporalSettings();
+  return pRetry(() => NativeConnection.connect(connectionOptions), {
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 250,
     maxTimeout: 3000,

@@ -121,7 +121,9 @@ function leaveBehindAfterCancel(work: Promise<void>): Promise<void> {
 
 /** True when the turn was ended by somebody else (the sweep): there is nothing left to finish. */
 function hasEnded(error: TemporalFailure): boolean {
-  return error instanceof ActivityFailure && error.cause instanceof ApplicationFailure && error.cause.type === TURN_ENDED;
+  return (
+    error instanceof ActivityFailure && error.cause instanceof ApplicationFailure && error.cause.type === TURN_ENDED
+  );
 }
 
 /**
@@ -132,7 +134,12 @@ function endingOf(error: TemporalFailure): UnhappyEnding {
   if (CancellationScope.current().consideredCancelled) return { kind: 'cancelled' };
   const cause = error instanceof ActivityFailure ? error.cause : error;
   if (cause instanceof TimeoutFailure) return { kind: 'failed', type: 'turn_timeout' };
-  const known: readonly TurnFailureType[] = ['model_error', 'model_overloaded', 'model_rate_limited', 'context_too_long'];
+  const known: readonly TurnFailureType[] = [
+    'model_error',
+    'model_overloaded',
+    'model_rate_limited',
+    'context_too_long',
+  ];
   const type = cause instanceof ApplicationFailure ? known.find((name) => name === cause.type) : undefined;
   return { kind: 'failed', type: type ?? 'internal_error' };
 }

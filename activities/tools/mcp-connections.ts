@@ -77,7 +77,7 @@ export class McpConnections {
     }
   }
 
-  /** Closes everything, in use or not: the worker shuts down. */
+  /** Closes everything, in use or not, and the network: the worker shuts down. */
   async closeAll(): Promise<void> {
     const entries = [...this.#entries.values()];
     this.#entries.clear();
@@ -86,6 +86,7 @@ export class McpConnections {
       entry.retired = true;
     }
     await Promise.all(entries.map(close));
+    await this.network.close();
   }
 
   #open(key: string, server: ConnectTarget): Entry {

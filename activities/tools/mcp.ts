@@ -1,14 +1,15 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import type { EntityManager } from 'typeorm';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { isSessionLost, type McpConnection } from '../../src/mcp/client.js';
 import { failureReason, neverReached } from '../../src/mcp/reasons.js';
-import { credentialOf } from '../../src/mcp/store.js';
+import { credentialOf, recordConnection } from '../../src/mcp/store.js';
 import { cleanerFor, cut, type Clean } from '../../src/mcp/tools.js';
 import type { ConnectTarget } from './mcp-connections.js';
 import { isAllowed } from './mcp-names.js';
 import { mcpResult } from './mcp-result.js';
-import { textResult, type ToolCall, type ToolDeps, type ToolResult } from './tool.js';
+import { textResult, type ResultEvent, type ToolCall, type ToolDeps, type ToolResult } from './tool.js';
 
 export { isAllowed, mcpToolName, mcpToolsOf, type OfferedTool, type ToolSource } from './mcp-names.js';
 
@@ -17,8 +18,8 @@ export interface McpToolResult extends ToolResult {
   outcomeUnknown?: true;
 }
 
-/** What a call needs to know of its server; `allowed_tools` and `tools` as of the turn's start. */
-export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'tools'>;
+/** What a call needs to know of its server. */
+export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools'>;
 
 const MAX_ERROR_LENGTH = 4000;
 
@@ -33,8 +34,8 @@ export async function callMcpTool(
   toolName: string,
   deps: ToolDeps,
 ): Promise<McpToolResult> {
-  if (!isAllowed(server, toolName) || !server.tools.some(({ name }) => name === toolName)) {
-    return textResult(`The MCP server ${server.name} offers no tool ${toolName} here.`, true);
+  if (!isAllowed(server, toolName)) {
+    return textResult(`The tool ${toolName} of the MCP server ${server.name} is not allowed.`, true);
   }
   const attempt = { sent: false };
   try {
@@ -47,7 +48,7 @@ export async function callMcpTool(
     }
   } catch (error) {
     call.signal.throwIfAborted();
-    return failed(error, attempt.sent && mayHaveRun(error), server.name, toolName);
+    return failed(error, attempt.sent, call, server, toolName);
   }
 }
 
@@ -88,11 +89,36 @@ function refused(error: McpError, serverName: string, toolName: string, clean: C
   );
 }
 
-function failed(error: unknown, outcomeUnknown: boolean, serverName: string, toolName: string): McpToolResult {
-  const reason = `The call of ${toolName} on the MCP server ${serverName} failed: ${failureReason(error)}.`;
-  if (!outcomeUnknown) return textResult(`${reason} It was not carried out.`, true);
+/** The server could not be reached or broke off: clients learn of it too, before the call's result. */
+function failed(
+  error: unknown,
+  sent: boolean,
+  { turn }: ToolCall,
+  server: CalledServer,
+  toolName: string,
+): McpToolResult {
+  const reason = failureReason(error);
+  const text = `The call of ${toolName} on the MCP server ${server.name} failed: ${reason}.`;
+  const commit: ToolResult['commit'] = async (tx) => {
+    if (!sent) await recordConnection(tx, server.id, reason);
+    return (await isReported(tx, turn.id, server.id)) ? [] : [mcpErrorEvent(server, reason)];
+  };
+  if (!sent || !mayHaveRun(error)) return { ...textResult(`${text} It was not carried out.`, true), commit };
   const warning = 'Its outcome is unknown: it may have been carried out. Check before calling it again.';
-  return { ...textResult(`${reason} ${warning}`, true), outcomeUnknown: true };
+  return { ...textResult(`${text} ${warning}`, true), commit, outcomeUnknown: true };
+}
+
+function mcpErrorEvent({ id, name }: CalledServer, message: string): ResultEvent {
+  return { type: 'agent.mcp_error', data: { mcp_server_id: id, name, message } };
+}
+
+/** One `agent.mcp_error` for a turn and server: every further call of it would only say the same. */
+async function isReported(tx: EntityManager, turnId: string, serverId: string): Promise<boolean> {
+  const events = await tx.query<unknown[]>(
+    "SELECT 1 FROM events WHERE turn_id = $1 AND type = 'agent.mcp_error' AND data->>'mcp_server_id' = $2 LIMIT 1",
+    [turnId, serverId],
+  );
+  return events.length > 0;
 }
 
 /** Only a refusal before the call was looked at rules out that it was carried out. */

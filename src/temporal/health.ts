@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { temporal } from '@temporalio/proto';
+import proto from '@temporalio/proto';
 
 const DEADLINE_MS = 2000;
 /** A worker polls at least once a minute; the server remembers pollers for five. */
@@ -17,7 +17,7 @@ export async function temporalHealth(client: Client, namespace: string, taskQueu
       client.workflowService.describeTaskQueue({
         namespace,
         taskQueue: { name: taskQueue },
-        taskQueueType: temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+        taskQueueType: proto.temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
       }),
     );
     const since = Date.now() - POLLED_WITHIN_MS;

@@ -1,13 +1,13 @@
 import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
 import { isGrpcServiceError, type Client } from '@temporalio/client';
-import { temporal } from '@temporalio/proto';
+import proto from '@temporalio/proto';
 import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
 import type { Logger } from '../log.js';
 
 const NAMES = Object.values(SEARCH_ATTRIBUTES);
 /** gRPC: DEADLINE_EXCEEDED and UNAVAILABLE. */
 const AWAY = new Set([4, 14]);
-const KEYWORD = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
+const KEYWORD = proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
 
 /** The pairs that make a turn findable by project, session and model. */
 export function searchAttributesOf(turn: {
