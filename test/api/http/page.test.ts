@@ -21,8 +21,10 @@ describe('pages (spec.md "Pagination")', () => {
     const served: string[] = [];
     let cursor: string | null = null;
     do {
-      const page: any = await pageOf(`limit=7${cursor === null ? '' : `&cursor=${cursor}`}`);
-      served.push(...page.items.map(({ id }: { id: string }) => id));
+      const page: { items: { id: string }[]; meta: { next_cursor: string | null } } = await pageOf(
+        `limit=7${cursor === null ? '' : `&cursor=${cursor}`}`,
+      );
+      served.push(...page.items.map(({ id }) => id));
       cursor = page.meta.next_cursor;
       await createSession();
     } while (cursor !== null);

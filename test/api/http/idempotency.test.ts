@@ -1,0 +1,172 @@
+import { expect } from 'chai';
+import { randomUUID } from 'node:crypto';
+import {
+  beginIdempotent,
+  releaseLease,
+  renewLease,
+  storeAnswer,
+  type Lease,
+} from '../../../src/projects/idempotency.js';
+import { startService, type TestService } from '../../support/service.js';
+
+describe('Idempotency-Key (contract.md §1)', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService({ config: { rateLimitPerMinute: 1000 } });
+  });
+  after(() => service.close());
+
+  const post = (key: string, body: unknown = { model_id: 'test-model' }, api = service.api) =>
+    api('POST', '/v1/sessions', body, { 'Idempotency-Key': key });
+  const sessions = async (): Promise<number> => {
+    const [row] = await service.db.query<{ n: number }[]>('SELECT count(*)::integer AS n FROM sessions');
+    return row!.n;
+  };
+
+  it('gives the first answer again, for the same content however it is written', async () => {
+    const key = randomUUID();
+    const first = await post(key, '{"model_id":"test-model","metadata":{"a":"1","b":"2"}}');
+    const before = await sessions();
+    const again = await post(key, '{ "metadata": {"b":"2", "a":"1"}, "model_id": "test-model" }');
+    expect(first.status).to.equal(201);
+    expect(first.headers.get('idempotency-replayed')).to.equal(null);
+    expect(again.status).to.equal(201);
+    expect(again.headers.get('idempotency-replayed')).to.equal('true');
+    expect(again.body).to.deep.equal(first.body);
+    expect(await sessions()).to.equal(before);
+  });
+
+  it('refuses other content', async () => {
+    const key = randomUUID();
+    await post(key);
+    const { status, body } = await post(key, { model_id: 'test-model', instruction: 'other' });
+    expect(`${status} ${body.error.type}`).to.equal('422 idempotency_key_reused');
+  });
+
+  it('makes one session of many parallel posts', async () => {
+    const key = randomUUID();
+    const before = await sessions();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => post(key)));
+    expect(await sessions()).to.equal(before + 1);
+    for (const { status, headers, body } of answers) {
+      expect(status).to.be.oneOf([201, 409]);
+      if (status === 409) {
+        expect(body.error.type).to.equal('idempotency_key_in_use');
+        expect(headers.get('x-should-retry')).to.equal('true');
+        expect(headers.get('retry-after')).to.equal('1');
+      }
+    }
+    expect(new Set(answers.filter(({ status }) => status === 201).map(({ body }) => body.id))).to.have.property(
+      'size',
+      1,
+    );
+  });
+
+  it('keeps no other answer than a success', async () => {
+    const key = randomUUID();
+    expect((await post(key, { model_id: 'other' })).status).to.equal(422);
+    expect((await post(key)).status).to.equal(201);
+  });
+
+  it('is looked up after permission, rate limit and body', async () => {
+    const key = randomUUID();
+    const first = await post(key);
+    const reader = service.as(await service.newKey({ scopes: ['sessions:read'] }));
+    expect((await post(key, undefined, reader)).status).to.equal(403);
+    expect((await post(key, {})).body.error.type).to.equal('validation_error');
+    const replayed = await post(key);
+    expect(Number(replayed.headers.get('ratelimit-remaining'))).to.be.lessThan(
+      Number(first.headers.get('ratelimit-remaining')),
+    );
+  });
+
+  it('is of its project and path', async () => {
+    const key = randomUUID();
+    const mine = await post(key);
+    const other = service.as(await service.newKey({ project: 'other' }));
+    const theirs = await post(key, undefined, other);
+    expect(theirs.status).to.equal(201);
+    expect(theirs.body.id).to.not.equal(mine.body.id);
+  });
+
+  it('must be 1 to 255 printable ASCII characters', async () => {
+    for (const key of ['', 'a'.repeat(256), 'é', 'a\tb']) {
+      const { status, body } = await post(key);
+      expect(`${status} ${body.error?.type}`, key).to.equal('400 bad_request');
+    }
+    expect((await post(' ~'.repeat(60).trim())).status).to.equal(201);
+    expect((await post('k'.repeat(255))).status).to.equal(201);
+  });
+
+  it('is ignored by operations that do not create', async () => {
+    const { body: session } = await post(randomUUID());
+    const headers = { 'Idempotency-Key': 'same' };
+    expect((await service.api('DELETE', `/v1/sessions/${session.id}`, undefined, headers)).status).to.equal(204);
+    expect((await service.api('DELETE', `/v1/sessions/${session.id}`, undefined, headers)).status).to.equal(404);
+  });
+
+  it('starts anew after 24 hours', async () => {
+    const key = randomUUID();
+    const first = await post(key);
+    await service.db.query(
+      "UPDATE idempotency_records SET created_at = now() - interval '24 hours 1 second' WHERE key = $1",
+      [key],
+    );
+    const next = await post(key, { model_id: 'test-model', instruction: 'other' });
+    expect(next.status).to.equal(201);
+    expect(next.body.id).to.not.equal(first.body.id);
+  });
+
+  describe('the lease', () => {
+    const hash = Buffer.alloc(32, 1);
+    const begin = async () => {
+      const key = { projectId: 'proj', path: '/v1/sessions', key: randomUUID() };
+      return { key, lease: (await beginIdempotent(service.db, key, hash)) as Lease };
+    };
+    const expire = (lease: Lease) =>
+      service.db.query("UPDATE idempotency_records SET lease_until = now() - interval '1 second' WHERE key = $1", [
+        lease.key,
+      ]);
+    const refusalOf = (work: Promise<unknown>): Promise<string> =>
+      work.then(
+        () => 'none',
+        (error: { type: string }) => error.type,
+      );
+
+    it('is refused to others until it ends, runs out or is released', async () => {
+      const { key, lease } = await begin();
+      expect(await refusalOf(beginIdempotent(service.db, key, hash))).to.equal('idempotency_key_in_use');
+      expect(await refusalOf(beginIdempotent(service.db, key, Buffer.alloc(32)))).to.equal('idempotency_key_reused');
+      await expire(lease);
+      await renewLease(service.db, lease);
+      expect(await refusalOf(beginIdempotent(service.db, key, hash))).to.equal('idempotency_key_in_use');
+      await releaseLease(service.db, lease);
+      expect(await beginIdempotent(service.db, key, hash)).to.have.property('leaseId');
+    });
+
+    it('that ran out and was taken undoes what its first holder did', async () => {
+      const { key, lease } = await begin();
+      await expire(lease);
+      const second = (await beginIdempotent(service.db, key, hash)) as Lease;
+      const before = await sessions();
+      const late = service.db.transaction(async (tx) => {
+        await tx.query(`INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
+                        SELECT 'ses_late', id, 'm', true, '{}', '{}' FROM projects LIMIT 1`);
+        await storeAnswer(tx, lease, { status: 201, response: {} });
+      });
+      expect(await refusalOf(late)).to.equal('idempotency_key_in_use');
+      expect(await sessions()).to.equal(before);
+      await releaseLease(service.db, lease);
+      await storeAnswer(service.db, second, { status: 201, response: { a: 1 } });
+      expect(await beginIdempotent(service.db, key, hash)).to.deep.equal({ status: 201, response: { a: 1 } });
+    });
+
+    it('that ran out and was not taken still counts', async () => {
+      const { key, lease } = await begin();
+      await expire(lease);
+      await storeAnswer(service.db, lease, { status: 201, response: null });
+      await releaseLease(service.db, lease);
+      expect(await beginIdempotent(service.db, key, hash)).to.deep.equal({ status: 201, response: null });
+    });
+  });
+});

@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import type { ApiResponse } from '../../support/client.js';
+import { apiClient } from '../../support/client.js';
+import { checkAgainstOpenApi } from '../../support/openapi-check.js';
+import { startService, type TestService } from '../../support/service.js';
+
+describe('rate limits (contract.md §1)', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService({ config: { rateLimitPerMinute: 60 } });
+  });
+  after(() => service.close());
+
+  const create = (api = service.api): Promise<ApiResponse> => api('POST', '/v1/sessions', { model_id: 'test-model' });
+  const forgetCounts = (): Promise<unknown> => service.db.query('DELETE FROM rate_limits');
+  beforeEach(forgetCounts);
+
+  it('let exactly 60 of 100 parallel requests through, whichever process gets them', async () => {
+    const other = await service.anotherApi();
+    const clients = [service.api, apiClient(other.url, service.key, checkAgainstOpenApi)];
+    const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => create(clients[i % 2])));
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 201)).to.have.length(60);
+    expect(statuses.filter((status) => status === 429)).to.have.length(40);
+  });
+
+  it('say what is left, on successes and errors alike', async () => {
+    const first = await create();
+    expect(first.headers.get('ratelimit-limit')).to.equal('60');
+    expect(first.headers.get('ratelimit-remaining')).to.equal('59');
+    expect(first.headers.get('ratelimit-reset')).to.equal('60');
+    const invalid = await service.api('POST', '/v1/sessions', {});
+    expect(invalid.status).to.equal(422);
+    expect(invalid.headers.get('ratelimit-remaining')).to.equal('58');
+    const unlimited = await service.api('GET', '/v1/sessions');
+    expect(unlimited.headers.get('ratelimit-limit')).to.equal(null);
+  });
+
+  it('count per project and operation', async () => {
+    await Promise.all(Array.from({ length: 61 }, () => create()));
+    expect((await create()).status).to.equal(429);
+    const other = service.as(await service.newKey({ project: 'other' }));
+    expect((await create(other)).status).to.equal(201);
+    expect((await service.api('DELETE', '/v1/sessions/ses_none')).status).to.equal(404);
+    const sibling = service.as(await service.newKey());
+    expect((await create(sibling)).status).to.equal(429);
+  });
+
+  it('do not count what lacks the permission', async () => {
+    const reader = service.as(await service.newKey({ scopes: ['sessions:read'] }));
+    await create(reader);
+    expect((await create()).headers.get('ratelimit-remaining')).to.equal('59');
+  });
+
+  it('survive a restart', async () => {
+    await Promise.all(Array.from({ length: 60 }, () => create()));
+    const restarted = await service.anotherApi();
+    expect((await create(apiClient(restarted.url, service.key, checkAgainstOpenApi))).status).to.equal(429);
+  });
+
+  it('give a Retry-After that is enough', async () => {
+    await Promise.all(Array.from({ length: 60 }, () => create()));
+    await service.db.query('UPDATE rate_limits SET expire = $1', [Date.now() + 1500]);
+    const refused = await create();
+    expect(refused.status).to.equal(429);
+    expect(refused.body.error.type).to.equal('rate_limit_exceeded');
+    expect(refused.headers.get('retry-after')).to.equal('2');
+    expect(refused.headers.get('ratelimit-remaining')).to.equal('0');
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    expect((await create()).status).to.equal(429);
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const next = await create();
+    expect(next.status).to.equal(201);
+    expect(next.headers.get('ratelimit-remaining')).to.equal('59');
+  });
+});

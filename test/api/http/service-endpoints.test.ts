@@ -1,0 +1,118 @@
+import { expect } from 'chai';
+import { startService, type TestService } from '../../support/service.js';
+
+describe('what needs no key', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService({ config: { corsOrigins: ['https://app.example.com'] } });
+  });
+  after(() => service.close());
+  const get = (path: string, headers: Record<string, string> = {}) => service.as(null)('GET', path, undefined, headers);
+
+  it('/healthz lives', async () => {
+    expect((await get('/healthz')).status).to.equal(200);
+  });
+
+  it('/readyz asks for Postgres and a current schema, tells of the rest', async () => {
+    const ready = await get('/readyz');
+    expect(ready.status).to.equal(200);
+    expect(ready.body).to.include({ postgres: 'ok' }).and.have.all.keys('postgres', 'temporal', 'worker');
+    const deep = await get('/readyz?deep=1');
+    expect(deep.status).to.equal(Object.values(deep.body).includes('away') ? 503 : 200);
+
+    await service.db.query("UPDATE migrations SET name = name || 'x'");
+    const outdated = await get('/readyz');
+    await service.db.query('UPDATE migrations SET name = left(name, -1)');
+    expect(outdated.status).to.equal(503);
+    expect(outdated.body.postgres).to.equal('away');
+  });
+
+  it('/metrics is Prometheus text, by route pattern', async () => {
+    const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    await service.api('GET', `/v1/sessions/${session.id}`);
+    const { headers, body } = await get('/metrics');
+    expect(headers.get('content-type')).to.match(/^text\/plain/);
+    expect(body).to.contain(
+      'http_request_duration_seconds_count{method="GET",route="/v1/sessions/{session_id}",status="200"}',
+    );
+    expect(body).to.contain('db_pool_connections{state="idle"}').and.contain('nodejs_eventloop_lag');
+    expect(body).to.not.contain(session.id);
+  });
+
+  describe('/openapi.json', () => {
+    it('names every operation, with its permission, errors and headers', async () => {
+      const { status, body } = await get('/openapi.json');
+      expect(status).to.equal(200);
+      expect(body.openapi).to.equal('3.1.0');
+      expect(body.servers).to.deep.equal([{ url: service.url }]);
+      const create = body.paths['/v1/sessions'].post;
+      expect(create.operationId).to.equal('createSession');
+      expect(create.description).to.contain('sessions:write');
+      expect(create.responses).to.have.all.keys(
+        ...['201', '400', '401', '403', '404', '408', '409', '413', '415', '422', '429', '500', '503'],
+      );
+      expect(create.responses['201'].content['application/json'].schema).to.deep.equal({
+        $ref: '#/components/schemas/Session',
+      });
+      expect(create.responses['201'].headers).to.include.keys('RateLimit-Limit', 'Idempotency-Replayed');
+      expect(body.paths['/v1/sessions'].get.parameters.map(({ name }: { name: string }) => name)).to.deep.equal([
+        'limit',
+        'cursor',
+      ]);
+    });
+
+    it('refers to nothing that it does not hold, and names each operation once', async () => {
+      const { body } = await get('/openapi.json');
+      const text = JSON.stringify(body);
+      for (const [, kind, name] of text.matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)) {
+        expect(body.components[kind!], name).to.have.property(name!);
+      }
+      const ids = [...text.matchAll(/"operationId":"(\w+)"/g)].map(([, id]) => id);
+      expect(ids.length).to.be.greaterThan(5);
+      expect(new Set(ids).size).to.equal(ids.length);
+    });
+  });
+
+  it('/docs is served from here alone', async () => {
+    const page = await get('/docs');
+    expect(page.status).to.equal(200);
+    expect(page.headers.get('content-security-policy')).to.contain("script-src 'self'");
+    const links = [...String(page.body).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link!);
+    expect(links).to.have.length(4);
+    for (const link of links) {
+      expect(link).to.match(/^\/docs\//);
+      expect((await get(link)).status, link).to.equal(200);
+    }
+  });
+
+  describe('CORS', () => {
+    it('lets the configured origins in, and no other', async () => {
+      const preflight = (origin: string) =>
+        service.as(null)('OPTIONS', '/v1/sessions', undefined, {
+          Origin: origin,
+          'Access-Control-Request-Method': 'POST',
+          'Access-Control-Request-Headers': 'authorization',
+        });
+      const allowed = await preflight('https://app.example.com');
+      expect(allowed.status).to.equal(204);
+      expect(allowed.headers.get('access-control-allow-origin')).to.equal('https://app.example.com');
+      expect(allowed.headers.get('access-control-allow-headers')).to.contain('Authorization');
+      const refused = await preflight('https://evil.example.com');
+      expect(refused.headers.get('access-control-allow-origin')).to.equal(null);
+    });
+
+    it('lets them read errors and the documented headers', async () => {
+      const { status, headers } = await get('/v1/sessions', { Origin: 'https://app.example.com' });
+      expect(status).to.equal(401);
+      expect(headers.get('access-control-allow-origin')).to.equal('https://app.example.com');
+      expect(headers.get('access-control-expose-headers')).to.contain('X-Request-Id');
+    });
+
+    it('is off unless configured', async () => {
+      const closed = await startService();
+      const { headers } = await closed.as(null)('GET', '/healthz', undefined, { Origin: 'https://app.example.com' });
+      await closed.close();
+      expect(headers.get('access-control-allow-origin')).to.equal(null);
+    });
+  });
+});
