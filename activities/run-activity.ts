@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporalio/common';
+import { ServiceError } from '../src/errors.js';
 import { isDatabaseAway } from '../src/db/transaction.js';
 import type { Logger } from '../src/log.js';
 import { TurnEndedError } from '../src/turns/lock.js';
@@ -41,6 +42,13 @@ function failureOf(error: unknown, context: Context, log: Logger): Error {
     return ApplicationFailure.create({
       message: 'Postgres is away.',
       type: 'DatabaseAway',
+      nextRetryDelay: AWAY_RETRY,
+    });
+  }
+  if (error instanceof ServiceError && error.type === 'storage_error') {
+    return ApplicationFailure.create({
+      message: 'The storage is away.',
+      type: 'StorageAway',
       nextRetryDelay: AWAY_RETRY,
     });
   }

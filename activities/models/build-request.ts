@@ -1,6 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityDeps } from '../deps.js';
 import { offeredTools, type OfferedTools } from '../tools/offered.js';
+import { attachmentBlocks } from '../tools/attachment-blocks.js';
 import type { TurnContext } from '../turn-context.js';
 import type { ModelClient } from './clients.js';
 import { fitOf } from './compaction.js';
@@ -28,7 +29,7 @@ export async function buildRequest(
   const tools = offeredTools(turn);
   const conversation = await loadConversation(deps.db, turn);
   const messages = await toMessages(conversation, {
-    attachments: [],
+    attachments: await resultBlocks(deps.storage, await attachmentBlocks(deps.db, deps.storage, turn)),
     resultBlocks: (blocks) => resultBlocks(deps.storage, blocks),
     toolAlias: (name) => tools.aliases.toModel(name),
   });

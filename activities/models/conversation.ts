@@ -166,15 +166,12 @@ function userBlocks(
   const blocks: Anthropic.ContentBlockParam[] = [];
   const note = before === undefined ? null : noteOn(before);
   if (note !== null) blocks.push(text(note));
-  blocks.push(...attachments);
-  blocks.push(text(turn.content));
   const facts = [`Time of this message: ${turn.queuedAt.slice(0, 19)}Z`];
   for (const file of turn.files) {
-    facts.push(
-      `Attached file: ${JSON.stringify(file.filename)} (file_id ${file.id}, ${file.mime_type}, ${file.size_bytes} bytes)`,
-    );
+    const { filename, id, mime_type, size_bytes } = file;
+    facts.push(`Attached file: ${JSON.stringify(filename)} (file_id ${id}, ${mime_type}, ${size_bytes} bytes)`);
   }
-  blocks.push(text(`<turn-facts>\n${facts.join('\n')}\n</turn-facts>`));
+  blocks.push(text(`<turn-facts>\n${facts.join('\n')}\n</turn-facts>`), ...attachments, text(turn.content));
   return blocks;
 }
 

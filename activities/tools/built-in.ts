@@ -6,7 +6,7 @@ import { readSkillFileTool } from './read-skill-file.js';
 import type { BuiltInTool } from './tool.js';
 import { useSkill } from './use-skill.js';
 
-/** The service's own tools for a turn (contract.md §4), in a fixed order; those for skills only where some are selected. */
-export function builtInTools(turn: Pick<TurnContext, 'skills'>): BuiltInTool[] {
-  return [listFiles, readFile, deliverFile, ...(turn.skills.length > 0 ? [useSkill, readSkillFileTool] : [])];
+/** The service's own tools for a turn (contract.md §4), in a fixed order; those for skills when it has any. */
+export function builtInTools({ skills }: Pick<TurnContext, 'skills'>): BuiltInTool[] {
+  return [...(skills.length > 0 ? [useSkill, readSkillFileTool] : []), listFiles, readFile, deliverFile];
 }

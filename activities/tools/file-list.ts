@@ -1,18 +1,16 @@
 import type { StoredFile } from '../../src/skills/content.js';
 
-/** Characters of a list of files; a skill has 500 at most, but their paths may be long. */
-const LIST_LENGTH = 32_000;
-
-/** A line for each file, path and size; of very many the first ones and how many there are more. */
-export function fileList(files: StoredFile[]): string {
+/** A line for each file, path and size, in at most `maxBytes`; of more files the first ones and how to see the rest. */
+export function fileList(files: StoredFile[], maxBytes: number): string {
   const lines: string[] = [];
-  let length = 0;
+  let bytes = 0;
   for (const { path, size } of files) {
     const line = `- ${path} (${size} bytes)`;
-    length += line.length + 1;
-    if (length > LIST_LENGTH) break;
+    bytes += Buffer.byteLength(line) + 1;
+    if (bytes > maxBytes) break;
     lines.push(line);
   }
-  if (lines.length < files.length) lines.push(`- … and ${files.length - lines.length} more`);
+  const more = files.length - lines.length;
+  if (more > 0) lines.push(`- … and ${more} more; read_skill_file with the path of a folder lists that folder`);
   return lines.join('\n');
 }

@@ -7,8 +7,8 @@ import { readTextPage } from './text-page.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from './tool.js';
 
 /** Longer lines are shown as several: minified code and data stay readable to their end. */
-const MAX_LINE = 4000;
-const SNIFFED_BYTES = 64 * 1024;
+export const MAX_LINE = 4000;
+export const SNIFFED_BYTES = 64 * 1024;
 
 interface Input {
   file_id: string;

@@ -5,8 +5,10 @@ import { ServiceError } from '../../src/errors.js';
 import { storageKey } from '../../src/files/storage.js';
 import { openSkillFile, readSkillFile, type StoredFile } from '../../src/skills/content.js';
 import { safeSegments } from '../../src/skills/paths.js';
+import { detectEncoding, toUtf8Lines } from './decode-text.js';
 import { fileList } from './file-list.js';
 import { modelImage } from './mcp-image.js';
+import { MAX_LINE, SNIFFED_BYTES } from './read-file.js';
 import { withSelectedSkill, type OpenSkill } from './selected-skill.js';
 import { DEFAULT_LINES, PAGE_BYTES, showPage } from './show-page.js';
 import { readTextPage } from './text-page.js';
@@ -14,6 +16,7 @@ import { textResult, type BuiltInTool, type ToolCall, type ToolResult } from './
 
 /** No larger image passes `modelImage`: it is not even fetched. */
 const MAX_IMAGE_BYTES = 4 * 1024 * 1024;
+const LIST_BYTES = 8 * 1024;
 
 interface Input {
   skill: string;
@@ -26,7 +29,8 @@ interface Input {
 export const readSkillFileTool: BuiltInTool = {
   name: 'read_skill_file',
   description:
-    'Reads a file of a skill that the user selected. Text comes in pages of lines, images as images. use_skill lists the files.',
+    'Reads a file of a skill that the user selected. Text comes in pages of lines, images as images. use_skill lists the files. ' +
+    `Lines of more than ${MAX_LINE} characters count as several lines.`,
   inputSchema: {
     type: 'object',
     properties: {
@@ -44,8 +48,7 @@ export const readSkillFileTool: BuiltInTool = {
       const path = pathOf(input.path);
       if (path instanceof ServiceError) return textResult(path.message, true);
       const file = open.files.find((candidate) => candidate.path === path);
-      if (file === undefined) return textResult(noSuchFile(path, open), true);
-      return showFile(file, input, open, call);
+      return file === undefined ? showFolder(path, open) : showFile(file, input, open, call);
     });
   },
 };
@@ -60,8 +63,11 @@ function pathOf(path: string): string | ServiceError {
   }
 }
 
-function noSuchFile(path: string, { skill, files }: OpenSkill): string {
-  return `The skill "${skill.name}" has no file ${JSON.stringify(path)}. Its files:\n${fileList(files)}`;
+function showFolder(path: string, { skill, files }: OpenSkill): ToolResult {
+  const inside = files.filter((file) => file.path.startsWith(`${path}/`));
+  if (inside.length > 0) return textResult(`Files in ${path}:\n${fileList(inside, PAGE_BYTES)}`);
+  const all = fileList(files, LIST_BYTES);
+  return textResult(`The skill "${skill.name}" has no file ${JSON.stringify(path)}. Its files:\n${all}`, true);
 }
 
 async function showFile(file: StoredFile, input: Input, open: OpenSkill, call: ToolCall): Promise<ToolResult> {
@@ -69,12 +75,12 @@ async function showFile(file: StoredFile, input: Input, open: OpenSkill, call: T
   const { storage, skill } = open;
   const image = await showImage(file, open, call);
   if (image !== null) return image;
-  const page = await readTextPage(await openSkillFile(storage, skill, file), {
-    offset: input.offset ?? 0,
-    limit: input.limit ?? DEFAULT_LINES,
-    maxBytes: PAGE_BYTES,
-  });
-  return page === null ? textResult(described(file)) : showPage(page, input.offset ?? 0);
+  const encoding = detectEncoding(await readSkillFile(storage, skill, file, SNIFFED_BYTES), typeOf(file));
+  if (encoding === null) return textResult(described(file));
+  const offset = input.offset ?? 0;
+  const lines = toUtf8Lines(await openSkillFile(storage, skill, file), encoding, MAX_LINE);
+  const page = await readTextPage(lines, { offset, limit: input.limit ?? DEFAULT_LINES, maxBytes: PAGE_BYTES });
+  return page === null ? textResult(described(file)) : showPage(page, offset);
 }
 
 /** An image goes where requests to the model find it, to the same place at every attempt; null when it is none. */

@@ -4,6 +4,9 @@ import { fileList } from './file-list.js';
 import { withSelectedSkill } from './selected-skill.js';
 import { textResult, type BuiltInTool } from './tool.js';
 
+/** Less than what the model gets of a result in whole (store-call): instructions are never cut. */
+const RESULT_BYTES = 46 * 1024;
+
 /** Gives the instructions of a selected skill and names its files (contract.md §4). */
 export const useSkill: BuiltInTool = {
   name: 'use_skill',
@@ -19,9 +22,10 @@ export const useSkill: BuiltInTool = {
     withSelectedSkill(call.input.name as string, call, deps, async ({ skill, files, storage }) => {
       const main = files.find(({ path }) => path === SKILL_MD)!;
       const { body } = readSkillMd(await readSkillFile(storage, skill, main, main.size));
+      const text = `Skill "${skill.name}"\n\n${body.trimEnd()}`;
       const others = files.filter((file) => file !== main);
-      const list =
-        others.length === 0 ? '' : `\n\nFiles of the skill (read_skill_file reads them):\n${fileList(others)}`;
-      return textResult(`Skill "${skill.name}"\n\n${body.trimEnd()}${list}`);
+      if (others.length === 0) return textResult(text);
+      const list = fileList(others, RESULT_BYTES - Buffer.byteLength(text));
+      return textResult(`${text}\n\nFiles of the skill (read_skill_file reads them):\n${list}`);
     }),
 };
