@@ -15,11 +15,10 @@ export async function findSkill(db: Db, projectId: string, id: string): Promise<
   return skill ?? null;
 }
 
-/** Those of the ids that are skills of the project and not deleted, in the order of `ids`. */
+/** Those of the ids that are skills of the project and not deleted, in no promised order. */
 export async function findSkills(db: Db, projectId: string, ids: string[]): Promise<Skill[]> {
   if (ids.length === 0) return [];
-  const skills = await db.query<Skill[]>(`${OF_PROJECT} AND id = ANY($2)`, [projectId, ids]);
-  return skills.sort((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id));
+  return db.query<Skill[]>(`${OF_PROJECT} AND id = ANY($2)`, [projectId, ids]);
 }
 
 /** Skills of the project, newest first; one more than asked for when there are more. */

@@ -51,10 +51,10 @@ describe('/v1/skills', () => {
     return keys.sort();
   };
 
-  const refused = (answer: ApiResponse, status: number, type: string): any => {
+  const refused = (answer: ApiResponse, status: number, type: string): { details?: unknown } => {
     expect(answer.body).to.have.nested.property('error.type', type);
     expect(answer.status).to.equal(status);
-    return answer.body.error;
+    return answer.body.error as { details?: unknown };
   };
 
   it('uploads, gets, lists and deletes a skill', async () => {
