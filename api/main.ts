@@ -1,5 +1,6 @@
 import type { ConnectionLike } from '@temporalio/client';
-import { pathToFileURL } from 'node:url';
+import { realpathSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { ConfigError, loadConfig, type Config } from '../src/config.js';
 import { createLogger, type Logger } from '../src/log.js';
 import { observePool } from '../src/metrics.js';
@@ -25,11 +26,17 @@ export interface Api {
  */
 export async function startApi(settings: Config, log: Logger, shared?: ConnectionLike): Promise<Api> {
   const config = { ...settings };
-  const { deps, close } = await openDeps(config, log, shared);
+  const opened = await openDeps(config, log, shared);
+  const { deps } = opened;
   const stopObserving = observePool(deps.db);
   const drain = createDrain(createApp(deps).callback());
   const server = createHttpServer(drain.listener);
-  const address = await listen(server, config.host, config.port);
+  server.on('connection', drain.onConnection);
+  const address = await listen(server, config.host, config.port).catch(async (error: unknown) => {
+    stopObserving();
+    await opened.close();
+    throw error;
+  });
   const housekeeping = setInterval(() => {
     forgetOldAnswers(deps.db).catch((err: unknown) => log.warn({ err }, 'old idempotency records stay for now'));
   }, HOUSEKEEPING_MS);
@@ -39,29 +46,32 @@ export async function startApi(settings: Config, log: Logger, shared?: Connectio
   if (config.publicUrl.endsWith(':0')) config.publicUrl = url;
   log.info({ url }, 'the API listens');
 
-  return {
-    url,
-    async close() {
-      clearInterval(housekeeping);
-      deps.streams.close();
-      await drain.close(server, config.shutdownGraceSeconds * 1000);
-      stopObserving();
-      await close();
-      log.info('the API has stopped');
-    },
+  const shutDown = async (): Promise<void> => {
+    clearInterval(housekeeping);
+    deps.streams.close();
+    await drain.close(server, config.shutdownGraceSeconds * 1000);
+    stopObserving();
+    await opened.close();
+    log.info('the API has stopped');
   };
+  let shuttingDown: Promise<void> | undefined;
+  return { url, close: () => (shuttingDown ??= shutDown()) };
 }
 
 /** `npm run api`: runs until SIGTERM or SIGINT, then drains. */
 async function main(): Promise<void> {
   const config = loadConfig(process.env);
-  const api = await startApi(config, createLogger(config.logLevel, 'api'));
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => void api.close().then(() => process.exit(0)));
-  }
+  const log = createLogger(config.logLevel, 'api');
+  const api = await startApi(config, log);
+  const end = async (): Promise<void> => {
+    const fault: unknown = await api.close().catch((err: unknown) => err);
+    if (fault !== undefined) log.error({ err: fault }, 'the API did not end well');
+    process.exit(fault === undefined ? 0 : 1);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void end());
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+if (process.argv[1] !== undefined && fileURLToPath(import.meta.url) === realpathSync(process.argv[1])) {
   main().catch((error: unknown) => {
     const reason = error instanceof ConfigError ? error.message : error;
     process.stderr.write(`${String(reason instanceof Error ? reason.stack : reason)}\n`);

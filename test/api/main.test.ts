@@ -1,0 +1,68 @@
+import { expect } from 'chai';
+import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { startApi, type Api } from '../../api/main.js';
+import { createLogger } from '../../src/log.js';
+import { startService, type TestService } from '../support/service.js';
+
+describe('the end of an API process', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService();
+  });
+  after(() => service.close());
+
+  const open = async (api: Api): Promise<Socket> => {
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+    await once(socket, 'connect');
+    return socket;
+  };
+  const head = (length: number): string =>
+    `POST /v1/sessions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+  const body = '{"model_id":"test-model"}';
+  const soon = () => new Promise((resolve) => setTimeout(resolve, 100));
+
+  it('lets requests under way finish, and takes no new ones', async () => {
+    const api = await service.anotherApi();
+    const socket = await open(api);
+    const idle = await open(api);
+    socket.write(head(body.length) + body.slice(0, 5));
+    await soon();
+    const closed = api.close();
+    await soon();
+    expect(await fetch(`${api.url}/healthz`).catch(() => 'refused')).to.equal('refused');
+    let answer = '';
+    socket.on('data', (chunk) => (answer += chunk.toString()));
+    socket.write(body.slice(5));
+    await once(socket, 'close');
+    expect(answer).to.match(/^HTTP\/1.1 201 /);
+    expect(answer).to.contain('Connection: close');
+    await closed;
+    idle.destroy();
+  });
+
+  it('cuts what takes longer than the grace', async () => {
+    const api = await startApi({ ...service.config, shutdownGraceSeconds: 0.3 }, createLogger('silent', 'test'));
+    const socket = await open(api);
+    socket.on('error', () => undefined);
+    socket.write(head(body.length));
+    await soon();
+    const start = Date.now();
+    await api.close();
+    expect(Date.now() - start).to.be.within(250, 2500);
+    socket.destroy();
+  });
+
+  it('leaves nothing behind when the port is taken', async () => {
+    const port = Number(new URL(service.url).port);
+    const fault: unknown = await startApi({ ...service.config, port }, createLogger('silent', 'test')).catch(
+      (error: unknown) => error,
+    );
+    expect(fault).to.have.property('code', 'EADDRINUSE');
+    const [{ n }] = await service.db.query<[{ n: number }]>(
+      "SELECT count(*)::integer AS n FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'api'",
+    );
+    expect(n).to.be.at.most(service.config.databasePoolSize);
+  });
+});
