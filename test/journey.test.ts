@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import { EventSource } from 'eventsource';
+import { message, text, thinking, wait } from './support/scripted-model.js';
+import { startTurnService, type TurnService } from './support/turns.js';
+
+/** What a user does first, end to end on real parts. */
+describe('a journey', () => {
+  let service: TurnService;
+  before(async () => {
+    service = await startTurnService();
+  });
+  after(() => service.close());
+
+  it('creates a session, talks, watches, cancels and deletes', async () => {
+    const { api, model } = service;
+    model.on(/Say hello/, message([thinking('A greeting.'), text('Hello there, friend.')]));
+    const sessionId = await service.session({ metadata: { a: '1', b: '2' } });
+
+    const turnId = await service.send(sessionId, 'Say hello');
+    const events = await watch(service, sessionId);
+    expect(events.at(-1)).to.include({ type: 'turn.completed', turn_id: turnId, stop_reason: 'end_turn' });
+    const stored = events.filter((event) => !event.type.endsWith('.delta'));
+    expect(stored).to.deep.equal(await service.history(sessionId));
+    expect(stored.map((event) => event.type)).to.deep.equal([
+      'user.message',
+      'agent.thinking',
+      'agent.message',
+      'turn.completed',
+    ]);
+    const deltas = events.filter((event) => event.type === 'agent.message.delta');
+    expect(deltas.map((event) => event.content).join('')).to.equal('Hello there, friend.');
+
+    await service.send(sessionId, 'And again');
+    await service.ended(sessionId);
+    const { body: request } = model.requests.at(-1)!;
+    const said = JSON.stringify(request.messages);
+    expect(said).to.include('Say hello').and.include('Hello there, friend.').and.include('And again');
+
+    const patched = await api('PATCH', `/v1/sessions/${sessionId}`, { metadata: { a: null, c: '3' } });
+    expect(patched.body.metadata).to.deep.equal({ b: '2', c: '3' });
+
+    model.on(/Take your time/, text('never', { before: { 0: wait(600_000) } }));
+    await service.send(sessionId, 'Take your time');
+    expect((await api('DELETE', `/v1/sessions/${sessionId}`)).body.error.type).to.equal('session_running');
+    expect((await api('POST', `/v1/sessions/${sessionId}/cancel`)).status).to.equal(200);
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+    expect((await api('GET', `/v1/sessions/${sessionId}`)).body.status).to.equal('CANCELLED');
+
+    expect((await api('DELETE', `/v1/sessions/${sessionId}`)).status).to.equal(204);
+    expect((await api('GET', `/v1/sessions/${sessionId}/events`)).body.error.type).to.equal('session_not_found');
+  });
+});
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- events of many types
+function watch(service: TurnService, sessionId: string): Promise<any[]> {
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- events of many types
+  const events: any[] = [];
+  const source = new EventSource(`${service.url}/v1/sessions/${sessionId}/events/stream`, {
+    fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, Authorization: `Bearer ${service.key}` } }),
+  });
+  const types = [
+    'user.message',
+    'agent.thinking',
+    'agent.thinking.delta',
+    'agent.message',
+    'agent.message.delta',
+    'turn.completed',
+  ];
+  return new Promise((resolve, reject) => {
+    source.onerror = (error) => reject(new Error(String(error.message)));
+    for (const type of types) {
+      source.addEventListener(type, ({ data }) => {
+        events.push(JSON.parse(data as string));
+        if (type !== 'turn.completed') return;
+        source.close();
+        resolve(events);
+      });
+    }
+  });
+}

@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import type { RunningWorker } from '../../activities/main.js';
+import { startWorker } from '../../activities/main.js';
+import type { Config } from '../../src/config.js';
+import { createLogger } from '../../src/log.js';
+import type { ModelEntry } from '../../src/models/catalogue.js';
+import { temporalAddress } from './temporal.js';
+import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
+import { startService, type ServiceOptions, type TestService } from './service.js';
+import { openSse, type SseReader } from './sse-reader.js';
+
+export interface TurnServiceOptions extends ServiceOptions {
+  /** How many workers beside the API; 0 leaves turns queued until `startWorker`. */
+  workers?: number;
+  /** Fields of the model's catalogue entry that differ from the tests' own. */
+  model?: Partial<ModelEntry>;
+  /** Options of the scripted model itself. */
+  scripted?: Parameters<typeof startScriptedModel>[0];
+}
+
+/** A service whose turns run: with a worker, the run's Temporal server and a scripted model. */
+export interface TurnService extends TestService {
+  model: ScriptedModel;
+  startWorker(): Promise<RunningWorker>;
+  /** A new session of the scripted model; returns its id. */
+  session(body?: Record<string, unknown>): Promise<string>;
+  /** Sends a message, expects 201, returns the turn's id. */
+  send(sessionId: string, content: string, more?: Record<string, unknown>): Promise<string>;
+  stream(sessionId: string, lastEventId?: string): Promise<SseReader>;
+  /** Waits until the session's last turn has ended; returns its terminal event. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into events of many types
+  ended(sessionId: string, timeoutMs?: number): Promise<any>;
+  /** Every stored event of the session, page by page. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into events of many types
+  history(sessionId: string): Promise<any[]>;
+}
+
+/** Starts API, worker and scripted model in this process, on a database and a task queue of their own. */
+export async function startTurnService(options: TurnServiceOptions = {}): Promise<TurnService> {
+  process.env.TEMPORAL_ADDRESS = await temporalAddress();
+  const model = await startScriptedModel(options.scripted);
+  const entry: ModelEntry = {
+    id: 'scripted',
+    display_name: 'Scripted',
+    model: 'scripted-1',
+    base_url: model.url,
+    context_window: 200_000,
+    max_output_tokens: 8_000,
+    supports_thinking: true,
+    ...options.model,
+  };
+  const config: Partial<Config> = {
+    taskQueue: `turns-${randomUUID()}`,
+    shutdownGraceSeconds: 1,
+    ...options.config,
+  };
+  const service = await startService({ ...options, models: options.models ?? [entry], config });
+  const workers: RunningWorker[] = [];
+  const addWorker = async (): Promise<RunningWorker> => {
+    const worker = await startWorker(service.config, createLogger(service.config.logLevel, 'worker'));
+    workers.push(worker);
+    return worker;
+  };
+  for (let started = 0; started < (options.workers ?? 1); started += 1) await addWorker();
+
+  const { api } = service;
+  const turns: TurnService = {
+    ...service,
+    model,
+    startWorker: addWorker,
+    async session(body = {}) {
+      const answer = await api('POST', '/v1/sessions', { model_id: entry.id, ...body });
+      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
+      return answer.body.id as string;
+    },
+    async send(sessionId, content, more = {}) {
+      const answer = await api('POST', `/v1/sessions/${sessionId}/messages`, { content, ...more });
+      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
+      return answer.body.turn_id as string;
+    },
+    stream: (sessionId, lastEventId) =>
+      openSse(`${service.url}/v1/sessions/${sessionId}/events/stream`, service.key, lastEventId),
+    async ended(sessionId, timeoutMs = 30_000) {
+      const until = performance.now() + timeoutMs;
+      for (;;) {
+        const { body } = await api('GET', `/v1/sessions/${sessionId}`);
+        if (body.status !== 'RUNNING' && body.status !== 'IDLE') {
+          const events = await turns.history(sessionId);
+          return events.findLast((event) => event.turn_id === body.last_turn_id);
+        }
+        if (performance.now() > until) throw new Error(`${sessionId} has not ended within ${timeoutMs} ms`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    },
+    async history(sessionId) {
+      const events: unknown[] = [];
+      let cursor: string | null = null;
+      do {
+        const query: string = cursor === null ? '' : `&cursor=${cursor}`;
+        const { body } = await api('GET', `/v1/sessions/${sessionId}/events?limit=100${query}`);
+        events.push(...body.items);
+        cursor = body.meta.next_cursor;
+      } while (cursor !== null);
+      return events;
+    },
+    async close() {
+      await Promise.all(workers.map((worker) => worker.close()));
+      await service.close();
+      await model.close();
+    },
+  };
+  return turns;
+}
