@@ -11,9 +11,9 @@ const HASH_LENGTH = 12;
 /** The names of one request to the model: events and history show the full ones (contract.md §4). */
 export interface ToolAliases {
   /** The name under which the model knows the tool; also for tools of earlier turns that are offered no more. */
-  toModel(fullName: string): string;
+  toModel: (fullName: string) => string;
   /** The full name behind a name the model used, or undefined when it made one up. */
-  toFull(modelName: string): string | undefined;
+  toFull: (modelName: string) => string | undefined;
 }
 
 /**

@@ -29,6 +29,7 @@ interface Entry {
  */
 export class McpConnections {
   readonly #entries = new Map<string, Entry>();
+  readonly #closing = new AbortController();
 
   constructor(
     private readonly network: McpNetwork,
@@ -79,6 +80,7 @@ export class McpConnections {
 
   /** Closes everything, in use or not, and the network: the worker shuts down. */
   async closeAll(): Promise<void> {
+    this.#closing.abort(new Error('the worker shuts down'));
     const entries = [...this.#entries.values()];
     this.#entries.clear();
     for (const entry of entries) {
@@ -91,7 +93,7 @@ export class McpConnections {
 
   #open(key: string, server: ConnectTarget): Entry {
     // Bounded by itself, not by the call that asked first: others may be waiting for it.
-    const connection = withDeadline(CONNECT_SECONDS, undefined, (bounded) =>
+    const connection = withDeadline(CONNECT_SECONDS, this.#closing.signal, (bounded) =>
       McpConnection.open(
         {
           url: new URL(server.url),
@@ -145,19 +147,19 @@ function keyOf({ id, credential_version, url }: ConnectTarget): string {
 /** Runs `work` with a signal that also aborts after `seconds`. */
 async function withDeadline<T>(
   seconds: number,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
   work: (bounded: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(new McpTimeoutError(seconds)), seconds * 1000);
-  const abort = (): void => deadline.abort(signal?.reason);
-  signal?.addEventListener('abort', abort, { once: true });
+  const abort = (): void => deadline.abort(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
   try {
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     return await work(deadline.signal);
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener('abort', abort);
+    signal.removeEventListener('abort', abort);
   }
 }
 

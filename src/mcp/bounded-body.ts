@@ -1,4 +1,9 @@
-import type { FetchLimits } from './network.js';
+export interface FetchLimits {
+  /** Most bytes of a response's body, after decompression. */
+  maxBytes: number;
+  /** Runs once when the body has been read, broke off or was given up. */
+  onEnd?: () => void;
+}
 
 /** The body of a response was longer than allowed. */
 export class ResponseTooLargeError extends Error {

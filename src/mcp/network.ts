@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici';
 import { isPublicAddress } from './public-address.js';
 import { bareHost, isAllowedHost, isLocalName, parseServerUrl, privateAddress } from './server-url.js';
-import { boundedBody } from './bounded-body.js';
+import { boundedBody, type FetchLimits } from './bounded-body.js';
 
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
@@ -23,13 +23,6 @@ export class RedirectError extends Error {
   ) {
     super('a redirect was not followed');
   }
-}
-
-export interface FetchLimits {
-  /** Most bytes of a response's body, after decompression. */
-  maxBytes: number;
-  /** Runs once when the body has been read, broke off or was given up. */
-  onEnd?: () => void;
 }
 
 /** The way to MCP servers: every socket it opens has passed the address check (docs/mcp.md). */

@@ -17,7 +17,7 @@ export interface TestToolCall {
   /** Aborts when the client sends `notifications/cancelled`. */
   signal: AbortSignal;
   /** Sends a progress notification on the stream of the call. */
-  progress(value: number): Promise<void>;
+  progress: (value: number) => Promise<void>;
 }
 
 export interface TestTool extends Partial<Omit<Tool, 'name'>> {
@@ -58,12 +58,12 @@ export interface TestMcpServer {
   /** May be changed at any time; the next request sees it. */
   options: McpServerOptions;
   /** Open sockets. */
-  connections(): Promise<number>;
+  connections: () => Promise<number>;
   /** Dies with everything under way, as a crashed process. */
-  kill(): Promise<void>;
+  kill: () => Promise<void>;
   /** Comes up again on the same port, with no memory of its sessions. */
-  restart(): Promise<void>;
-  close(): Promise<void>;
+  restart: () => Promise<void>;
+  close: () => Promise<void>;
 }
 
 /** A real MCP server over Streamable HTTP, made with the SDK's server on node:http; it counts what reaches it. */

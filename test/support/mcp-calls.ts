@@ -1,0 +1,88 @@
+import type { Readable } from 'node:stream';
+import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import { createMcpNetwork, type McpNetwork } from '../../src/mcp/network.js';
+import type { Credential } from '../../src/mcp/auth.js';
+import { seal } from '../../src/mcp/credentials.js';
+import { createLogger } from '../../src/log.js';
+import { callMcpTool, type McpToolResult } from '../../activities/tools/mcp.js';
+import { McpConnections } from '../../activities/tools/mcp-connections.js';
+import type { ToolCall, ToolDeps } from '../../activities/tools/tool.js';
+
+const KEYS = [Buffer.alloc(32, 7)];
+
+/** What calls of MCP tools work with, without a database: one pool of connections and a storage in memory. */
+export interface McpCalls {
+  mcp: McpConnections;
+  stored: Map<string, Buffer>;
+  row(name: string, url: string, overrides?: Partial<McpServerRow>, credential?: Credential): McpServerRow;
+  call(
+    server: McpServerRow,
+    tool: string,
+    input?: Record<string, unknown>,
+    overrides?: Partial<ToolCall>,
+  ): Promise<McpToolResult>;
+  close: () => Promise<void>;
+}
+
+export function mcpCalls({
+  hosts = [] as string[],
+  network = createMcpNetwork(hosts),
+  idleMs,
+  failStorage = false,
+}: { hosts?: string[]; network?: McpNetwork; idleMs?: number; failStorage?: boolean } = {}): McpCalls {
+  const config = { encryptionKeys: KEYS };
+  const mcp = new McpConnections(network, config, idleMs);
+  const stored = new Map<string, Buffer>();
+  const storage = {
+    put: async (key: string, content: Readable | Buffer) => {
+      if (failStorage) throw new Error('away');
+      stored.set(key, content as Buffer);
+      return (content as Buffer).length;
+    },
+  };
+  const deps = { config, mcp, storage, log: createLogger('silent', 'test') } as unknown as ToolDeps;
+  let count = 0;
+  return {
+    mcp,
+    stored,
+    row: (name, url, overrides = {}, credential) => ({
+      id: `mcp_${name}`,
+      project_id: 'proj_1',
+      name,
+      url,
+      auth_type: credential?.type ?? 'NONE',
+      auth_header: credential?.header ?? null,
+      credential: credential?.secret ? seal(KEYS, `mcp_${name}`, credential.secret) : null,
+      credential_version: 1,
+      allowed_tools: null,
+      tools: [],
+      server_name: null,
+      last_probed_at: null,
+      last_connected_at: null,
+      last_connect_error: null,
+      created_at: '',
+      updated_at: '',
+      deleted_at: null,
+      ...overrides,
+    }),
+    call: (server, tool, input = {}, overrides = {}) => {
+      count += 1;
+      const call: ToolCall = {
+        turn: { id: 'turn_1', sessionId: 'ses_1', projectId: 'proj_1', skills: [] },
+        toolUseId: `toolu_A${count}`,
+        idempotencyKey: `key-${count}`,
+        input,
+        signal: new AbortController().signal,
+        progress: () => undefined,
+        ...overrides,
+      };
+      return callMcpTool(call, server, tool, deps);
+    },
+    close: () => mcp.closeAll(),
+  };
+}
+
+/** The texts of a result, joined. */
+export function textOf({ content }: McpToolResult): string {
+  return content.map((block) => (block.type === 'text' ? block.text : `<${block.type}>`)).join('\n');
+}
