@@ -3,7 +3,7 @@ import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import type { ApiDeps } from './deps.js';
 import { authenticate } from './http/authenticate.js';
-import { errorResponse } from './http/error-response.js';
+import { answerBroken, errorResponse } from './http/error-response.js';
 import { addDocs } from './http/docs.js';
 import { healthz, metrics, readyz } from './http/health.js';
 import { observe } from './http/observe.js';
@@ -18,6 +18,7 @@ import { routes } from './routes.js';
 /** The API, top to bottom. What happens inside an operation's route stands in api/http/serve. */
 export function createApp(deps: ApiDeps): Koa {
   const app = new Koa();
+  app.context.onerror = answerBroken;
   app.use(requestId());
   app.use(observe(deps.log));
   app.use(errorResponse());

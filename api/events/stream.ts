@@ -4,6 +4,7 @@ import { isTerminal } from '../../src/events/turn-reader.js';
 import type { Session } from '../../src/sessions/store.js';
 import { isOpen, type TurnState } from '../../src/turns/states.js';
 import type { ApiDeps } from '../deps.js';
+import { deltaSchema, eventSchema } from '../http/event-schemas.js';
 import { operation } from '../http/operation.js';
 import { sessionOfPath } from '../http/session-of-path.js';
 import { SseConnection } from './sse-connection.js';
@@ -18,7 +19,13 @@ const PAGE = 200;
 export const streamEvents = operation<undefined, Session>({
   id: 'streamEvents',
   summary: 'Stream the events of the current turn (Server-Sent Events)',
-  success: { status: 200, description: 'Frames until the turn’s terminal event.', mediaType: 'text/event-stream' },
+  headers: { 'Last-Event-ID': 'The id of the last frame received: the stream goes on after it.' },
+  success: {
+    status: 200,
+    description: 'Frames until the turn’s terminal event; the schema is that of the JSON in a frame’s data.',
+    mediaType: 'text/event-stream',
+    schema: { title: 'Frame data', anyOf: [eventSchema, deltaSchema] },
+  },
   errors: ['session_not_found'],
   resource: sessionOfPath,
   async handle({ deps, caller, resource: session, ctx }) {

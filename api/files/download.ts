@@ -5,7 +5,11 @@ import { operation } from '../http/operation.js';
 export const downloadFile = operation<undefined, FileRow>({
   id: 'downloadFile',
   summary: 'Download a file',
-  success: { status: 307, description: 'Location is a link to the content, valid for one hour' },
+  success: {
+    status: 307,
+    description: 'Location is a link to the content, valid for one hour.',
+    headers: { Location: 'Signed link to the content; it needs no key.' },
+  },
   errors: ['file_not_found', 'storage_error'],
   resource: ({ deps, caller, params }) => getFile(deps.db, caller.projectId, params.file_id!),
   async handle({ deps, ctx, resource }) {

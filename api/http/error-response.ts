@@ -22,6 +22,21 @@ export function errorResponse(): Middleware {
   };
 }
 
+/**
+ * Koa's own way out, for what breaks after the middleware: a body's stream, a client that left. Koa would answer with
+ * plain text.
+ */
+export function answerBroken(this: Context, fault: Error | null): void {
+  if (fault === null) return;
+  if (this.headerSent || !this.writable) {
+    (this.state.log as Logger).info({ err: fault }, 'the response broke off');
+    this.res.destroy();
+    return;
+  }
+  respondWith(this, serviceErrorOf(fault, this.state.log as Logger));
+  this.res.end(this.body);
+}
+
 /** Set before the fault came, they would describe what is not sent. */
 const OF_SUCCESS = ['Accept-Ranges', 'Content-Disposition', 'Content-Length', 'Content-Range', 'ETag', 'Location'];
 

@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
 import type { DataSource } from 'typeorm';
-import { registry } from '../../src/metrics.js';
+import { metricsText, registry } from '../../src/metrics.js';
 import type { ApiDeps } from '../deps.js';
 
 const PROBE_MS = 3000;
@@ -32,7 +32,7 @@ export function readyz(deps: ApiDeps): Middleware {
 export function metrics(): Middleware {
   return async (ctx) => {
     ctx.set('Content-Type', registry.contentType);
-    ctx.body = await registry.metrics();
+    ctx.body = await metricsText();
   };
 }
 

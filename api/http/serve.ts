@@ -71,6 +71,7 @@ function respond(ctx: Context, { success }: Operation, answer: unknown): void {
   if (answer !== undefined) {
     ctx.status = success.status;
     ctx.set('Content-Type', 'application/json');
+    ctx.set('Cache-Control', 'no-store');
     ctx.body = JSON.stringify(answer);
   } else if (success.status === 204) {
     ctx.status = 204;

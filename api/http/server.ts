@@ -4,25 +4,21 @@ import { ServiceError } from '../../src/errors.js';
 import { newId } from '../../src/ids.js';
 import { errorEnvelope } from './error-response.js';
 
-const MAX_CONNECTIONS = 10_000;
-const HEADERS_MS = 20_000;
-/** 100 MiB over a slow line take longer than Node's five minutes; what sends nothing is cut by the body's readers. */
-const REQUEST_MS = 3_600_000;
-/** Longer than the 600 s of load balancers, so that none sends into a connection that we close. */
-const KEEP_ALIVE_MS = 620_000;
+const LIMITS = {
+  maxConnections: 10_000,
+  headersTimeout: 20_000,
+  /** 100 MiB over a slow line take longer than Node's five minutes; what sends nothing is cut by the body's readers. */
+  requestTimeout: 3_600_000,
+  /** Longer than the 600 s of load balancers, so that none sends into a connection that we close. */
+  keepAliveTimeout: 620_000,
+  connectionsCheckingInterval: 5000,
+};
 
 /** The HTTP server with its limits; what its parser refuses is answered in the API's own form. */
-export function createHttpServer(listener: RequestListener): Server {
-  const server = createServer(
-    {
-      headersTimeout: HEADERS_MS,
-      requestTimeout: REQUEST_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      connectionsCheckingInterval: 5000,
-    },
-    listener,
-  );
-  server.maxConnections = MAX_CONNECTIONS;
+export function createHttpServer(listener: RequestListener, limits: Partial<typeof LIMITS> = {}): Server {
+  const { maxConnections, ...options } = { ...LIMITS, ...limits };
+  const server = createServer(options, listener);
+  server.maxConnections = maxConnections;
   server.on('clientError', refuse);
   return server;
 }

@@ -1,3 +1,4 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
 import { startService, type TestService } from '../../support/service.js';
 
@@ -59,6 +60,22 @@ describe('what needs no key', () => {
         'limit',
         'cursor',
       ]);
+    });
+
+    it('describes every frame of the event stream', async () => {
+      const { body } = await get('/openapi.json');
+      const stream = body.paths['/v1/sessions/{session_id}/events/stream'].get;
+      expect(stream.parameters.map(({ name }: { name: string }) => name)).to.include('Last-Event-ID');
+      expect(stream.responses['200'].content['text/event-stream'].schema.anyOf).to.deep.equal([
+        { $ref: '#/components/schemas/Event' },
+        { $ref: '#/components/schemas/DeltaEvent' },
+      ]);
+    });
+
+    it('is valid OpenAPI', async () => {
+      const { body } = await get('/openapi.json');
+      const { valid, errors } = await new Validator().validate(body);
+      expect(valid, JSON.stringify(errors)).to.equal(true);
     });
 
     it('refers to nothing that it does not hold, and names each operation once', async () => {

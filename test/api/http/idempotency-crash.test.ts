@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { apiClient } from '../../support/client.js';
+import { checkAgainstOpenApi } from '../../support/openapi-check.js';
+import { startService, type TestService } from '../../support/service.js';
+
+describe('Idempotency-Key over a crash', () => {
+  let service: TestService;
+  let child: ChildProcess;
+  before(async () => {
+    service = await startService();
+  });
+  after(async () => {
+    child.kill('SIGKILL');
+    await service.close();
+  });
+
+  /** An API in a process of its own on the same database. */
+  const spawnApi = async (): Promise<string> => {
+    const { config } = service;
+    child = spawn(process.execPath, ['--import', 'tsx', 'api/main.ts'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: {
+        ...process.env,
+        DATABASE_URL: config.databaseUrl,
+        ENCRYPTION_KEY: config.encryptionKeys[0]!.toString('base64'),
+        MODELS_FILE: config.modelsFile!,
+        PORT: '0',
+        LOG_LEVEL: 'info',
+      },
+    });
+    for await (const line of createInterface(child.stdout!)) {
+      const { url } = JSON.parse(line) as { url?: string };
+      if (url !== undefined) return url;
+    }
+    throw new Error('the API ended before it listened');
+  };
+
+  it('a post that was killed between its commit and its answer has had its effect once', async () => {
+    // Commits of new sessions take a second from here on: time to kill whoever waits for one.
+    await service.db.query(`
+      CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END';
+      CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON sessions DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION dawdle()`);
+    const post = (url: string) =>
+      apiClient(url, service.key, checkAgainstOpenApi)(
+        'POST',
+        '/v1/sessions',
+        { model_id: 'test-model' },
+        {
+          'Idempotency-Key': 'crash',
+        },
+      );
+
+    const cut = post(await spawnApi()).catch(() => 'cut');
+    const committing = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`;
+    while ((await service.db.query<unknown[]>(committing)).length === 0) await soon(20);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(await cut).to.equal('cut');
+    while ((await service.db.query<unknown[]>(committing)).length > 0) await soon(20);
+
+    const [session] = await service.db.query<{ id: string }[]>('SELECT id FROM sessions');
+    const again = await post(service.url);
+    expect(again.status).to.equal(201);
+    expect(again.headers.get('idempotency-replayed')).to.equal('true');
+    expect(again.body.id).to.equal(session!.id);
+    expect(await service.db.query('SELECT 1 FROM sessions')).to.have.length(1);
+  });
+});
+
+function soon(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
