@@ -78,12 +78,15 @@ export function isLitter(segments: string[]): boolean {
 interface Node {
   path: string;
   isFile: boolean;
+  /** It has an entry of its own; folders may be there only because of what is in them. */
+  isListed: boolean;
   children: Map<string, Node>;
 }
 
 /** The names seen so far, as a file system that ignores case would keep them. */
 export class PathTree {
-  readonly #root: Node = { path: '', isFile: false, children: new Map() };
+  readonly #root: Node = { path: '', isFile: false, isListed: true, children: new Map() };
+  #nodes = 0;
 
   /**
    * Takes one more path in.
@@ -97,14 +100,29 @@ export class PathTree {
     for (const [depth, segment] of segments.entries()) {
       const isLast = depth === segments.length - 1;
       end += 1 + segment.length;
-      const path = whole.slice(0, end);
-      const key = segment.toLowerCase();
-      const existing = node.children.get(key);
-      const next = existing ?? { path, isFile: isLast && isFile, children: new Map<string, Node>() };
-      if (existing === undefined) node.children.set(key, next);
-      else refuseCollision(existing, path, isLast && isFile);
-      node = next;
+      node = this.#enter(node, segment, whole.slice(0, end), isLast && isFile);
     }
+    node.isListed = true;
+  }
+
+  #enter(parent: Node, segment: string, path: string, isFile: boolean): Node {
+    const key = segment.toLowerCase();
+    const existing = parent.children.get(key);
+    if (existing !== undefined) {
+      refuseCollision(existing, path, isFile);
+      return existing;
+    }
+    const node: Node = { path, isFile, isListed: false, children: new Map() };
+    parent.children.set(key, node);
+    this.#nodes += 1;
+    return node;
+  }
+
+  /** Files and folders that unpacking makes, but for an only top-level folder without an entry of its own. */
+  get size(): number {
+    const [top, ...others] = this.#root.children.values();
+    const isImplied = top !== undefined && others.length === 0 && !top.isListed;
+    return this.#nodes - (isImplied ? 1 : 0);
   }
 }
 

@@ -12,7 +12,7 @@ import {
 import { entryName, isLitter, PathTree, safeSegments } from './paths.js';
 import { bundleTooLarge, invalidBundle, quoted } from './refusals.js';
 
-/** Entries of a package, folders included (spec.md "Limits"). */
+/** Entries of a package, folders included, whether listed or made by what is in them (spec.md "Limits"). */
 export const MAX_ENTRIES = 500;
 /** Finder adds up to three entries for each that was meant; more litter than that is no package of a person. */
 const MAX_ENTRIES_WITH_LITTER = 4 * MAX_ENTRIES;
@@ -70,16 +70,19 @@ async function list(archive: FileHandle, size: number): Promise<ZippedFile[]> {
     if (segments.length === 0) continue;
     if (isLitter(segments)) litter += 1;
     else entries += 1;
-    if (entries > MAX_ENTRIES || entries + litter > MAX_ENTRIES_WITH_LITTER) {
-      throw bundleTooLarge(`The archive has more than ${MAX_ENTRIES} entries, folders included.`);
-    }
+    if (entries > MAX_ENTRIES || entries + litter > MAX_ENTRIES_WITH_LITTER) throw tooManyEntries();
     if (isLitter(segments)) continue;
     const isFile = checkKind(entry, path);
     tree.add(segments, isFile);
+    if (tree.size > MAX_ENTRIES) throw tooManyEntries();
     if (isFile) files.push(await locate(zip, entry, segments));
   }
   refuseOverlaps(files);
   return files;
+}
+
+function tooManyEntries(): Error {
+  return bundleTooLarge(`The archive has more than ${MAX_ENTRIES} entries, folders included.`);
 }
 
 /** Reads by offset and refuses offsets outside the file: `fs.read` throws on those, out of anyone's reach. */

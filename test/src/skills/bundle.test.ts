@@ -147,6 +147,21 @@ describe('skill packages', () => {
       }
     });
 
+    it('counts folders that have no entry, but for the top-level one', async () => {
+      const inFolders = (count: number): ZipEntry[] =>
+        Array.from({ length: count }, (_, index) => ({ name: `demo/d${index}/f`, content: 'x' }));
+      const top = { name: 'demo/SKILL.md', content: skillMd() };
+      const one = { name: 'demo/one', content: 'x' };
+      expect(paths(await bundleOf(zip([top, one, ...inFolders(249)])))).to.have.length(251);
+      for (const entries of [
+        [{ name: 'demo/' }, top, one, ...inFolders(249)],
+        [top, one, { name: 'demo/two', content: 'x' }, ...inFolders(249)],
+        [top, { name: `demo/${'d/'.repeat(500)}f`, content: 'x' }],
+      ]) {
+        expect(await refusal(zip(entries))).to.have.property('type', 'skill_bundle_too_large');
+      }
+    });
+
     it('does not count what Finder leaves', async () => {
       const litter = filler(499).map(({ name }) => ({ name: `__MACOSX/._${String(name)}`, content: 'x' }));
       const bundle = await bundleOf(zip([SKILL, { name: '.DS_Store', content: 'x' }, ...filler(499), ...litter]));

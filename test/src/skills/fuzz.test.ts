@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { ServiceError } from '../../../src/errors.js';
+import { openStorage } from '../../../src/files/open-storage.js';
 import { readSkillMd } from '../../../src/skills/frontmatter.js';
+import { startService } from '../../support/service.js';
 import { bundleOf, skillMd, zip, type ZipEntry } from './zip.js';
 
 /** More by hand: FUZZ_RUNS=100000 npx mocha test/src/skills/fuzz.test.ts */
@@ -122,6 +124,30 @@ describe('fuzzed skill packages', function () {
       }),
       { numRuns: RUNS },
     );
+  });
+
+  it('answers 201 or 4xx through HTTP, and keeps one object for each skill', async () => {
+    const service = await startService();
+    try {
+      await fc.assert(
+        fc.asyncProperty(seed, fc.array(fc.tuple(fc.nat(), telling), { maxLength: 3 }), async (archive, changes) => {
+          const mutated = new Uint8Array(archive);
+          const places = recordBytes(archive);
+          for (const [place, value] of changes) mutated[places[place % places.length]!] = value;
+          const form = new FormData();
+          form.set('file', new Blob([mutated]), 'demo.zip');
+          const { status, body } = await service.api('POST', '/v1/skills', form);
+          expect(status, JSON.stringify(body)).to.be.oneOf([201, 409, 413, 422]);
+        }),
+        { numRuns: Math.ceil(RUNS / 4) },
+      );
+      const { body: page } = await service.api('GET', '/v1/skills?limit=100');
+      let objects = 0;
+      for await (const _ of openStorage(service.config).list('skills/')) objects += 1;
+      expect(objects).to.equal(page.items.length).and.to.be.above(0);
+    } finally {
+      await service.close();
+    }
   });
 
   it('settles whatever the frontmatter is', async () => {
