@@ -23,16 +23,19 @@ export interface GcsOptions {
 export function openGcsStorage(storageUrl: string, options: GcsOptions = {}): Storage {
   const [, bucketName = '', path = ''] = /^gs:\/\/([^/]+)\/?(.*)$/.exec(storageUrl) ?? [];
   const prefix = path === '' || path.endsWith('/') ? path : `${path}/`;
-  const bucket = new Client({
+  const client = new Client({
     ...options,
     retryOptions: {
       autoRetry: true,
-      maxRetries: 5,
-      totalTimeout: 30,
+      maxRetries: 2,
+      totalTimeout: 10,
       // Safe for every call here: a key is written with one content only, and deleting twice is deleting.
       idempotencyStrategy: IdempotencyStrategy.RetryAlways,
     },
-  }).bucket(bucketName);
+  });
+  // The library forgets the API's path when the address comes from STORAGE_EMULATOR_HOST.
+  if (client.customEndpoint) client.baseUrl = `${client.apiEndpoint}/storage/v1`;
+  const bucket = client.bucket(bucketName);
   const fileOf = (key: string): File => bucket.file(prefix + checkedKey(key));
   const sizeOf = async (key: string): Promise<number> => {
     const [metadata] = await fileOf(key)

@@ -31,6 +31,7 @@ export function openLocalStorage(config: Pick<Config, 'storageUrl' | 'publicUrl'
         await moveInto(root, temp, target);
         return size;
       } catch (error) {
+        if (!Buffer.isBuffer(content)) content.destroy();
         await rm(temp, { force: true }).catch(() => undefined);
         throw storageError(error);
       }

@@ -7,6 +7,17 @@ import type { ApiResponse } from './client.js';
 const BOUNDARY = 'x-test-boundary';
 export const MULTIPART = { 'Content-Type': `multipart/form-data; boundary=${BOUNDARY}` };
 
+/** The File resource. */
+export interface FileBody {
+  id: string;
+  filename: string;
+  mime_type: string;
+  size_bytes: number;
+  origin: 'UPLOAD' | 'OUTPUT';
+  session_id: string | null;
+  created_at: string;
+}
+
 /** A part as it stands on the wire. */
 export interface WirePart {
   disposition: string | Buffer;
@@ -53,7 +64,7 @@ export function upload(
   headers: Record<string, string> = {},
 ): Promise<ApiResponse> {
   const form = new FormData();
-  form.set('file', new Blob([content as string]), filename);
+  form.set('file', new Blob([content]), filename);
   return service.api('POST', '/v1/files', form, headers);
 }
 
@@ -73,17 +84,21 @@ export async function postStream(
   service: Pick<TestService, 'url' | 'key'>,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>,
   path = '/v1/files',
-): Promise<{ status: number; body: any; sentAll: boolean }> {
+): Promise<{ status: number; body: ApiResponse['body']; sentAll: boolean }> {
   const outgoing = request(service.url + path, {
     method: 'POST',
     headers: { Authorization: `Bearer ${service.key}`, ...MULTIPART },
   });
   let sentAll = false;
-  const answered = new Promise<{ status: number; body: any }>((resolve, reject) => {
+  const answered = new Promise<Pick<ApiResponse, 'status' | 'body'>>((resolve, reject) => {
     outgoing.once('error', reject);
-    outgoing.once('response', async (response) => {
-      const text = Buffer.concat(await response.toArray()).toString();
-      resolve({ status: response.statusCode!, body: JSON.parse(text) });
+    outgoing.once('response', (response) => {
+      response
+        .toArray()
+        .then(
+          (chunks) => resolve({ status: response.statusCode!, body: JSON.parse(Buffer.concat(chunks).toString()) }),
+          reject,
+        );
     });
   });
   const sent = pipeline(Readable.from(chunks), outgoing).then(

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { insertFile } from '../../../src/files/store.js';
 import { newId } from '../../../src/ids.js';
 import { startService, type TestService } from '../../support/service.js';
-import { upload } from '../../support/upload.js';
+import { upload, type FileBody } from '../../support/upload.js';
 
 describe('files', () => {
   let service: TestService;
@@ -15,8 +15,8 @@ describe('files', () => {
   });
   after(() => service.close());
 
-  const uploaded = async (name = 'a.txt', content = 'content'): Promise<any> =>
-    (await upload(service, name, content)).body;
+  const uploaded = async (name = 'a.txt', content = 'content'): Promise<FileBody> =>
+    (await upload(service, name, content)).body as FileBody;
   const link = async (id: string): Promise<string> =>
     (await service.api('GET', `/v1/files/${id}/content`)).headers.get('location')!;
   const objects = async (): Promise<string[]> => {
@@ -40,12 +40,12 @@ describe('files', () => {
         [service.api, newId('file')],
         [service.api, 'nonsense'],
         [stranger, file.id],
-      ]) {
+      ] as const) {
         for (const [method, path] of [
           ['GET', ''],
           ['GET', '/content'],
           ['DELETE', ''],
-        ]) {
+        ] as const) {
           const { status, body } = await api(method, `/v1/files/${id}${path}`);
           expect([status, body.error.type]).to.deep.equal([404, 'file_not_found']);
           expect(body.error.details).to.deep.equal({ file_ids: [id] });
@@ -79,7 +79,7 @@ describe('files', () => {
       }
     });
     const listed = async (query: string): Promise<string[]> =>
-      (await own('GET', `/v1/files${query}`)).body.items.map((file: any) => file.id);
+      (await own('GET', `/v1/files${query}`)).body.items.map((file: FileBody) => file.id);
 
     it('gives all of the project, newest first', async () => {
       expect(await listed('')).to.deep.equal(ids);
@@ -99,7 +99,7 @@ describe('files', () => {
       do {
         const query: string = `?limit=1${cursor === null ? '' : `&cursor=${cursor}`}`;
         const { body } = await own('GET', `/v1/files${query}`);
-        seen.push(...body.items.map((file: any) => file.id));
+        seen.push(...body.items.map((file: FileBody) => file.id));
         cursor = body.meta.next_cursor;
         if (seen.length === 2) ids.unshift((await upload({ api: own }, 'later.txt')).body.id);
       } while (cursor !== null);
@@ -213,7 +213,7 @@ describe('files', () => {
 
     const refusal = async (url: URL | string): Promise<[number, string]> => {
       const response = await fetch(url);
-      const body: any = await response.json();
+      const body = (await response.json()) as { error: { type: string } };
       return [response.status, body.error.type];
     };
 
@@ -262,7 +262,7 @@ describe('files', () => {
       expect(await objects()).to.deep.equal(before);
       expect((await service.api('GET', `/v1/files/${file.id}`)).status).to.equal(404);
       expect((await service.api('DELETE', `/v1/files/${file.id}`)).status).to.equal(404);
-      expect((await service.api('GET', '/v1/files')).body.items.map(({ id }: any) => id)).not.to.include(file.id);
+      expect((await service.api('GET', '/v1/files')).body.items.map(({ id }: FileBody) => id)).not.to.include(file.id);
     });
   });
 

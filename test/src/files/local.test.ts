@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readdir } from 'node:fs/promises';
 import { Readable } from 'node:stream';
+import type { ServiceError } from '../../../src/errors.js';
 import { newStorageKey, ObjectMissingError, storageKey } from '../../../src/files/storage.js';
 import { openTestStorage, type TestStorage } from '../../support/storage.js';
 
@@ -16,10 +17,10 @@ describe('local storage', () => {
     for await (const { key } of test.storage.list(prefix, after)) found.push(key);
     return found;
   };
-  const refusal = async (work: Promise<unknown>): Promise<any> =>
+  const refusal = async (work: Promise<unknown>): Promise<ServiceError> =>
     work.then(
       () => expect.fail('it did not fail'),
-      (error: unknown) => error,
+      (error: unknown) => error as ServiceError,
     );
 
   it('gives back what it was given, whole or in parts', async () => {
@@ -42,8 +43,12 @@ describe('local storage', () => {
     expect((await storage.read('files/p/a', 100)).toString()).to.equal('new content');
     await storage.delete('files/p/a');
     await storage.delete('files/p/a');
-    for (const work of [storage.open('files/p/a'), storage.read('files/p/a', 1), storage.size('files/p/a')]) {
-      expect(await refusal(work)).to.be.instanceOf(ObjectMissingError);
+    for (const ask of [
+      () => storage.open('files/p/a'),
+      () => storage.read('files/p/a', 1),
+      () => storage.size('files/p/a'),
+    ]) {
+      expect(await refusal(ask())).to.be.instanceOf(ObjectMissingError);
     }
   });
 
