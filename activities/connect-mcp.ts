@@ -25,7 +25,7 @@ export async function connectServers(
           // The reason, never the error: the SDK's messages quote response bodies.
           const reason = failureReason(error);
           log.info({ mcp_server_id: id, reason }, 'an MCP server of a turn could not be connected');
-          return reason;
+          return `The MCP server could not be connected: ${reason}.`;
         },
       );
       await recordConnection(db, id, message);

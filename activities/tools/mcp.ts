@@ -100,8 +100,9 @@ function failed(
   const reason = failureReason(error);
   const text = `The call of ${toolName} on the MCP server ${server.name} failed: ${reason}.`;
   const commit: ToolResult['commit'] = async (tx) => {
-    if (!sent) await recordConnection(tx, server.id, reason);
-    return (await isReported(tx, turn.id, server.id)) ? [] : [mcpErrorEvent(server, reason)];
+    const message = `The MCP server ${sent ? 'broke off' : 'could not be connected'}: ${reason}.`;
+    if (!sent) await recordConnection(tx, server.id, message);
+    return (await isReported(tx, turn.id, server.id)) ? [] : [mcpErrorEvent(server, message)];
   };
   if (!sent || !mayHaveRun(error)) return { ...textResult(`${text} It was not carried out.`, true), commit };
   const warning = 'Its outcome is unknown: it may have been carried out. Check before calling it again.';

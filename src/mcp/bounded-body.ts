@@ -1,6 +1,6 @@
 export interface FetchLimits {
-  /** Most bytes of a response's body, after decompression. */
-  maxBytes: number;
+  /** Bytes of bodies that may still come, after decompression; several responses may share it. */
+  budget: { bytes: number };
   /** Runs once when the body has been read, broke off or was given up. */
   onEnd?: () => void;
 }
@@ -10,21 +10,20 @@ export class ResponseTooLargeError extends Error {
   override readonly name = 'ResponseTooLargeError';
 }
 
-/** The same response with a body that breaks off beyond `maxBytes` and tells when it is over, however it ends. */
-export function boundedBody(response: Response, { maxBytes, onEnd }: FetchLimits): Response {
+/** The same response with a body that breaks off beyond the budget and tells when it is over, however it ends. */
+export function boundedBody(response: Response, { budget, onEnd }: FetchLimits): Response {
   const { body, status, statusText, headers } = response;
   if (body === null) {
     onEnd?.();
     return response;
   }
   const reader = body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
-  let received = 0;
   const bounded = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
         const { done, value } = await reader.read();
-        received += value?.length ?? 0;
-        if (received > maxBytes) throw new ResponseTooLargeError(`more than ${maxBytes} bytes`);
+        budget.bytes -= value?.length ?? 0;
+        if (budget.bytes < 0) throw new ResponseTooLargeError('the body is too long');
         if (value !== undefined) controller.enqueue(value);
         if (!done) return;
         controller.close();

@@ -1,13 +1,11 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { authHeaders, type Credential } from './auth.js';
 import { Exchange } from './exchange.js';
 import type { McpNetwork } from './network.js';
+import { wire } from './wire.js';
 
-/** Room for a few images in base64; a single message of a tool is rarely more than some kilobytes. */
-const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 /** setTimeout takes no more. The SDK's own limit never fires: callers bound the time by their signals. */
 const NO_TIMEOUT = 2 ** 31 - 1;
 const MAX_PAGES = 200;
@@ -42,8 +40,8 @@ export class McpConnection {
 
   private constructor(readonly options: ConnectionOptions) {
     this.#transport = new StreamableHTTPClientTransport(options.url, {
-      requestInit: { headers: authHeaders(options.credential) },
-      fetch: this.#fetch,
+      requestInit: { headers: { 'User-Agent': 'agent-session-service', ...authHeaders(options.credential) } },
+      fetch: wire(options.network, options.listen),
       // Redirects are followed by the network, which checks each hop and keeps the credential from other origins.
       redirectPolicy: 'follow',
     });
@@ -134,20 +132,6 @@ export class McpConnection {
     // A client that failed to connect has let go of its transport without closing it.
     await this.#transport.close();
   }
-
-  readonly #fetch: FetchLike = async (url, init = {}) => {
-    const { network, listen } = this.options;
-    const standalone = init.method === 'GET' && !new Headers(init.headers).has('last-event-id');
-    if (standalone && !listen) return new Response(null, { status: 405 });
-    const exchange = Exchange.current();
-    const limits = { maxBytes: MAX_RESPONSE_BYTES };
-    if (exchange === undefined || standalone || init.method === 'DELETE' || !carriesRequest(init)) {
-      return network.fetch(new URL(url), init, limits);
-    }
-    return exchange.watch(init.signal, (signal, onEnd) =>
-      network.fetch(new URL(url), { ...init, signal }, { ...limits, onEnd }),
-    );
-  };
 }
 
 /**
@@ -161,11 +145,4 @@ export async function isSessionLost(connection: McpConnection, error: unknown, s
     () => false,
     (second: unknown) => second instanceof StreamableHTTPError && (second.code === 400 || second.code === 404),
   );
-}
-
-/** True for what waits for an answer: a request, or the stream on which the answer of one is resumed. */
-function carriesRequest(init: RequestInit): boolean {
-  if (init.method === 'GET') return true;
-  const message = JSON.parse(init.body as string) as { id?: unknown; method?: unknown };
-  return message.id !== undefined && message.method !== undefined;
 }

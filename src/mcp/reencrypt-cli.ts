@@ -1,9 +1,16 @@
-import { loadConfig } from '../config.js';
+import { ConfigError, loadConfig } from '../config.js';
 import { openDataSource } from '../db/data-source.js';
 import { reencryptCredentials } from './reencrypt.js';
 
 /** `npm run mcp:reencrypt`: after a new key was put in front of ENCRYPTION_KEY, and before the old one is taken away. */
-const config = loadConfig(process.env);
-const db = await openDataSource(config.databaseUrl, 2, 'mcp-reencrypt');
-const count = await reencryptCredentials(db, config.encryptionKeys).finally(() => db.destroy());
-console.log(`${count} credential${count === 1 ? '' : 's'} sealed with the newest key.`);
+async function main(): Promise<void> {
+  const config = loadConfig(process.env);
+  const db = await openDataSource(config.databaseUrl, 2, 'mcp-reencrypt');
+  const count = await reencryptCredentials(db, config.encryptionKeys).finally(() => db.destroy());
+  console.log(`${count} credential${count === 1 ? '' : 's'} sealed with the newest key.`);
+}
+
+main().catch((error: unknown) => {
+  console.error(error instanceof ConfigError ? error.message : error);
+  process.exitCode = 1;
+});

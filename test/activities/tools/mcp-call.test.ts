@@ -263,6 +263,30 @@ describe('calling a tool of an MCP server', () => {
     expect(server.calls).to.have.length(1);
   });
 
+  it('is not kept busy by a server that floods it with requests and reconnections', async () => {
+    const { server, calls } = await start([{ name: 'a' }]);
+    const ping = `data: {"jsonrpc":"2.0","id":1,"method":"ping"}\n\n`;
+    let replies = 0;
+    server.options.gateway = async (req, res, body) => {
+      if (req.method === 'GET') {
+        res.writeHead(200, { 'content-type': 'text/event-stream' });
+        res.end(`retry: 0\n\n${ping.repeat(10_000)}`);
+        return true;
+      }
+      if (!body.includes('"result":{}')) return false;
+      replies += 1;
+      await sleep(300);
+      res.writeHead(202).end();
+      return true;
+    };
+    const row = calls.row('s', server.url);
+    await calls.call(row, 'a');
+    await sleep(900);
+    expect(textOf(await calls.call(row, 'a'))).to.equal('ok');
+    expect(replies).to.be.within(1, 80);
+    expect(server.log.filter((method) => method === 'GET').length).to.be.within(1, 4);
+  });
+
   describe('connections', () => {
     it('close when idle, with a goodbye', async () => {
       const { server, calls } = await start([{ name: 'a' }], {}, { idleMs: 50 });

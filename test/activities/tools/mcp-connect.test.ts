@@ -7,6 +7,9 @@ import { McpConnections } from '../../../activities/tools/mcp-connections.js';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
 import { startService, type TestService } from '../../support/service.js';
 
+const REFUSED = 'The MCP server could not be connected: it refused the connection.';
+const SILENT = 'The MCP server could not be connected: it did not answer within 8 seconds.';
+
 describe('connecting the MCP servers of a turn', () => {
   let service: TestService;
   let servers: TestMcpServer[];
@@ -54,12 +57,12 @@ describe('connecting the MCP servers of a turn', () => {
     const outcomes = await connect();
     expect(Date.now() - begun).to.be.within(7500, 9500);
     expect(outcomes).to.deep.equal([
-      { serverId: ids[0], ok: false, message: 'it refused the connection' },
-      { serverId: ids[1], ok: false, message: 'it did not answer within 8 seconds' },
+      { serverId: ids[0], ok: false, message: REFUSED },
+      { serverId: ids[1], ok: false, message: SILENT },
       { serverId: ids[2], ok: true },
     ]);
-    expect(await shown(0)).to.deep.equal({ ...before[0], last_connect_error: 'it refused the connection' });
-    expect(await shown(1)).to.deep.equal({ ...before[1], last_connect_error: 'it did not answer within 8 seconds' });
+    expect(await shown(0)).to.deep.equal({ ...before[0], last_connect_error: REFUSED });
+    expect(await shown(1)).to.deep.equal({ ...before[1], last_connect_error: SILENT });
   });
 
   it('clears the error with the next success', async () => {

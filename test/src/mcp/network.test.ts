@@ -6,7 +6,11 @@ import { expect } from 'chai';
 import { createMcpNetwork, RedirectError, UnsafeAddressError, type McpNetwork } from '../../../src/mcp/network.js';
 import { ResponseTooLargeError } from '../../../src/mcp/bounded-body.js';
 
-const LIMITS = { maxBytes: 1000 };
+const LIMITS = {
+  get budget() {
+    return { bytes: 1000 };
+  },
+};
 
 describe('the network to MCP servers', () => {
   const closers: (() => Promise<unknown> | void)[] = [];

@@ -208,6 +208,23 @@ describe('probing an MCP server', () => {
       });
     }
 
+    it('for pages that together are too large', async () => {
+      let pages = 0;
+      const server = await start({
+        gateway: (_, res, body) => {
+          const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string };
+          if (method !== 'tools/list') return false;
+          pages += 1;
+          const result = { tools: [{ name: 'x'.repeat(4_000_000) }], nextCursor: String(pages) };
+          res.writeHead(200, { 'content-type': 'application/json' });
+          res.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+          return true;
+        },
+      });
+      expect(await reasonOf(server.url)).to.match(/answer is too large/);
+      expect(pages).to.be.lessThan(10);
+    });
+
     it('for pages that never end', async () => {
       const server = await start({
         gateway: (_, res, body) => {

@@ -1,0 +1,57 @@
+import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { setTimeout } from 'node:timers/promises';
+import { Exchange } from './exchange.js';
+import type { McpNetwork } from './network.js';
+
+/** Room for a few images in base64; a single message of a tool is rarely more than some kilobytes. */
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+/** The SDK comes back to a stream as fast as the server asks for; not faster than this. */
+const MIN_STREAM_INTERVAL_MS = 500;
+/** Answers to the server's own requests (pings) under way; a server that floods us with them gets no more. */
+const MAX_REPLIES = 16;
+
+type Kind = 'request' | 'resume' | 'listen' | 'reply' | 'other';
+
+/** The server asked for more replies at once than it gets. */
+export class TooManyRepliesError extends Error {
+  override readonly name = 'TooManyRepliesError';
+}
+
+/**
+ * The SDK's fetch for one connection: keeps the server within bounds and lets each exchange see its streams. Without
+ * `listen` (a probe) the server gets no stream of its own, and all its answers together must fit the limit of one.
+ */
+export function wire(network: McpNetwork, listen: boolean): FetchLike {
+  const shared = { bytes: MAX_RESPONSE_BYTES };
+  let replies = 0;
+  let nextStreamAt = 0;
+
+  return async (url, init = {}) => {
+    const kind = kindOf(init);
+    const budget = listen ? { bytes: MAX_RESPONSE_BYTES } : shared;
+    const send = (signal: AbortSignal | null | undefined, onEnd?: () => void): Promise<Response> =>
+      network.fetch(new URL(url), { ...init, signal: signal ?? null }, { budget, onEnd });
+
+    if (kind === 'listen' && !listen) return new Response(null, { status: 405 });
+    if (kind === 'listen' || kind === 'resume') {
+      const wait = nextStreamAt - Date.now();
+      nextStreamAt = Math.max(nextStreamAt, Date.now()) + MIN_STREAM_INTERVAL_MS;
+      if (wait > 0) await setTimeout(wait, undefined, { signal: init.signal ?? undefined, ref: false });
+    }
+    if (kind === 'reply') {
+      if (replies === MAX_REPLIES) throw new TooManyRepliesError();
+      replies += 1;
+      return send(init.signal).finally(() => (replies -= 1));
+    }
+    const exchange = kind === 'request' || kind === 'resume' ? Exchange.current() : undefined;
+    return exchange === undefined ? send(init.signal) : exchange.watch(init.signal, send);
+  };
+}
+
+function kindOf({ method, headers, body }: RequestInit): Kind {
+  if (method === 'GET') return new Headers(headers).has('last-event-id') ? 'resume' : 'listen';
+  if (method !== 'POST') return 'other';
+  const message = JSON.parse(body as string) as { id?: unknown; method?: unknown };
+  if (message.id === undefined) return 'other';
+  return message.method === undefined ? 'reply' : 'request';
+}
