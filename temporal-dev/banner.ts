@@ -28,7 +28,7 @@ export async function banner({ config, demoKey, temporalUi, usesLocalModel, data
     '',
     `    AUTH='Authorization: Bearer ${demoKey}'`,
     `    ID=$(curl -s ${base}/v1/sessions -H "$AUTH" ${json} -d '{"model_id": "${model}"}' | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
-    `    curl -s ${base}/v1/sessions/$ID/messages -H "$AUTH" ${json} -d '{"content": "Hello! What can you do?"}'`,
+    `    curl -s ${base}/v1/sessions/$ID/messages -H "$AUTH" ${json} -d '{"content": "Hello! What can you do?"}'; echo`,
     `    curl -N ${base}/v1/sessions/$ID/events/stream -H "$AUTH"`,
     '',
     '  Ctrl-C stops everything; the next start finds it again.',

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { join, resolve } from 'node:path';
 import getPort from 'get-port';
 import { acquireLock } from '#temporal-dev/lock.mjs';
+import { step } from '#temporal-dev/progress.mjs';
 import { loadConfig, type Config } from '../src/config.js';
 import { openDataSource } from '../src/db/data-source.js';
 import { migrate } from '../src/db/migrate.js';
@@ -32,7 +33,8 @@ export async function start(env: NodeJS.ProcessEnv): Promise<number> {
   const shutdown = new Shutdown();
   let exitCode = 0;
   try {
-    const { failed } = await bringUp(env, shutdown);
+    const { welcome, failed } = await step('Starting', () => bringUp(env, shutdown));
+    console.log(welcome);
     await Promise.race([shutdown.requested, failed]);
   } catch (error) {
     if (!(error instanceof Interrupted)) {
@@ -40,6 +42,7 @@ export async function start(env: NodeJS.ProcessEnv): Promise<number> {
       exitCode = 1;
     }
   }
+  console.log('Stopping …');
   const limit = setTimeout(() => {
     console.error('Not everything has ended in time; the rest is ended by force.');
     process.exit(1);
@@ -52,8 +55,11 @@ export async function start(env: NodeJS.ProcessEnv): Promise<number> {
   return exitCode;
 }
 
-/** Resolves when everything answers, with a promise that rejects when a part cannot be kept running. */
-async function bringUp(env: NodeJS.ProcessEnv, shutdown: Shutdown): Promise<{ failed: Promise<never> }> {
+/** Resolves when everything answers; `failed` rejects when a part cannot be kept running. */
+async function bringUp(
+  env: NodeJS.ProcessEnv,
+  shutdown: Shutdown,
+): Promise<{ welcome: string; failed: Promise<never> }> {
   const dataDir = resolve(env.DATA_DIR || '.data');
   makeDataDir(dataDir);
   const host = env.HOST || '127.0.0.1';
@@ -120,8 +126,8 @@ async function bringUp(env: NodeJS.ProcessEnv, shutdown: Shutdown): Promise<{ fa
     () => startService(config),
     (running) => running.close(),
   );
-  console.log(await banner({ config, demoKey, temporalUi, usesLocalModel, dataDir }));
-  return { failed: Promise.race([service.failed, ...failures]) };
+  const welcome = await banner({ config, demoKey, temporalUi, usesLocalModel, dataDir });
+  return { welcome, failed: Promise.race([service.failed, ...failures]) };
 }
 
 /** Others may pass through it (for root, Postgres runs as another user); what we and our servers make in it is ours. */
