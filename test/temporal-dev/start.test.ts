@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { Client, Connection } from '@temporalio/client';
 import { processIdentity } from '#temporal-dev/lock.mjs';
 import { makeStateDir } from '../support/state-dir.js';
 
@@ -20,6 +21,12 @@ interface Running {
   output: () => string;
   base: string;
   key: string;
+}
+
+interface Answer {
+  id?: string;
+  status?: string;
+  turn_id?: string;
 }
 
 const running = new Set<ChildProcess>();
@@ -72,10 +79,18 @@ async function call(
   method: string,
   path: string,
   body?: object,
-): Promise<{ status: number; body: { id?: string } }> {
+): Promise<{ status: number; body: Answer }> {
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
   const response = await fetch(`${base}/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
-  return { status: response.status, body: (await response.json()) as { id?: string } };
+  return { status: response.status, body: (await response.json()) as Answer };
+}
+
+async function workflowStatus(dataDir: string, workflowId: string): Promise<string> {
+  const { port } = JSON.parse(readFileSync(join(dataDir, 'temporal.json'), 'utf8')) as { port: number };
+  const connection = await Connection.connect({ address: `127.0.0.1:${port}` });
+  const { status } = await new Client({ connection }).workflow.getHandle(workflowId).describe();
+  await connection.close();
+  return status.name;
 }
 
 async function createKey(dataDir: string): Promise<string> {
@@ -88,6 +103,7 @@ describe('npm start', function () {
   this.timeout(60_000);
   const dataDir = makeStateDir();
   let session: string;
+  let turn: string;
 
   after(() => running.forEach((child) => child.kill('SIGKILL')));
 
@@ -137,14 +153,27 @@ describe('npm start', function () {
       const answer = await call(service, 'GET', `/sessions/${session}`);
       return answer.status === 200 && serverPids(dataDir).temporal !== temporal;
     });
+
+    const message = await call(service, 'POST', `/sessions/${session}/messages`, { content: 'write 200 words' });
+    turn = message.body.turn_id!;
+    await eventually(
+      'the turn runs',
+      async () => (await call(service, 'GET', `/sessions/${session}`)).body.status === 'RUNNING',
+    );
     await end(service.child, () => service.child.kill('SIGKILL'));
   });
 
-  it('starts after its process was killed, whose servers died with it', async () => {
+  it('starts after its process was killed, whose servers died with it, and finishes the turn that was cut', async () => {
     const { postgres, temporal } = serverPids(dataDir);
     const service = await start(dataDir);
-    expect((await call(service, 'GET', `/sessions/${session}`)).status).to.equal(200);
     expect([processIdentity(postgres), processIdentity(temporal)]).to.deep.equal([null, null]);
+    // The model's activity is given to somebody else when its heartbeat has been missing for 10 s.
+    await eventually(
+      'the cut turn ends',
+      async () => (await call(service, 'GET', `/sessions/${session}`)).body.status === 'COMPLETE',
+      40_000,
+    );
+    expect(await workflowStatus(dataDir, turn)).to.equal('COMPLETED');
 
     const left = serverPids(dataDir);
     service.child.kill('SIGKILL');
