@@ -35,7 +35,9 @@ export function readBody(req: IncomingMessage, maxBytes: number, idleMs = BODY_I
     const onClose = (): void =>
       settle(() => reject(new ServiceError('bad_request', 'The body ended before its announced end.')));
 
-    req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+    // A client that left while its key was looked up: nothing would ever come.
+    if (req.destroyed) onClose();
+    else req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   });
 }
 

@@ -14,6 +14,15 @@ export const modelSchema = {
   },
   required: ['id', 'display_name', 'context_window', 'max_output_tokens', 'supports_thinking'],
   additionalProperties: false,
+  examples: [
+    {
+      id: 'claude-sonnet-5-5',
+      display_name: 'Claude Sonnet 5.5',
+      context_window: 200_000,
+      max_output_tokens: 64_000,
+      supports_thinking: true,
+    },
+  ],
 } as const satisfies JsonSchema;
 
 /** Where a model runs, and with which key, stays here. */

@@ -26,6 +26,7 @@ const body = {
   },
   required: ['model_id'],
   additionalProperties: false,
+  examples: [{ model_id: 'claude-sonnet-5-5', instruction: 'Answer in one sentence.', metadata: { customer: '4711' } }],
 } as const satisfies JsonSchema;
 
 export const createSession = operation<FromSchema<typeof body>>({

@@ -30,6 +30,20 @@ export const sessionSchema = {
     'updated_at',
   ],
   additionalProperties: false,
+  examples: [
+    {
+      id: 'ses_01kag8y7m3w9s1p4x2c5v6b7n8',
+      status: 'COMPLETE',
+      model_id: 'claude-sonnet-5-5',
+      thinking_enabled: true,
+      instruction: 'Answer in one sentence.',
+      mcp_servers: [],
+      metadata: { customer: '4711' },
+      last_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
+      created_at: '2026-11-21T09:48:03.123456Z',
+      updated_at: '2026-11-21T09:48:09.654321Z',
+    },
+  ],
 } as const satisfies JsonSchema;
 
 /** A session is as its latest turn is (spec.md "States and transitions"). */

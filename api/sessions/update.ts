@@ -5,6 +5,7 @@ import {
   MAX_METADATA_PATCH_KEYS,
   MAX_METADATA_VALUE_LENGTH,
   mergeMetadata,
+  type Metadata,
 } from '../../src/sessions/metadata.js';
 import { lockSession, updateMetadata, type Session } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/operation.js';
@@ -24,6 +25,7 @@ const body = {
   },
   required: ['metadata'],
   additionalProperties: false,
+  examples: [{ metadata: { customer: '4712', obsolete: null } }],
 } as const satisfies JsonSchema;
 
 export const updateSession = operation<FromSchema<typeof body>, Session>({
@@ -36,8 +38,14 @@ export const updateSession = operation<FromSchema<typeof body>, Session>({
   async handle({ deps, caller, resource, body }) {
     const session = await transaction(deps.db, async (tx) => {
       const locked = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();
-      return updateMetadata(tx, locked, mergeMetadata(locked.metadata, body.metadata));
+      const merged = mergeMetadata(locked.metadata, body.metadata);
+      return isSame(merged, locked.metadata) ? locked : updateMetadata(tx, locked, merged);
     });
     return presentSession(session);
   },
 });
+
+/** A patch that changes nothing is no change: `updated_at` stays. Merging keeps the order of keys. */
+function isSame(a: Metadata, b: Metadata): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -174,6 +174,13 @@ describe('sessions', () => {
       expect((await service.api('GET', `/v1/sessions/${session.id}`)).body).to.deep.equal(body);
     });
 
+    it('that changes nothing leaves updated_at', async () => {
+      const { body: session } = await create({ metadata: { a: '1' } });
+      for (const metadata of [{}, { a: '1' }, { absent: null }]) {
+        expect((await patch(session.id, metadata)).body, JSON.stringify(metadata)).to.deep.equal(session);
+      }
+    });
+
     it('merges keys such as __proto__', async () => {
       const { body: session } = await create({ metadata: { a: '1' } });
       const set = await service.api(
