@@ -153,6 +153,8 @@ function lockDataDir(dataDir: string): Promise<() => void> {
 /** The port asked for, or refuses; with none asked for 8080, or a free one when it is taken. */
 async function choosePort(asked: string | undefined, host: string): Promise<number> {
   const wanted = asked ? Number(asked) : DEFAULT_PORT;
+  if (!Number.isInteger(wanted) || wanted < 0 || wanted > 65_535)
+    throw new Error(`PORT must be a number up to 65535, not ${asked}.`);
   const port = await getPort({ port: wanted, host });
   if (asked && wanted !== 0 && port !== wanted) {
     throw new Error(
