@@ -1,5 +1,6 @@
 import { Ajv, type JSONSchemaType } from 'ajv';
-import { isAbsolute, resolve } from 'node:path';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 /** Settings of every process, read once at start from the environment (contract.md §5). */
 export interface Config {
@@ -127,7 +128,6 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   if (faults.length > 0) throw new ConfigError(faults);
 
   const valid = settings as unknown as Settings;
-  const storageDir = resolve(valid.DATA_DIR, 'files');
   return {
     host: valid.HOST,
     port: valid.PORT,
@@ -135,7 +135,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     databaseUrl: valid.DATABASE_URL,
     databasePoolSize: valid.DATABASE_POOL_SIZE,
     taskQueue: valid.TASK_QUEUE,
-    storageUrl: valid.STORAGE_URL ?? `file://${isAbsolute(storageDir) ? storageDir : `/${storageDir}`}`,
+    storageUrl: valid.STORAGE_URL ?? defaultStorageUrl(valid.DATA_DIR),
     modelsFile: valid.MODELS_FILE ?? null,
     anthropicApiKey: valid.ANTHROPIC_API_KEY ?? null,
     encryptionKeys: keys,
@@ -152,6 +152,11 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     corsOrigins: list(valid.CORS_ORIGINS),
     logLevel: valid.LOG_LEVEL,
   };
+}
+
+/** Where files are kept unless STORAGE_URL says otherwise. */
+export function defaultStorageUrl(dataDir: string): string {
+  return pathToFileURL(resolve(dataDir, 'files')).href;
 }
 
 function faultOf(error: NonNullable<typeof check.errors>[number]): string {

@@ -89,6 +89,8 @@ export class Initial1700000000001 implements MigrationInterface {
       CREATE INDEX files_list ON files (project_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
       CREATE INDEX files_session ON files (session_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
       CREATE UNIQUE INDEX files_storage_key ON files (storage_key);
+      -- Deletions that are not finished.
+      CREATE INDEX files_deleted ON files (deleted_at) WHERE deleted_at IS NOT NULL;
 
       -- The one truth of a turn (states: src/turns/states). position is that of its last stored event.
       CREATE TABLE turns (

@@ -129,6 +129,18 @@ describe('cleanStorage', () => {
     expect(await rows()).to.have.length(12);
   });
 
+  it('takes a database without projects for the wrong one', async () => {
+    const key = await put(newStorageKey('files', PROJECT));
+    const error = await db
+      .transaction(async (tx) => {
+        await tx.query('TRUNCATE projects CASCADE');
+        await cleanStorage(tx as unknown as DataSource, files.storage, ALL);
+      })
+      .catch((thrown: Error) => thrown);
+    expect((error as Error).message).to.contain('no projects');
+    expect(await keys()).to.deep.equal([key]);
+  });
+
   it('does so much at a time, and goes on where it stopped', async () => {
     for (let count = 0; count < 5; count += 1) await put(newStorageKey('files', PROJECT));
     for (let count = 0; count < 3; count += 1) await row(await put(newStorageKey('files', PROJECT)));
