@@ -9,6 +9,7 @@ import { apiClient, type ApiCall } from './client.js';
 import { testConfig, TEST_MODEL } from './config.js';
 import { checkAgainstOpenApi } from './openapi-check.js';
 import { createTestDatabase, type TestDatabase } from './postgres.js';
+import { temporalAddress } from './temporal.js';
 
 export interface ServiceOptions {
   /** Settings beyond the tests' own (rate limits are off unless given). */
@@ -40,7 +41,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const database = options.databaseUrl === undefined ? await createTestDatabase() : borrowed(options.databaseUrl);
   const { config, remove } = testConfig(database.url, options.models ?? [TEST_MODEL], options.config ?? {});
   // The SDK's own environment configuration names the Temporal server (contract.md §5).
-  process.env.TEMPORAL_ADDRESS ??= process.env.TEST_TEMPORAL_ADDRESS;
+  process.env.TEMPORAL_ADDRESS ??= await temporalAddress();
   const log = createLogger(config.logLevel, 'test');
   const db = await openDataSource(database.url, 4, 'test');
   const api = await startApi(config, log);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { insertMcpServer, insertTurn } from '../../support/factories.js';
 import { startService, type TestService } from '../../support/service.js';
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
@@ -16,28 +17,6 @@ describe('sessions', () => {
     const { status, body } = await create(fields);
     return `${status} ${body.error?.type ?? 'ok'}`;
   };
-  /** A turn in this state, as the session's latest. */
-  const giveTurn = async (sessionId: string, state: string): Promise<string> => {
-    const turnId = `turn_${state}_${sessionId}`;
-    await service.db.query(
-      `INSERT INTO turns (id, session_id, project_id, number, state, content, files, skills)
-       SELECT $1, id, project_id, turn_count + 1, $2, 'hello', '[]', '[]' FROM sessions WHERE id = $3`,
-      [turnId, state, sessionId],
-    );
-    await service.db.query('UPDATE sessions SET last_turn_id = $1, turn_count = turn_count + 1 WHERE id = $2', [
-      turnId,
-      sessionId,
-    ]);
-    return turnId;
-  };
-  const addMcpServer = async (id: string, project = 'demo'): Promise<void> => {
-    await service.db.query(
-      `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, tools)
-       SELECT $1::text, id, replace($1::text, '_', '-'), 'https://' || $1, 'NONE', '[]' FROM projects WHERE name = $2`,
-      [id, project],
-    );
-  };
-
   describe('create', () => {
     it('fills in what is not given', async () => {
       const { status, body } = await create();
@@ -59,7 +38,7 @@ describe('sessions', () => {
     });
 
     it('keeps what is given', async () => {
-      await addMcpServer('mcp_kept');
+      await insertMcpServer(service.db, 'mcp_kept');
       const given = {
         thinking_enabled: false,
         instruction: 'Be brief. 🦆',
@@ -112,9 +91,9 @@ describe('sessions', () => {
 
     it('lists every MCP server that is missing, deleted or of another project', async () => {
       await service.newKey({ project: 'strangers' });
-      await addMcpServer('mcp_mine');
-      await addMcpServer('mcp_theirs', 'strangers');
-      await addMcpServer('mcp_gone');
+      await insertMcpServer(service.db, 'mcp_mine');
+      await insertMcpServer(service.db, 'mcp_theirs', 'strangers');
+      await insertMcpServer(service.db, 'mcp_gone');
       await service.db.query("UPDATE mcp_servers SET deleted_at = now() WHERE id = 'mcp_gone'");
       const { status, body } = await create({ mcp_servers: ['mcp_theirs', 'mcp_mine', 'mcp_none', 'mcp_gone'] });
       expect(status).to.equal(404);
@@ -153,7 +132,7 @@ describe('sessions', () => {
     for (const [state, status] of Object.entries(expected)) {
       it(`is ${status} while the latest turn is ${state}`, async () => {
         const { body: session } = await create();
-        const turnId = await giveTurn(session.id, state);
+        const turnId = await insertTurn(service.db, session.id, state);
         const { body } = await service.api('GET', `/v1/sessions/${session.id}`);
         expect(body.status).to.equal(status);
         expect(body.last_turn_id).to.equal(turnId);
@@ -246,7 +225,7 @@ describe('sessions', () => {
     for (const state of ['queued', 'running']) {
       it(`is refused while a turn is ${state}`, async () => {
         const { body: session } = await create();
-        await giveTurn(session.id, state);
+        await insertTurn(service.db, session.id, state);
         const { status, headers, body } = await service.api('DELETE', `/v1/sessions/${session.id}`);
         expect(`${status} ${body.error.type}`).to.equal('409 session_running');
         expect(headers.get('x-should-retry')).to.equal('false');
@@ -255,7 +234,7 @@ describe('sessions', () => {
 
     it('is allowed once the turn has ended', async () => {
       const { body: session } = await create();
-      await giveTurn(session.id, 'failed');
+      await insertTurn(service.db, session.id, 'failed');
       expect((await service.api('DELETE', `/v1/sessions/${session.id}`)).status).to.equal(204);
     });
   });
