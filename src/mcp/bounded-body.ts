@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+
 export interface FetchLimits {
   /** Bytes of bodies that may still come, after decompression; several responses may share it. */
   budget: { bytes: number };
@@ -10,6 +12,13 @@ export class ResponseTooLargeError extends Error {
   override readonly name = 'ResponseTooLargeError';
 }
 
+/**
+ * Events of a stream that are read at once, and from then on in a second. The SDK takes 0.2 ms for a ping of 60 bytes:
+ * without a pace, a stream full of them would keep a worker from everything else.
+ */
+const EVENT_BURST = 1000;
+const EVENTS_PER_SECOND = 200;
+
 /** The same response with a body that breaks off beyond the budget and tells when it is over, however it ends. */
 export function boundedBody(response: Response, { budget, onEnd }: FetchLimits): Response {
   const { body, status, statusText, headers } = response;
@@ -18,13 +27,17 @@ export function boundedBody(response: Response, { budget, onEnd }: FetchLimits):
     return response;
   }
   const reader = body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+  const pause = headers.get('content-type')?.includes('event-stream') === true ? pacer() : async () => undefined;
   const bounded = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
         const { done, value } = await reader.read();
-        budget.bytes -= value?.length ?? 0;
-        if (budget.bytes < 0) throw new ResponseTooLargeError('the body is too long');
-        if (value !== undefined) controller.enqueue(value);
+        if (value !== undefined) {
+          budget.bytes -= value.length;
+          if (budget.bytes < 0) throw new ResponseTooLargeError('the body is too long');
+          controller.enqueue(value);
+          await pause(value);
+        }
         if (!done) return;
         controller.close();
       } catch (error) {
@@ -39,4 +52,18 @@ export function boundedBody(response: Response, { budget, onEnd }: FetchLimits):
     },
   });
   return new Response(bounded, { status, statusText, headers });
+}
+
+/** Waits after a chunk whose events came faster than the pace. An event has at least two line ends. */
+function pacer(): (chunk: Uint8Array) => Promise<void> {
+  let tokens = EVENT_BURST;
+  let last = performance.now();
+  return async (chunk) => {
+    let lineEnds = 0;
+    for (const byte of chunk) if (byte === 10 || byte === 13) lineEnds += 1;
+    const now = performance.now();
+    tokens = Math.min(EVENT_BURST, tokens + ((now - last) / 1000) * EVENTS_PER_SECOND) - lineEnds / 2;
+    last = now;
+    if (tokens < 0) await setTimeout((-tokens / EVENTS_PER_SECOND) * 1000, undefined, { ref: false });
+  };
 }
