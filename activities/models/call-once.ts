@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
+import { modelCallSeconds, modelRetries, modelTokens } from '../../src/metrics.js';
 import type { ActivityDeps } from '../deps.js';
 import { endAttempt, type ModelAttempt } from './attempts.js';
 import type { ModelClient } from './clients.js';
@@ -32,15 +33,28 @@ export async function callOnce(
 ): Promise<Answer> {
   const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
   const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
+  const began = performance.now();
   try {
     await streamAnswer(model, request, answer, observer, signal, idleSeconds(config.modelIdleSeconds, attempt));
+    measure(model, answer, 'ok', began);
     return answer;
   } catch (error) {
     const failure = signal.aborted ? null : modelFailureOf(error);
+    measure(model, answer, failure?.type ?? 'aborted', began);
     // Best effort: a database that is away must not hide why the call broke.
     await observer.settle().catch(() => undefined);
     await endAttempt(db, attempt, answer, failure).catch(() => undefined);
-    throw failure === null ? error : retryOrGiveUp(failure, attempt);
+    if (failure === null) throw error;
+    const told = retryOrGiveUp(failure, attempt);
+    if (told.nonRetryable !== true) modelRetries.inc({ model: model.entry.id, type: failure.type });
+    throw told;
+  }
+}
+
+function measure({ entry }: ModelClient, { usage }: Answer, outcome: string, began: number): void {
+  modelCallSeconds.observe({ model: entry.id, outcome }, (performance.now() - began) / 1000);
+  for (const [kind, tokens] of Object.entries(usage)) {
+    modelTokens.inc({ model: entry.id, kind: kind.replace('_tokens', '') }, Number(tokens));
   }
 }
 

@@ -46,46 +46,49 @@ interface TurnData {
   queued_at: string;
 }
 
+interface StepData {
+  turn_id: string;
+  step: number;
+  content: AssistantBlock[];
+}
+
+interface CallData {
+  turn_id: string;
+  step: number;
+  tool_use_id: string;
+  name: string;
+  content: ResultBlock[] | null;
+  is_error: boolean | null;
+}
+
 /** Loads the conversation of a turn's session up to and with that turn, from the latest summary on. */
 export async function loadConversation(db: DataSource, turn: TurnContext): Promise<Conversation> {
-  const [compaction]: { turn_number: number; summary: string }[] = await db.query(
-    `SELECT turn_number, summary FROM compactions WHERE session_id = $1 AND turn_number < $2 ORDER BY turn_number DESC LIMIT 1`,
+  const rows: (TurnData & { summary: string | null })[] = await db.query(
+    `WITH latest AS (
+       SELECT turn_number, summary FROM compactions WHERE session_id = $1 AND turn_number < $2
+       ORDER BY turn_number DESC LIMIT 1)
+     SELECT id, number, state, content, files, queued_at, summary FROM turns LEFT JOIN latest ON true
+     WHERE session_id = $1 AND number > coalesce(turn_number, 0) AND number <= $2 ORDER BY number`,
     [turn.sessionId, turn.number],
   );
-  const rows: TurnData[] = await db.query(
-    `SELECT id, number, state, content, files, queued_at FROM turns
-     WHERE session_id = $1 AND number > $2 AND number <= $3 ORDER BY number`,
-    [turn.sessionId, compaction?.turn_number ?? 0, turn.number],
-  );
   const ids = rows.map((row) => row.id);
-  const [steps, calls, cut]: [
-    { turn_id: string; step: number; content: AssistantBlock[] }[],
-    {
-      turn_id: string;
-      step: number;
-      tool_use_id: string;
-      name: string;
-      content: ResultBlock[] | null;
-      is_error: boolean | null;
-    }[],
-    { turn_id: string; content: string }[],
-  ] = await Promise.all([
-    db.query('SELECT turn_id, step, content FROM model_steps WHERE turn_id = ANY($1) ORDER BY turn_id, step', [ids]),
-    db.query(
+  const unfinished = rows.filter((row) => row.state === 'cancelled' || row.state === 'failed').map((row) => row.id);
+  const [steps, calls, cut] = await Promise.all([
+    db.query<StepData[]>(
+      'SELECT turn_id, step, content FROM model_steps WHERE turn_id = ANY($1) ORDER BY turn_id, step',
+      [ids],
+    ),
+    db.query<CallData[]>(
       `SELECT turn_id, step, tool_use_id, name, content, is_error FROM tool_calls
        WHERE turn_id = ANY($1) ORDER BY turn_id, step, index`,
       [ids],
     ),
-    db.query(
-      `SELECT turn_id, data->>'content' AS content FROM events JOIN turns ON turns.id = turn_id
-       WHERE turn_id = ANY($1) AND state IN ('cancelled', 'failed') AND type = 'agent.message' AND data->>'incomplete' = 'true'`,
-      [ids],
-    ),
+    unfinished.length === 0 ? [] : cutOffMessages(db, unfinished),
   ]);
   const callsOf = grouped(calls, (call) => `${call.turn_id} ${call.step}`);
   const stepsOf = grouped(steps, (step) => step.turn_id);
   return {
-    summary: compaction?.summary ?? null,
+    summary: rows[0]?.summary ?? null,
     turns: rows.map((row) => ({
       id: row.id,
       number: row.number,
@@ -105,6 +108,14 @@ export async function loadConversation(db: DataSource, turn: TurnContext): Promi
       })),
     })),
   };
+}
+
+function cutOffMessages(db: DataSource, turnIds: string[]): Promise<{ turn_id: string; content: string }[]> {
+  return db.query(
+    `SELECT turn_id, data->>'content' AS content FROM events
+     WHERE turn_id = ANY($1) AND type = 'agent.message' AND data->>'incomplete' = 'true'`,
+    [turnIds],
+  );
 }
 
 function grouped<T>(rows: T[], keyOf: (row: T) => string): Map<string, T[]> {

@@ -1,11 +1,12 @@
 import type { DataSource } from 'typeorm';
 import { transaction } from '../../src/db/transaction.js';
 import { appendEvents } from '../../src/events/log.js';
-import type { Notifier } from '../../src/events/notifier.js';
 import type { NewEvent } from '../../src/events/types.js';
 import { endLockedTurn } from '../../src/turns/end.js';
+import { observeEnd } from '../../src/turns/ended.js';
 import { lockRunningTurn } from '../../src/turns/lock.js';
 import type { StopReason } from '../../src/turns/states.js';
+import type { ActivityDeps } from '../deps.js';
 import type { StepOutcome } from '../turn-activities.js';
 import type { ModelAttempt } from './attempts.js';
 import type { Answer, AssistantBlock } from './stream.js';
@@ -28,36 +29,52 @@ const NOT_RUN = 'Not run: the turn has reached its limit of model calls.';
  * the turn in the same transaction. Run again after its commit, it changes nothing and says the same.
  * @throws TurnEndedError the fence against late writers
  */
-export async function storeStep(db: DataSource, notifier: Notifier, step: StepAnswer): Promise<StepOutcome> {
+export async function storeStep(
+  { db, notifier, log }: Pick<ActivityDeps, 'db' | 'notifier' | 'log'>,
+  step: StepAnswer,
+): Promise<StepOutcome> {
   const { attempt, answer } = step;
   const stopReason = answer.stopReason ?? 'end_turn';
+  const uses = answer.content.filter((block) => block.type === 'tool_use');
+  const runs = uses.length > 0 && !step.isLast;
+  const ends = !runs && (stopReason !== 'pause_turn' || step.isLast);
   const stored = await transaction(db, async (tx) => {
     const turn = await lockRunningTurn(tx, attempt.turnId);
     const inserted: unknown[] = await tx.query(
-      `INSERT INTO model_steps (turn_id, step, message_id, content, stop_reason) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT DO NOTHING RETURNING step`,
-      [turn.id, attempt.step, attempt.messageId, JSON.stringify(answer.content), stopReason],
+      `WITH stored AS (
+         INSERT INTO model_steps (turn_id, step, message_id, content, stop_reason) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT DO NOTHING RETURNING turn_id),
+       ended AS (
+         UPDATE model_attempts SET ended_at = clock_timestamp(), usage = $6 FROM stored
+         WHERE model_attempts.turn_id = $1 AND position = $7 AND attempt = $8 RETURNING started_at),
+       first_token AS (
+         UPDATE turns SET first_token_at = coalesce(first_token_at, ended.started_at + $9 * interval '1 ms')
+         FROM ended WHERE id = $1)
+       SELECT turn_id FROM stored`,
+      [
+        turn.id,
+        attempt.step,
+        attempt.messageId,
+        JSON.stringify(answer.content),
+        stopReason,
+        JSON.stringify(answer.usage),
+        attempt.position,
+        attempt.attempt,
+        answer.firstTokenMs,
+      ],
     );
     // Another attempt was quicker: its outcome stands.
     if (inserted.length === 0) return null;
-    await tx.query(
-      `WITH ended AS (
-         UPDATE model_attempts SET ended_at = clock_timestamp(), usage = $4
-         WHERE turn_id = $1 AND position = $2 AND attempt = $3 RETURNING started_at)
-       UPDATE turns SET first_token_at = coalesce(first_token_at, ended.started_at + $5 * interval '1 ms') FROM ended WHERE id = $1`,
-      [turn.id, attempt.position, attempt.attempt, JSON.stringify(answer.usage), answer.firstTokenMs],
-    );
-    const uses = answer.content.filter((block) => block.type === 'tool_use');
-    const runs = uses.length > 0 && !step.isLast;
     await insertToolCalls(tx, step, uses, runs);
     await appendEvents(tx, turn, eventsOf(step, uses, runs));
-    if (!runs && (stopReason !== 'pause_turn' || step.isLast)) {
-      await endLockedTurn(tx, turn, { kind: 'completed', stopReason: turnStopReason(step, stopReason) });
-    }
+    if (ends) await endLockedTurn(tx, turn, { kind: 'completed', stopReason: turnStopReason(step, stopReason) });
     return turn;
   });
-  if (stored !== null) notifier.announce(stored);
-  return (await storedOutcome(db, attempt.turnId, attempt.step))!;
+  if (stored !== null) observeEnd(stored, log);
+  if (stored === null) return (await storedOutcome(db, attempt.turnId, attempt.step))!;
+  notifier.announce(stored);
+  if (ends) return { kind: 'ended' };
+  return runs ? { kind: 'tools', tools: uses.map((use) => step.toolName(use.name)) } : { kind: 'again' };
 }
 
 /** The outcome of a step that is stored already, else null. */

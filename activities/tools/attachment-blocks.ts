@@ -21,6 +21,7 @@ export async function attachmentBlocks(
   storage: Storage,
   { projectId, files }: { projectId: string; files: FileSnapshot[] },
 ): Promise<ResultBlock[]> {
+  if (files.length === 0) return [];
   const rows = await findFiles(
     db,
     projectId,
