@@ -42,7 +42,7 @@ export async function start(env: NodeJS.ProcessEnv): Promise<number> {
       exitCode = 1;
     }
   }
-  console.log('Stopping …');
+  if (shutdown.isRequested) console.log('Stopping …');
   const limit = setTimeout(() => {
     console.error('Not everything has ended in time; the rest is ended by force.');
     process.exit(1);
