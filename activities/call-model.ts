@@ -17,7 +17,7 @@ import type { StepOutcome, TurnActivities } from './turn-activities.js';
  */
 export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return ({ turnId, step, compacted }) =>
-    runActivity(deps.log, async (signal): Promise<StepOutcome> => {
+    runActivity(deps.log, { turn_id: turnId, step }, async (signal): Promise<StepOutcome> => {
       const stored = await storedOutcome(deps.db, turnId, step);
       if (stored !== null) return stored;
       const turn = await loadTurn(deps.db, turnId);
@@ -45,7 +45,7 @@ async function callAndStore(
   const answer = await callOnce(deps, model, request, attempt, observer, signal);
   const store = async (): Promise<StepOutcome> => {
     await writer.flush();
-    return storeStep(db, notifier, {
+    return storeStep(deps, {
       attempt,
       answer,
       toolName: (alias) => tools.aliases.toFull(alias) ?? alias,

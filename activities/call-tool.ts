@@ -15,7 +15,7 @@ import type { TurnActivities } from './turn-activities.js';
  */
 export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
   return ({ turnId, step, index }) =>
-    runActivity(deps.log, async (signal) => {
+    runActivity(deps.log, { turn_id: turnId, step, index }, async (signal) => {
       const call = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
       const turn = await loadTurn(deps.db, turnId);

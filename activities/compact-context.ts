@@ -21,7 +21,7 @@ const UNHEARD: CallObserver = { text: () => undefined, thinking: () => undefined
  */
 export function compactContext(deps: ActivityDeps): TurnActivities['compactContext'] {
   return ({ turnId, step }) =>
-    runActivity(deps.log, async (signal) => {
+    runActivity(deps.log, { turn_id: turnId, step }, async (signal) => {
       const turn = await loadTurn(deps.db, turnId);
       const model = modelOf(deps, turn.modelId);
       const conversation = await loadConversation(deps.db, turn);

@@ -16,7 +16,7 @@ import type { TurnActivities } from './turn-activities.js';
  */
 export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMcpServers'] {
   return ({ turnId }) =>
-    runActivity(deps.log, async (signal) => {
+    runActivity(deps.log, { turn_id: turnId }, async (signal) => {
       const [turn]: { project_id: string; mcp_servers: string[]; connected: boolean }[] = await deps.db.query(
         `SELECT turns.project_id, mcp_servers, connected_at IS NOT NULL AS connected
          FROM turns JOIN sessions ON sessions.id = session_id WHERE turns.id = $1 AND state = 'running'`,

@@ -6,6 +6,7 @@ import { openDataSource } from '../src/db/data-source.js';
 import { Notifier } from '../src/events/notifier.js';
 import { openStorage } from '../src/files/open-storage.js';
 import { createLogger, type Logger } from '../src/log.js';
+import { observePool } from '../src/metrics.js';
 import { createMcpNetwork } from '../src/mcp/network.js';
 import { loadModels } from '../src/models/catalogue.js';
 import { temporalSettings } from '../src/temporal/connection.js';
@@ -13,7 +14,7 @@ import { startTurnUpkeep } from '../src/turns/upkeep.js';
 import { createActivities } from './index.js';
 import { ModelClients } from './models/clients.js';
 import { startStatusServer } from './status-server.js';
-import { installTemporalLogger } from './temporal-logger.js';
+import { installTemporalRuntime } from './temporal-runtime.js';
 import { McpConnections } from './tools/mcp-connections.js';
 
 /** `npm run build` writes it to dist; the tests run these sources and use the same one. */
@@ -40,9 +41,10 @@ export async function startWorker(
   config: Config,
   log = createLogger(config.logLevel, 'worker'),
 ): Promise<RunningWorker> {
-  installTemporalLogger(log);
+  await installTemporalRuntime(log);
   const models = new ModelClients(await loadModels(config), process.env);
   const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'worker');
+  const stopObserving = observePool(db);
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
   const mcp = new McpConnections(createMcpNetwork(config.mcpAllowedHosts), config);
@@ -76,6 +78,7 @@ export async function startWorker(
       await upkeep.close();
       await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
       await connection.close();
+      stopObserving();
       await db.destroy();
       log.info('the worker has stopped');
     },

@@ -16,13 +16,26 @@ const MOST_ATTEMPTS_AT_UNKNOWN_FAULTS = 10;
  * Temporal acts on. Only a user's cancel is a cancel; a worker that shuts down, a pause or a reset hand the work over.
  * Messages of failures are fixed texts: histories hold no content (architecture.md).
  */
-export async function runActivity<T>(log: Logger, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function runActivity<T>(
+  log: Logger,
+  ids: { turn_id: string; step?: number; index?: number },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const context = Context.current();
+  const began = performance.now();
+  const tell = (outcome: string): void => {
+    const { activityType: activity, attempt } = context.info;
+    log.info({ ...ids, activity, attempt, outcome, ms: Math.round(performance.now() - began) }, 'activity');
+  };
   const beat = setInterval(() => context.heartbeat(), BEAT_MS);
   try {
-    return await work(context.cancellationSignal);
+    const result = await work(context.cancellationSignal);
+    tell('ok');
+    return result;
   } catch (error) {
-    throw failureOf(error, context, log);
+    const failure = failureOf(error, context, log.child(ids));
+    tell(failure instanceof ApplicationFailure ? (failure.type ?? 'failed') : 'cancelled');
+    throw failure;
   } finally {
     clearInterval(beat);
   }
@@ -53,10 +66,7 @@ function failureOf(error: unknown, context: Context, log: Logger): Error {
     });
   }
   const { info } = context;
-  log.error(
-    { err: error, turn_id: info.workflowExecution?.workflowId, activity: info.activityType, attempt: info.attempt },
-    'an activity failed unexpectedly',
-  );
+  log.error({ err: error, activity: info.activityType, attempt: info.attempt }, 'an activity failed unexpectedly');
   return ApplicationFailure.create({
     message: 'An unexpected fault; the worker’s log has it under this turn’s id.',
     type: 'InternalError',

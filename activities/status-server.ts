@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../src/config.js';
-import { registry } from '../src/metrics.js';
+import { metricsText, registry } from '../src/metrics.js';
 
 /** The worker's `/healthz`, `/readyz` and `/metrics` on METRICS_PORT (contract.md §5). */
 export async function startStatusServer(
@@ -19,7 +19,7 @@ export async function startStatusServer(
       );
       return [ready ? 200 : 503, 'application/json', JSON.stringify({ postgres: ready ? 'ok' : 'away' })];
     },
-    '/metrics': async () => [200, registry.contentType, await registry.metrics()],
+    '/metrics': async () => [200, registry.contentType, await metricsText()],
   };
   const server = createServer((request, response) => {
     const answer = request.method === 'GET' ? answers[request.url ?? ''] : undefined;

@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ConfigError, loadConfig, type Config } from '../src/config.js';
 import { createLogger, type Logger } from '../src/log.js';
-import { observePool } from '../src/metrics.js';
+import { observeOpenTurns, observePool } from '../src/metrics.js';
 import { forgetOldAnswers } from '../src/projects/idempotency.js';
 import { createApp } from './app.js';
 import { openDeps } from './deps.js';
@@ -28,7 +28,8 @@ export async function startApi(settings: Config, log: Logger, shared?: Connectio
   const config = { ...settings };
   const opened = await openDeps(config, log, shared);
   const { deps } = opened;
-  const stopObserving = observePool(deps.db);
+  const observed = [observePool(deps.db), observeOpenTurns(deps.db)];
+  const stopObserving = (): void => observed.forEach((stop) => stop());
   const drain = createDrain(createApp(deps).callback());
   const server = createHttpServer(drain.listener);
   server.on('connection', drain.onConnection);

@@ -1,4 +1,4 @@
-import { pino, type Logger } from 'pino';
+import { pino, type DestinationStream, type Logger } from 'pino';
 
 export type { Logger };
 
@@ -11,25 +11,65 @@ const SEVERITY: Record<string, string> = {
   fatal: 'CRITICAL',
 };
 
+/** The only fields that a line may have: ids and small facts. What is not named here never leaves the process. */
+const FIELDS = new Set(
+  `role err
+   request_id project_id key_id session_id turn_id step index trace_id
+   method path route status complete ms url delay
+   activity attempt outcome task from task_queue workflow workflowId activityType taskQueue sdkComponent
+   state reason input_tokens output_tokens cache_read_input_tokens cache_creation_input_tokens model_calls
+   queued_ms connect_ms first_token_ms model_ms tools_ms total_ms cancel_ms
+   mcp_server_id file key attributes missing schedules removed`.split(/\s+/),
+);
+const LONGEST_TEXT = 2000;
+
 /**
  * One line of JSON per event on standard output, with Cloud Logging's severity names. Callers pass ids and small
- * facts only: message text, credentials and results never go to a log.
+ * facts only: message text, credentials and results never go to a log, and a field that nobody allowed is dropped;
+ * `redacted` names it.
  */
-export function createLogger(level: string, role: string): Logger {
-  return pino({
-    level,
-    base: { role },
-    messageKey: 'message',
-    formatters: { level: (label) => ({ severity: SEVERITY[label] ?? 'DEFAULT' }) },
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
-    serializers: { err: describeError },
-  });
+export function createLogger(level: string, role: string, destination?: DestinationStream): Logger {
+  const log = pino(
+    {
+      level,
+      base: { role },
+      messageKey: 'message',
+      formatters: {
+        level: (label) => ({ severity: SEVERITY[label] ?? 'DEFAULT' }),
+        log: allowed,
+      },
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      serializers: { err: describeError },
+    },
+    destination,
+  );
+  // What pino lets no formatter see: the fields of children, which inherit this method.
+  const { child } = log;
+  log.child = function (this: Logger, fields, options) {
+    return child.call(this, allowed(fields), options) as never;
+  };
+  return log;
+}
+
+function allowed(fields: Record<string, unknown>): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  const redacted: string[] = [];
+  for (const [name, value] of Object.entries(fields)) {
+    if (!FIELDS.has(name) || (name !== 'err' && !isSmallFact(value))) redacted.push(name);
+    else kept[name] = typeof value === 'string' ? value.slice(0, LONGEST_TEXT) : value;
+  }
+  return redacted.length === 0 ? kept : { ...kept, redacted };
+}
+
+function isSmallFact(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every((item) => typeof item !== 'object' && isSmallFact(item));
+  return value === null || typeof value !== 'object';
 }
 
 /** What a log line says of a fault: its kind, message and stack, never its attached objects (they can hold secrets). */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { name: typeof error };
-  const { name, message, stack } = error;
+  const { name, message, stack, cause } = error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-  return { name, message, code, stack };
+  return { name, message, code, stack, cause: cause instanceof Error ? describeError(cause) : undefined };
 }

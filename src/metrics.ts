@@ -61,3 +61,157 @@ export const openStreams = new Gauge({
   help: 'Event streams that this process serves',
   registers: [registry],
 });
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
+const LAG_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+export const turnsEnded = new Counter({
+  name: 'turns_ended_total',
+  help: 'Turns that this process ended, by terminal state and why (stop reason, failure type)',
+  labelNames: ['state', 'reason'],
+  registers: [registry],
+});
+
+export const turnQueueSeconds = new Histogram({
+  name: 'turn_queue_seconds',
+  help: 'From POST messages to the moment a worker begins the turn',
+  buckets: SECONDS,
+  registers: [registry],
+});
+
+export const turnFirstTokenSeconds = new Histogram({
+  name: 'turn_first_token_seconds',
+  help: 'From POST messages to the first token of the model',
+  buckets: SECONDS,
+  registers: [registry],
+});
+
+export const turnSeconds = new Histogram({
+  name: 'turn_duration_seconds',
+  help: 'From POST messages to the terminal event',
+  labelNames: ['state'],
+  buckets: SECONDS,
+  registers: [registry],
+});
+
+export const cancelSeconds = new Histogram({
+  name: 'turn_cancel_delay_seconds',
+  help: 'From POST cancel of a running turn to its terminal event',
+  buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30],
+  registers: [registry],
+});
+
+export const modelCallSeconds = new Histogram({
+  name: 'model_call_duration_seconds',
+  help: 'One call of a model, from request to the end of its stream; outcome is ok, aborted or the failure type',
+  labelNames: ['model', 'outcome'],
+  buckets: SECONDS,
+  registers: [registry],
+});
+
+export const modelTokens = new Counter({
+  name: 'model_tokens_total',
+  help: 'Tokens of model calls, failed ones included; input is what neither came from nor went to the cache',
+  labelNames: ['model', 'kind'],
+  registers: [registry],
+});
+
+export const modelRetries = new Counter({
+  name: 'model_retries_total',
+  help: 'Failed model calls that are tried again, by failure type; the others end their turn',
+  labelNames: ['model', 'type'],
+  registers: [registry],
+});
+
+export const toolCallSeconds = new Histogram({
+  name: 'tool_call_duration_seconds',
+  help: 'One tool call, built in or on an MCP server; outcome is ok, error (told to the model), timeout or aborted',
+  labelNames: ['kind', 'outcome'],
+  buckets: SECONDS,
+  registers: [registry],
+});
+
+export const streamLagSeconds = new Histogram({
+  name: 'event_stream_lag_seconds',
+  help: 'From writing an event or a delta to handing its frame to the socket of a reader that was up to date',
+  labelNames: ['kind'],
+  buckets: LAG_SECONDS,
+  registers: [registry],
+});
+
+export const maintenanceItems = new Counter({
+  name: 'maintenance_items_total',
+  help: 'What the maintenance tasks removed, by task and kind of item',
+  labelNames: ['task', 'item'],
+  registers: [registry],
+});
+
+export const maintenanceRuns = new Counter({
+  name: 'maintenance_runs_total',
+  help: 'Steps of maintenance tasks, by task and outcome (done, more, failed)',
+  labelNames: ['task', 'outcome'],
+  registers: [registry],
+});
+
+const databases = new Set<DataSource>();
+const openTurns = new Gauge({
+  name: 'turns_open',
+  help: 'Queued and running turns of the whole service; every API process tells the same',
+  labelNames: ['state'],
+  registers: [registry],
+  async collect() {
+    const rows = await openTurnCounts();
+    this.reset();
+    oldestQueued.reset();
+    for (const { state, count, oldest_seconds } of rows) {
+      this.set({ state }, count);
+      if (state === 'queued') oldestQueued.set(oldest_seconds);
+    }
+  },
+});
+const oldestQueued = new Gauge({
+  name: 'turns_oldest_queued_seconds',
+  help: 'Age of the oldest turn that no worker has begun; every API process tells the same',
+  registers: [registry],
+});
+
+interface OpenTurns {
+  state: string;
+  count: number;
+  oldest_seconds: number;
+}
+
+/** Of the first database observed: a process has one. None while it is away: a gap says that better than an old figure. */
+async function openTurnCounts(): Promise<OpenTurns[]> {
+  const [db] = databases;
+  if (db === undefined) return [];
+  return db
+    .query<OpenTurns[]>(
+      `SELECT state, count(turns.id)::integer AS count,
+         coalesce(extract(epoch FROM clock_timestamp() - min(queued_at)), 0)::double precision AS oldest_seconds
+       FROM unnest(ARRAY['queued', 'running']) AS states(state) LEFT JOIN turns USING (state) GROUP BY state`,
+    )
+    .catch(() => []);
+}
+
+/** Shows the open turns of the database in the metrics until the function returned is called. */
+export function observeOpenTurns(db: DataSource): () => void {
+  databases.add(db);
+  return () => {
+    databases.delete(db);
+    openTurns.reset();
+  };
+}
+
+const otherSources = new Set<() => Promise<string>>();
+
+/** Adds Prometheus text of another origin (the Temporal SDK's) to what this process tells. */
+export function addMetricsSource(source: () => Promise<string>): void {
+  otherSources.add(source);
+}
+
+/** Everything this process measures, as Prometheus text. A source that does not answer is left out. */
+export async function metricsText(): Promise<string> {
+  const texts = await Promise.all([registry.metrics(), ...[...otherSources].map((source) => source().catch(() => ''))]);
+  return texts.join('\n');
+}

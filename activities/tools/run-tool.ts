@@ -1,4 +1,5 @@
 import { Ajv } from 'ajv';
+import { toolCallSeconds } from '../../src/metrics.js';
 import type { ActivityDeps } from '../deps.js';
 import type { TurnContext } from '../turn-context.js';
 import type { FoundTool } from './find-tool.js';
@@ -40,11 +41,16 @@ export async function runTool(
   };
   const work =
     found.kind === 'mcp' ? callTurnMcpTool(deps, toolCall, found.tool) : runBuiltIn(deps, toolCall, found.tool);
+  const began = performance.now();
+  let outcome = 'aborted';
   try {
-    return await Promise.race([work, limit.expired, rejection(cancelled)]);
+    const result = await Promise.race([work, limit.expired, rejection(cancelled)]);
+    outcome = result.isError ? 'error' : 'ok';
+    return result;
   } catch (error) {
     cancelled.throwIfAborted();
     if (limit.signal.aborted) {
+      outcome = 'timeout';
       return textResult(
         `${call.name} did not finish within ${deps.config.toolTimeoutSeconds} s. Its outcome is unknown.`,
         true,
@@ -54,6 +60,7 @@ export async function runTool(
   } finally {
     work.catch(() => undefined);
     limit.stop();
+    toolCallSeconds.observe({ kind: found.kind, outcome }, (performance.now() - began) / 1000);
   }
 }
 

@@ -1,6 +1,7 @@
-import { pendingCharacters, readFrames } from '../../src/events/log.js';
+import { pendingCharacters, readFrames, type Frame } from '../../src/events/log.js';
 import { START, type Position } from '../../src/events/position.js';
 import { isTerminal } from '../../src/events/turn-reader.js';
+import { streamLagSeconds } from '../../src/metrics.js';
 import type { Session } from '../../src/sessions/store.js';
 import { isOpen, type TurnState } from '../../src/turns/states.js';
 import type { ApiDeps } from '../deps.js';
@@ -87,6 +88,7 @@ async function pushLive(
   signal: AbortSignal,
 ): Promise<void> {
   const reader = feed.watch(at.turnId);
+  let upToDate = false;
   try {
     while (!signal.aborted && connection.isOpen) {
       const changed = reader.changed(signal);
@@ -94,14 +96,24 @@ async function pushLive(
       for (const frame of frames) {
         await connection.send(at.turnId, frame, signal);
         at.position = frame.position;
+        if (upToDate) observeLag(frame);
         if (isTerminal(frame)) return;
         if (signal.aborted) return;
       }
-      if (frames.length === 0) await changed;
+      if (frames.length > 0) continue;
+      upToDate = true;
+      await changed;
     }
   } finally {
     feed.release(reader);
   }
+}
+
+/** Clocks of two machines differ a little: less than nothing counts as nothing. */
+function observeLag({ type, writtenAt }: Frame): void {
+  if (writtenAt === undefined) return;
+  const kind = type.endsWith('.delta') ? 'delta' : 'event';
+  streamLagSeconds.observe({ kind }, Math.max(0, Date.now() - writtenAt) / 1000);
 }
 
 /** A turn that has ended: its stored events (contract.md §3 "Stream resume during a turn"). */

@@ -24,6 +24,7 @@ export function observe(log: Logger): Middleware {
           ms: Math.round(seconds * 1e6) / 1000,
           project_id: caller?.projectId,
           key_id: caller?.keyId,
+          session_id: (ctx.params as Record<string, string> | undefined)?.session_id,
         },
         'request',
       );

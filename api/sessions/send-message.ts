@@ -80,6 +80,7 @@ export const sendMessage = operation<Body, Session>({
 /** Outside of the transaction, and not waited for: a turn whose workflow does not start now is started by the sweep. */
 function launch({ deps, log }: Pick<Call, 'deps' | 'log'>, turn: QueuedTurn): void {
   deps.notifier.announce(turn);
+  log.info({ turn_id: turn.id, session_id: turn.session_id }, 'turn queued');
   deps.workflows
     .start(turn)
     .catch((err: unknown) => log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet, the sweep follows'));

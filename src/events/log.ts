@@ -60,6 +60,8 @@ export interface Frame {
   position: Position;
   type: string;
   json: string;
+  /** When it was written, in ms since the epoch; absent where a replay makes that meaningless. */
+  writtenAt?: number;
 }
 
 /** The JSON of a delta (contract.md §3 "Data of a delta"): the same live and replayed. */
@@ -103,6 +105,7 @@ export async function readFrames(
   return rows.map((row) => ({
     position: [row.position, row.attempt, row.number],
     type: row.type,
+    ...(row.created_at !== null && { writtenAt: Date.parse(row.created_at) }),
     json:
       row.id === null
         ? deltaJson(row.type, turnId, row.message_id!, row.content!)

@@ -9,7 +9,7 @@ export const CHANNEL = 'turn_events';
 /** What a notification says. A delta carries itself; a stored event only its turn, session and position. */
 export type Wake =
   | { turnId: string; sessionId: string; stored: number }
-  | { turnId: string; position: Position; type: DeltaType; messageId: string; content: string };
+  | { turnId: string; position: Position; type: DeltaType; messageId: string; content: string; sentAt: number };
 
 const MOST_PER_STATEMENT = 200;
 
@@ -33,7 +33,7 @@ export class Notifier {
 
   /** A delta, live. `content` must be short enough for a payload (see deltas). */
   delta(turnId: string, position: Position, type: DeltaType, messageId: string, content: string): void {
-    this.#push(`${turnId} ${JSON.stringify([...position, type, messageId, content])}`);
+    this.#push(`${turnId} ${JSON.stringify([...position, type, messageId, content, Date.now()])}`);
   }
 
   /** Resolves when everything given so far has left or was given up. */
@@ -65,16 +65,17 @@ export function parseWake(payload: string): Wake | null {
   const turnId = payload.slice(0, space);
   const parts = JSON.parse(payload.slice(space + 1)) as unknown[];
   if (parts.length === 2) return { turnId, stored: parts[0] as number, sessionId: parts[1] as string };
-  if (parts.length !== 6) return null;
-  const [stored, attempt, delta, type, messageId, content] = parts as [
+  if (parts.length !== 7) return null;
+  const [stored, attempt, delta, type, messageId, content, sentAt] = parts as [
     number,
     number,
     number,
     DeltaType,
     string,
     string,
+    number,
   ];
-  return { turnId, position: [stored, attempt, delta], type, messageId, content };
+  return { turnId, position: [stored, attempt, delta], type, messageId, content, sentAt };
 }
 
 /** The turn a payload is about, without parsing the rest: most are about turns that nobody here watches. */

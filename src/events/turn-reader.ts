@@ -188,6 +188,7 @@ function frameOf(delta: LiveDelta): Frame {
     position: delta.position,
     type: delta.type,
     json: deltaJson(delta.type, delta.turnId, delta.messageId, delta.content),
+    writtenAt: delta.sentAt,
   };
 }
 

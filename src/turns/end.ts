@@ -2,7 +2,9 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { transaction } from '../db/transaction.js';
 import { appendEvents } from '../events/log.js';
 import type { Notifier } from '../events/notifier.js';
+import type { Logger } from '../log.js';
 import type { NewEvent, Timing, Usage, UsageDetails } from '../events/types.js';
+import { observeEnd } from './ended.js';
 import { lockOpenTurn, type TurnRow } from './lock.js';
 import { TRANSITIONS, type StopReason, type TurnFailureType, type TurnTrigger } from './states.js';
 
@@ -16,24 +18,31 @@ const TRIGGER: Record<Ending['kind'], TurnTrigger> = { completed: 'complete', ca
 
 /**
  * Ends a turn whose row `tx` has locked: its terminal event and its state in one transaction. A message that was cut
- * off is stored with what was streamed (contract.md §3 `agent.message`).
+ * off is stored with what was streamed (contract.md §3 `agent.message`). `observeEnd` follows the commit.
  */
 export async function endLockedTurn(tx: EntityManager, turn: TurnRow, ending: Ending): Promise<void> {
   const state = TRANSITIONS[turn.state][TRIGGER[ending.kind]];
   if (state === null) throw new RangeError(`a ${turn.state} turn cannot become ${ending.kind}`);
   const events: NewEvent[] = [];
   if (turn.state === 'running' && ending.kind !== 'completed') events.push(...(await cutOffMessage(tx, turn)));
-  events.push(terminalEvent(ending, await account(tx, turn)));
+  const { cancel_ms, ...spent } = await account(tx, turn);
+  events.push(terminalEvent(ending, spent));
   await appendEvents(tx, turn, events);
   await tx.query(
     `UPDATE turns SET state = $2, ended_at = clock_timestamp(), transition_at = clock_timestamp() WHERE id = $1`,
     [turn.id, state],
   );
   turn.state = state;
+  const { usage, usage_details: usageDetails, timing } = spent;
+  turn.ended = { state, reason: reasonOf(ending), usage, usageDetails, timing, cancelMs: cancel_ms };
 }
 
 /** Ends a turn unless it has ended already. Returns whether this call ended it. */
-export async function endTurn(db: DataSource, notifier: Notifier, turnId: string, ending: Ending): Promise<boolean> {
+export async function endTurn(
+  { db, notifier, log }: { db: DataSource; notifier: Notifier; log: Logger },
+  turnId: string,
+  ending: Ending,
+): Promise<boolean> {
   const ended = await transaction(db, async (tx) => {
     const turn = await lockOpenTurn(tx, turnId);
     // A turn completes only from inside; from a queued one nothing can be said but that it did not run.
@@ -41,8 +50,15 @@ export async function endTurn(db: DataSource, notifier: Notifier, turnId: string
     await endLockedTurn(tx, turn, ending);
     return turn;
   });
-  if (ended !== null) notifier.announce(ended);
-  return ended !== null;
+  if (ended === null) return false;
+  notifier.announce(ended);
+  observeEnd(ended, log);
+  return true;
+}
+
+function reasonOf(ending: Ending): NonNullable<TurnRow['ended']>['reason'] {
+  if (ending.kind === 'completed') return ending.stopReason;
+  return ending.kind === 'failed' ? ending.type : 'cancelled';
 }
 
 async function cutOffMessage(tx: EntityManager, turn: TurnRow): Promise<NewEvent[]> {
@@ -63,8 +79,8 @@ interface Account {
 }
 
 /** What the turn cost and where its time went, failed attempts included. Null usage: it never ran. */
-async function account(tx: EntityManager, turn: TurnRow): Promise<Account> {
-  const [row]: (Usage & UsageDetails & Timing)[] = await tx.query(
+async function account(tx: EntityManager, turn: TurnRow): Promise<Account & { cancel_ms: number | null }> {
+  const [row]: (Usage & UsageDetails & Timing & { cancel_ms: number | null })[] = await tx.query(
     `WITH calls AS (
        SELECT count(*)::integer AS model_calls,
          coalesce(sum((usage->>'input_tokens')::bigint + (usage->>'cache_read_input_tokens')::bigint
@@ -84,17 +100,19 @@ async function account(tx: EntityManager, turn: TurnRow): Promise<Account> {
        ${millis('first_token_at - queued_at')} AS first_token_ms,
        ${millis('model')} AS model_ms,
        ${millis('tools')} AS tools_ms,
-       ${millis('clock_timestamp() - queued_at')} AS total_ms
+       ${millis('clock_timestamp() - queued_at')} AS total_ms,
+       ${millis('clock_timestamp() - cancel_requested_at')} AS cancel_ms
      FROM turns, calls, tools WHERE turns.id = $1`,
     [turn.id],
   );
-  const { queued_ms, connect_ms, first_token_ms, model_ms, tools_ms, total_ms, ...spent } = row!;
+  const { queued_ms, connect_ms, first_token_ms, model_ms, tools_ms, total_ms, cancel_ms, ...spent } = row!;
   const { input_tokens, output_tokens, ...details } = spent;
   const ran = turn.state !== 'queued';
   return {
     usage: ran ? { input_tokens, output_tokens } : null,
     usage_details: ran ? details : null,
     timing: { queued_ms, connect_ms, first_token_ms, model_ms, tools_ms, total_ms },
+    cancel_ms,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import type { Ended } from './ended.js';
 import { isOpen, type TurnState } from './states.js';
 
 /** The row of a turn as a transaction that holds its lock sees it. */
@@ -10,6 +11,8 @@ export interface TurnRow {
   state: TurnState;
   position: number;
   cancel_requested_at: string | null;
+  /** How this transaction ended it; `observeEnd` tells it after the commit. */
+  ended?: Ended;
 }
 
 /** The turn has ended, or another attempt has taken over: what a late writer brings is refused. */

@@ -119,9 +119,9 @@ export async function sweepOnce(deps: SweepDeps): Promise<void> {
 }
 
 async function lookAfter(deps: SweepDeps, turn: QuietTurn): Promise<void> {
-  const { db, notifier, workflows, log, count } = deps;
+  const { workflows, log, count } = deps;
   if (turn.cancel_overdue) {
-    if (await endTurn(db, notifier, turn.id, { kind: 'cancelled' })) {
+    if (await endTurn(deps, turn.id, { kind: 'cancelled' })) {
       count('cancelled');
       log.warn({ turn_id: turn.id }, 'the sweep cancelled a turn that nobody else did');
     }
@@ -144,7 +144,7 @@ async function lookAfter(deps: SweepDeps, turn: QuietTurn): Promise<void> {
     return;
   }
   const ending = ENDING_OF[state];
-  if (ending !== undefined && (await endTurn(db, notifier, turn.id, ending))) {
+  if (ending !== undefined && (await endTurn(deps, turn.id, ending))) {
     count('ended');
     log.warn({ turn_id: turn.id, workflow: state }, 'the sweep ended a turn whose workflow is over');
   }

@@ -1,0 +1,50 @@
+import { makeTelemetryFilterString, Runtime, type LogEntry, type RuntimeOptions } from '@temporalio/worker';
+import getPort from 'get-port';
+import type { Logger } from '../src/log.js';
+import { addMetricsSource } from '../src/metrics.js';
+
+const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
+/** What of the SDK's metadata goes to the log: ids and small facts. */
+const FIELDS = ['workflowId', 'activityType', 'attempt', 'taskQueue', 'sdkComponent'] as const;
+const SCRAPE_MS = 2000;
+
+let installed: Promise<void> | undefined;
+
+/** Sends the Temporal SDK's own lines through this service's log and its metrics to `/metrics`; once per process. */
+export function installTemporalRuntime(log: Logger): Promise<void> {
+  return (installed ??= install(log));
+}
+
+async function install(log: Logger): Promise<void> {
+  const write = (entry: Pick<LogEntry, 'level' | 'message'>, meta: Record<string, unknown> = {}): void => {
+    const fields = Object.fromEntries(FIELDS.flatMap((name) => (name in meta ? [[name, meta[name]]] : [])));
+    log[LEVELS[entry.level]]({ ...fields, err: meta.error }, entry.message);
+  };
+  const options: RuntimeOptions = {
+    logger: {
+      log: (level, message, meta) => write({ level, message }, meta),
+      trace: (message, meta) => write({ level: 'TRACE', message }, meta),
+      debug: (message, meta) => write({ level: 'DEBUG', message }, meta),
+      info: (message, meta) => write({ level: 'INFO', message }, meta),
+      warn: (message, meta) => write({ level: 'WARN', message }, meta),
+      error: (message, meta) => write({ level: 'ERROR', message }, meta),
+    },
+    // SIGTERM belongs to this service: the order of what stops is its own.
+    shutdownSignals: [],
+  };
+  // The SDK tells its metrics on a port only: one of the loopback, from where /metrics takes them.
+  const bindAddress = `127.0.0.1:${await getPort({ host: '127.0.0.1' })}`;
+  Runtime.install({
+    ...options,
+    telemetryOptions: {
+      logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) },
+      metrics: {
+        prometheus: { bindAddress, countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true },
+      },
+    },
+  });
+  addMetricsSource(async () => {
+    const response = await fetch(`http://${bindAddress}/metrics`, { signal: AbortSignal.timeout(SCRAPE_MS) });
+    return response.text();
+  });
+}

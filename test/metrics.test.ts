@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import { addMetricsSource, metricsText } from '../src/metrics.js';
+import { failure, Gate, text, thinking, toolUse, wait } from './support/scripted-model.js';
+import { startTurnService, type TurnService } from './support/turns.js';
+
+describe('the metrics of turns', () => {
+  let service: TurnService;
+  before(async () => {
+    service = await startTurnService();
+  });
+  after(() => service.close());
+
+  /** The value of a sample by its name and labels, or undefined. */
+  async function sample(name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
+    const { body } = await service.as(null)('GET', '/metrics');
+    const line = (body as string)
+      .split('\n')
+      .find(
+        (one) =>
+          new RegExp(`^${name}[{ ]`).test(one) && Object.entries(labels).every(([k, v]) => one.includes(`${k}="${v}"`)),
+      );
+    return line === undefined ? undefined : Number(line.split(' ').at(-1));
+  }
+
+  it('tell of turns, model calls, tools, tokens, retries and lag, and name no project', async () => {
+    const { model } = service;
+    model.on(
+      /Use a tool/,
+      [thinking('Which files?'), toolUse('list_files', {})],
+      failure('overloaded_error'),
+      'Done with it.',
+    );
+    const sessionId = await service.session();
+    const stream = await service.stream(sessionId);
+    await service.send(sessionId, 'Use a tool');
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    stream.close();
+
+    expect(await sample('turns_ended_total', { state: 'completed', reason: 'end_turn' })).to.equal(1);
+    expect(await sample('turn_queue_seconds_count')).to.equal(1);
+    expect(await sample('turn_first_token_seconds_count')).to.equal(1);
+    expect(await sample('turn_duration_seconds_count', { state: 'completed' })).to.equal(1);
+    expect(await sample('model_call_duration_seconds_count', { model: 'scripted', outcome: 'ok' })).to.equal(2);
+    expect(await sample('model_call_duration_seconds_count', { outcome: 'model_overloaded' })).to.equal(1);
+    expect(await sample('model_retries_total', { model: 'scripted', type: 'model_overloaded' })).to.equal(1);
+    expect(await sample('model_tokens_total', { kind: 'cache_creation_input' })).to.be.greaterThan(0);
+    expect(await sample('model_tokens_total', { kind: 'output' })).to.be.greaterThan(0);
+    expect(await sample('tool_call_duration_seconds_count', { kind: 'built-in', outcome: 'ok' })).to.equal(1);
+    expect(await sample('event_stream_lag_seconds_count', { kind: 'event' })).to.be.greaterThan(0);
+    expect(await sample('event_stream_lag_seconds_count', { kind: 'delta' })).to.be.greaterThan(0);
+    const { body } = await service.as(null)('GET', '/metrics');
+    expect(body).to.not.match(/proj_|sess_|turn_0/);
+  });
+
+  it('tell how long a cancel took, and how many turns are open', async () => {
+    const gate = new Gate();
+    service.model.on(/Wait here/, text('never mind', { before: { 0: wait(gate) } }));
+    const sessionId = await service.session();
+    await service.send(sessionId, 'Wait here');
+    await gate.reached;
+    expect(await sample('turns_open', { state: 'running' })).to.equal(1);
+    expect(await sample('turns_open', { state: 'queued' })).to.equal(0);
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    await service.ended(sessionId);
+    expect(await sample('turns_ended_total', { state: 'cancelled' })).to.equal(1);
+    expect(await sample('turn_cancel_delay_seconds_count')).to.equal(1);
+    expect(await sample('turns_open', { state: 'running' })).to.equal(0);
+  });
+
+  it('hold the Temporal SDK’s own', async () => {
+    expect(await sample('temporal_workflow_completed_total')).to.be.greaterThan(0);
+    expect(await sample('temporal_worker_task_slots_available')).to.be.greaterThan(0);
+  });
+
+  it('leave out a source that does not answer', async () => {
+    addMetricsSource(() => Promise.reject(new Error('away')));
+    expect(await metricsText()).to.contain('turns_ended_total');
+  });
+});
