@@ -57,7 +57,8 @@ export class DeltaWriter {
   }
 
   async #store(): Promise<void> {
-    const rows = this.#waiting;
+    // A copy: what arrives during the insert stays for the next batch.
+    const rows = [...this.#waiting];
     if (rows.length === 0 || this.#fenced) return;
     const { turnId, position, attempt, messageId } = this.source;
     const stored: unknown[] = await this.db.query(
