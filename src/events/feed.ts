@@ -85,7 +85,7 @@ export class Feed {
     if (wake === null) return;
     if ('stored' in wake) {
       this.#nudge(wake.sessionId);
-      reader?.stored(wake.stored);
+      reader?.reached([wake.stored, 0, 0]);
     } else {
       reader?.delta(wake);
     }
@@ -114,16 +114,19 @@ export class Feed {
 
   async #pollReaders(): Promise<void> {
     if (this.#readers.size === 0) return;
-    // While notifications arrive only stored events can have been missed (a crash between commit and NOTIFY).
     if (!this.#listener.connected) {
       for (const reader of this.#readers.values()) reader.catchUp();
       return;
     }
-    const rows: { id: string; position: number }[] = await this.db.query(
-      'SELECT id, position FROM turns WHERE id = ANY($1)',
+    const rows: { id: string; position: number; attempt: number; number: number }[] = await this.db.query(
+      `SELECT id, turns.position, coalesce(latest.attempt, 0) AS attempt, coalesce(latest.number, 0) AS number
+       FROM turns LEFT JOIN LATERAL (
+         SELECT attempt, number FROM deltas WHERE turn_id = turns.id AND deltas.position = turns.position
+         ORDER BY attempt DESC, number DESC LIMIT 1) AS latest ON true
+       WHERE id = ANY($1)`,
       [[...this.#readers.keys()]],
     );
-    for (const row of rows) this.#readers.get(row.id)?.stored(row.position);
+    for (const row of rows) this.#readers.get(row.id)?.reached([row.position, row.attempt, row.number]);
   }
 
   async #pollSessions(): Promise<void> {

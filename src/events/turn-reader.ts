@@ -68,9 +68,12 @@ export class TurnReader {
     return this.#floor === null || comparePositions(position, this.#head) < 0;
   }
 
-  /** A stored event up to `position` is committed. */
-  stored(position: number): void {
-    if (this.#floor === null || position > this.#head[0]) this.catchUp();
+  /**
+   * The tables hold frames up to `position`. Deltas too can be news: a reader made while some were on their way to the
+   * table has missed their notification.
+   */
+  reached(position: Position): void {
+    if (this.#floor === null || comparePositions(position, this.#head) > 0) this.catchUp();
   }
 
   /** A delta has arrived live. */
