@@ -69,20 +69,18 @@ export async function startWorker(
   failed.catch(() => undefined);
   log.info({ task_queue: config.taskQueue }, 'the worker runs');
 
-  return {
-    connection,
-    failed,
-    async close() {
-      if (worker.getState() === 'RUNNING') worker.shutdown();
-      await run.catch(() => undefined);
-      await upkeep.close();
-      await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
-      await connection.close();
-      stopObserving();
-      await db.destroy();
-      log.info('the worker has stopped');
-    },
+  const shutDown = async (): Promise<void> => {
+    if (worker.getState() === 'RUNNING') worker.shutdown();
+    await run.catch(() => undefined);
+    await upkeep.close();
+    await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
+    await connection.close();
+    stopObserving();
+    await db.destroy();
+    log.info('the worker has stopped');
   };
+  let shuttingDown: Promise<void> | undefined;
+  return { connection, failed, close: () => (shuttingDown ??= shutDown()) };
 }
 
 async function connect(log: Logger): Promise<NativeConnection> {
