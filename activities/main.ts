@@ -1,7 +1,7 @@
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import pRetry from 'p-retry';
-import { ConfigError, loadConfig, type Config } from '../src/config.js';
+import { ConfigError, type Config } from '../src/config.js';
 import { openDataSource } from '../src/db/data-source.js';
 import { Notifier } from '../src/events/notifier.js';
 import { openStorage } from '../src/files/open-storage.js';
@@ -9,6 +9,7 @@ import { createLogger, type Logger } from '../src/log.js';
 import { observePool } from '../src/metrics.js';
 import { createMcpNetwork } from '../src/mcp/network.js';
 import { loadModels } from '../src/models/catalogue.js';
+import { loadSettings } from '../src/settings.js';
 import { temporalSettings } from '../src/temporal/connection.js';
 import { startTurnUpkeep } from '../src/turns/upkeep.js';
 import { createActivities } from './index.js';
@@ -95,7 +96,7 @@ async function connect(log: Logger): Promise<NativeConnection> {
 
 /** `npm run worker`: runs until SIGTERM or SIGINT, then drains. */
 async function main(): Promise<void> {
-  const worker = await startWorker(loadConfig(process.env));
+  const worker = await startWorker(await loadSettings(process.env));
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => void worker.close().then(() => process.exit(0)));
   }

@@ -1,10 +1,11 @@
 import type { ConnectionLike } from '@temporalio/client';
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { ConfigError, loadConfig, type Config } from '../src/config.js';
+import { ConfigError, type Config } from '../src/config.js';
 import { createLogger, type Logger } from '../src/log.js';
 import { observeOpenTurns, observePool } from '../src/metrics.js';
 import { forgetOldAnswers } from '../src/projects/idempotency.js';
+import { loadSettings } from '../src/settings.js';
 import { createApp } from './app.js';
 import { openDeps } from './deps.js';
 import { createDrain } from './http/drain.js';
@@ -61,7 +62,7 @@ export async function startApi(settings: Config, log: Logger, shared?: Connectio
 
 /** `npm run api`: runs until SIGTERM or SIGINT, then drains. */
 async function main(): Promise<void> {
-  const config = loadConfig(process.env);
+  const config = await loadSettings(process.env);
   const log = createLogger(config.logLevel, 'api');
   const api = await startApi(config, log);
   const end = async (): Promise<void> => {
@@ -74,8 +75,7 @@ async function main(): Promise<void> {
 
 if (process.argv[1] !== undefined && fileURLToPath(import.meta.url) === realpathSync(process.argv[1])) {
   main().catch((error: unknown) => {
-    const reason = error instanceof ConfigError ? error.message : error;
-    process.stderr.write(`${String(reason instanceof Error ? reason.stack : reason)}\n`);
+    process.stderr.write(`${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`);
     process.exit(1);
   });
 }

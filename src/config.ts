@@ -1,6 +1,7 @@
 import { Ajv, type JSONSchemaType } from 'ajv';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { misspelt, TEMPORAL_SETTINGS } from './config-names.js';
 
 /** Settings of every process, read once at start from the environment (contract.md §5). */
 export interface Config {
@@ -30,6 +31,10 @@ export interface Config {
   metricsPort: number | null;
   corsOrigins: string[];
   logLevel: string;
+  /** Keeps the maintenance schedules in Temporal; off where another deployment of the same task queue does. */
+  maintenance: boolean;
+  /** Sessions without activity for that long are deleted; null: never. */
+  retentionDays: number | null;
 }
 
 interface Settings {
@@ -56,6 +61,8 @@ interface Settings {
   METRICS_PORT?: number;
   CORS_ORIGINS: string;
   LOG_LEVEL: string;
+  MAINTENANCE: string;
+  RETENTION_DAYS: number;
 }
 
 const optionalText = { type: 'string', nullable: true, minLength: 1 } as const;
@@ -89,11 +96,14 @@ const schema: JSONSchemaType<Settings> = {
       default: 'info',
       enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
     },
+    MAINTENANCE: { type: 'string', default: 'on', enum: ['on', 'off'] },
+    RETENTION_DAYS: { type: 'integer', default: 0, minimum: 0, maximum: 36_500 },
   },
   required: ['DATABASE_URL', 'ENCRYPTION_KEY'],
 };
 const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true });
 const check = ajv.compile(schema);
+const NAMES = Object.keys(schema.properties ?? {});
 
 /** What is wrong with the settings: every fault, one line each. */
 export class ConfigError extends Error {
@@ -109,7 +119,7 @@ export class ConfigError extends Error {
  */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const settings: Record<string, unknown> = {};
-  for (const name of Object.keys(schema.properties ?? {})) {
+  for (const name of NAMES) {
     if (env[name] !== undefined && env[name] !== '') settings[name] = env[name];
   }
   const faults = check(settings) ? [] : (check.errors ?? []).map(faultOf);
@@ -125,6 +135,11 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   if (allowedHosts.some((pair) => !/^(\[[0-9a-f:.]+\]|[^:\s/]+):\d+$/i.test(pair))) {
     faults.push('MCP_ALLOWED_HOSTS must be a comma list of host:port');
   }
+  const origins = list(settings.CORS_ORIGINS);
+  if (origins.some((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin)) {
+    faults.push('CORS_ORIGINS must be a comma list of origins such as https://app.example.com (no path, no *)');
+  }
+  faults.push(...contradictions(settings, env), ...misspelt(env, [...NAMES, ...TEMPORAL_SETTINGS]));
   if (faults.length > 0) throw new ConfigError(faults);
 
   const valid = settings as unknown as Settings;
@@ -149,14 +164,42 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     heartbeatThrottleMs: valid.HEARTBEAT_THROTTLE_MS,
     workerMaxActivities: valid.WORKER_MAX_ACTIVITIES,
     metricsPort: valid.METRICS_PORT ?? null,
-    corsOrigins: list(valid.CORS_ORIGINS),
+    corsOrigins: origins,
     logLevel: valid.LOG_LEVEL,
+    maintenance: valid.MAINTENANCE === 'on',
+    retentionDays: valid.RETENTION_DAYS === 0 ? null : valid.RETENTION_DAYS,
   };
 }
 
 /** Where files are kept unless STORAGE_URL says otherwise. */
 export function defaultStorageUrl(dataDir: string): string {
   return pathToFileURL(resolve(dataDir, 'files')).href;
+}
+
+/** Settings that are each right and cannot both be meant. */
+function contradictions(settings: Record<string, unknown>, env: NodeJS.ProcessEnv): string[] {
+  const isSet = (name: string): boolean => env[name] !== undefined && env[name] !== '';
+  const faults: string[] = [];
+  if (settings.METRICS_PORT !== undefined && settings.METRICS_PORT !== 0 && settings.METRICS_PORT === settings.PORT) {
+    faults.push('METRICS_PORT is the same as PORT: the worker’s metrics need a port of their own');
+  }
+  const keys = list(settings.ENCRYPTION_KEY);
+  if (new Set(keys).size < keys.length) faults.push('ENCRYPTION_KEY names a key twice');
+  if (isSet('TEMPORAL_API_KEY') && !isSet('TEMPORAL_ADDRESS') && !usesTemporalFile(env)) {
+    faults.push('TEMPORAL_API_KEY is set without TEMPORAL_ADDRESS: it would go to a local server');
+  }
+  if (isSet('TEMPORAL_API_KEY') && env.TEMPORAL_TLS === 'false') {
+    faults.push('TEMPORAL_API_KEY is set with TEMPORAL_TLS=false: it would be sent in the clear');
+  }
+  for (const form of ['PATH', 'DATA']) {
+    const [cert, key] = [`TEMPORAL_TLS_CLIENT_CERT_${form}`, `TEMPORAL_TLS_CLIENT_KEY_${form}`];
+    if (isSet(cert) !== isSet(key)) faults.push(`${cert} and ${key} must be set together`);
+  }
+  return faults;
+}
+
+function usesTemporalFile(env: NodeJS.ProcessEnv): boolean {
+  return Boolean(env.TEMPORAL_CONFIG_FILE) || Boolean(env.TEMPORAL_PROFILE);
 }
 
 function faultOf(error: NonNullable<typeof check.errors>[number]): string {

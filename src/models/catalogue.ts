@@ -32,6 +32,7 @@ const schema: JSONSchemaType<ModelEntry[]> = {
     additionalProperties: false,
   },
 };
+const NO_MODEL = 'MODELS_FILE or ANTHROPIC_API_KEY must be set: there is no model to run';
 const check = new Ajv({ allErrors: true }).compile(schema);
 
 /**
@@ -41,7 +42,21 @@ const check = new Ajv({ allErrors: true }).compile(schema);
 export async function loadModels(config: Config): Promise<ModelCatalogue> {
   if (config.modelsFile !== null) return catalogueOf(await readModelsFile(config.modelsFile));
   if (config.anthropicApiKey !== null) return catalogueOf(await accountModels(config.anthropicApiKey));
-  throw new ConfigError(['MODELS_FILE or ANTHROPIC_API_KEY must be set: there is no model to run']);
+  throw new ConfigError([NO_MODEL]);
+}
+
+/**
+ * Checks what can be checked of the models without asking anybody.
+ * @throws ConfigError listing every fault
+ */
+export async function checkModels(env: NodeJS.ProcessEnv): Promise<void> {
+  if (!env.MODELS_FILE && !env.ANTHROPIC_API_KEY) throw new ConfigError([NO_MODEL]);
+  if (!env.MODELS_FILE) return;
+  const models = await readModelsFile(env.MODELS_FILE);
+  const keyless = models.filter(({ api_key_env }) => api_key_env !== undefined && !env[api_key_env]);
+  if (keyless.length > 0) {
+    throw new ConfigError(keyless.map(({ id, api_key_env }) => `${api_key_env} must be set: it is the key of model ${id}`));
+  }
 }
 
 /**

@@ -30,6 +30,7 @@ export function testConfig(
     ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
     DATA_DIR: dir,
     MODELS_FILE: modelsFile,
+    MAINTENANCE: 'off',
     LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent',
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',
