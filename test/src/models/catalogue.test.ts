@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { listen } from '../../../api/http/server.js';
 import { ConfigError, type Config } from '../../../src/config.js';
+import { BUILT_IN_MODELS } from '../../../src/models/built-in.js';
 import { apiKeyOf, loadModels } from '../../../src/models/catalogue.js';
 import { TEST_MODEL } from '../../support/config.js';
 
@@ -51,5 +54,75 @@ describe('the model catalogue (contract.md §5)', () => {
     expect(apiKeyOf(atAnthropic, env)).to.equal('account');
     expect(apiKeyOf(TEST_MODEL, env)).to.equal(undefined);
     expect(apiKeyOf({ ...TEST_MODEL, api_key_env: 'OTHER' }, env)).to.equal('other');
+  });
+
+  describe("from an account's models", () => {
+    let server: Server;
+    let answer: (after: string | null) => object | null;
+    before(async () => {
+      server = createServer((req, res) => {
+        const page = answer(new URL(req.url!, 'http://host').searchParams.get('after_id'));
+        res.writeHead(page === null ? 401 : 200, { 'Content-Type': 'application/json' });
+        res.end(JSON.stringify(page ?? { type: 'error', error: { type: 'authentication_error', message: 'no' } }));
+      });
+      const { port } = await listen(server, '127.0.0.1', 0);
+      process.env.ANTHROPIC_BASE_URL = `http://127.0.0.1:${port}`;
+    });
+    after(() => {
+      delete process.env.ANTHROPIC_BASE_URL;
+      server.close();
+    });
+
+    const model = (id: string, thinking: object | null, more: object = {}): object => ({
+      type: 'model',
+      id,
+      display_name: id.toUpperCase(),
+      lifecycle: 'active',
+      capabilities: thinking && { thinking },
+      max_input_tokens: 1_000_000,
+      max_tokens: 128_000,
+      ...more,
+    });
+    const types = (adaptive: boolean): object => ({ adaptive: { supported: adaptive }, enabled: { supported: true } });
+    const fromAccount = () => loadModels({ modelsFile: null, anthropicApiKey: 'key' } as Config);
+
+    it('takes every page, sizes and ways to think as told, and no retired model', async () => {
+      const pages: Record<string, object> = {
+        null: {
+          data: [
+            model('a', { supported: true, types: types(true) }),
+            model('b', { supported: true, types: types(false) }),
+          ],
+          has_more: true,
+          last_id: 'b',
+        },
+        b: {
+          data: [
+            model('c', null, { max_input_tokens: null, max_tokens: null }),
+            model('old', null, { lifecycle: 'retired' }),
+          ],
+          has_more: false,
+          last_id: 'old',
+        },
+      };
+      answer = (after) => pages[String(after)]!;
+      const models = await fromAccount();
+      expect([...models.values()].map(({ id, thinking }) => [id, thinking])).to.deep.equal([
+        ['a', 'adaptive'],
+        ['b', 'budget'],
+        ['c', 'none'],
+      ]);
+      expect(models.get('a')).to.include({
+        context_window: 1_000_000,
+        max_output_tokens: 128_000,
+        supports_thinking: true,
+      });
+      expect(models.get('c')).to.include({ context_window: 200_000, supports_thinking: false });
+    });
+
+    it('falls back to the built-in list when the models cannot be listed', async () => {
+      answer = () => null;
+      expect([...(await fromAccount()).values()]).to.deep.equal(BUILT_IN_MODELS);
+    });
   });
 });
