@@ -24,14 +24,25 @@ export function finishTurn(deps: ActivityDeps): TurnActivities['finishTurn'] {
     });
 }
 
-async function told({ db }: ActivityDeps, turnId: string, ending: UnhappyEnding): Promise<Ending> {
+async function told(deps: ActivityDeps, turnId: string, ending: UnhappyEnding): Promise<Ending> {
   if (ending.kind === 'cancelled') return ending;
-  const known = ending.type.startsWith('model_') || ending.type === 'context_too_long';
-  const failure = known ? await lastModelFailure(db, turnId) : null;
+  const last = await lastModelFailure(deps.db, turnId);
+  const failure = last?.type === ending.type ? last : null;
+  const lost = ending.type === 'model_error' && failure === null ? await lostModel(deps, turnId) : null;
   return {
     kind: 'failed',
     type: ending.type,
-    message: failure?.message ?? MESSAGES[ending.type],
+    message: failure?.message ?? lost ?? MESSAGES[ending.type],
     retryable: failure?.retryable ?? !FINAL.has(ending.type),
   };
+}
+
+/** What to say when the catalogue has lost the session's model since the session was made; else null. */
+async function lostModel({ db, models }: ActivityDeps, turnId: string): Promise<string | null> {
+  const [session]: { model_id: string }[] = await db.query(
+    'SELECT model_id FROM sessions JOIN turns ON turns.session_id = sessions.id WHERE turns.id = $1',
+    [turnId],
+  );
+  if (session === undefined || models.get(session.model_id) !== undefined) return null;
+  return `The model ${session.model_id} is not available any more.`;
 }

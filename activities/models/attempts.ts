@@ -72,10 +72,10 @@ export async function endAttempt(
   );
 }
 
-/** The failure that the turn's last failed call met. */
+/** The failure that the turn's last call met; null when that call did not fail: an earlier failure was got over. */
 export async function lastModelFailure(db: DataSource, turnId: string): Promise<ModelFailure | null> {
-  const [row]: { error: ModelFailure }[] = await db.query(
-    `SELECT error FROM model_attempts WHERE turn_id = $1 AND error IS NOT NULL ORDER BY started_at DESC LIMIT 1`,
+  const [row]: { error: ModelFailure | null }[] = await db.query(
+    'SELECT error FROM model_attempts WHERE turn_id = $1 ORDER BY started_at DESC LIMIT 1',
     [turnId],
   );
   return row?.error ?? null;

@@ -31,6 +31,8 @@ export class ModelClients {
         baseURL: entry.base_url ?? null,
         // Temporal retries, visibly.
         maxRetries: 0,
+        // It would print what an answer that it cannot read says.
+        logLevel: 'off',
         // The inactivity watchdog bounds a call, not its length.
         timeout: 24 * 3600 * 1000,
       }),

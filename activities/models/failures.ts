@@ -33,18 +33,20 @@ const RETRIED_TYPES = new Set(['overloaded_error', 'rate_limit_error', 'api_erro
 const TOO_LONG = /prompt is too long|context (window|length|limit)|too many (input )?tokens/i;
 
 /**
- * Reads a fault of a model call; null when it is none of the model's. `x-should-retry` decides where it is sent, then
- * the status, then the error's type (errors inside a stream have no status).
+ * Reads a fault of a model call. `x-should-retry` decides where it is sent, then the status, then the error's type
+ * (errors inside a stream have no status).
  */
-export function modelFailureOf(error: unknown): ModelFailure | null {
+export function modelFailureOf(error: unknown): ModelFailure {
   if (error instanceof ModelSilentError || error instanceof ModelStreamError || error instanceof APIConnectionError) {
     return { type: 'model_error', message: sentence(error.message), retryable: true };
   }
   if (!(error instanceof APIError)) {
-    // undici's own: the connection broke inside the stream.
+    // undici's own: the connection broke inside the stream. Whatever else it is, a frame that is not JSON or not of the
+    // API, counts too: a call that fails for ever must not be tried for ever. Its words would quote the answer.
     const broken =
       error instanceof TypeError && (error.message === 'terminated' || error.message.startsWith('fetch failed'));
-    return broken ? { type: 'model_error', message: 'The connection to the model broke off.', retryable: true } : null;
+    const message = broken ? 'The connection to the model broke off.' : 'The model’s answer made no sense.';
+    return { type: 'model_error', message, retryable: true };
   }
   const status = typeof error.status === 'number' ? error.status : null;
   const headers = error.headers instanceof Headers ? error.headers : new Headers();
