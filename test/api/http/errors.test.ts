@@ -122,6 +122,13 @@ describe('errors of every request (contract.md §1)', () => {
     expect(Number(head.headers.get('content-length'))).to.be.greaterThan(0);
   });
 
+  it('does not stream to who asks for the head alone', async () => {
+    const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    const { status, headers } = await service.api('HEAD', `/v1/sessions/${session.id}/events/stream`);
+    expect(status).to.equal(200);
+    expect(headers.get('content-type')).to.equal('text/event-stream');
+  });
+
   it('takes an id that is malformed for one that does not exist', async () => {
     for (const id of [
       'x',
