@@ -49,6 +49,8 @@ export interface TemporalOptions {
   ui: boolean;
   /** Left out: the port of the last time when it is free, else any free one. */
   port?: number;
+  /** The server's own settings beside ours. */
+  dynamicConfig?: Record<string, number | boolean>;
 }
 
 /** A Temporal server of our own that runs. */
@@ -65,7 +67,13 @@ export interface EmbeddedTemporal {
  * Starts a Temporal dev server with the settings this service is measured with. One that an earlier process left
  * behind on the same state is stopped first.
  */
-export async function startTemporal({ dataDir, persistent, ui, port }: TemporalOptions): Promise<EmbeddedTemporal> {
+export async function startTemporal({
+  dataDir,
+  persistent,
+  ui,
+  port,
+  dynamicConfig = {},
+}: TemporalOptions): Promise<EmbeddedTemporal> {
   mkdirSync(dataDir, { recursive: true });
   const stateFile = join(dataDir, 'temporal.json');
   const last = existsSync(stateFile) ? (JSON.parse(readFileSync(stateFile, 'utf8')) as State) : null;
@@ -83,7 +91,10 @@ export async function startTemporal({ dataDir, persistent, ui, port }: TemporalO
         ...(persistent ? ['--db-filename', join(dataDir, 'temporal.db')] : []),
         ...(persistent ? SQLITE_PRAGMAS.flatMap((pragma) => ['--sqlite-pragma', pragma]) : []),
         ...SEARCH_ATTRIBUTES.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
-        ...Object.entries(DYNAMIC_CONFIG).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]),
+        ...Object.entries({ ...DYNAMIC_CONFIG, ...dynamicConfig }).flatMap(([key, value]) => [
+          '--dynamic-config-value',
+          `${key}=${value}`,
+        ]),
         // A developer's own settings of the CLI name other servers.
         ...['--disable-config-file', '--disable-config-env'],
       ],

@@ -26,9 +26,14 @@ export interface TestTemporal {
 export async function startTemporalServer({
   persistent = true,
   ui = false,
-}: { persistent?: boolean; ui?: boolean } = {}): Promise<TestTemporal> {
+  dynamicConfig = {},
+}: {
+  persistent?: boolean;
+  ui?: boolean;
+  dynamicConfig?: Record<string, number | boolean>;
+} = {}): Promise<TestTemporal> {
   const dataDir = makeStateDir();
-  const { server, address, restart } = await startTemporal({ dataDir, persistent, ui });
+  const { server, address, restart } = await startTemporal({ dataDir, persistent, ui, dynamicConfig });
   return {
     address,
     get pid() {
