@@ -40,7 +40,7 @@ export function checkTurns(evidence: Evidence): string[] {
   return [
     ...checkUnique(evidence),
     ...evidence.accepted.flatMap(({ turnId, sessionId }) =>
-      checkTurn(turnId, eventsOf(evidence, sessionId, turnId)).map((fault) => `${turnId}: ${fault}`),
+      checkTurn(eventsOf(evidence, sessionId, turnId)).map((fault) => `${turnId}: ${fault}`),
     ),
     ...checkSessions(evidence),
     ...evidence.watched.flatMap((watched) => {
@@ -62,7 +62,7 @@ function checkUnique({ histories }: Evidence): string[] {
 }
 
 /** One turn's part of the history: begins with the message, ends once, says each thing once. */
-function checkTurn(turnId: string, events: StoredEvent[]): string[] {
+function checkTurn(events: StoredEvent[]): string[] {
   if (events.length === 0) return ['accepted, but not in the history'];
   const faults: string[] = [];
   const ends = events.filter((event) => TERMINAL.includes(event.type));

@@ -1,0 +1,281 @@
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import { expect } from 'chai';
+import type { DataSource } from 'typeorm';
+import { openDataSource } from '../../src/db/data-source.js';
+import { createKey } from '../../src/projects/api-keys.js';
+import type { ApiResponse } from './client.js';
+import { startMcpServer, type TestMcpServer } from './mcp-server.js';
+import { createTestDatabase, startPostgres, type TestPostgres } from './postgres.js';
+import { startRole, type Role, type RoleProcess } from './role-process.js';
+import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
+import { openSse } from './sse-reader.js';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.js';
+import { startTemporalServer, temporalAddress, type TestTemporal } from './temporal.js';
+import { checkTurns, type Evidence, type StoredEvent, type Watched } from './turn-checker.js';
+import { connectClient } from './workflow-history.js';
+
+export interface FaultSystemOptions {
+  apis?: number;
+  workers?: number;
+  /** A Postgres and a Temporal server of its own, to be killed; else the run's. */
+  ownPostgres?: boolean;
+  ownTemporal?: boolean | { persistent: boolean };
+  /** A proxy between the processes and Postgres, and one between them and Temporal. */
+  proxies?: boolean;
+  env?: Record<string, string>;
+}
+
+export interface Turn {
+  sessionId: string;
+  turnId: string;
+}
+
+/** The service as processes of their own, with a client that does what a good client does when something is away. */
+export interface FaultSystem {
+  apis: RoleProcess[];
+  workers: RoleProcess[];
+  postgres: TestPostgres | null;
+  temporal: TestTemporal | null;
+  proxies: { postgres: TcpProxy; temporal: TcpProxy } | null;
+  model: ScriptedModel;
+  mcp: TestMcpServer;
+  /** Straight to the database and to Temporal, past the proxies. */
+  db: DataSource;
+  client: Client;
+  addRole(role: Role, env?: Record<string, string>): Promise<RoleProcess>;
+  newKey(project: string): Promise<string>;
+  /** One request to the API of that number, without a second try. */
+  ask(api: number, method: string, path: string, body?: unknown): Promise<ApiResponse>;
+  /** Asks any API until one answers with something other than "later". */
+  insist(method: string, path: string, body?: unknown, key?: string): Promise<ApiResponse>;
+  session(body?: Record<string, unknown>, key?: string): Promise<string>;
+  /** Sends a message until it is accepted, once. */
+  send(sessionId: string, content: string, key?: string): Promise<Turn>;
+  /** Watches a turn to its end, with reconnects to any API. */
+  watch(turn: Turn): Promise<Watched>;
+  history(sessionId: string, key?: string): Promise<StoredEvent[]>;
+  /** The terminal event of a turn, when it is there. */
+  ended(turn: Turn, timeoutMs?: number): Promise<StoredEvent>;
+  /** Waits for the end of every accepted turn and every watcher, and has the checker judge; returns the terminal events. */
+  verify(timeoutMs?: number): Promise<StoredEvent[]>;
+  close(): Promise<void>;
+}
+
+const LATER = new Set([502, 503]);
+const PAUSE_MS = 100;
+const REQUEST_MS = 20_000;
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export async function startFaultSystem(options: FaultSystemOptions = {}): Promise<FaultSystem> {
+  const { ownTemporal } = options;
+  const postgres = options.ownPostgres ? await startPostgres() : null;
+  const database = postgres === null ? await createTestDatabase() : { url: postgres.url, drop: async () => undefined };
+  const temporal = ownTemporal ? await startTemporalServer(ownTemporal === true ? {} : ownTemporal) : null;
+  const address = temporal?.address ?? (await temporalAddress());
+  const proxies = options.proxies
+    ? {
+        postgres: await startTcpProxy(hostOf(database.url)),
+        temporal: await startTcpProxy(hostOf(`http://${address}`)),
+      }
+    : null;
+  const [model, mcp] = await Promise.all([startScriptedModel(), startMcpServer()]);
+  const db = await openDataSource(database.url, 4, 'test');
+  const { client, close: closeClient } = await connectClient(address);
+  const dataDir = mkdtempSync(join(tmpdir(), 'faults-'));
+  const entry = {
+    id: 'scripted',
+    display_name: 'Scripted',
+    model: 'scripted-1',
+    base_url: model.url,
+    context_window: 200_000,
+    max_output_tokens: 8_000,
+    supports_thinking: true,
+  };
+  writeFileSync(join(dataDir, 'models.json'), JSON.stringify([entry]));
+  const env = {
+    DATABASE_URL: proxies === null ? database.url : through(database.url, proxies.postgres),
+    TEMPORAL_ADDRESS: proxies === null ? address : `127.0.0.1:${proxies.temporal.port}`,
+    TASK_QUEUE: `faults-${randomUUID()}`,
+    MODELS_FILE: join(dataDir, 'models.json'),
+    ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+    DATA_DIR: dataDir,
+    MCP_ALLOWED_HOSTS: mcp.host,
+    RATE_LIMIT_PER_MINUTE: '0',
+    SHUTDOWN_GRACE_SECONDS: '1',
+    ...options.env,
+  };
+  const apis: RoleProcess[] = [];
+  const workers: RoleProcess[] = [];
+  const addRole = async (role: Role, more: Record<string, string> = {}): Promise<RoleProcess> => {
+    const started = await startRole(role, { ...env, ...more });
+    (role === 'api' ? apis : workers).push(started);
+    return started;
+  };
+  await Promise.all([
+    ...Array.from({ length: options.apis ?? 1 }, () => addRole('api')),
+    ...Array.from({ length: options.workers ?? 1 }, () => addRole('worker')),
+  ]);
+
+  const defaultKey = (await createKey(db, { project: 'demo' })).key;
+  const keys = new Map<string, string>();
+  const accepted: Turn[] = [];
+  const watching: Promise<Watched>[] = [];
+  let next = 0;
+
+  const system: FaultSystem = {
+    apis,
+    workers,
+    postgres,
+    temporal,
+    proxies,
+    model,
+    mcp,
+    db,
+    client,
+    addRole,
+    newKey: async (project) => (await createKey(db, { project })).key,
+    ask: (api, method, path, body) => request(apis[api]!.url, defaultKey, method, path, body, randomUUID()),
+
+    async insist(method, path, body, key = defaultKey) {
+      const idempotencyKey = randomUUID();
+      for (;;) {
+        const { url } = apis[next++ % apis.length]!;
+        const answer = await request(url, key, method, path, body, idempotencyKey).catch(() => null);
+        const again = answer === null || LATER.has(answer.status);
+        if (!again && answer.headers.get('x-should-retry') !== 'true') return answer;
+        await sleep(PAUSE_MS);
+      }
+    },
+
+    async session(body = {}, key = defaultKey) {
+      const answer = await system.insist('POST', '/v1/sessions', { model_id: entry.id, thinking_enabled: false, ...body }, key);
+      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
+      keys.set(answer.body.id as string, key);
+      return answer.body.id as string;
+    },
+
+    async send(sessionId, content, key = keys.get(sessionId)) {
+      const answer = await system.insist('POST', `/v1/sessions/${sessionId}/messages`, { content }, key);
+      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
+      const turn = { sessionId, turnId: answer.body.turn_id as string };
+      accepted.push(turn);
+      return turn;
+    },
+
+    watch(turn) {
+      const watched = watchOver(() => apis[next++ % apis.length]!.url, keys.get(turn.sessionId) ?? defaultKey, turn);
+      watching.push(watched);
+      return watched;
+    },
+
+    async history(sessionId, key = keys.get(sessionId)) {
+      const events: StoredEvent[] = [];
+      for (let cursor: string | null = ''; cursor !== null;) {
+        const query = cursor === '' ? '' : `&cursor=${cursor}`;
+        const { body } = await system.insist(
+          'GET',
+          `/v1/sessions/${sessionId}/events?limit=100${query}`,
+          undefined,
+          key,
+        );
+        events.push(...body.items);
+        cursor = body.meta.next_cursor as string | null;
+      }
+      return events;
+    },
+
+    async ended({ sessionId, turnId }, timeoutMs = 60_000) {
+      const until = performance.now() + timeoutMs;
+      for (;;) {
+        const [row] = await db
+          .query<{ state: string }[]>('SELECT state FROM turns WHERE id = $1', [turnId])
+          .catch(() => []);
+        if (row !== undefined && row.state !== 'queued' && row.state !== 'running') {
+          return (await system.history(sessionId)).findLast((event) => event.turn_id === turnId);
+        }
+        if (performance.now() > until) throw new Error(`${turnId} is ${row?.state} after ${timeoutMs} ms\n${logs()}`);
+        await sleep(25);
+      }
+    },
+
+    async verify(timeoutMs = 120_000) {
+      const ends = await Promise.all(accepted.map((turn) => system.ended(turn, timeoutMs)));
+      const watched = await Promise.all(watching);
+      const evidence: Evidence = { accepted, histories: new Map(), statuses: new Map(), watched };
+      for (const { sessionId } of accepted) {
+        if (evidence.histories.has(sessionId)) continue;
+        const { body } = await system.insist('GET', `/v1/sessions/${sessionId}`, undefined, keys.get(sessionId));
+        evidence.statuses.set(sessionId, body.status as string);
+        evidence.histories.set(sessionId, await system.history(sessionId));
+      }
+      expect(checkTurns(evidence)).to.deep.equal([]);
+      const [{ open }] = await db.query<[{ open: number }]>(
+        `SELECT count(*)::integer AS open FROM turns WHERE state IN ('queued', 'running')`,
+      );
+      expect(open, 'turns left open').to.equal(0);
+      return ends;
+    },
+
+    async close() {
+      await Promise.all([...apis, ...workers].map((each) => each.kill()));
+      await Promise.all([model.close().catch(() => undefined), mcp.close(), db.destroy(), closeClient()]);
+      await Promise.all([proxies?.postgres.close(), proxies?.temporal.close()]);
+      await Promise.all([postgres?.stop() ?? database.drop(), temporal?.stop()]);
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+  const logs = (): string =>
+    [...apis, ...workers].map((each) => `--- ${each.role}\n${each.log().slice(-3000)}`).join('\n');
+  return system;
+}
+
+/** Reads a turn's stream to its terminal event; whenever it ends before, goes on elsewhere after the last frame. */
+async function watchOver(url: () => string, key: string, { sessionId, turnId }: Turn): Promise<Watched> {
+  const watched: Watched = { turnId, frames: [] };
+  for (;;) {
+    const last = watched.frames.at(-1);
+    if (last !== undefined && /^turn\.(completed|cancelled|failed)$/.test(last.event)) return watched;
+    const stream = await openSse(`${url()}/v1/sessions/${sessionId}/events/stream`, key, last?.id).catch(() => null);
+    await stream?.ended;
+    watched.frames.push(...(stream?.frames ?? []));
+    await sleep(PAUSE_MS);
+  }
+}
+
+async function request(
+  url: string,
+  key: string,
+  method: string,
+  path: string,
+  body: unknown,
+  idempotencyKey: string,
+): Promise<ApiResponse> {
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      Authorization: `Bearer ${key}`,
+      'Content-Type': 'application/json',
+      ...(method === 'POST' && { 'Idempotency-Key': idempotencyKey }),
+    },
+    body: body === undefined ? null : JSON.stringify(body),
+    signal: AbortSignal.timeout(REQUEST_MS),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
+}
+
+function hostOf(url: string): { host: string; port: number } {
+  const { hostname, port } = new URL(url);
+  return { host: hostname, port: Number(port) };
+}
+
+function through(url: string, proxy: TcpProxy): string {
+  const changed = new URL(url);
+  changed.port = String(proxy.port);
+  return changed.href;
+}

@@ -1,0 +1,95 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import getPort from 'get-port';
+
+export type Role = 'api' | 'worker';
+
+const MAIN: Record<Role, string> = {
+  api: fileURLToPath(new URL('../../dist/api/main.js', import.meta.url)),
+  worker: fileURLToPath(new URL('../../dist/activities/main.js', import.meta.url)),
+};
+const READY_MS = 60_000;
+
+/** One process of the service, as `npm run api` and `npm run worker` start it. */
+export interface RoleProcess {
+  role: Role;
+  /** Of an API: where it listens. Of a worker: its status server. */
+  url: string;
+  readonly pid: number;
+  /** What it was started with. */
+  env: Record<string, string>;
+  /** SIGKILL, as a crash. */
+  kill(): Promise<void>;
+  /** SIGTERM; resolves with the exit code when it has drained. */
+  stop(): Promise<number | null>;
+  /** SIGSTOP, as a process that the machine has forgotten; `kill` ends it all the same. */
+  freeze(): void;
+  /** Starts it again in its place. */
+  start(): Promise<void>;
+  /** What it has logged, over all its lives. */
+  log(): string;
+}
+
+/** Starts a role as a process of its own and waits until it answers `/healthz`. */
+export async function startRole(role: Role, env: Record<string, string>): Promise<RoleProcess> {
+  if (!existsSync(MAIN[role])) throw new Error('dist is missing: run `npm run build` first');
+  const port = await getPort({ host: '127.0.0.1' });
+  const url = `http://127.0.0.1:${port}`;
+  let child: ChildProcess;
+  let log = '';
+
+  const gone = async (): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  };
+  const start = async (): Promise<void> => {
+    child = spawn(process.execPath, [MAIN[role]], {
+      env: {
+        PATH: process.env.PATH,
+        LOG_LEVEL: 'warn',
+        HOST: '127.0.0.1',
+        ...env,
+        [role === 'api' ? 'PORT' : 'METRICS_PORT']: String(port),
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (log += String(chunk)));
+    const until = performance.now() + READY_MS;
+    while (!(await answers(`${url}/healthz`))) {
+      if (child.exitCode !== null) throw new Error(`the ${role} ended at its start:\n${log}`);
+      if (performance.now() > until) throw new Error(`the ${role} does not answer:\n${log}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  await start();
+
+  return {
+    role,
+    url,
+    env,
+    get pid() {
+      return child.pid!;
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await gone();
+    },
+    async stop() {
+      child.kill('SIGTERM');
+      await gone();
+      return child.exitCode;
+    },
+    freeze: () => void child.kill('SIGSTOP'),
+    start,
+    log: () => log,
+  };
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url, { signal: AbortSignal.timeout(2000) })).ok;
+  } catch {
+    return false;
+  }
+}
