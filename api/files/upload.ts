@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { checkedFilename } from '../../src/files/filename.js';
 import { saveUpload } from '../../src/files/save.js';
 import { MAX_FILE_BYTES } from '../../src/files/store.js';
+import { jsonHash } from '../../src/projects/idempotency.js';
 import { withUpload, type Upload, type UploadRules } from '../http/multipart.js';
 import { operation, type Call } from '../http/operation.js';
 import { fileSchema, presentFile } from './present.js';
@@ -26,15 +26,12 @@ export const uploadFile = operation({
     'invalid_filename',
     'storage_error',
   ],
-  handle: (call) => withUpload(call.ctx, RULES, (upload) => call.once(contentHash(upload), () => store(call, upload))),
+  // Two uploads are the same when file name and bytes are (contract.md §1 "Idempotency-Key").
+  handle: (call) =>
+    withUpload(call.ctx, RULES, (upload) =>
+      call.once(jsonHash([upload.filename, upload.sha256]), () => store(call, upload)),
+    ),
 });
-
-/** What makes two uploads the same one: file name and bytes (contract.md §1 "Idempotency-Key"). */
-function contentHash({ filename, sha256 }: Upload): Buffer {
-  return createHash('sha256')
-    .update(JSON.stringify([filename, sha256]))
-    .digest();
-}
 
 async function store(call: Call<undefined, undefined>, { filename, path, size }: Upload): Promise<object> {
   const { db, storage } = call.deps;
