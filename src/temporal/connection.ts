@@ -10,9 +10,13 @@ export function temporalSettings(): ReturnType<typeof loadClientConnectConfig> &
   return { ...settings, namespace: settings.namespace ?? 'default' };
 }
 
-/** A connection that is made at its first use: the API starts and accepts messages while Temporal is away. */
+/**
+ * A connection that is made at its first use: the API starts and accepts messages while Temporal is away. Without the
+ * SDK's retries: their timers outlive the connection and throw where nobody can catch it ("Channel has been shut down").
+ * `turn-workflows` retries what is worth it, the sweep the rest.
+ */
 export function connectLazily(): Connection {
-  return Connection.lazy(temporalSettings().connectionOptions);
+  return Connection.lazy({ ...temporalSettings().connectionOptions, interceptors: [] });
 }
 
 /** A client on a connection of the API's own, or on the worker's where both share a process. */

@@ -1,4 +1,11 @@
-import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, type Client } from '@temporalio/client';
+import {
+  isGrpcServiceError,
+  ServiceError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+  type Client,
+} from '@temporalio/client';
+import pRetry from 'p-retry';
 import { TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
 import { searchAttributesOf } from './search-attributes.js';
 
@@ -33,6 +40,10 @@ export interface TurnWorkflowOptions {
 }
 
 const DEADLINE_MS = 10_000;
+/** For a connection that was just lost; what lasts longer is the sweep's. */
+const RETRIES = 3;
+/** gRPC: RESOURCE_EXHAUSTED, ABORTED, UNAVAILABLE. */
+const PASSING: ReadonlySet<number> = new Set([8, 10, 14]);
 
 const STATES: Record<string, WorkflowState> = {
   RUNNING: 'running',
@@ -45,9 +56,21 @@ const STATES: Record<string, WorkflowState> = {
   TIMED_OUT: 'timed out',
 };
 
+function isPassing(error: unknown): boolean {
+  const cause = error instanceof ServiceError ? error.cause : error;
+  return isGrpcServiceError(cause) && PASSING.has(cause.code);
+}
+
 /** The workflows of turns on one client; every call gives up after 10 s, the sweep tries again. */
 export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions): TurnWorkflows {
-  const withDeadline = <T>(work: () => Promise<T>): Promise<T> => client.withDeadline(Date.now() + DEADLINE_MS, work);
+  const withDeadline = <T>(work: () => Promise<T>): Promise<T> => {
+    const deadline = Date.now() + DEADLINE_MS;
+    return pRetry(() => client.withDeadline(deadline, work), {
+      retries: RETRIES,
+      minTimeout: 50,
+      shouldRetry: ({ error }) => isPassing(error),
+    });
+  };
   return {
     async start(turn) {
       const input: TurnInput = { turnId: turn.id };

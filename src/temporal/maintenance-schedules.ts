@@ -1,0 +1,77 @@
+import {
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+  type Client,
+  type IntervalSpec,
+  type ScheduleOptions,
+} from '@temporalio/client';
+import { MAINTENANCE_TASKS, MAINTENANCE_WORKFLOW, type MaintenanceTask } from '../../workflows/contract.js';
+import type { Config } from '../config.js';
+import type { Logger } from '../log.js';
+
+/** How often each task runs, and how far after the full hour: they do not come together. */
+const SPEC: Readonly<Record<MaintenanceTask, IntervalSpec>> = {
+  retention: { every: '1h', offset: '5m' },
+  'purge-sessions': { every: '1h', offset: '15m' },
+  'idempotency-records': { every: '1h', offset: '25m' },
+  deltas: { every: '1h', offset: '35m' },
+  storage: { every: '1d', offset: '3h' },
+};
+const LONGEST_RUN = '12h';
+
+/** The schedule's name in the Temporal UI; several task queues share a namespace. */
+export function maintenanceScheduleId(taskQueue: string, task: MaintenanceTask): string {
+  return `${taskQueue}-maintenance-${task}`;
+}
+
+/**
+ * Makes the schedules of maintenance, and brings existing ones up to date: whoever paused one finds it paused. Retention
+ * has one only while RETENTION_DAYS is set. Never fails: where schedules are not allowed, a warning says so.
+ */
+export async function ensureMaintenanceSchedules(
+  client: Client,
+  config: Pick<Config, 'taskQueue' | 'retentionDays'>,
+  log: Logger,
+): Promise<void> {
+  try {
+    const wanted = MAINTENANCE_TASKS.filter((task) => task !== 'retention' || config.retentionDays !== null);
+    await Promise.all(wanted.map((task) => ensure(client, config.taskQueue, task)));
+    if (config.retentionDays === null) await remove(client, maintenanceScheduleId(config.taskQueue, 'retention'));
+    log.info({ schedules: wanted.length }, 'maintenance is scheduled');
+  } catch (err) {
+    log.warn({ err }, 'maintenance cannot be scheduled: deleted sessions and old records stay');
+  }
+}
+
+async function ensure(client: Client, taskQueue: string, task: MaintenanceTask): Promise<void> {
+  const scheduleId = maintenanceScheduleId(taskQueue, task);
+  const schedule = {
+    spec: { intervals: [SPEC[task]] },
+    policies: { overlap: ScheduleOverlapPolicy.SKIP },
+    action: {
+      type: 'startWorkflow' as const,
+      workflowType: MAINTENANCE_WORKFLOW,
+      workflowId: scheduleId,
+      taskQueue,
+      args: [{ task }],
+      workflowExecutionTimeout: LONGEST_RUN,
+      staticSummary: `maintenance: ${task}`,
+    },
+  } satisfies Omit<ScheduleOptions, 'scheduleId'>;
+  try {
+    await client.schedule.create({ scheduleId, ...schedule });
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+    await client.schedule.getHandle(scheduleId).update(({ state }) => ({ ...schedule, state }));
+  }
+}
+
+async function remove(client: Client, scheduleId: string): Promise<void> {
+  await client.schedule
+    .getHandle(scheduleId)
+    .delete()
+    .catch((error: unknown) => {
+      if (!(error instanceof ScheduleNotFoundError)) throw error;
+    });
+}
