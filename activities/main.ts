@@ -10,9 +10,11 @@ import { observePool } from '../src/metrics.js';
 import { createMcpNetwork } from '../src/mcp/network.js';
 import { loadModels } from '../src/models/catalogue.js';
 import { loadSettings } from '../src/settings.js';
-import { temporalSettings } from '../src/temporal/connection.js';
+import { createTemporalClient, temporalSettings } from '../src/temporal/connection.js';
+import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
 import { startTurnUpkeep } from '../src/turns/upkeep.js';
 import { createActivities } from './index.js';
+import { createMaintenanceActivities } from './maintenance/index.js';
 import { ModelClients } from './models/clients.js';
 import { startStatusServer } from './status-server.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
@@ -50,13 +52,17 @@ export async function startWorker(
   const notifier = new Notifier(db, log);
   const mcp = new McpConnections(createMcpNetwork(config.mcpAllowedHosts), config);
   const upkeep = startTurnUpkeep(config, { db, notifier, log, connection, eager: false });
+  const storage = openStorage(config);
   const graceMs = config.shutdownGraceSeconds * 1000;
   const worker = await Worker.create({
     connection,
     namespace: temporalSettings().namespace,
     taskQueue: config.taskQueue,
     workflowBundle: { codePath: WORKFLOW_BUNDLE },
-    activities: createActivities({ config, db, log, storage: openStorage(config), notifier, models, mcp }),
+    activities: {
+      ...createActivities({ config, db, log, storage, notifier, models, mcp }),
+      ...createMaintenanceActivities({ config, db, log, storage }),
+    },
     maxConcurrentActivityTaskExecutions: config.workerMaxActivities,
     maxHeartbeatThrottleInterval: config.heartbeatThrottleMs,
     defaultHeartbeatThrottleInterval: config.heartbeatThrottleMs,
@@ -69,6 +75,7 @@ export async function startWorker(
   const failed = run.then(() => new Promise<never>(() => undefined));
   failed.catch(() => undefined);
   log.info({ task_queue: config.taskQueue }, 'the worker runs');
+  if (config.maintenance) void ensureMaintenanceSchedules(createTemporalClient(connection), config, log);
 
   const shutDown = async (): Promise<void> => {
     if (worker.getState() === 'RUNNING') worker.shutdown();

@@ -4,14 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { ConfigError, type Config } from '../src/config.js';
 import { createLogger, type Logger } from '../src/log.js';
 import { observeOpenTurns, observePool } from '../src/metrics.js';
-import { forgetOldAnswers } from '../src/projects/idempotency.js';
 import { loadSettings } from '../src/settings.js';
 import { createApp } from './app.js';
 import { openDeps } from './deps.js';
 import { createDrain } from './http/drain.js';
 import { createHttpServer, listen } from './http/server.js';
-
-const HOUSEKEEPING_MS = 600_000;
 
 /** A running API. */
 export interface Api {
@@ -39,9 +36,6 @@ export async function startApi(settings: Config, log: Logger, shared?: Connectio
     await opened.close();
     throw error;
   });
-  const housekeeping = setInterval(() => {
-    forgetOldAnswers(deps.db).catch((err: unknown) => log.warn({ err }, 'old idempotency records stay for now'));
-  }, HOUSEKEEPING_MS);
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   const url = `http://${host}:${address.port}`;
   // Port 0: what clients see is known only now.
@@ -49,7 +43,6 @@ export async function startApi(settings: Config, log: Logger, shared?: Connectio
   log.info({ url }, 'the API listens');
 
   const shutDown = async (): Promise<void> => {
-    clearInterval(housekeeping);
     deps.streams.close();
     await drain.close(server, config.shutdownGraceSeconds * 1000);
     stopObserving();

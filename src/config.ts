@@ -123,19 +123,17 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     if (env[name] !== undefined && env[name] !== '') settings[name] = env[name];
   }
   const faults = check(settings) ? [] : (check.errors ?? []).map(faultOf);
-  const keys = String(settings.ENCRYPTION_KEY ?? '')
-    .split(',')
-    .map((key) => Buffer.from(key.trim(), 'base64'));
+  const keys = (env.ENCRYPTION_KEY ?? '').split(',').map((key) => Buffer.from(key.trim(), 'base64'));
   if (settings.ENCRYPTION_KEY !== undefined && keys.some((key) => key.length !== 32)) {
     faults.push(
       'ENCRYPTION_KEY must be 32 bytes in base64, or a comma list of such keys (make one: openssl rand -base64 32)',
     );
   }
-  const allowedHosts = list(settings.MCP_ALLOWED_HOSTS);
+  const allowedHosts = list(env.MCP_ALLOWED_HOSTS);
   if (allowedHosts.some((pair) => !/^(\[[0-9a-f:.]+\]|[^:\s/]+):\d+$/i.test(pair))) {
     faults.push('MCP_ALLOWED_HOSTS must be a comma list of host:port');
   }
-  const origins = list(settings.CORS_ORIGINS);
+  const origins = list(env.CORS_ORIGINS);
   if (origins.some((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin)) {
     faults.push('CORS_ORIGINS must be a comma list of origins such as https://app.example.com (no path, no *)');
   }
@@ -183,7 +181,7 @@ function contradictions(settings: Record<string, unknown>, env: NodeJS.ProcessEn
   if (settings.METRICS_PORT !== undefined && settings.METRICS_PORT !== 0 && settings.METRICS_PORT === settings.PORT) {
     faults.push('METRICS_PORT is the same as PORT: the worker’s metrics need a port of their own');
   }
-  const keys = list(settings.ENCRYPTION_KEY);
+  const keys = list(env.ENCRYPTION_KEY);
   if (new Set(keys).size < keys.length) faults.push('ENCRYPTION_KEY names a key twice');
   if (isSet('TEMPORAL_API_KEY') && !isSet('TEMPORAL_ADDRESS') && !usesTemporalFile(env)) {
     faults.push('TEMPORAL_API_KEY is set without TEMPORAL_ADDRESS: it would go to a local server');
@@ -208,8 +206,8 @@ function faultOf(error: NonNullable<typeof check.errors>[number]): string {
   return `${error.instancePath.slice(1)} ${error.message}`;
 }
 
-function list(value: unknown): string[] {
-  return String(value ?? '')
+function list(value: string | undefined): string[] {
+  return (value ?? '')
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '');

@@ -44,7 +44,7 @@ export function createLogger(level: string, role: string, destination?: Destinat
     destination,
   );
   // What pino lets no formatter see: the fields of children, which inherit this method.
-  const { child } = log;
+  const child = log.child as (this: Logger, ...args: Parameters<Logger['child']>) => Logger;
   log.child = function (this: Logger, fields, options) {
     return child.call(this, allowed(fields), options) as never;
   };

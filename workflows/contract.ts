@@ -10,5 +10,16 @@ export interface TurnInput {
 /** Search attributes of every turn: ids only (docs/operations/turns.md). */
 export const SEARCH_ATTRIBUTES = { project: 'ProjectId', session: 'SessionId', model: 'ModelId' } as const;
 
+/** Runs one task of maintenance from end to end; started by a schedule for each task. */
+export const MAINTENANCE_WORKFLOW = 'maintenance';
+
+/** What keeps the tables and the storage small, in the order of docs/operations/maintenance.md. */
+export const MAINTENANCE_TASKS = ['retention', 'purge-sessions', 'idempotency-records', 'deltas', 'storage'] as const;
+export type MaintenanceTask = (typeof MAINTENANCE_TASKS)[number];
+
+export interface MaintenanceInput {
+  task: MaintenanceTask;
+}
+
 /** ApplicationFailure type of a late writer: the turn has ended, and nobody needs to end it again. */
 export const TURN_ENDED = 'TurnEnded';

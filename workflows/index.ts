@@ -1,1 +1,2 @@
+export { maintenance } from './maintenance.js';
 export { turn } from './turn.js';

@@ -84,10 +84,13 @@ export async function releaseLease(db: Db, lease: Lease): Promise<void> {
   await db.query(`DELETE FROM idempotency_records WHERE ${HELD}`, held(lease));
 }
 
-/** Drops what is older than a day; the number of records dropped. */
-export async function forgetOldAnswers(db: Db): Promise<number> {
+/** Drops what is older than a day, at most `limit` records; the number of records dropped. */
+export async function forgetOldAnswers(db: Db, limit: number): Promise<number> {
   const [, count] = await db.query<[unknown[], number]>(
-    `DELETE FROM idempotency_records WHERE created_at < clock_timestamp() - ${KEPT}`,
+    `DELETE FROM idempotency_records WHERE ctid = ANY(ARRAY(
+       SELECT ctid FROM idempotency_records WHERE created_at < clock_timestamp() - ${KEPT}
+       LIMIT $1 FOR UPDATE SKIP LOCKED))`,
+    [limit],
   );
   return count;
 }

@@ -9,6 +9,8 @@ const EVERY_MS = 2000;
 /** A turn without a sign of life for that long is looked at: seen within 10 s of anything that happened to it. */
 const QUIET_SECONDS = 5;
 const MOST_TURNS = 100;
+/** Deltas that one round removes: some hundred turns' worth. */
+const MOST_DELTAS = 20_000;
 const PARALLEL = 8;
 /** A cancel that nobody carried out by then is carried out here, worker or not: 20 s is the promise. */
 const CANCEL_OVERDUE_SECONDS = 15;
@@ -92,7 +94,7 @@ export function startSweep(deps: SweepDeps): () => Promise<void> {
 
 /** One round of the sweep. */
 export async function sweepOnce(deps: SweepDeps): Promise<void> {
-  await deleteOldDeltas(deps.db);
+  await deleteOldDeltas(deps.db, MOST_DELTAS);
   const [turns]: [QuietTurn[]] = await deps.db.query(
     `WITH quiet AS (
        SELECT id FROM turns
@@ -150,9 +152,14 @@ async function lookAfter(deps: SweepDeps, turn: QuietTurn): Promise<void> {
   }
 }
 
-async function deleteOldDeltas(db: DataSource): Promise<void> {
-  await db.query(
-    `DELETE FROM deltas USING turns WHERE turns.id = deltas.turn_id
-     AND turns.ended_at < clock_timestamp() - interval '${DELTAS_KEPT_SECONDS} s'`,
+/** Removes at most `limit` deltas of turns that ended a minute ago or more; returns how many. */
+export async function deleteOldDeltas(db: DataSource, limit: number): Promise<number> {
+  const [, count] = await db.query<[unknown[], number]>(
+    `DELETE FROM deltas WHERE ctid = ANY(ARRAY(
+       SELECT deltas.ctid FROM deltas JOIN turns ON turns.id = deltas.turn_id
+       WHERE turns.ended_at < clock_timestamp() - interval '${DELTAS_KEPT_SECONDS} s'
+       LIMIT $1 FOR UPDATE OF deltas SKIP LOCKED))`,
+    [limit],
   );
+  return count;
 }

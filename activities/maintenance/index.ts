@@ -1,0 +1,33 @@
+import { ApplicationFailure } from '@temporalio/common';
+import { isDatabaseAway } from '../../src/db/transaction.js';
+import { ServiceError } from '../../src/errors.js';
+import { maintenanceItems, maintenanceRuns } from '../../src/metrics.js';
+import type { MaintenanceActivities } from './activities.js';
+import { TASKS, type MaintenanceDeps } from './tasks.js';
+
+/** The activities of the maintenance workflow; a worker has them beside those of turns. */
+export function createMaintenanceActivities(deps: MaintenanceDeps): MaintenanceActivities {
+  return {
+    async maintain({ task, from }) {
+      const began = performance.now();
+      try {
+        const step = await TASKS[task](deps, from);
+        for (const [item, count] of Object.entries(step.counts)) maintenanceItems.inc({ task, item }, count);
+        maintenanceRuns.inc({ task, outcome: step.next === null ? 'done' : 'more' });
+        const removed = Object.values(step.counts).reduce((sum, count) => sum + count, 0);
+        deps.log.info({ task, removed, ms: Math.round(performance.now() - began) }, 'maintenance');
+        return step;
+      } catch (err) {
+        maintenanceRuns.inc({ task, outcome: 'failed' });
+        deps.log.warn({ err, task }, 'a step of maintenance failed');
+        const away = isDatabaseAway(err) || (err instanceof ServiceError && err.type === 'storage_error');
+        // Histories hold no content: the message of an error may.
+        throw ApplicationFailure.create({
+          message: 'The worker’s log has the reason.',
+          type: away ? 'Away' : 'MaintenanceFailed',
+          nonRetryable: !away,
+        });
+      }
+    },
+  };
+}

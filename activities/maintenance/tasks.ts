@@ -1,0 +1,62 @@
+import type { DataSource } from 'typeorm';
+import type { Config } from '../../src/config.js';
+import { cleanStorage, type CleanPosition } from '../../src/files/maintenance.js';
+import type { Storage } from '../../src/files/storage.js';
+import type { Logger } from '../../src/log.js';
+import { forgetOldAnswers } from '../../src/projects/idempotency.js';
+import { expireSessions, purgeSessions } from '../../src/sessions/purge.js';
+import { deleteOldDeltas } from '../../src/turns/sweep.js';
+import type { MaintenanceTask } from '../../workflows/contract.js';
+import type { MaintenanceCounts, MaintenancePosition, MaintenanceStep } from './activities.js';
+
+export interface MaintenanceDeps {
+  config: Pick<Config, 'retentionDays'>;
+  db: DataSource;
+  log: Logger;
+  storage: Storage;
+}
+
+const BATCH = 1000;
+const OBJECTS_KEPT_SECONDS = 86_400;
+
+type Task = (deps: MaintenanceDeps, from: MaintenancePosition | null) => Promise<MaintenanceStep>;
+
+/** A step of each task. */
+export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
+  /** Deletes sessions that nobody touched for RETENTION_DAYS, as their owner could; the purge follows. */
+  async retention({ config, db }) {
+    if (config.retentionDays === null) return { counts: {}, next: null };
+    return whileFull({ sessions: await expireSessions(db, config.retentionDays, BATCH) });
+  },
+
+  /** Removes deleted sessions with their turns and events; files stay and keep their `session_id`. */
+  async 'purge-sessions'({ db }) {
+    return whileFull(await purgeSessions(db, BATCH));
+  },
+
+  /** Idempotency records older than their 24 h. */
+  async 'idempotency-records'({ db }) {
+    return whileFull({ records: await forgetOldAnswers(db, BATCH) });
+  },
+
+  /** Deltas that the sweep's rounds left, after an outage for example. */
+  async deltas({ db }) {
+    return whileFull({ deltas: await deleteOldDeltas(db, BATCH) });
+  },
+
+  /** Objects that nothing owns, deletions that stopped half-way, rows whose object is lost. */
+  async storage({ db, storage }, from) {
+    const position = from as CleanPosition | null;
+    const { next, ...counts } = await cleanStorage(db, storage, {
+      olderThanSeconds: OBJECTS_KEPT_SECONDS,
+      limit: BATCH,
+      from: position,
+    });
+    return { counts: { ...counts }, next: next as MaintenancePosition | null };
+  },
+};
+
+/** There may be more while any count reaches the batch. */
+function whileFull(counts: MaintenanceCounts): MaintenanceStep {
+  return { counts, next: Object.values(counts).some((count) => count >= BATCH) ? {} : null };
+}

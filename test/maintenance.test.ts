@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import { Client, Connection } from '@temporalio/client';
+import { createMaintenanceActivities } from '../activities/maintenance/index.js';
+import { openStorage } from '../src/files/open-storage.js';
+import { createLogger } from '../src/log.js';
+import { metricsText } from '../src/metrics.js';
+import { ensureMaintenanceSchedules, maintenanceScheduleId } from '../src/temporal/maintenance-schedules.js';
+import type { MaintenanceTask } from '../workflows/contract.js';
+import { startTurnService, type TurnService } from './support/turns.js';
+import { temporalAddress } from './support/temporal.js';
+
+describe('maintenance', () => {
+  let service: TurnService;
+  let client: Client;
+  before(async () => {
+    service = await startTurnService({ config: { maintenance: true, retentionDays: 30 } });
+    client = new Client({ connection: await Connection.connect({ address: await temporalAddress() }) });
+  });
+  after(async () => {
+    const { taskQueue } = service.config;
+    for await (const { scheduleId } of client.schedule.list()) {
+      if (scheduleId.startsWith(taskQueue)) await client.schedule.getHandle(scheduleId).delete();
+    }
+    await client.connection.close();
+    await service.close();
+  });
+
+  const count = async (from: string): Promise<number> =>
+    (await service.db.query<{ n: number }[]>(`SELECT count(*)::integer AS n FROM ${from}`))[0]!.n;
+
+  async function until(done: () => Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + 20_000;
+    while (!(await done())) {
+      if (performance.now() > deadline) throw new Error('it did not happen within 20 s');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  /** Triggers a task's schedule, as the button in the Temporal UI does, and waits for its run; returns what it says. */
+  async function run(task: MaintenanceTask): Promise<Record<string, number>> {
+    const handle = client.schedule.getHandle(maintenanceScheduleId(service.config.taskQueue, task));
+    const known = new Set((await recent(task)).map(({ workflowId }) => workflowId));
+    // A run is named by its second: two in the same one are one.
+    if (known.size > 0) await new Promise((resolve) => setTimeout(resolve, 1100));
+    // The schedule hears of its last run's end with delay.
+    await handle.trigger('ALLOW_ALL');
+    let workflowId = '';
+    await until(async () => {
+      workflowId = (await recent(task)).find((one) => !known.has(one.workflowId))?.workflowId ?? '';
+      return workflowId !== '';
+    });
+    return (await client.workflow.getHandle(workflowId).result()) as Record<string, number>;
+  }
+
+  async function recent(task: MaintenanceTask): Promise<{ workflowId: string }[]> {
+    const handle = client.schedule.getHandle(maintenanceScheduleId(service.config.taskQueue, task));
+    const { info } = await handle.describe().catch(() => ({ info: { recentActions: [] } }));
+    return info.recentActions.map(({ action }) => action.workflow);
+  }
+
+  it('is scheduled at the worker’s start, once, and stays paused for whoever paused it', async () => {
+    const id = maintenanceScheduleId(service.config.taskQueue, 'storage');
+    await until(() =>
+      client.schedule
+        .getHandle(id)
+        .describe()
+        .then(
+          () => true,
+          () => false,
+        ),
+    );
+    await client.schedule.getHandle(id).pause('not now');
+    const log = createLogger('silent', 'test');
+    await ensureMaintenanceSchedules(client, service.config, log);
+    expect((await client.schedule.getHandle(id).describe()).state).to.include({ paused: true, note: 'not now' });
+    await client.schedule.getHandle(id).unpause();
+
+    const retention = client.schedule.getHandle(maintenanceScheduleId(service.config.taskQueue, 'retention'));
+    expect((await retention.describe()).policies.overlap).to.equal('SKIP');
+    await ensureMaintenanceSchedules(client, { ...service.config, retentionDays: null }, log);
+    expect(await retention.describe().catch((error: Error) => error.name)).to.equal('ScheduleNotFoundError');
+    await ensureMaintenanceSchedules(client, service.config, log);
+  });
+
+  it('deletes old sessions, purges deleted ones with turns and events, and leaves their files', async () => {
+    const { db } = service;
+    const [old, deleted, fresh] = [await service.session(), await service.session(), await service.session()];
+    for (const id of [old, deleted, fresh]) {
+      await service.send(id, 'Hello');
+      await service.ended(id);
+    }
+    await db.query(
+      `INSERT INTO files (id, project_id, filename, mime_type, size_bytes, origin, session_id, storage_key)
+       SELECT 'file_kept', project_id, 'a.txt', 'text/plain', 1, 'OUTPUT', id, 'files/x/y' FROM sessions WHERE id = $1`,
+      [deleted],
+    );
+    await db.query(`UPDATE sessions SET metadata_updated_at = now() - interval '31 days' WHERE id = ANY($1)`, [
+      [old, fresh],
+    ]);
+    await db.query(`UPDATE turns SET transition_at = now() - interval '31 days' WHERE session_id = $1`, [old]);
+    expect(await run('retention')).to.deep.equal({ sessions: 1 });
+    expect((await service.api('GET', `/v1/sessions/${old}`)).status).to.equal(404);
+    expect((await service.api('GET', `/v1/sessions/${fresh}`)).status).to.equal(200);
+
+    await service.api('DELETE', `/v1/sessions/${deleted}`);
+    expect(await run('purge-sessions'), 'deleted a moment ago').to.deep.equal({ turns: 0, sessions: 0 });
+    await db.query(`UPDATE sessions SET deleted_at = now() - interval '2 hours' WHERE deleted_at IS NOT NULL`);
+    expect(await run('purge-sessions')).to.deep.equal({ turns: 2, sessions: 2 });
+    expect(await count('sessions')).to.equal(1);
+    expect(await count(`events WHERE session_id <> '${fresh}'`)).to.equal(0);
+    expect(await db.query('SELECT session_id FROM files')).to.deep.equal([{ session_id: deleted }]);
+    await db.query('DELETE FROM files');
+    expect(await metricsText()).to.match(/maintenance_items_total\{task="purge-sessions",item="turns"\} 2/);
+  });
+
+  it('removes old idempotency records and deltas in bounded steps', async () => {
+    const { db } = service;
+    await db.query(
+      `INSERT INTO idempotency_records (project_id, path, key, request_hash, created_at)
+       SELECT 'p', '/x', n::text, '', now() - (n % 2) * interval '25 hours' FROM generate_series(1, 2400) AS n`,
+    );
+    expect(await run('idempotency-records')).to.deep.equal({ records: 1200 });
+    expect(await count('idempotency_records')).to.equal(1200);
+
+    const sessionId = await service.session();
+    const turnId = await service.send(sessionId, 'Hello');
+    await service.ended(sessionId);
+    const leave = (seconds: number): Promise<unknown> =>
+      db.query(
+        `WITH late AS (UPDATE turns SET ended_at = now() - $2 * interval '1 s' WHERE id = $1)
+         INSERT INTO deltas SELECT $1, 9, 9, n, 'agent.message.delta', 'msg_1', 'x' FROM generate_series(1, 10) AS n`,
+        [turnId, seconds],
+      );
+    await leave(0);
+    expect((await run('deltas')).deltas).to.equal(0);
+    await db.query('DELETE FROM deltas');
+    await leave(120);
+    await run('deltas');
+    expect(await count('deltas')).to.equal(0);
+  });
+
+  it('removes orphaned objects', async () => {
+    expect(await run('storage')).to.have.keys('finishedDeletions', 'removedObjects', 'removedRows');
+  });
+
+  it('counts a step that fails, and tells Temporal no content', async () => {
+    const storage = openStorage(service.config);
+    const log = createLogger('silent', 'test');
+    const db = { query: () => Promise.reject(new Error('secret')) } as unknown as typeof service.db;
+    const activities = createMaintenanceActivities({ config: service.config, db, log, storage });
+    const error = await activities.maintain({ task: 'deltas', from: null }).catch((fault: Error) => fault.message);
+    expect(error).to.be.a('string').that.does.not.contain('secret');
+    expect(await metricsText()).to.contain('maintenance_runs_total{task="deltas",outcome="failed"} 1');
+  });
+});
