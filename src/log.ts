@@ -44,7 +44,8 @@ export function createLogger(level: string, role: string, destination?: Destinat
     destination,
   );
   // What pino lets no formatter see: the fields of children, which inherit this method.
-  const child = log.child as (this: Logger, ...args: Parameters<Logger['child']>) => Logger;
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- called below with the logger it is called on
+  const { child } = log;
   log.child = function (this: Logger, fields, options) {
     return child.call(this, allowed(fields), options) as never;
   };
