@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { newId } from '../../src/ids.js';
 import { TurnEndedError } from '../../src/turns/lock.js';
-import type { Answer } from './stream.js';
+import type { Answer, CallUsage } from './stream.js';
 import type { ModelFailure } from './failures.js';
 
 /** One call of the model, registered before it leaves: what it streams and costs is known by it. */
@@ -46,6 +46,14 @@ export async function beginAttempt(db: DataSource, turnId: string, step: number)
     failures: row.failures,
     failingForMs: row.failing_ms ?? 0,
   };
+}
+
+/** Records what a call costs from its start, so that it counts although the process dies. */
+export async function startAttempt(db: DataSource, attempt: ModelAttempt, usage: CallUsage): Promise<void> {
+  await db.query(
+    `UPDATE model_attempts SET usage = $4 WHERE turn_id = $1 AND position = $2 AND attempt = $3 AND usage IS NULL`,
+    [attempt.turnId, attempt.position, attempt.attempt, JSON.stringify(usage)],
+  );
 }
 
 /** Records what a call cost that ended without an outcome, and why, where the model itself failed. */

@@ -1,11 +1,11 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { modelCallSeconds, modelRetries, modelTokens } from '../../src/metrics.js';
 import type { ActivityDeps } from '../deps.js';
-import { endAttempt, type ModelAttempt } from './attempts.js';
+import { endAttempt, startAttempt, type ModelAttempt } from './attempts.js';
 import type { ModelClient } from './clients.js';
 import { modelFailureOf, type ModelFailure } from './failures.js';
 import type { ModelRequest } from './request.js';
-import { streamAnswer, type Answer, type StreamObserver } from './stream.js';
+import { streamAnswer, type Answer, type CallUsage, type StreamObserver } from './stream.js';
 
 /** The model's own failures at one step (temporal.md): attempts are no budget, a dead worker uses them up too. */
 const MOST_FAILURES = 6;
@@ -15,7 +15,7 @@ const LONGEST_RETRY_MS = 30_000;
 const SHORTEST_IDLE_SECONDS = 5;
 
 /** Who hears of an answer while it comes in; `settle` runs before a broken call is recorded. */
-export interface CallObserver extends StreamObserver {
+export interface CallObserver extends Omit<StreamObserver, 'started'> {
   settle(): Promise<void>;
 }
 
@@ -35,7 +35,9 @@ export async function callOnce(
   const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
   const began = performance.now();
   try {
-    await streamAnswer(model, request, answer, observer, signal, idleSeconds(config.modelIdleSeconds, attempt));
+    const started = (first: CallUsage): void => void startAttempt(db, attempt, first).catch(() => undefined);
+    const heard = { ...observer, started };
+    await streamAnswer(model, request, answer, heard, signal, idleSeconds(config.modelIdleSeconds, attempt));
     measure(model, answer, 'ok', began);
     return answer;
   } catch (error) {

@@ -2,6 +2,7 @@ import type { DataSource } from 'typeorm';
 import { transaction } from '../../src/db/transaction.js';
 import { appendEvents } from '../../src/events/log.js';
 import type { NewEvent } from '../../src/events/types.js';
+import { storableText } from '../../src/text.js';
 import { endLockedTurn } from '../../src/turns/end.js';
 import { observeEnd } from '../../src/turns/ended.js';
 import { lockRunningTurn } from '../../src/turns/lock.js';
@@ -115,7 +116,7 @@ async function insertToolCalls(
 /** One model call gives thinking, at most one message, and tool uses, in that order (contract.md §3). */
 function eventsOf({ attempt, answer, toolName }: StepAnswer, uses: ToolUse[], runs: boolean): NewEvent[] {
   const message_id = attempt.messageId;
-  const thinking = joined(answer.content, (block) => (block.type === 'thinking' ? block.thinking : ''));
+  const thinking = joined(answer.content, (block) => (block.type === 'thinking' ? storableText(block.thinking) : ''));
   const text = joined(answer.content, (block) => (block.type === 'text' ? block.text : ''));
   const events: NewEvent[] = [];
   if (thinking !== '') events.push({ type: 'agent.thinking', data: { message_id, content: thinking } });

@@ -27,6 +27,8 @@ export interface Answer {
 }
 
 export interface StreamObserver {
+  /** The model has taken the call; what it will cost so far. */
+  started(usage: CallUsage): void;
   text(content: string): void;
   thinking(content: string): void;
 }
@@ -122,6 +124,7 @@ function take(
   switch (event.type) {
     case 'message_start':
       takeUsage(answer.usage, event.message.usage);
+      observer.started({ ...answer.usage });
       return;
     case 'message_delta':
       takeUsage(answer.usage, event.usage);
@@ -151,6 +154,12 @@ function takeUsage(usage: CallUsage, reported: Partial<Record<keyof CallUsage, n
   }
 }
 
+/** Some servers send an input whole at the start of its block, and no fragments of it. */
+function startedInput(input: unknown): string[] {
+  const isGiven = typeof input === 'object' && input !== null && Object.keys(input).length > 0;
+  return isGiven ? [JSON.stringify(input)] : [];
+}
+
 /** Blocks of kinds that this service does not ask for (server tools, citations) are passed over. */
 function begin(block: Anthropic.ContentBlock): GrowingBlock {
   switch (block.type) {
@@ -165,7 +174,11 @@ function begin(block: Anthropic.ContentBlock): GrowingBlock {
     case 'redacted_thinking':
       return { block: { type: 'redacted_thinking', data: block.data }, pieces: [], complete: false };
     case 'tool_use':
-      return { block: { type: 'tool_use', id: block.id, name: block.name, input: {} }, pieces: [], complete: false };
+      return {
+        block: { type: 'tool_use', id: storableText(block.id), name: storableText(block.name), input: {} },
+        pieces: startedInput(block.input),
+        complete: false,
+      };
     default:
       return null;
   }
@@ -181,8 +194,9 @@ function grow(growing: GrowingBlock, delta: Anthropic.RawContentBlockDelta, obse
       return;
     }
     case 'thinking_delta': {
+      // Kept as it came: its signature is over these characters.
+      growing.pieces.push(delta.thinking);
       const text = storableText(delta.thinking);
-      growing.pieces.push(text);
       if (text !== '') observer.thinking(text);
       return;
     }
@@ -197,9 +211,15 @@ function grow(growing: GrowingBlock, delta: Anthropic.RawContentBlockDelta, obse
   }
 }
 
-/** The blocks of a complete answer. A tool use that the output limit cut in two was never asked for. */
+/** Answers that end the turn although they may hold tool uses: those were cut in two, or never to be. */
+const ENDS_EARLY: ReadonlySet<Anthropic.StopReason> = new Set([
+  'max_tokens',
+  'model_context_window_exceeded',
+  'refusal',
+]);
+
+/** The blocks of a complete answer. Tool uses of one that ended early were never asked for. */
 function finished(growing: GrowingBlock[], stopReason: Anthropic.StopReason): AssistantBlock[] {
-  const cut = stopReason === 'max_tokens' || stopReason === 'model_context_window_exceeded';
   const blocks: AssistantBlock[] = [];
   for (const one of growing) {
     if (one == null) continue;
@@ -208,12 +228,9 @@ function finished(growing: GrowingBlock[], stopReason: Anthropic.StopReason): As
     if (block.type === 'text') block.text = whole;
     else if (block.type === 'thinking') block.thinking = whole;
     else if (block.type === 'tool_use') {
-      const input = toolInput(whole);
-      if (input === null || !one.complete) {
-        if (cut) continue;
-        throw new ModelStreamError('The model’s answer has a tool call that is not JSON.');
-      }
-      if (cut) continue;
+      if (ENDS_EARLY.has(stopReason)) continue;
+      const input = one.complete ? toolInput(whole) : null;
+      if (input === null) throw new ModelStreamError('The model’s answer has a tool call that is not JSON.');
       block.input = input;
     }
     blocks.push(block);
