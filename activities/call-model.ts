@@ -1,3 +1,4 @@
+import { ApplicationFailure } from '@temporalio/common';
 import pRetry from 'p-retry';
 import { isDatabaseAway } from '../src/db/transaction.js';
 import { DeltaWriter } from '../src/events/delta-writer.js';
@@ -7,9 +8,14 @@ import { beginAttempt, type ModelAttempt } from './models/attempts.js';
 import { buildRequest, type BuiltRequest } from './models/build-request.js';
 import { callOnce } from './models/call-once.js';
 import { storedOutcome, storeStep } from './models/store-step.js';
+import { withUsableIds } from './models/tool-use-ids.js';
 import { runActivity } from './run-activity.js';
 import { loadTurn } from './turn-context.js';
 import type { StepOutcome, TurnActivities } from './turn-activities.js';
+
+/** By that the count of a request is raised when the API finds it too long all the same, up to so much in all. */
+const UNDERCOUNT_STEP = 1.5;
+const MOST_UNDERCOUNT = 3;
 
 /**
  * One step of a turn: calls the model, streams what comes in, stores the outcome. Run again after its commit, it finds
@@ -21,10 +27,21 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
       const stored = await storedOutcome(deps.db, turnId, step);
       if (stored !== null) return stored;
       const turn = await loadTurn(deps.db, turnId);
-      const built = await buildRequest(deps, turn, compacted, signal);
-      if (built === 'compact') return { kind: 'compact' };
-      return callAndStore(deps, built, await beginAttempt(deps.db, turnId, step), signal);
+      for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
+        const built = await buildRequest(deps, turn, { compacted, undercount }, signal);
+        if (built === 'compact') return { kind: 'compact' };
+        try {
+          return await callAndStore(deps, built, await beginAttempt(deps.db, turnId, step), signal);
+        } catch (error) {
+          if (!isTooLong(error) || undercount >= MOST_UNDERCOUNT) throw error;
+        }
+      }
     });
+}
+
+/** The API's count decides, and not every server says it before: a refused request is built again with more room. */
+function isTooLong(error: unknown): boolean {
+  return error instanceof ApplicationFailure && error.type === 'context_too_long';
 }
 
 async function callAndStore(
@@ -47,7 +64,7 @@ async function callAndStore(
     await writer.flush();
     return storeStep(deps, {
       attempt,
-      answer,
+      answer: { ...answer, content: withUsableIds(answer.content, request.messages) },
       toolName: (alias) => tools.aliases.toFull(alias) ?? alias,
       isLast: attempt.step >= config.maxSteps,
     });

@@ -1,4 +1,3 @@
-import { ApplicationFailure } from '@temporalio/common';
 import { transaction } from '../src/db/transaction.js';
 import { appendEvents } from '../src/events/log.js';
 import { lockRunningTurn } from '../src/turns/lock.js';
@@ -38,8 +37,6 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
       const requests = summaryRequests(model, conversation.summary, turns);
       let next = requests.next();
       while (next.done !== true) next = requests.next(await summarise(next.value));
-      if (next.value.trim() === '')
-        throw ApplicationFailure.nonRetryable('The model gave no summary.', 'context_too_long');
       await store(deps, turn, last.number, turns.length, next.value);
     });
 }

@@ -6,16 +6,21 @@ import { systemPrompt } from './system-prompt.js';
 
 const SMALLEST_THINKING = 1024;
 const LARGEST_THINKING = 16_000;
-/** Room between estimate and truth. */
-const MARGIN_TOKENS = 512;
-const CHARACTERS_PER_TOKEN = 3.5;
+/** What a budget may take of the window: thinking counts as output, and answers need room behind it. */
+const THINKING_SHARE = 0.1;
+/** With less room than that for its answer a request is no use. */
+export const SMALLEST_ANSWER = 256;
+/** Room between count and truth. */
+const MARGIN_SHARE = 0.01;
+const CACHED = { type: 'ephemeral' } as const;
 
 /** The request of a step, without its stream flag. */
 export type ModelRequest = Anthropic.MessageCreateParamsNonStreaming;
 
 /**
- * Builds the request of a step. Breakpoints for the prompt cache stand behind what stays the same: the system prompt,
- * the messages before the last user message, and the end; so a step finds the one before, a turn the one before.
+ * Builds the request of a step. Breakpoints for the prompt cache (the API takes four) stand behind what stays the same:
+ * the instruction, the skills of the turn, and the last two messages with results or of the user, so that a step finds
+ * the one before and a turn the one before.
  */
 export function toRequest(
   entry: ModelEntry,
@@ -23,54 +28,61 @@ export function toRequest(
   tools: OfferedTools,
   messages: Anthropic.MessageParam[],
 ): ModelRequest {
-  const system = systemPrompt(turn.instruction, turn.skills).map((part): Anthropic.TextBlockParam => ({
-    type: 'text',
-    text: part,
-  }));
-  system.at(-1)!.cache_control = { type: 'ephemeral' };
   const request: ModelRequest = {
     model: entry.model,
     max_tokens: entry.max_output_tokens,
-    system,
+    system: systemPrompt(turn.instruction, turn.skills).map((text, index) => ({
+      type: 'text',
+      text,
+      ...(index > 0 && { cache_control: CACHED }),
+    })),
     messages: withBreakpoints(messages),
     tools: toolParams(tools),
   };
   if (request.tools!.length === 0) delete request.tools;
-  request.max_tokens = outputRoom(entry, estimateTokens(request));
-  const thinking = thinkingOf(entry, turn, request.max_tokens);
+  const system = request.system as Anthropic.TextBlockParam[];
+  system.at(-1)!.cache_control = CACHED;
+  const thinking = thinkingOf(entry, turn, messages);
   if (thinking !== null) request.thinking = thinking;
   return request;
 }
 
-/** A rough count of a request's input tokens, rather too high than too low; bytes of images count apart. */
-export function estimateTokens(request: Pick<ModelRequest, 'system' | 'messages' | 'tools'>): number {
-  let characters = 0;
-  let media = 0;
-  const text = JSON.stringify([request.system, request.messages, request.tools], (key, value: unknown) => {
-    if (key === 'data' && typeof value === 'string') {
-      // An image costs at most about 1,600 tokens, a PDF some per page; base64 text says nothing of either.
-      media += Math.min(1600 + value.length / 100, 100_000);
-      return '';
-    }
-    return value;
-  });
-  characters += text.length;
-  return Math.ceil(characters / CHARACTERS_PER_TOKEN + media);
-}
-
-function outputRoom(entry: ModelEntry, inputTokens: number): number {
-  const room = entry.context_window - inputTokens - MARGIN_TOKENS;
-  return Math.max(
-    1,
-    Math.min(entry.max_output_tokens, Math.max(room, Math.min(SMALLEST_THINKING * 2, entry.max_output_tokens))),
+/** The request with as much room for its answer as its input leaves. */
+export function withAnswerRoom(entry: ModelEntry, request: ModelRequest, inputTokens: number): ModelRequest {
+  const room = Math.floor(entry.context_window * (1 - MARGIN_SHARE)) - inputTokens;
+  const maxTokens = Math.max(
+    Math.min(SMALLEST_ANSWER, entry.max_output_tokens),
+    Math.min(room, entry.max_output_tokens),
   );
+  const { thinking, ...rest } = request;
+  const fits = thinking?.type !== 'enabled' || thinking.budget_tokens + SMALLEST_ANSWER <= maxTokens;
+  return { ...rest, max_tokens: maxTokens, ...(thinking !== undefined && fits && { thinking }) };
 }
 
-function thinkingOf(entry: ModelEntry, turn: TurnContext, maxTokens: number): Anthropic.ThinkingConfigParam | null {
+/** The same in every request of a session: another budget voids the cached messages. */
+function thinkingOf(
+  entry: ModelEntry,
+  turn: TurnContext,
+  messages: Anthropic.MessageParam[],
+): Anthropic.ThinkingConfigParam | null {
   if (!turn.thinkingEnabled || !entry.supports_thinking || entry.thinking === 'none') return null;
   if (entry.thinking === 'adaptive') return { type: 'adaptive', display: 'summarized' };
-  const budget = Math.min(LARGEST_THINKING, Math.floor(maxTokens / 2));
-  return budget < SMALLEST_THINKING ? null : { type: 'enabled', budget_tokens: budget };
+  const most = Math.min(entry.max_output_tokens / 2, entry.context_window * THINKING_SHARE, LARGEST_THINKING);
+  if (most < SMALLEST_THINKING || !mayThink(messages)) return null;
+  return { type: 'enabled', budget_tokens: Math.floor(most) };
+}
+
+/**
+ * Thinking with a budget cannot be switched on within a loop of tool calls: the API refuses it where the first answer
+ * since the user spoke does not begin with thinking.
+ */
+function mayThink(messages: Anthropic.MessageParam[]): boolean {
+  const isResult = ({ type }: Anthropic.ContentBlockParam): boolean => type === 'tool_result';
+  const spoken = messages.findLastIndex(
+    ({ role, content }) => role === 'user' && !(content as Anthropic.ContentBlockParam[]).some(isResult),
+  );
+  const first = messages[spoken + 1]?.content[0] as Anthropic.ContentBlockParam | undefined;
+  return first === undefined || first.type === 'thinking' || first.type === 'redacted_thinking';
 }
 
 function toolParams({ builtIn, mcp, aliases }: OfferedTools): Anthropic.ToolUnion[] {
@@ -88,7 +100,7 @@ function withBreakpoints(messages: Anthropic.MessageParam[]): Anthropic.MessageP
     if (!users.includes(index)) return message;
     const content = [...(message.content as Anthropic.ContentBlockParam[])];
     const last = content.length - 1;
-    content[last] = { ...content[last]!, cache_control: { type: 'ephemeral' } } as Anthropic.ContentBlockParam;
+    content[last] = { ...content[last]!, cache_control: CACHED } as Anthropic.ContentBlockParam;
     return { role: 'user', content };
   });
 }

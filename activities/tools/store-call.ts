@@ -2,10 +2,10 @@ import type { DataSource } from 'typeorm';
 import { transaction } from '../../src/db/transaction.js';
 import { appendEvents } from '../../src/events/log.js';
 import type { NewEvent } from '../../src/events/types.js';
-import { storageKey } from '../../src/files/storage.js';
 import { truncateUtf8 } from '../../src/text.js';
 import { lockRunningTurn, TurnEndedError } from '../../src/turns/lock.js';
 import type { ActivityDeps } from '../deps.js';
+import { shortenResult, textOf } from './shorten-result.js';
 import type { ResultBlock, ToolResult } from './tool.js';
 
 /** contract.md §3 `agent.tool_result`. */
@@ -79,20 +79,9 @@ async function withinBounds(
   call: StoredToolCall,
   content: ResultBlock[],
 ): Promise<{ content: ResultBlock[]; overflowKey: string | null }> {
-  const text = textOf(content);
-  const size = Buffer.byteLength(text);
-  if (size <= WHOLE_BYTES) return { content, overflowKey: null };
-  const overflowKey = storageKey('results', call.turnId, `${call.step}-${call.index}`);
-  await storage.put(overflowKey, Buffer.from(text), { contentType: 'text/plain; charset=utf-8', size });
-  const preview = truncateUtf8(text, PREVIEW_BYTES);
-  const lines = preview.split('\n').length - 1;
-  const note =
-    `\n\n[The first ${PREVIEW_BYTES} of ${size} bytes. Read on with ` +
-    `read_file {"file_id": ${JSON.stringify(call.toolUseId)}, "offset": ${lines}}.]`;
-  return {
-    content: [{ type: 'text', text: preview + note }, ...content.filter((block) => block.type !== 'text')],
-    overflowKey,
-  };
+  if (Buffer.byteLength(textOf(content)) <= WHOLE_BYTES) return { content, overflowKey: null };
+  const { content: preview, overflowKey } = await shortenResult(storage, call, content, PREVIEW_BYTES, null);
+  return { content: [...preview, ...content.filter((block) => block.type !== 'text')], overflowKey };
 }
 
 function resultEvent(call: StoredToolCall, { content, isError }: ToolResult): NewEvent {
@@ -108,8 +97,4 @@ function resultEvent(call: StoredToolCall, { content, isError }: ToolResult): Ne
       ...(shown.length < text.length && { truncated: true }),
     },
   };
-}
-
-function textOf(content: ResultBlock[]): string {
-  return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }

@@ -206,8 +206,8 @@ function checkThinkingKept(turns: Turn[], thinks: Exclude<Thinks, 'no'>, issued:
   const start = turns.findLastIndex((turn) => turn.role === 'user' && !hasResults(turn));
   const first = turns[start + 1]?.blocks[0];
   if (first === undefined || first.block.type === 'thinking' || first.block.type === 'redacted_thinking') return;
-  const answers = turns.slice(start + 1).flatMap((turn) => idsOf(turn, 'tool_use', 'id'));
-  if (thinks === 'adaptive' && !answers.some((id) => issued.calledAfterThinking(String(id)))) return;
+  const calls = idsOf(turns[start + 1] as Turn, 'tool_use', 'id');
+  if (thinks === 'adaptive' && !calls.some((id) => issued.calledAfterThinking(String(id)))) return;
   refuse(
     `${first.path}.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${first.block.type}\`. When ` +
       '`thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost ' +

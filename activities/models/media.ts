@@ -1,0 +1,79 @@
+import type Anthropic from '@anthropic-ai/sdk';
+import { ObjectMissingError, type Storage } from '../../src/files/storage.js';
+import type { ResultBlock } from '../tools/tool.js';
+import type { Conversation } from './conversation.js';
+
+/** A request may have 32 MB, and base64 makes three bytes four. */
+const REQUEST_BYTES = 22 * 1024 * 1024;
+/** With more of them the API takes smaller images only. */
+const MOST_SHOWN = 20;
+
+type MediaBlock = Exclude<ResultBlock, { type: 'text' }>;
+type ShownBlock = Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam;
+
+/** The images and documents of a request, with their bytes. */
+export interface Media {
+  attachments: ShownBlock[];
+  of: (block: MediaBlock) => ShownBlock;
+}
+
+/**
+ * Reads what a request shows besides text: the current message's attachments, then results from the newest to the
+ * oldest as long as there is room. Documents are shown in their own turn only, and nothing of a turn that failed is
+ * shown again: what the API refused once would be refused for ever.
+ */
+export async function loadMedia(
+  storage: Storage,
+  conversation: Conversation,
+  attachments: ResultBlock[],
+): Promise<Media> {
+  const room = { bytes: REQUEST_BYTES, count: MOST_SHOWN };
+  const shownAttachments: ShownBlock[] = [];
+  for (const block of attachments) {
+    shownAttachments.push(block.type === 'text' ? block : await shown(storage, block, room));
+  }
+  const blocks = new Map<string, ShownBlock>();
+  for (const block of mediaOfResults(conversation)) {
+    if (!blocks.has(block.storage_key)) blocks.set(block.storage_key, await shown(storage, block, room));
+  }
+  return { attachments: shownAttachments, of: (block) => blocks.get(block.storage_key) ?? notShown(block) };
+}
+
+/** From the newest to the oldest. */
+function* mediaOfResults({ turns }: Conversation): Generator<MediaBlock> {
+  const current = turns.at(-1);
+  for (const turn of turns.toReversed()) {
+    if (turn.state === 'failed') continue;
+    for (const step of turn.steps.toReversed()) {
+      for (const call of step.calls.toReversed()) {
+        for (const block of call.content ?? []) {
+          if (block.type === 'image' || (block.type === 'document' && turn === current)) yield block;
+        }
+      }
+    }
+  }
+}
+
+async function shown(storage: Storage, block: MediaBlock, room: { bytes: number; count: number }): Promise<ShownBlock> {
+  if (room.count === 0 || room.bytes === 0) return notShown(block);
+  let bytes: Buffer;
+  try {
+    // One byte more than there is room for tells that there is not enough.
+    bytes = await storage.read(block.storage_key, room.bytes + 1);
+  } catch (error) {
+    if (!(error instanceof ObjectMissingError)) throw error;
+    return { type: 'text', text: `(${block.type} not available any more)` };
+  }
+  if (bytes.length > room.bytes) return notShown(block);
+  room.bytes -= bytes.length;
+  room.count -= 1;
+  const data = bytes.toString('base64');
+  return block.type === 'image'
+    ? { type: 'image', source: { type: 'base64', media_type: block.media_type, data } }
+    : { type: 'document', title: block.title, source: { type: 'base64', media_type: block.media_type, data } };
+}
+
+function notShown(block: MediaBlock): Anthropic.TextBlockParam {
+  const what = block.type === 'document' ? `document ${JSON.stringify(block.title)}` : 'image';
+  return { type: 'text', text: `(${what}, not shown again)` };
+}
