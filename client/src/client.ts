@@ -1,0 +1,204 @@
+import { eachItem } from './pages.js';
+import { follow, type RunResult } from './run.js';
+import { EventStream, type StreamOptions } from './stream.js';
+import { Transport, type ClientOptions, type CreateOptions, type RequestOptions } from './transport.js';
+import type {
+  Event,
+  File,
+  FileQuery,
+  McpServer,
+  McpServerChange,
+  Model,
+  NewMcpServer,
+  NewMessage,
+  NewSession,
+  Page,
+  PageQuery,
+  Session,
+  SessionChange,
+  Skill,
+  StreamEvent,
+  UserMessageEvent,
+} from './types.js';
+import { randomId, uploadBody, type UploadSource } from './upload.js';
+
+export interface RunOptions extends CreateOptions {
+  /** Called with every event as it comes, deltas too; the next one waits for its promise. */
+  onEvent?: (event: StreamEvent) => void | Promise<void>;
+}
+
+/**
+ * The Agent Session Service: one method per operation, and around them what makes them comfortable: `stream`, `run`,
+ * and `each…`, which goes through all pages of a list.
+ */
+export class AgentSessionClient {
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions) {
+    this.#transport = new Transport(options);
+  }
+
+  /** A `.zip` or `.skill` package, or a single `SKILL.md`. */
+  uploadSkill(source: UploadSource, options: CreateOptions = {}): Promise<Skill> {
+    return this.#create('/v1/skills', { ...options, ...uploadBody(source) });
+  }
+
+  listSkills(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Skill>> {
+    return this.#get('/v1/skills', { query, ...options });
+  }
+
+  eachSkill(options: RequestOptions = {}): AsyncIterable<Skill> {
+    return eachItem((cursor) => this.listSkills({ limit: EACH, cursor }, options));
+  }
+
+  getSkill(skillId: string, options: RequestOptions = {}): Promise<Skill> {
+    return this.#get(`/v1/skills/${segment(skillId)}`, options);
+  }
+
+  deleteSkill(skillId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#delete(`/v1/skills/${segment(skillId)}`, options);
+  }
+
+  /** Connects to the server first, which can take a minute. */
+  registerMcpServer(server: NewMcpServer, options: CreateOptions = {}): Promise<McpServer> {
+    return this.#create('/v1/mcp-servers', { json: server, ...options });
+  }
+
+  listMcpServers(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<McpServer>> {
+    return this.#get('/v1/mcp-servers', { query, ...options });
+  }
+
+  eachMcpServer(options: RequestOptions = {}): AsyncIterable<McpServer> {
+    return eachItem((cursor) => this.listMcpServers({ limit: EACH, cursor }, options));
+  }
+
+  getMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<McpServer> {
+    return this.#get(`/v1/mcp-servers/${segment(mcpServerId)}`, options);
+  }
+
+  updateMcpServer(mcpServerId: string, change: McpServerChange, options: RequestOptions = {}): Promise<McpServer> {
+    return this.#transport.json('PATCH', `/v1/mcp-servers/${segment(mcpServerId)}`, { json: change, ...options });
+  }
+
+  /** Connects to the server and takes over its tools as they are now. */
+  probeMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<McpServer> {
+    return this.#transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/probe`, options);
+  }
+
+  deleteMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#delete(`/v1/mcp-servers/${segment(mcpServerId)}`, options);
+  }
+
+  listModels(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Model>> {
+    return this.#get('/v1/models', { query, ...options });
+  }
+
+  eachModel(options: RequestOptions = {}): AsyncIterable<Model> {
+    return eachItem((cursor) => this.listModels({ limit: EACH, cursor }, options));
+  }
+
+  createSession(session: NewSession, options: CreateOptions = {}): Promise<Session> {
+    return this.#create('/v1/sessions', { json: session, ...options });
+  }
+
+  listSessions(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Session>> {
+    return this.#get('/v1/sessions', { query, ...options });
+  }
+
+  eachSession(options: RequestOptions = {}): AsyncIterable<Session> {
+    return eachItem((cursor) => this.listSessions({ limit: EACH, cursor }, options));
+  }
+
+  getSession(sessionId: string, options: RequestOptions = {}): Promise<Session> {
+    return this.#get(`/v1/sessions/${segment(sessionId)}`, options);
+  }
+
+  /** `metadata` is merged: a value sets its key, null deletes it, absent keys stay. */
+  updateSession(sessionId: string, change: SessionChange, options: RequestOptions = {}): Promise<Session> {
+    return this.#transport.json('PATCH', `/v1/sessions/${segment(sessionId)}`, { json: change, ...options });
+  }
+
+  deleteSession(sessionId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#delete(`/v1/sessions/${segment(sessionId)}`, options);
+  }
+
+  /** Starts a turn and returns as soon as it is queued; `turn_id` of the answer is its id. */
+  sendMessage(sessionId: string, message: NewMessage, options: CreateOptions = {}): Promise<UserMessageEvent> {
+    return this.#create(`/v1/sessions/${segment(sessionId)}/messages`, { json: message, ...options });
+  }
+
+  /** Cancels the turn in progress, if there is one. */
+  cancelTurn(sessionId: string, options: RequestOptions = {}): Promise<Session> {
+    return this.#transport.json('POST', `/v1/sessions/${segment(sessionId)}/cancel`, options);
+  }
+
+  /** Stored events of all turns, oldest first. */
+  listEvents(sessionId: string, query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Event>> {
+    return this.#get(`/v1/sessions/${segment(sessionId)}/events`, { query, ...options });
+  }
+
+  eachEvent(sessionId: string, options: RequestOptions = {}): AsyncIterable<Event> {
+    return eachItem((cursor) => this.listEvents(sessionId, { limit: EACH, cursor }, options));
+  }
+
+  /** The events of the current turn, from its start to its terminal event (the operation `streamEvents`). */
+  stream(sessionId: string, options: StreamOptions = {}): EventStream {
+    return new EventStream(this.#transport, `/v1/sessions/${segment(sessionId)}/events/stream`, options);
+  }
+
+  /** Sends a message and waits for the end of its turn. The signal ends the waiting; only `cancelTurn` ends the turn. */
+  async run(sessionId: string, message: NewMessage, options: RunOptions = {}): Promise<RunResult> {
+    const { onEvent, signal } = options;
+    const { turn_id: turnId } = await this.sendMessage(sessionId, message, options);
+    const history = (): AsyncIterable<Event> => this.eachEvent(sessionId, { signal });
+    return follow(turnId, this.stream(sessionId, { signal }), history, onEvent);
+  }
+
+  uploadFile(source: UploadSource, options: CreateOptions = {}): Promise<File> {
+    return this.#create('/v1/files', { ...options, ...uploadBody(source) });
+  }
+
+  listFiles(query: FileQuery = {}, options: RequestOptions = {}): Promise<Page<File>> {
+    return this.#get('/v1/files', { query, ...options });
+  }
+
+  eachFile(filter: Omit<FileQuery, keyof PageQuery> = {}, options: RequestOptions = {}): AsyncIterable<File> {
+    return eachItem((cursor) => this.listFiles({ ...filter, limit: EACH, cursor }, options));
+  }
+
+  getFile(fileId: string, options: RequestOptions = {}): Promise<File> {
+    return this.#get(`/v1/files/${segment(fileId)}`, options);
+  }
+
+  /** The content: read it with `text()`, `blob()`, or as a stream from `body`. */
+  downloadFile(fileId: string, options: RequestOptions = {}): Promise<Response> {
+    const path = `/v1/files/${segment(fileId)}/content`;
+    return this.#transport.send('GET', path, { timeoutMs: 0, ...options }, (response) => response);
+  }
+
+  deleteFile(fileId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#delete(`/v1/files/${segment(fileId)}`, options);
+  }
+
+  #get<Answer>(path: string, outgoing: RequestOptions & { query?: object }): Promise<Answer> {
+    return this.#transport.json('GET', path, outgoing);
+  }
+
+  /** Tried again under its key, it still has its effect once. */
+  #create<Answer>(path: string, outgoing: CreateOptions & { json?: object }): Promise<Answer> {
+    return this.#transport.json('POST', path, { ...outgoing, idempotencyKey: outgoing.idempotencyKey ?? randomId() });
+  }
+
+  #delete(path: string, options: RequestOptions): Promise<void> {
+    return this.#transport.send('DELETE', path, options, () => undefined);
+  }
+}
+
+/** As many on a page as the service gives. */
+const EACH = 100;
+
+/** `.` and `..` would be taken for steps of the path, and are no ids. */
+function segment(id: string): string {
+  if (id === '' || id === '.' || id === '..') throw new TypeError(`"${id}" is no id`);
+  return encodeURIComponent(id);
+}

@@ -1,0 +1,1804 @@
+// Made from the OpenAPI document of the service by `npm run client:generate`. Not to be edited.
+
+export interface paths {
+    "/v1/skills": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List skills, newest first
+         * @description Needs the permission `skills:read`.
+         */
+        get: operations["listSkills"];
+        put?: never;
+        /**
+         * Upload a skill: a .zip or .skill package, or a single SKILL.md
+         * @description Needs the permission `skills:write`.
+         */
+        post: operations["uploadSkill"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/skills/{skill_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a skill
+         * @description Needs the permission `skills:read`.
+         */
+        get: operations["getSkill"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a skill: later messages cannot select it, and its name is free again
+         * @description Needs the permission `skills:write`.
+         */
+        delete: operations["deleteSkill"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/mcp-servers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List MCP servers, newest first
+         * @description Needs the permission `mcp_servers:read`.
+         */
+        get: operations["listMcpServers"];
+        put?: never;
+        /**
+         * Connect to an MCP server and register it
+         * @description Needs the permission `mcp_servers:write`.
+         */
+        post: operations["registerMcpServer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/mcp-servers/{mcp_server_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an MCP server
+         * @description Needs the permission `mcp_servers:read`.
+         */
+        get: operations["getMcpServer"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an MCP server; sessions lose its tools from their next turn
+         * @description Needs the permission `mcp_servers:write`.
+         */
+        delete: operations["deleteMcpServer"];
+        options?: never;
+        head?: never;
+        /**
+         * Rename an MCP server, change its credential or its allow-list
+         * @description Needs the permission `mcp_servers:write`.
+         */
+        patch: operations["updateMcpServer"];
+        trace?: never;
+    };
+    "/v1/mcp-servers/{mcp_server_id}/probe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Connect to an MCP server again and refresh its tools
+         * @description Needs the permission `mcp_servers:write`.
+         */
+        post: operations["probeMcpServer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the models that sessions can name
+         * @description Needs the permission `sessions:read`.
+         */
+        get: operations["listModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sessions, newest first
+         * @description Needs the permission `sessions:read`.
+         */
+        get: operations["listSessions"];
+        put?: never;
+        /**
+         * Create a session
+         * @description Needs the permission `sessions:write`.
+         */
+        post: operations["createSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a session
+         * @description Needs the permission `sessions:read`.
+         */
+        get: operations["getSession"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a session and its events, for good
+         * @description Needs the permission `sessions:write`.
+         */
+        delete: operations["deleteSession"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a session's metadata
+         * @description Needs the permission `sessions:write`.
+         */
+        patch: operations["updateSession"];
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a message; it starts a turn
+         * @description Needs the permission `sessions:write`.
+         */
+        post: operations["sendMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel the turn in progress
+         * @description Needs the permission `sessions:write`.
+         */
+        post: operations["cancelTurn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the event history of a session
+         * @description Needs the permission `sessions:read`.
+         */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}/events/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream the events of the current turn (Server-Sent Events)
+         * @description Needs the permission `sessions:read`.
+         */
+        get: operations["streamEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List files, newest first
+         * @description Needs the permission `files:read`.
+         */
+        get: operations["listFiles"];
+        put?: never;
+        /**
+         * Upload a file
+         * @description Needs the permission `files:write`.
+         */
+        post: operations["uploadFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files/{file_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a file
+         * @description Needs the permission `files:read`.
+         */
+        get: operations["getFile"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a file
+         * @description Needs the permission `files:write`.
+         */
+        delete: operations["deleteFile"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files/{file_id}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download a file
+         * @description Needs the permission `files:read`.
+         */
+        get: operations["downloadFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/files/{file_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Content behind a signed link */
+        get: operations["fileContent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        BadRequestError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "bad_request";
+                message: string;
+            };
+            request_id: string;
+        };
+        AuthenticationError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "authentication_error";
+                message: string;
+            };
+            request_id: string;
+        };
+        InsufficientScopeError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "insufficient_scope";
+                message: string;
+                details?: {
+                    required: string;
+                };
+            };
+            request_id: string;
+        };
+        InvalidLinkError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "invalid_link";
+                message: string;
+            };
+            request_id: string;
+        };
+        NotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "not_found";
+                message: string;
+            };
+            request_id: string;
+        };
+        SkillNotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "skill_not_found";
+                message: string;
+                details?: {
+                    skill_ids: string[];
+                };
+            };
+            request_id: string;
+        };
+        McpServerNotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "mcp_server_not_found";
+                message: string;
+                details?: {
+                    mcp_server_ids: string[];
+                };
+            };
+            request_id: string;
+        };
+        SessionNotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "session_not_found";
+                message: string;
+            };
+            request_id: string;
+        };
+        FileNotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "file_not_found";
+                message: string;
+                details?: {
+                    file_ids: string[];
+                };
+            };
+            request_id: string;
+        };
+        MethodNotAllowedError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "method_not_allowed";
+                message: string;
+            };
+            request_id: string;
+        };
+        RequestTimeoutError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "request_timeout";
+                message: string;
+            };
+            request_id: string;
+        };
+        SkillNameTakenError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "skill_name_taken";
+                message: string;
+            };
+            request_id: string;
+        };
+        McpServerNameTakenError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "mcp_server_name_taken";
+                message: string;
+            };
+            request_id: string;
+        };
+        McpServerUrlTakenError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "mcp_server_url_taken";
+                message: string;
+            };
+            request_id: string;
+        };
+        SessionRunningError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "session_running";
+                message: string;
+            };
+            request_id: string;
+        };
+        IdempotencyKeyInUseError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "idempotency_key_in_use";
+                message: string;
+            };
+            request_id: string;
+        };
+        ContentTooLargeError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "content_too_large";
+                message: string;
+                details?: {
+                    max_bytes: number;
+                };
+            };
+            request_id: string;
+        };
+        FileTooLargeError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "file_too_large";
+                message: string;
+                details?: {
+                    max_bytes: number;
+                };
+            };
+            request_id: string;
+        };
+        SkillBundleTooLargeError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "skill_bundle_too_large";
+                message: string;
+                details?: {
+                    max_bytes: number;
+                };
+            };
+            request_id: string;
+        };
+        UnsupportedMediaTypeError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "unsupported_media_type";
+                message: string;
+            };
+            request_id: string;
+        };
+        ValidationError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "validation_error";
+                message: string;
+                details?: {
+                    errors: {
+                        /** @description JSON Pointer into the body, or /query/<name>. */
+                        path: string;
+                        message: string;
+                    }[];
+                };
+            };
+            request_id: string;
+        };
+        InvalidCursorError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "invalid_cursor";
+                message: string;
+            };
+            request_id: string;
+        };
+        InvalidFilenameError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "invalid_filename";
+                message: string;
+            };
+            request_id: string;
+        };
+        InvalidSkillBundleError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "invalid_skill_bundle";
+                message: string;
+            };
+            request_id: string;
+        };
+        InvalidMcpServerUrlError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "invalid_mcp_server_url";
+                message: string;
+            };
+            request_id: string;
+        };
+        McpProbeFailedError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "mcp_probe_failed";
+                message: string;
+            };
+            request_id: string;
+        };
+        UnknownMcpToolError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "unknown_mcp_tool";
+                message: string;
+                details?: {
+                    tools: string[];
+                };
+            };
+            request_id: string;
+        };
+        UnknownModelError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "unknown_model";
+                message: string;
+                details?: {
+                    available_models: string[];
+                };
+            };
+            request_id: string;
+        };
+        MetadataTooLargeError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "metadata_too_large";
+                message: string;
+            };
+            request_id: string;
+        };
+        IdempotencyKeyReusedError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "idempotency_key_reused";
+                message: string;
+            };
+            request_id: string;
+        };
+        RateLimitExceededError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "rate_limit_exceeded";
+                message: string;
+            };
+            request_id: string;
+        };
+        TooManyRunningTurnsError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "too_many_running_turns";
+                message: string;
+                details?: {
+                    max_running_turns: number;
+                };
+            };
+            request_id: string;
+        };
+        InternalError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "internal_error";
+                message: string;
+            };
+            request_id: string;
+        };
+        StorageError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "storage_error";
+                message: string;
+            };
+            request_id: string;
+        };
+        ServiceUnavailableError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "service_unavailable";
+                message: string;
+            };
+            request_id: string;
+        };
+        Skill: {
+            id: string;
+            name: string;
+            description: string;
+            /** @description Size of the package as stored after the service has normalised it. */
+            size_bytes: number;
+            /** Format: date-time */
+            created_at: string;
+        };
+        McpServer: {
+            id: string;
+            name: string;
+            url: string;
+            auth: {
+                /** @enum {string} */
+                type: "NONE" | "BEARER" | "HEADER";
+                /** @description The header name for type HEADER, otherwise null. */
+                name: string | null;
+            };
+            allowed_tools: string[] | null;
+            tools: {
+                name: string;
+                description: string;
+            }[];
+            server_name: string | null;
+            /** Format: date-time */
+            last_probed_at: string | null;
+            /** Format: date-time */
+            last_connected_at: string | null;
+            last_connect_error: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        /**
+         * @example {
+         *       "id": "claude-sonnet-5-5",
+         *       "display_name": "Claude Sonnet 5.5",
+         *       "context_window": 200000,
+         *       "max_output_tokens": 64000,
+         *       "supports_thinking": true
+         *     }
+         */
+        Model: {
+            id: string;
+            display_name: string;
+            context_window: number;
+            max_output_tokens: number;
+            supports_thinking: boolean;
+        };
+        /**
+         * @example {
+         *       "id": "ses_01kag8y7m3w9s1p4x2c5v6b7n8",
+         *       "status": "COMPLETE",
+         *       "model_id": "claude-sonnet-5-5",
+         *       "thinking_enabled": true,
+         *       "instruction": "Answer in one sentence.",
+         *       "mcp_servers": [],
+         *       "metadata": {
+         *         "customer": "4711"
+         *       },
+         *       "last_turn_id": "turn_01kag8z0d4k7q2r9t5y8h3j6m1",
+         *       "created_at": "2026-11-21T09:48:03.123456Z",
+         *       "updated_at": "2026-11-21T09:48:09.654321Z"
+         *     }
+         */
+        Session: {
+            id: string;
+            /** @enum {string} */
+            status: "IDLE" | "RUNNING" | "COMPLETE" | "CANCELLED" | "FAILED";
+            model_id: string;
+            thinking_enabled: boolean;
+            instruction: string | null;
+            mcp_servers: string[];
+            metadata: {
+                [key: string]: string;
+            };
+            last_turn_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        /** user.message */
+        UserMessageEvent: {
+            id: string;
+            /** @constant */
+            type: "user.message";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            content: string;
+            files: {
+                id: string;
+                filename: string;
+                mime_type: string;
+                size_bytes: number;
+            }[];
+            skills: {
+                id: string;
+                name: string;
+                description: string;
+            }[];
+        };
+        Event: {
+            id: string;
+            /** @constant */
+            type: "user.message";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            content: string;
+            files: {
+                id: string;
+                filename: string;
+                mime_type: string;
+                size_bytes: number;
+            }[];
+            skills: {
+                id: string;
+                name: string;
+                description: string;
+            }[];
+        } | {
+            id: string;
+            /** @constant */
+            type: "agent.thinking";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            message_id: string;
+            content: string;
+        } | {
+            id: string;
+            /** @constant */
+            type: "agent.message";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            message_id: string;
+            content: string;
+            /** @constant */
+            incomplete?: true;
+        } | {
+            id: string;
+            /** @constant */
+            type: "agent.tool_use";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            tool_use_id: string;
+            name: string;
+            input: Record<string, never>;
+        } | {
+            id: string;
+            /** @constant */
+            type: "agent.tool_result";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            tool_use_id: string;
+            name: string;
+            is_error: boolean;
+            content: string;
+            /** @constant */
+            truncated?: true;
+        } | {
+            id: string;
+            /** @constant */
+            type: "agent.file";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            file: {
+                id: string;
+                filename: string;
+                mime_type: string;
+                size_bytes: number;
+            };
+        } | {
+            id: string;
+            /** @constant */
+            type: "agent.mcp_error";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            mcp_server_id: string;
+            name: string;
+            message: string;
+        } | {
+            id: string;
+            /** @constant */
+            type: "agent.context_compacted";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            compacted_turns: number;
+        } | {
+            id: string;
+            /** @constant */
+            type: "turn.completed";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @enum {unknown} */
+            stop_reason: "end_turn" | "max_steps" | "max_output_tokens" | "refusal";
+            /** @description input_tokens counts all input, cache reads and writes included; null when the turn never ran. */
+            usage: {
+                input_tokens: number;
+                output_tokens: number;
+            } | null;
+            usage_details: {
+                cache_read_input_tokens: number;
+                cache_creation_input_tokens: number;
+                model_calls: number;
+            } | null;
+            /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message. */
+            timing: {
+                queued_ms: number | null;
+                connect_ms: number | null;
+                first_token_ms: number | null;
+                model_ms: number | null;
+                tools_ms: number | null;
+                total_ms: number;
+            };
+        } | {
+            id: string;
+            /** @constant */
+            type: "turn.cancelled";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description input_tokens counts all input, cache reads and writes included; null when the turn never ran. */
+            usage: {
+                input_tokens: number;
+                output_tokens: number;
+            } | null;
+            usage_details: {
+                cache_read_input_tokens: number;
+                cache_creation_input_tokens: number;
+                model_calls: number;
+            } | null;
+            /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message. */
+            timing: {
+                queued_ms: number | null;
+                connect_ms: number | null;
+                first_token_ms: number | null;
+                model_ms: number | null;
+                tools_ms: number | null;
+                total_ms: number;
+            };
+        } | {
+            id: string;
+            /** @constant */
+            type: "turn.failed";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            error: {
+                /** @enum {unknown} */
+                type: "model_error" | "model_overloaded" | "model_rate_limited" | "context_too_long" | "turn_timeout" | "terminated" | "internal_error";
+                message: string;
+                retryable: boolean;
+            };
+            /** @description input_tokens counts all input, cache reads and writes included; null when the turn never ran. */
+            usage: {
+                input_tokens: number;
+                output_tokens: number;
+            } | null;
+            usage_details: {
+                cache_read_input_tokens: number;
+                cache_creation_input_tokens: number;
+                model_calls: number;
+            } | null;
+            /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message. */
+            timing: {
+                queued_ms: number | null;
+                connect_ms: number | null;
+                first_token_ms: number | null;
+                model_ms: number | null;
+                tools_ms: number | null;
+                total_ms: number;
+            };
+        };
+        DeltaEvent: {
+            /** @enum {unknown} */
+            type: "agent.message.delta" | "agent.thinking.delta";
+            turn_id: string;
+            message_id: string;
+            content: string;
+        };
+        File: {
+            id: string;
+            filename: string;
+            mime_type: string;
+            size_bytes: number;
+            /** @enum {string} */
+            origin: "UPLOAD" | "OUTPUT";
+            session_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    listSkills: {
+        parameters: {
+            query?: {
+                /** @description Items of a page. */
+                limit?: number;
+                /** @description `meta.next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of skills. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Skill"][];
+                        meta: {
+                            next_cursor: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    uploadSkill: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    file: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The skill. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Skill"];
+                };
+            };
+        };
+    };
+    getSkill: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                skill_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The skill. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Skill"];
+                };
+            };
+        };
+    };
+    deleteSkill: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                skill_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    listMcpServers: {
+        parameters: {
+            query?: {
+                /** @description Items of a page. */
+                limit?: number;
+                /** @description `meta.next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of MCP servers. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["McpServer"][];
+                        meta: {
+                            next_cursor: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    registerMcpServer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name: string;
+                    /** @description Streamable HTTP endpoint: https, at a public address. */
+                    url: string;
+                    /** @description NONE takes no field, BEARER takes token, HEADER takes name and value. */
+                    auth?: {
+                        /**
+                         * @default NONE
+                         * @enum {string}
+                         */
+                        type?: "NONE" | "BEARER" | "HEADER";
+                        token?: string;
+                        name?: string;
+                        value?: string;
+                    };
+                    /** @default null */
+                    allowed_tools?: string[] | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The MCP server with the tools it offers. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServer"];
+                };
+            };
+        };
+    };
+    getMcpServer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                mcp_server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The MCP server. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServer"];
+                };
+            };
+        };
+    };
+    deleteMcpServer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                mcp_server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    updateMcpServer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                mcp_server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    /** @description NONE takes no field, BEARER takes token, HEADER takes name and value. */
+                    auth?: {
+                        /**
+                         * @default NONE
+                         * @enum {string}
+                         */
+                        type?: "NONE" | "BEARER" | "HEADER";
+                        token?: string;
+                        name?: string;
+                        value?: string;
+                    };
+                    allowed_tools?: string[] | null;
+                };
+                "application/merge-patch+json": {
+                    name?: string;
+                    /** @description NONE takes no field, BEARER takes token, HEADER takes name and value. */
+                    auth?: {
+                        /**
+                         * @default NONE
+                         * @enum {string}
+                         */
+                        type?: "NONE" | "BEARER" | "HEADER";
+                        token?: string;
+                        name?: string;
+                        value?: string;
+                    };
+                    allowed_tools?: string[] | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The MCP server as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServer"];
+                };
+            };
+        };
+    };
+    probeMcpServer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                mcp_server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The MCP server with its current tools. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServer"];
+                };
+            };
+        };
+    };
+    listModels: {
+        parameters: {
+            query?: {
+                /** @description Items of a page. */
+                limit?: number;
+                /** @description `meta.next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of models, in the order of the catalogue. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Model"][];
+                        meta: {
+                            next_cursor: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    listSessions: {
+        parameters: {
+            query?: {
+                /** @description Items of a page. */
+                limit?: number;
+                /** @description `meta.next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of sessions. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Session"][];
+                        meta: {
+                            next_cursor: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    createSession: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description An id of GET /v1/models. */
+                    model_id: string;
+                    /** @default true */
+                    thinking_enabled?: boolean;
+                    /** @default null */
+                    instruction?: string | null;
+                    /** @default [] */
+                    mcp_servers?: string[];
+                    /** @default {} */
+                    metadata?: {
+                        [key: string]: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The session, IDLE. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+        };
+    };
+    getSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+        };
+    };
+    deleteSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    updateSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay. */
+                    metadata: {
+                        [key: string]: string | null;
+                    };
+                };
+                "application/merge-patch+json": {
+                    /** @description JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay. */
+                    metadata: {
+                        [key: string]: string | null;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The session as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+        };
+    };
+    sendMessage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    content: string;
+                    /** @default [] */
+                    files?: string[];
+                    /** @default [] */
+                    skills?: (string | {
+                        id: string;
+                    } | {
+                        skill_id: string;
+                    })[];
+                };
+            };
+        };
+        responses: {
+            /** @description The user.message event; its turn_id is the turn. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserMessageEvent"];
+                };
+            };
+        };
+    };
+    cancelTurn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session as it is. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+        };
+    };
+    listEvents: {
+        parameters: {
+            query?: {
+                /** @description Items of a page. */
+                limit?: number;
+                /** @description `meta.next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of events, oldest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Event"][];
+                        meta: {
+                            next_cursor: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    streamEvents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of the last frame received: the stream goes on after it. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Frames until the turn’s terminal event; the schema is that of the JSON in a frame’s data. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["Event"] | components["schemas"]["DeltaEvent"];
+                };
+            };
+        };
+    };
+    listFiles: {
+        parameters: {
+            query?: {
+                /** @description Items of a page. */
+                limit?: number;
+                /** @description `meta.next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only files that the agent delivered in this session */
+                session_id?: string;
+                origin?: "UPLOAD" | "OUTPUT";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of files. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["File"][];
+                        meta: {
+                            next_cursor: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    uploadFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    file: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The file */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["File"];
+                };
+            };
+        };
+    };
+    getFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["File"];
+                };
+            };
+        };
+    };
+    deleteFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    downloadFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Location is a link to the content, valid for one hour. */
+            307: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    fileContent: {
+        parameters: {
+            query?: {
+                expires?: string;
+                signature?: string;
+            };
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The content, or the range of it that was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+}

@@ -1,0 +1,54 @@
+import type { EventStream } from './stream.js';
+import { isTerminal, type Event, type StreamEvent, type TerminalEvent, type Usage } from './types.js';
+
+/** How a turn went, once it is over. */
+export interface RunResult {
+  turnId: string;
+  status: 'completed' | 'cancelled' | 'failed';
+  /** The agent's last message; empty when it said nothing. */
+  message: string;
+  /** Every stored event of the turn, in order. */
+  events: Event[];
+  /** Null when the turn never ran. */
+  usage: Usage | null;
+  /** The terminal event: `stop_reason`, `error`, `timing` and all. */
+  end: TerminalEvent;
+}
+
+/** @internal Follows a turn to its end. `history` is asked for what the stream, about a later turn already, has not. */
+export async function follow(
+  turnId: string,
+  stream: EventStream,
+  history: () => AsyncIterable<Event>,
+  onEvent: (event: StreamEvent) => void | Promise<void> = () => undefined,
+): Promise<RunResult> {
+  const events = new Map<string, Event>();
+  const take = async (event: StreamEvent): Promise<void> => {
+    if ('id' in event) events.set(event.id, event);
+    await onEvent(event);
+  };
+  for await (const event of stream) {
+    if (event.turn_id !== turnId) {
+      // Another message was sent as soon as this turn had ended.
+      for await (const stored of history()) {
+        if (stored.turn_id === turnId && !events.has(stored.id)) await take(stored);
+      }
+      break;
+    }
+    await take(event);
+  }
+  return resultOf(turnId, [...events.values()]);
+}
+
+function resultOf(turnId: string, events: Event[]): RunResult {
+  const end = events.at(-1);
+  if (end === undefined || !isTerminal(end)) throw new Error(`the end of ${turnId} is not among its events`);
+  return {
+    turnId,
+    status: end.type.slice('turn.'.length) as RunResult['status'],
+    message: events.findLast((event) => event.type === 'agent.message')?.content ?? '',
+    events,
+    usage: end.usage,
+    end,
+  };
+}

@@ -1,0 +1,134 @@
+import { ApiError, ConnectionError, errorOf } from './errors.js';
+import { backOff, wait } from './wait.js';
+
+export interface ClientOptions {
+  /** Where the service is, without `/v1`: `https://agents.example.com`. */
+  baseUrl: string;
+  apiKey: string;
+  /**
+   * How long a request is sent again that failed in a way that this can mend; 0: never. Default: 70,000, which outlasts
+   * a window of the rate limit, a restart of the service, and what an interrupted request holds its key for.
+   */
+  retryForMs?: number;
+  /** What one attempt may take; uploads, downloads and streams have no limit of their own. Default: 120,000. */
+  timeoutMs?: number;
+  /** Instead of the global one. */
+  fetch?: typeof globalThis.fetch;
+}
+
+export interface RequestOptions {
+  /** Ends the request, its retries and its waits. */
+  signal?: AbortSignal;
+}
+
+export interface CreateOptions extends RequestOptions {
+  /**
+   * Makes it safe to send the request again, also from another process: within 24 h the same key and content get the
+   * first answer. Absent: the client makes one for its own retries.
+   */
+  idempotencyKey?: string;
+}
+
+/** @internal A request as an operation describes it. */
+export interface Outgoing extends CreateOptions {
+  query?: object;
+  /** Sent as JSON. */
+  json?: unknown;
+  /** Sent as it is; called for each attempt. */
+  body?: () => { content: Blob | ReadableStream<Uint8Array>; contentType: string };
+  /** The body can be sent a second time. */
+  repeatable?: boolean;
+  headers?: Record<string, string>;
+  timeoutMs?: number;
+}
+
+/** @internal Sends requests, again where that is safe and can help. */
+export class Transport {
+  readonly #options: Required<ClientOptions>;
+
+  constructor(options: ClientOptions) {
+    this.#options = {
+      ...options,
+      retryForMs: options.retryForMs ?? 70_000,
+      timeoutMs: options.timeoutMs ?? 120_000,
+      // Browsers insist on its being called without a receiver.
+      fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+      baseUrl: options.baseUrl.replace(/\/+$/, ''),
+    };
+  }
+
+  /** The JSON that an operation answers with. @throws ApiError, ConnectionError, the reason of the signal */
+  json<Answer>(method: string, path: string, outgoing?: Outgoing): Promise<Answer> {
+    return this.send(method, path, outgoing, (response) => response.json() as Promise<Answer>);
+  }
+
+  /** What `read` makes of the response of an operation, always a success. @throws as `json` does */
+  async send<Answer>(
+    method: string,
+    path: string,
+    outgoing: Outgoing = {},
+    read: (response: Response) => Answer | Promise<Answer>,
+  ): Promise<Answer> {
+    const { signal, repeatable = true } = outgoing;
+    const until = Date.now() + this.#options.retryForMs;
+    let mayHaveWorked = false;
+    for (let failures = 0; ; failures += 1) {
+      let error: ApiError | ConnectionError;
+      try {
+        const response = await this.attempt(method, path, outgoing);
+        // What an attempt that got no answer has deleted is not there any more.
+        if (response.ok || (method === 'DELETE' && response.status === 404 && mayHaveWorked)) {
+          return await read(response);
+        }
+        error = await errorOf(response);
+      } catch (cause) {
+        signal?.throwIfAborted();
+        error = cause instanceof ConnectionError ? cause : brokenOff(method, path, cause);
+      }
+      mayHaveWorked ||= error instanceof ConnectionError || error.type === 'unknown';
+      const asked = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+      const pause = Math.max(backOff(failures), asked);
+      const canHelp = error instanceof ConnectionError || error.retryable;
+      if (!canHelp || !repeatable || Date.now() + pause > until) throw error;
+      await wait(pause, signal);
+    }
+  }
+
+  /** One attempt. Answers with whatever came. @throws ConnectionError, the reason of the signal */
+  async attempt(method: string, path: string, outgoing: Outgoing): Promise<Response> {
+    const { baseUrl, apiKey, fetch } = this.#options;
+    const { json, query, idempotencyKey, headers, signal, timeoutMs = this.#options.timeoutMs } = outgoing;
+    const body = outgoing.body?.();
+    const signals = [...(signal ? [signal] : []), ...(timeoutMs > 0 ? [AbortSignal.timeout(timeoutMs)] : [])];
+    try {
+      return await fetch(`${baseUrl}${path}${queryString(query)}`, {
+        method,
+        headers: {
+          Authorization: `Bearer ${apiKey}`,
+          ...(json !== undefined && { 'Content-Type': 'application/json' }),
+          ...(body && { 'Content-Type': body.contentType }),
+          ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
+          ...headers,
+        },
+        ...(json !== undefined && { body: JSON.stringify(json) }),
+        ...(body && { body: body.content }),
+        // A stream as a body asks for it.
+        ...(body && { duplex: 'half' }),
+        ...(signals.length > 0 && { signal: AbortSignal.any(signals) }),
+      });
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw brokenOff(method, path, error);
+    }
+  }
+}
+
+function brokenOff(method: string, path: string, cause: unknown): ConnectionError {
+  return new ConnectionError(`${method} ${path}: the service gave no answer, or the connection broke`, { cause });
+}
+
+function queryString(query: object = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
+  return search.size === 0 ? '' : `?${search.toString()}`;
+}

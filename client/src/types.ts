@@ -1,0 +1,62 @@
+import type { components, operations } from './generated/schema.js';
+
+type Schemas = components['schemas'];
+type Envelope = Extract<Schemas[keyof Schemas], { type: 'error' }>;
+type JsonBodyOf<Id extends keyof operations> = operations[Id] extends {
+  requestBody: { content: { 'application/json': infer Body } };
+}
+  ? Body
+  : never;
+
+/** Every `type` that an error of the service can have. */
+export type ErrorType = Envelope['error']['type'];
+/** What `details` holds for an error type: the lists and numbers that go with it. */
+export type ErrorDetails<Type extends ErrorType> = Extract<Envelope, { error: { type: Type } }>['error'] extends {
+  details?: infer Details;
+}
+  ? Details
+  : undefined;
+
+export type Skill = Schemas['Skill'];
+export type McpServer = Schemas['McpServer'];
+export type Model = Schemas['Model'];
+export type Session = Schemas['Session'];
+export type File = Schemas['File'];
+
+/** A stored event, told apart by `type`. */
+export type Event = Schemas['Event'];
+export type UserMessageEvent = Schemas['UserMessageEvent'];
+export type AgentMessageEvent = Extract<Event, { type: 'agent.message' }>;
+/** The event that ends a turn. */
+export type TerminalEvent = Extract<Event, { type: 'turn.completed' | 'turn.cancelled' | 'turn.failed' }>;
+export type Usage = NonNullable<TerminalEvent['usage']>;
+/** A fragment of a text that is still being written; only streams have it. */
+export type DeltaEvent = Schemas['DeltaEvent'];
+export type StreamEvent = Event | DeltaEvent;
+
+export type NewSession = JsonBodyOf<'createSession'>;
+export type SessionChange = JsonBodyOf<'updateSession'>;
+export type NewMessage = JsonBodyOf<'sendMessage'>;
+export type NewMcpServer = JsonBodyOf<'registerMcpServer'>;
+export type McpServerChange = JsonBodyOf<'updateMcpServer'>;
+
+/** A page of a list; `next_cursor` is null on the last one. */
+export interface Page<Item> {
+  items: Item[];
+  meta: { next_cursor: string | null };
+}
+
+export interface PageQuery {
+  /** 1 to 100; the service takes 20 when absent. */
+  limit?: number;
+  /** `meta.next_cursor` of the previous page. */
+  cursor?: string;
+}
+
+export type FileQuery = PageQuery &
+  Pick<NonNullable<operations['listFiles']['parameters']['query']>, 'session_id' | 'origin'>;
+
+/** Whether the event ends its turn, and with it the stream. */
+export function isTerminal(event: StreamEvent): event is TerminalEvent {
+  return event.type === 'turn.completed' || event.type === 'turn.cancelled' || event.type === 'turn.failed';
+}

@@ -1,0 +1,48 @@
+import type { Outgoing } from './transport.js';
+
+/** What to upload under which name. A stream is sent while it is read, once: such an upload is not tried again. */
+export interface UploadSource {
+  filename: string;
+  content: Blob | Uint8Array<ArrayBuffer> | string | ReadableStream<Uint8Array>;
+}
+
+/** @internal The multipart body of an upload. */
+export function uploadBody({ filename, content }: UploadSource): Pick<Outgoing, 'body' | 'repeatable' | 'timeoutMs'> {
+  const boundary = `upload-${randomId()}`;
+  const head =
+    `--${boundary}\r\nContent-Disposition: form-data; name="file"; ${filenameParameters(filename)}\r\n` +
+    'Content-Type: application/octet-stream\r\n\r\n';
+  const tail = `\r\n--${boundary}--\r\n`;
+  const contentType = `multipart/form-data; boundary=${boundary}`;
+  const whole = content instanceof ReadableStream ? joined(head, content, tail) : new Blob([head, content, tail]);
+  return { body: () => ({ content: whole, contentType }), repeatable: whole instanceof Blob, timeoutMs: 0 };
+}
+
+/** @internal 128 random bits. `crypto.randomUUID` is missing on pages without https. */
+export function randomId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** RFC 5987 carries any name; the plain form beside it is for whoever reads along. */
+function filenameParameters(filename: string): string {
+  const plain = filename.replace(/[^\x20-\x7e]|["\\]/g, '_');
+  const encoded = encodeURIComponent(filename.toWellFormed()).replace(
+    /['()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `filename="${plain}"; filename*=UTF-8''${encoded}`;
+}
+
+function joined(head: string, content: ReadableStream<Uint8Array>, tail: string): ReadableStream<Uint8Array> {
+  const reader = content.getReader();
+  const encoder = new TextEncoder();
+  return new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(encoder.encode(head)),
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      controller.enqueue(done ? encoder.encode(tail) : value);
+      if (done) controller.close();
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}

@@ -1,0 +1,24 @@
+/** @internal Resolves after `ms`; rejects with the signal's reason when it aborts first. */
+export function wait(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, ms);
+    const abort = (): void => {
+      clearTimeout(timer);
+      reject(signal!.reason as Error);
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+  });
+}
+
+const FIRST_MS = 500;
+const LONGEST_MS = 8_000;
+
+/** @internal Doubles with each attempt in vain; a random part of it keeps clients from coming back all at once. */
+export function backOff(failures: number, firstMs = FIRST_MS): number {
+  const ms = Math.min(firstMs * 2 ** failures, Math.max(LONGEST_MS, firstMs));
+  return ms / 2 + (Math.random() * ms) / 2;
+}

@@ -1,0 +1,17 @@
+import { expect } from 'chai';
+import { readFile } from 'node:fs/promises';
+import { routes } from '../../api/routes.js';
+import { clientTypes, GENERATED } from '../../client/generate.js';
+import { AgentSessionClient } from '../../client/src/index.js';
+
+describe('the client knows the API as it is', () => {
+  it('has the types of the OpenAPI document; if this fails: npm run client:generate', async () => {
+    expect(await readFile(GENERATED, 'utf8')).to.equal(await clientTypes());
+  });
+
+  it('has a method for each operation', () => {
+    const methods = Object.getOwnPropertyNames(AgentSessionClient.prototype);
+    const names = routes.map(([, , , , { id }]) => (id === 'streamEvents' ? 'stream' : id));
+    expect(methods).to.include.members(names.filter((name) => name !== 'fileContent'));
+  });
+});

@@ -1,0 +1,147 @@
+import { expect } from 'chai';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AgentSessionClient, ApiError } from '../../client/src/index.js';
+import { fromPath } from '../../client/src/node.js';
+import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
+import { text, wait } from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+
+describe('the client, operation by operation', () => {
+  let service: TurnService;
+  let mcp: TestMcpServer;
+  let client: AgentSessionClient;
+  before(async () => {
+    mcp = await startMcpServer({ tools: [{ name: 'look' }, { name: 'find' }] });
+    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
+    client = new AgentSessionClient({ baseUrl: `${service.url}/`, apiKey: service.key });
+  });
+  after(async () => {
+    await service.close();
+    await mcp.close();
+  });
+
+  it('sessions, messages, events', async () => {
+    const { items } = await client.listModels();
+    expect(items.map(({ id }) => id)).to.deep.equal(['scripted']);
+    const session = await client.createSession({ model_id: 'scripted', metadata: { a: '1' } });
+    expect((await client.updateSession(session.id, { metadata: { a: null, b: '2' } })).metadata).to.deep.equal({
+      b: '2',
+    });
+
+    service.model.on(/Say hello/, text('Hello.'));
+    const deltas: string[] = [];
+    const { status, message, usage, events, turnId } = await client.run(
+      session.id,
+      { content: 'Say hello' },
+      { onEvent: (event) => void (event.type === 'agent.message.delta' && deltas.push(event.content)) },
+    );
+    expect({ status, message }).to.deep.equal({ status: 'completed', message: 'Hello.' });
+    expect(deltas.join('')).to.equal('Hello.');
+    expect(usage!.output_tokens).to.be.greaterThan(0);
+    expect(events).to.deep.equal(await service.history(session.id));
+    expect((await client.listEvents(session.id, { limit: 1 })).items).to.deep.equal(events.slice(0, 1));
+    expect((await client.getSession(session.id)).last_turn_id).to.equal(turnId);
+
+    service.model.on(/Take your time/, text('never', { before: { 0: wait(600_000) } }));
+    const running = client.run(session.id, { content: 'Take your time' });
+    while ((await client.getSession(session.id)).status !== 'RUNNING');
+    await client.cancelTurn(session.id);
+    expect(await running).to.include({ status: 'cancelled', message: '' });
+
+    await client.deleteSession(session.id);
+    expect((await client.listSessions()).items).to.deep.equal([]);
+  });
+
+  it('run reads its turn from the history when another message came at once', async () => {
+    service.model.on(/First/, text('One.'));
+    service.model.on(/Second/, text('Two.', { before: { 0: wait(1000) } }));
+    const id = await service.session();
+    const late = new AgentSessionClient({
+      baseUrl: service.url,
+      apiKey: service.key,
+      // Between its message and its stream the turn ends, and the next one starts.
+      fetch: async (input, init) => {
+        if ((input as string).endsWith('/stream')) {
+          await service.ended(id);
+          await service.send(id, 'Second');
+        }
+        return fetch(input, init);
+      },
+    });
+    const { message, events } = await late.run(id, { content: 'First' });
+    expect(message).to.equal('One.');
+    expect(events.map(({ type }) => type)).to.deep.equal(['user.message', 'agent.message', 'turn.completed']);
+    await service.ended(id);
+  });
+
+  it('files, from a text, a Blob, a path and a stream', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'client-'));
+    const path = join(folder, 'Übung "1".csv');
+    await writeFile(path, 'a,b\n');
+    const stream = new Blob(['streamed']).stream();
+    const uploads = [
+      await client.uploadFile({ filename: 'text.txt', content: 'text' }),
+      await client.uploadFile({ filename: 'blob.bin', content: new Blob([new Uint8Array([0, 255])]) }),
+      await client.uploadFile(await fromPath(path)),
+      await client.uploadFile({ filename: '名前.txt', content: stream }),
+    ];
+    await rm(folder, { recursive: true });
+    expect(uploads.map(({ filename, size_bytes }) => [filename, size_bytes])).to.deep.equal([
+      ['text.txt', 4],
+      ['blob.bin', 2],
+      ['Übung "1".csv', 4],
+      ['名前.txt', 8],
+    ]);
+    expect(await (await client.downloadFile(uploads[3]!.id)).text()).to.equal('streamed');
+    expect(await client.getFile(uploads[0]!.id)).to.deep.equal(uploads[0]);
+    expect((await client.listFiles({ origin: 'OUTPUT' })).items).to.deep.equal([]);
+    const all: string[] = [];
+    for await (const file of client.eachFile({ origin: 'UPLOAD' })) all.push(file.id);
+    expect(all).to.deep.equal(uploads.map(({ id }) => id).reverse());
+    await client.deleteFile(uploads[0]!.id);
+    const gone = await client.downloadFile(uploads[0]!.id).catch((error: unknown) => error);
+    expect(gone).to.be.instanceOf(ApiError).and.include({ type: 'file_not_found', status: 404, retryable: false });
+  });
+
+  it('skills and MCP servers', async () => {
+    const skill = await client.uploadSkill({ filename: 'SKILL.md', content: '---\nname: greet\n---\nGreet.' });
+    expect(await client.getSkill(skill.id)).to.deep.equal(skill);
+    expect((await client.listSkills()).items).to.deep.equal([skill]);
+    await client.deleteSkill(skill.id);
+
+    const server = await client.registerMcpServer({ name: 'tools', url: mcp.url });
+    expect(server.tools.map(({ name }) => name)).to.deep.equal(['look', 'find']);
+    const narrowed = await client.updateMcpServer(server.id, { allowed_tools: ['look'] });
+    expect(await client.getMcpServer(server.id)).to.deep.equal(narrowed);
+    expect((await client.probeMcpServer(server.id)).last_probed_at).to.not.equal(server.last_probed_at);
+    expect((await client.listMcpServers()).items).to.have.length(1);
+    await client.deleteMcpServer(server.id);
+    const none: unknown[] = [];
+    for await (const one of client.eachMcpServer()) none.push(one);
+    for await (const one of client.eachSkill()) none.push(one);
+    expect(none).to.deep.equal([]);
+  });
+
+  it('goes through all pages, and asks for the next one when it is needed', async () => {
+    const key = await service.newKey({ project: 'many' });
+    const many = new AgentSessionClient({ baseUrl: service.url, apiKey: key });
+    for (let made = 0; made < 101; made += 1) await many.createSession({ model_id: 'scripted' });
+    const ids = new Set<string>();
+    for await (const { id } of many.eachSession()) ids.add(id);
+    expect(ids.size).to.equal(101);
+  });
+
+  it('throws errors that know their type and details', async () => {
+    const error = await client.createSession({ model_id: 'none' }).catch((thrown: unknown) => thrown);
+    if (!(error instanceof ApiError) || !error.is('unknown_model')) throw error;
+    expect(error.details!.available_models).to.deep.equal(['scripted']);
+    expect(error.message).to.equal('There is no model of this id.');
+    expect(error.requestId).to.match(/^req_/);
+  });
+
+  it('takes nothing for an id that would change the path', () => {
+    for (const id of ['', '.', '..']) expect(() => client.getSession(id)).to.throw(TypeError);
+  });
+});

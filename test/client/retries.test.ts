@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import { AgentSessionClient, ApiError, ConnectionError } from '../../client/src/index.js';
+import { startFaultyProxy, type FaultyProxy } from '../support/faulty-proxy.js';
+import { startService, type TestService } from '../support/service.js';
+
+const AWAY = { answer: { status: 503, headers: { 'X-Should-Retry': 'true', 'Retry-After': '1' } } };
+
+describe('retries of the client', () => {
+  let service: TestService;
+  let proxy: FaultyProxy;
+  let client: AgentSessionClient;
+  before(async () => {
+    service = await startService();
+    proxy = await startFaultyProxy(service.url);
+    client = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key });
+  });
+  beforeEach(() => {
+    proxy.requests.length = 0;
+    proxy.faults.length = 0;
+  });
+  after(async () => {
+    await proxy.close();
+    await service.close();
+  });
+
+  const create = (): Promise<{ id: string }> => client.createSession({ model_id: 'test-model' });
+  const sessions = async (): Promise<number> => (await service.db.query('SELECT 1 FROM sessions')).length;
+
+  it('wait as long as the service asks', async () => {
+    proxy.faults.push(AWAY);
+    const started = performance.now();
+    await create();
+    expect(performance.now() - started).to.be.greaterThan(990);
+    expect(proxy.requests).to.have.length(2);
+  });
+
+  it('have the effect once, though the first answer was lost', async () => {
+    const before = await sessions();
+    proxy.faults.push({ cut: 'before the answer' }, { cut: 20 });
+    const session = await create();
+    expect(await sessions()).to.equal(before + 1);
+    const keys = proxy.requests.map(({ headers }) => headers['idempotency-key']);
+    expect(keys).to.have.length(3);
+    expect(new Set(keys).size).to.equal(1);
+    expect((await service.api('GET', `/v1/sessions/${session.id}`)).status).to.equal(200);
+    await create();
+    expect(proxy.requests.at(-1)!.headers['idempotency-key']).to.not.equal(keys[0]);
+  });
+
+  it('upload the same bytes again, but a stream only once', async () => {
+    proxy.faults.push({ cut: 'before the answer' });
+    const { id } = await client.uploadFile({ filename: 'a.txt', content: 'content' });
+    expect((await client.listFiles()).items.map((file) => file.id)).to.deep.equal([id]);
+    proxy.faults.push({ cut: 'before the answer' });
+    const streamed = client.uploadFile({ filename: 'b.txt', content: new Blob(['content']).stream() });
+    expect(await streamed.catch((error: unknown) => error)).to.be.instanceOf(ConnectionError);
+  });
+
+  it('take a deletion for done that had no answer and then finds nothing', async () => {
+    const { id } = await create();
+    proxy.faults.push({ cut: 'before the answer' });
+    await client.deleteSession(id);
+    const again = await client.deleteSession(id).catch((error: unknown) => error);
+    expect(again).to.include({ type: 'session_not_found' });
+  });
+
+  it('are left out where they cannot help', async () => {
+    const refusals = [
+      { status: 409, headers: { 'X-Should-Retry': 'false' } },
+      { status: 429, body: '{"type":"error","error":{"type":"too_many_running_turns","message":"Full."}}' },
+      { status: 422 },
+    ];
+    for (const answer of refusals) {
+      proxy.faults.push({ answer });
+      expect(await create().catch((error: unknown) => error)).to.include({ status: answer.status, retryable: false });
+    }
+    expect(proxy.requests).to.have.length(refusals.length);
+  });
+
+  it('end when the time is over, or would be', async () => {
+    const hasty = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key, retryForMs: 900 });
+    proxy.faults.push(AWAY);
+    const error = await hasty.listModels().catch((thrown: unknown) => thrown);
+    expect(error).to.be.instanceOf(ApiError).and.include({ type: 'unknown', retryable: true, retryAfterMs: 1000 });
+    expect(proxy.requests).to.have.length(1);
+    const nowhere = new AgentSessionClient({ baseUrl: 'http://127.0.0.1:9', apiKey: 'none', retryForMs: 0 });
+    expect(await nowhere.listModels().catch((thrown: unknown) => thrown)).to.be.instanceOf(ConnectionError);
+  });
+
+  it('stop with the signal, its reason thrown', async () => {
+    const leave = new AbortController();
+    proxy.faults.push({ answer: { status: 503, headers: { 'X-Should-Retry': 'true', 'Retry-After': '30' } } });
+    const waiting = client.listModels({}, { signal: leave.signal }).catch((error: unknown) => error);
+    const reason = new Error('enough');
+    setTimeout(() => leave.abort(reason), 100);
+    expect(await waiting).to.equal(reason);
+  });
+
+  it('give up an attempt that takes too long, and try again', async () => {
+    const impatient = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key, timeoutMs: 1500 });
+    proxy.faults.push({ hold: new Promise((resolve) => setTimeout(resolve, 3000)) });
+    expect((await impatient.listModels()).items).to.have.length(1);
+    expect(proxy.requests).to.have.length(2);
+  });
+});

@@ -1,0 +1,137 @@
+import { expect } from 'chai';
+import { AgentSessionClient, ApiError, type StreamEvent } from '../../client/src/index.js';
+import { startFaultyProxy, type FaultyProxy } from '../support/faulty-proxy.js';
+import { Gate, text, wait } from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+
+const WORDS = Array.from({ length: 40 }, (_, i) => `word${i} `);
+const SENTENCE = WORDS.join('');
+
+describe('stream() of the client', () => {
+  let service: TurnService;
+  let proxy: FaultyProxy;
+  let client: AgentSessionClient;
+  before(async () => {
+    service = await startTurnService();
+    proxy = await startFaultyProxy(service.url);
+    client = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key });
+    service.model.on(/Count/, text(WORDS, { every: 50 }));
+  });
+  beforeEach(() => {
+    proxy.requests.length = 0;
+    proxy.faults.length = 0;
+  });
+  after(async () => {
+    await proxy.close();
+    await service.close();
+  });
+
+  const read = async (stream: AsyncIterable<StreamEvent>): Promise<StreamEvent[]> => {
+    const events: StreamEvent[] = [];
+    for await (const event of stream) events.push(event);
+    return events;
+  };
+  /** A turn that says the sentence and is held open before its last word, so that its deltas can be had till then. */
+  const held = async (): Promise<{ id: string; rest: Gate }> => {
+    const [id, rest] = [await service.session(), new Gate()];
+    const words = text(WORDS, { every: 50, before: { [WORDS.length - 1]: wait(rest) } });
+    service.model.on(new RegExp(`Go slowly ${id}`), words);
+    await service.send(id, `Go slowly ${id}`);
+    return { id, rest };
+  };
+  const isBeforeRest = (event: StreamEvent): boolean => 'content' in event && event.content === WORDS.at(-2);
+  const isWhole = async (events: StreamEvent[], sessionId: string): Promise<void> => {
+    const deltas = events.filter((event) => event.type === 'agent.message.delta');
+    expect(deltas.map(({ content }) => content).join('')).to.equal(SENTENCE);
+    expect(events.filter((event) => 'id' in event)).to.deep.equal(await service.history(sessionId));
+  };
+
+  it('goes on where connections were cut, through answers of a proxy that mean to wait', async () => {
+    const { id, rest } = await held();
+    proxy.faults.push(
+      { cut: 900 },
+      { answer: { status: 502, body: 'Bad Gateway' } },
+      { cut: 'before the answer' },
+      { cut: 700 },
+    );
+    const events: StreamEvent[] = [];
+    for await (const event of client.stream(id)) {
+      events.push(event);
+      if (isBeforeRest(event)) rest.open();
+    }
+    await isWhole(events, id);
+    expect(proxy.requests.length).to.be.at.least(5);
+    expect(proxy.requests.at(-1)!.headers['last-event-id']).to.match(/^turn_/);
+  });
+
+  it('goes on elsewhere when its API process drains', async () => {
+    const other = await service.anotherApi();
+    const behind = new AgentSessionClient({
+      baseUrl: service.url,
+      apiKey: service.key,
+      fetch: (input, init) => fetch((input as string).replace(service.url, drained ? service.url : other.url), init),
+    });
+    let drained = false;
+    const { id, rest } = await held();
+    const events: StreamEvent[] = [];
+    for await (const event of behind.stream(id)) {
+      events.push(event);
+      if (isBeforeRest(event)) rest.open();
+      if (events.length !== 10) continue;
+      drained = true;
+      void other.close();
+    }
+    await isWhole(events, id);
+  });
+
+  it('loses nothing for a reader who takes his time', async () => {
+    const id = await service.session();
+    await service.send(id, 'Count');
+    const events: StreamEvent[] = [];
+    for await (const event of client.stream(id)) {
+      events.push(event);
+      if (events.length % 5 === 0) await new Promise((resolve) => setTimeout(resolve, 400));
+    }
+    await isWhole(events, id);
+  });
+
+  it('can be left and taken up by another one', async () => {
+    const id = await service.session();
+    await service.send(id, 'Count');
+    const first = client.stream(id);
+    const events: StreamEvent[] = [];
+    for await (const event of first) {
+      events.push(event);
+      if (events.length === 7) break;
+    }
+    const second = client.stream(id, { lastEventId: first.lastEventId });
+    events.push(...(await read(second)));
+    await isWhole(events, id);
+    expect(await read(client.stream(id, { lastEventId: second.lastEventId }))).to.deep.equal([]);
+  });
+
+  it('waits for the first turn of a session', async () => {
+    const id = await service.session();
+    const reading = read(client.stream(id));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await service.send(id, 'Count');
+    await isWhole(await reading, id);
+  });
+
+  it('ends with the signal, its reason thrown', async () => {
+    const leave = new AbortController();
+    const id = await service.session();
+    const reading = read(client.stream(id, { signal: leave.signal })).catch((error: unknown) => error);
+    const reason = new Error('enough');
+    setTimeout(() => leave.abort(reason), 300);
+    expect(await reading).to.equal(reason);
+  });
+
+  it('throws when the session is gone, or nothing answers for too long', async () => {
+    const gone = await read(client.stream('ses_none')).catch((error: unknown) => error);
+    expect(gone).to.be.instanceOf(ApiError).and.include({ type: 'session_not_found' });
+    const nowhere = new AgentSessionClient({ baseUrl: 'http://127.0.0.1:9', apiKey: 'none' });
+    const away = await read(nowhere.stream('ses_x', { reconnectForMs: -1 })).catch((error: unknown) => error);
+    expect(away).to.include({ name: 'ConnectionError' });
+  });
+});
