@@ -77,14 +77,17 @@ async function run(turnId: string, firstStep: number): Promise<void> {
 
 function turnActivities(begun: BegunTurn) {
   const deadline = Date.now() + begun.remainingMs;
-  const activity = (summary: string): TurnActivities =>
-    proxyActivities<TurnActivities>({
-      scheduleToCloseTimeout: Math.max(1000, deadline - Date.now()),
+  const activity = (summary: string): TurnActivities => {
+    const remainingMs = deadline - Date.now();
+    if (remainingMs <= 0) throw ApplicationFailure.nonRetryable('The time of the turn is over.', 'turn_timeout');
+    return proxyActivities<TurnActivities>({
+      scheduleToCloseTimeout: remainingMs,
       heartbeatTimeout: '10 s',
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
       retry: { initialInterval: '1 s', backoffCoefficient: 2, maximumInterval: '30 s' },
       summary,
     });
+  };
 
   return {
     connect: (turnId: string) => activity(`connect ${begun.mcpServers} MCP servers`).connectMcpServers({ turnId }),
@@ -139,6 +142,7 @@ function endingOf(error: TemporalFailure): UnhappyEnding {
     'model_overloaded',
     'model_rate_limited',
     'context_too_long',
+    'turn_timeout',
   ];
   const type = cause instanceof ApplicationFailure ? known.find((name) => name === cause.type) : undefined;
   return { kind: 'failed', type: type ?? 'internal_error' };
