@@ -18,9 +18,11 @@ const TRIGGER: Record<Ending['kind'], TurnTrigger> = { completed: 'complete', ca
 
 /**
  * Ends a turn whose row `tx` has locked: its terminal event and its state in one transaction. A message that was cut
- * off is stored with what was streamed (contract.md §3 `agent.message`). `observeEnd` follows the commit.
+ * off is stored with what was streamed (contract.md §3 `agent.message`). `observeEnd` follows the commit. A cancel that
+ * was accepted stands, though the turn came to another end before it heard of it (spec.md "States and transitions").
  */
-export async function endLockedTurn(tx: EntityManager, turn: TurnRow, ending: Ending): Promise<void> {
+export async function endLockedTurn(tx: EntityManager, turn: TurnRow, met: Ending): Promise<void> {
+  const ending: Ending = turn.cancel_requested_at === null ? met : { kind: 'cancelled' };
   const state = TRANSITIONS[turn.state][TRIGGER[ending.kind]];
   if (state === null) throw new RangeError(`a ${turn.state} turn cannot become ${ending.kind}`);
   const events: NewEvent[] = [];

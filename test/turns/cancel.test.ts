@@ -1,0 +1,210 @@
+import { expect } from 'chai';
+import { Client, Connection } from '@temporalio/client';
+import { message, silence, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+
+const RUNS = 20;
+
+/** spec.md "States and transitions"; contract.md §3 "After cancel". */
+describe('cancel', () => {
+  let service: TurnService;
+  let temporal: Client;
+  before(async () => {
+    service = await startTurnService();
+    temporal = new Client({ connection: await Connection.connect({ address: process.env.TEMPORAL_ADDRESS! }) });
+  });
+  after(async () => {
+    await temporal.connection.close();
+    await service.close();
+  });
+  afterEach(() => {
+    expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
+    service.model.reset();
+  });
+
+  const cancel = (sessionId: string) => service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+  const statusOf = async (sessionId: string): Promise<string> =>
+    (await service.api('GET', `/v1/sessions/${sessionId}`)).body.status as string;
+  /** A turn whose model has streamed "One two " and waits. */
+  const streaming = async () => {
+    const usage = { input_tokens: 321, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 };
+    const gate = service.model.gate();
+    service.model.reply(
+      message([thinking('Well. '), text('One two three.', { every: 0, before: { 2: wait(gate) } })], { usage }),
+    );
+    const sessionId = await service.session();
+    const turnId = await service.send(sessionId, 'Count');
+    await gate.reached;
+    return { sessionId, turnId, request: service.model.requests.at(-1)! };
+  };
+
+  it('leaves an idle session as it is', async () => {
+    const sessionId = await service.session();
+    const { status, body } = await cancel(sessionId);
+    expect(status).to.equal(200);
+    expect(body).to.deep.equal((await service.api('GET', `/v1/sessions/${sessionId}`)).body);
+    expect(body.status).to.equal('IDLE');
+  });
+
+  it('leaves a session whose turn has ended as it is, as often as it is asked', async () => {
+    const sessionId = await service.session();
+    await service.send(sessionId, 'Hello');
+    await service.ended(sessionId);
+    for (let time = 0; time < 3; time += 1) expect((await cancel(sessionId)).body.status).to.equal('COMPLETE');
+    expect((await service.history(sessionId)).map(({ type }) => type)).to.deep.equal([
+      'user.message',
+      'agent.message',
+      'turn.completed',
+    ]);
+  });
+
+  it('stores what was streamed, aborts the model call, and says what was spent', async () => {
+    const { sessionId, turnId, request } = await streaming();
+    const stream = await service.stream(sessionId);
+    await stream.until(({ data }) => data.content === ' two');
+    const { status, body } = await cancel(sessionId);
+    expect(status).to.equal(200);
+    expect(body).to.include({ id: sessionId, status: 'RUNNING', last_turn_id: turnId });
+    await request.aborted;
+    await stream.ended;
+    const events = await service.history(sessionId);
+    expect(events.map(({ type }) => type)).to.deep.equal(['user.message', 'agent.message', 'turn.cancelled']);
+    const deltas = stream.frames.filter(({ event }) => event === 'agent.message.delta').map(({ data }) => data);
+    expect(events[1]).to.include({
+      content: deltas.map(({ content }) => content as string).join(''),
+      message_id: deltas[0]!.message_id,
+      incomplete: true,
+    });
+    expect(events[1].content).to.equal('One two');
+    expect(events[2].usage.input_tokens).to.equal(321);
+    expect(events[2].usage_details.model_calls).to.equal(1);
+    expect(events[2].timing.model_ms).to.be.a('number');
+    expect(events[2].timing.tools_ms).to.equal(null);
+    expect(await statusOf(sessionId)).to.equal('CANCELLED');
+  });
+
+  it('stands when the model finishes before it hears of it', async () => {
+    const gate = service.model.gate();
+    service.model.reply([text('All said.'), wait(gate)]);
+    const sessionId = await service.session();
+    const turnId = await service.send(sessionId, 'Go');
+    await gate.reached;
+    await service.db.query('UPDATE turns SET cancel_requested_at = clock_timestamp() WHERE id = $1', [turnId]);
+    gate.open();
+    const end = await service.ended(sessionId);
+    expect(end).to.include({ type: 'turn.cancelled' });
+    const said = (await service.history(sessionId)).find(({ type }) => type === 'agent.message');
+    expect(said).to.include({ content: 'All said.' }).and.not.have.property('incomplete');
+    expect(await statusOf(sessionId)).to.equal('CANCELLED');
+  });
+
+  it('may be repeated while the turn stops', async () => {
+    const { sessionId } = await streaming();
+    const answers = await Promise.all(Array.from({ length: 5 }, () => cancel(sessionId)));
+    for (const { status } of answers) expect(status).to.equal(200);
+    await service.ended(sessionId);
+    const ends = (await service.history(sessionId)).filter(({ type }) => type.startsWith('turn.'));
+    expect(ends.map(({ type }) => type)).to.deep.equal(['turn.cancelled']);
+  });
+
+  it('does not store thinking that was cut off', async () => {
+    const gate = service.model.gate();
+    service.model.reply(message([thinking('I wonder whether', { every: 0, before: { 2: wait(gate) } }), text('x')]));
+    const sessionId = await service.session();
+    await service.send(sessionId, 'Think');
+    await gate.reached;
+    await cancel(sessionId);
+    await service.ended(sessionId);
+    expect((await service.history(sessionId)).map(({ type }) => type)).to.deep.equal([
+      'user.message',
+      'turn.cancelled',
+    ]);
+  });
+
+  it('aborts a call that the model has not answered at all', async () => {
+    service.model.reply([wait(600_000), text('never')]);
+    const sessionId = await service.session();
+    await service.send(sessionId, 'Hang');
+    const request = await service.model.request(0);
+    await cancel(sessionId);
+    await request.aborted;
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+  });
+
+  it('keeps what was finished before, and gives the next turn a conversation the model takes', async () => {
+    const { model } = service;
+    model.on(
+      /First/,
+      steps([text('Looking.'), toolUse('list_files', {}, { id: 'toolu_kept' })], [text('Half a'), silence()]),
+    );
+    const sessionId = await service.session({ thinking_enabled: false });
+    await service.send(sessionId, 'First');
+    const stream = await service.stream(sessionId);
+    await stream.until(({ data }) => data.content === ' a');
+    await cancel(sessionId);
+    await stream.ended;
+    expect((await service.history(sessionId)).map(({ type }) => type)).to.deep.equal([
+      'user.message',
+      'agent.message',
+      'agent.tool_use',
+      'agent.tool_result',
+      'agent.message',
+      'turn.cancelled',
+    ]);
+    await service.send(sessionId, 'Second');
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    const told = JSON.stringify(model.requests.at(-1)!.body.messages);
+    expect(told).to.match(/First.*Looking\..*toolu_kept.*Half a.*was cancelled by the user.*Second/);
+  });
+
+  it('from Temporal is the same', async () => {
+    const { sessionId, turnId } = await streaming();
+    await temporal.workflow.getHandle(turnId).cancel();
+    const end = await service.ended(sessionId);
+    expect(end).to.include({ type: 'turn.cancelled' });
+    expect(end.usage.input_tokens).to.equal(321);
+    expect(await statusOf(sessionId)).to.equal('CANCELLED');
+  });
+
+  it('shows as Canceled in Temporal', async () => {
+    const { sessionId, turnId } = await streaming();
+    await cancel(sessionId);
+    await service.ended(sessionId);
+    const outcome = await temporal.workflow
+      .getHandle(turnId)
+      .result()
+      .catch((error: Error) => error.message);
+    expect(outcome).to.match(/cancelled/i);
+    expect((await temporal.workflow.getHandle(turnId).describe()).status.name).to.equal('CANCELLED');
+  });
+
+  it('terminated from Temporal: the turn fails as terminated within 10 s', async () => {
+    const { sessionId, turnId, request } = await streaming();
+    const before = performance.now();
+    await temporal.workflow.getHandle(turnId).terminate('by hand');
+    const end = await service.ended(sessionId);
+    expect(performance.now() - before).to.be.lessThan(10_000);
+    expect(end).to.include({ type: 'turn.failed' });
+    expect(end.error).to.include({ type: 'terminated' });
+    expect(end.usage.input_tokens).to.equal(321);
+    await request.aborted;
+    expect(await statusOf(sessionId)).to.equal('FAILED');
+  });
+
+  it(`is quick: ${RUNS} runs`, async () => {
+    const took: number[] = [];
+    for (let run = 0; run < RUNS; run += 1) {
+      const { sessionId } = await streaming();
+      const stream = await service.stream(sessionId);
+      const before = performance.now();
+      await cancel(sessionId);
+      const end = await stream.until(({ event }) => event === 'turn.cancelled');
+      took.push(end.at - before);
+      service.model.reset();
+    }
+    took.sort((a, b) => a - b);
+    const at = (share: number): number => Math.round(took[Math.ceil(share * RUNS) - 1]!);
+    console.log(`      POST cancel → turn.cancelled: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, max ${at(1)} ms`);
+    expect(at(1)).to.be.lessThan(20_000);
+  }).timeout(60_000);
+});
