@@ -1,0 +1,39 @@
+import { Client, Connection } from '@temporalio/client';
+import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
+import { temporalSettings } from './connection.js';
+import { temporalHealth } from './health.js';
+
+const DEADLINE_MS = 10_000;
+
+/** What doctor asks Temporal; each call opens and closes a connection of its own. */
+export const temporalQuestions = {
+  /** Resolves with the namespace's name and how long it keeps closed workflows. */
+  namespace: () =>
+    withClient(async (client, namespace) => {
+      const { config } = await client.workflowService.describeNamespace({ namespace });
+      const days = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / 86_400;
+      return { namespace, days };
+    }),
+
+  /** The search attributes of turns that the namespace lacks. */
+  missingSearchAttributes: () =>
+    withClient(async (client, namespace) => {
+      const { customAttributes } = await client.connection.operatorService.listSearchAttributes({ namespace });
+      return Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in customAttributes));
+    }),
+
+  /** Whether any worker polls the task queue. */
+  isPolled: (taskQueue: string) =>
+    withClient(async (client, namespace) => (await temporalHealth(client, namespace, taskQueue)).worker === 'ok'),
+};
+
+async function withClient<T>(work: (client: Client, namespace: string) => Promise<T>): Promise<T> {
+  const { connectionOptions, namespace } = temporalSettings();
+  const connection = await Connection.connect({ ...connectionOptions, connectTimeout: DEADLINE_MS });
+  try {
+    const client = new Client({ connection, namespace });
+    return await client.withDeadline(Date.now() + DEADLINE_MS, () => work(client, namespace));
+  } finally {
+    await connection.close();
+  }
+}
