@@ -5,7 +5,8 @@
 import { message, text, toolUse } from '../test/support/scripted-model.js';
 import { median, quantile, startBenchService, type BenchService } from './support/run.js';
 
-const row = (name: string, value: string, aim = ''): void => console.log(`${name.padEnd(44)} ${value.padEnd(44)} ${aim}`);
+const row = (name: string, value: string, aim = ''): void =>
+  console.log(`${name.padEnd(44)} ${value.padEnd(44)} ${aim}`);
 const ms = (value: number): string => `${value.toFixed(1)} ms`;
 
 const service = await startBenchService();
@@ -35,7 +36,11 @@ function* stamps(tokens: number): Generator<string> {
   for (let n = 0; n < tokens; n += 1) yield `${performance.now()} `;
 }
 
-async function turnOnce(bench: BenchService, sessionId: string, content: string): Promise<{ total: number; firstDelta: number }> {
+async function turnOnce(
+  bench: BenchService,
+  sessionId: string,
+  content: string,
+): Promise<{ total: number; firstDelta: number }> {
   const began = performance.now();
   await bench.send(sessionId, content);
   const stream = await bench.stream(sessionId);
@@ -68,7 +73,11 @@ async function turnOverhead(bench: BenchService): Promise<number> {
   }
   const base = median(calls);
   row('direct call of the model', ms(base));
-  row('turn, POST to terminal event (one token)', `${ms(median(turns))}, p95 ${ms(quantile(turns, 0.95))} = ${(median(turns) / base).toFixed(1)} ×`, '≤ 25 ×');
+  row(
+    'turn, POST to terminal event (one token)',
+    `${ms(median(turns))}, p95 ${ms(quantile(turns, 0.95))} = ${(median(turns) / base).toFixed(1)} ×`,
+    '≤ 25 ×',
+  );
   row('first delta', `${ms(median(firsts))} = ${(median(firsts) / base).toFixed(1)} ×`);
   return base;
 }
@@ -80,7 +89,11 @@ async function toolStep(bench: BenchService, direct: number): Promise<void> {
     const many = await turnOnce(bench, await bench.session(), 'use a tool');
     if (n >= 2) steps.push((many.total - one.total) / 11);
   }
-  row('tool step (model call and built-in tool)', `${ms(median(steps))} = ${(median(steps) / direct).toFixed(1)} ×`, '≤ 10 ×');
+  row(
+    'tool step (model call and built-in tool)',
+    `${ms(median(steps))} = ${(median(steps) / direct).toFixed(1)} ×`,
+    '≤ 10 ×',
+  );
 }
 
 async function deltaLag(bench: BenchService, turns: number): Promise<void> {
@@ -96,7 +109,11 @@ async function deltaLag(bench: BenchService, turns: number): Promise<void> {
       for (const delta of deltas.slice(50)) lags.push(delta.at - Number((delta.data as { content: string }).content));
     }),
   );
-  row(`delta lag, ${turns} turns × 50 tokens/s`, `p50 ${ms(median(lags))}, p95 ${ms(quantile(lags, 0.95))}`, turns === 1 ? '≤ 2 ms' : '≤ 10 ms');
+  row(
+    `delta lag, ${turns} turns × 50 tokens/s`,
+    `p50 ${ms(median(lags))}, p95 ${ms(quantile(lags, 0.95))}`,
+    turns === 1 ? '≤ 2 ms' : '≤ 10 ms',
+  );
 }
 
 async function throughput(bench: BenchService, inFlight: number): Promise<void> {
@@ -118,7 +135,11 @@ async function throughput(bench: BenchService, inFlight: number): Promise<void> 
   const cpu = (['service', 'temporal', 'postgres'] as const)
     .map((name) => `${name} ${(((after[name] - before[name]) / turns) * 1000).toFixed(1)}`)
     .join(', ');
-  row(`turns/s, ${inFlight} in flight`, `${(turns / seconds).toFixed(1)}  (CPU ms a turn: ${cpu})`, inFlight === 32 ? '≥ 60' : '');
+  row(
+    `turns/s, ${inFlight} in flight`,
+    `${(turns / seconds).toFixed(1)}  (CPU ms a turn: ${cpu})`,
+    inFlight === 32 ? '≥ 60' : '',
+  );
 }
 
 async function watchers(bench: BenchService, count: number): Promise<void> {
@@ -132,7 +153,11 @@ async function watchers(bench: BenchService, count: number): Promise<void> {
       if (event === 'agent.message.delta') lags.push(at - Number((data as { content: string }).content));
     }
   }
-  row(`delta lag, one turn with ${count} watchers`, `p50 ${ms(median(lags))}, p95 ${ms(quantile(lags, 0.95))}`, '≤ 10 ms');
+  row(
+    `delta lag, one turn with ${count} watchers`,
+    `p50 ${ms(median(lags))}, p95 ${ms(quantile(lags, 0.95))}`,
+    '≤ 10 ms',
+  );
 }
 
 async function waiting(bench: BenchService, count: number): Promise<void> {

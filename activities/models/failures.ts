@@ -50,7 +50,7 @@ export function modelFailureOf(error: unknown): ModelFailure {
   }
   const status = typeof error.status === 'number' ? error.status : null;
   const headers = error.headers instanceof Headers ? error.headers : new Headers();
-  const detail = detailOf(error);
+  const detail = detailOf(error.error);
   const retryable = isRetryable(headers.get('x-should-retry'), status, error.type);
   const retryAfterMs = retryAfterOf(headers);
   if (status === 400 && TOO_LONG.test(detail)) {
@@ -101,8 +101,8 @@ function retryAfterOf(headers: Headers): number | undefined {
 }
 
 /** The error's own words: those of the envelope where it has one, never headers or raw bodies. */
-function detailOf(error: APIError): string {
-  const body = error.error as { error?: { message?: unknown } } | undefined;
+function detailOf(envelope: unknown): string {
+  const body = envelope as { error?: { message?: unknown } } | undefined;
   return typeof body?.error?.message === 'string' ? body.error.message.slice(0, 500) : '';
 }
 

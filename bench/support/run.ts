@@ -58,7 +58,9 @@ export async function startBenchService(modelEntry: Record<string, unknown> = {}
   const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim();
   const api = apiClient(url, key, () => undefined);
   const pidOfTemporal = (JSON.parse(readFileSync(join(dataDir, 'temporal.json'), 'utf8')) as { pid: number }).pid;
-  const pidOfPostgres = Number(readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n')[0]);
+  const pidOfPostgres = Number(
+    readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n')[0],
+  );
   const direct = new Anthropic({ apiKey: 'none', baseURL: model.url, maxRetries: 0 });
 
   return {

@@ -14,11 +14,11 @@ export class PreparedClient extends pg.Client {
   // typeorm asks with (text, values); every other form passes through.
   override query(...args: unknown[]): never {
     const [text, values, ...rest] = args;
-    const query = super.query as (...args: unknown[]) => never;
+    const query = (...form: unknown[]): never => (super.query as (...form: unknown[]) => never).apply(this, form);
     if (typeof text !== 'string' || !Array.isArray(values) || values.length === 0 || ALL_COLUMNS.test(text)) {
-      return query.apply(this, args);
+      return query(...args);
     }
-    return query.call(this, { name: nameOf(text), text, values }, ...rest);
+    return query({ name: nameOf(text), text, values }, ...rest);
   }
 }
 

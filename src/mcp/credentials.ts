@@ -31,7 +31,10 @@ export function unseal(keys: readonly Buffer[], rowId: string, sealed: string): 
   const [form, id, text = ''] = sealed.split('.');
   const key = keys.find((candidate) => keyId(candidate) === id);
   const bytes = Buffer.from(text, 'base64url');
-  if (form !== FORM || key === undefined || bytes.length < IV_BYTES + TAG_BYTES) throw new UnsealError();
+  // The last character of base64url may hold bits that mean nothing: only the one spelling is taken.
+  const isCanonical = bytes.toString('base64url') === text;
+  if (form !== FORM || key === undefined || !isCanonical || bytes.length < IV_BYTES + TAG_BYTES)
+    throw new UnsealError();
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
     .setAAD(associated(rowId))
     .setAuthTag(bytes.subarray(-TAG_BYTES));

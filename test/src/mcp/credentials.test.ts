@@ -40,9 +40,6 @@ describe('credentials at rest', () => {
     for (let at = 0; at < sealed.length; at += 1) {
       const altered = `${sealed.slice(0, at)}${sealed[at] === 'A' ? 'B' : 'A'}${sealed.slice(at + 1)}`;
       const opened = (): string => unseal([NEW], 'mcp_a', altered);
-      // The last character of base64url may hold bits that mean nothing.
-      if (at === sealed.length - 1 && Buffer.from(altered, 'base64url').equals(Buffer.from(sealed, 'base64url')))
-        continue;
       expect(opened, `character ${at}`).to.throw(UnsealError);
     }
   });
