@@ -8,6 +8,7 @@ import { beginAttempt, type ModelAttempt } from './models/attempts.js';
 import { buildRequest, type BuiltRequest } from './models/build-request.js';
 import { callOnce } from './models/call-once.js';
 import { storedOutcome, storeStep } from './models/store-step.js';
+import { estimateRequest } from './models/tokens.js';
 import { withUsableIds } from './models/tool-use-ids.js';
 import { runActivity } from './run-activity.js';
 import { loadTurn } from './turn-context.js';
@@ -27,19 +28,24 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
       const stored = await storedOutcome(deps.db, turnId, step);
       if (stored !== null) return stored;
       const turn = await loadTurn(deps.db, turnId);
+      let refused: { size: number; error: unknown } | null = null;
       for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
+        if (refused !== null && undercount > MOST_UNDERCOUNT) throw refused.error;
         const built = await buildRequest(deps, turn, { compacted, undercount }, signal);
         if (built === 'compact') return { kind: 'compact' };
+        const size = estimateRequest(built.request);
+        if (refused !== null && size >= refused.size) continue;
         try {
           return await callAndStore(deps, built, await beginAttempt(deps.db, turnId, step), signal);
         } catch (error) {
-          if (!isTooLong(error) || undercount >= MOST_UNDERCOUNT) throw error;
+          if (!isTooLong(error)) throw error;
+          refused = { size, error };
         }
       }
     });
 }
 
-/** The API's count decides, and not every server says it before: a refused request is built again with more room. */
+/** The API's count decides, and not every server tells it before: what it refuses is built again with more room. */
 function isTooLong(error: unknown): boolean {
   return error instanceof ApplicationFailure && error.type === 'context_too_long';
 }

@@ -21,6 +21,8 @@ export interface TurnServiceOptions extends ServiceOptions {
 /** A service whose turns run: with a worker, the run's Temporal server and a scripted model. */
 export interface TurnService extends TestService {
   model: ScriptedModel;
+  /** Those that were started, first one first. */
+  workers: readonly RunningWorker[];
   startWorker(): Promise<RunningWorker>;
   /** A new session of the scripted model; returns its id. */
   session(body?: Record<string, unknown>): Promise<string>;
@@ -67,6 +69,7 @@ export async function startTurnService(options: TurnServiceOptions = {}): Promis
   const turns: TurnService = {
     ...service,
     model,
+    workers,
     startWorker: addWorker,
     async session(body = {}) {
       const answer = await api('POST', '/v1/sessions', { model_id: entry.id, ...body });
