@@ -30,8 +30,8 @@ interface QuietTurn {
   session_id: string;
   project_id: string;
   model_id: string;
+  trace: string | null;
   cancel_wished: boolean;
-  cancel_overdue: boolean;
 }
 
 /** What the end of a workflow that left its turn open means for the turn (architecture.md "A turn is never lost"). */
@@ -69,16 +69,23 @@ const ENDING_OF: Partial<Record<WorkflowState, Ending>> = {
  * each turn to one of them at a time. Returns a function that stops it after the round under way.
  */
 export function startSweep(deps: SweepDeps): () => Promise<void> {
+  // Two loops: an end that is due must not wait for a Temporal that is away.
+  const stops = [repeat(deps.log, () => sweepOnce(deps)), repeat(deps.log, () => cancelOverdue(deps))];
+  return async () => void (await Promise.all(stops.map((stop) => stop())));
+}
+
+/** Runs rounds, one after the other; returns a function that stops after the one under way. */
+function repeat(log: Logger, round: () => Promise<void>): () => Promise<void> {
   let stopped = false;
   let timer: NodeJS.Timeout;
-  let round: Promise<void> = Promise.resolve();
+  let underWay: Promise<void> = Promise.resolve();
   const next = (): void => {
     if (stopped) return;
     // Not all processes at the same moment.
     timer = setTimeout(
       () => {
-        round = sweepOnce(deps)
-          .catch((err: unknown) => deps.log.warn({ err }, 'a round of the sweep failed, the next one follows'))
+        underWay = round()
+          .catch((err: unknown) => log.warn({ err }, 'a round of the sweep failed, the next one follows'))
           .then(next);
       },
       EVERY_MS * (0.75 + Math.random() / 2),
@@ -88,25 +95,21 @@ export function startSweep(deps: SweepDeps): () => Promise<void> {
   return async () => {
     stopped = true;
     clearTimeout(timer);
-    await round;
+    await underWay;
   };
 }
 
-/** One round of the sweep. */
+/** One round of looking at quiet turns. */
 export async function sweepOnce(deps: SweepDeps): Promise<void> {
   await deleteOldDeltas(deps.db, MOST_DELTAS);
   const [turns]: [QuietTurn[]] = await deps.db.query(
     `WITH quiet AS (
        SELECT id FROM turns
-       WHERE state IN ('queued', 'running') AND (
-         progress_at < clock_timestamp() - interval '${QUIET_SECONDS} s'
-         OR (cancel_requested_at < clock_timestamp() - interval '${CANCEL_OVERDUE_SECONDS} s'))
+       WHERE state IN ('queued', 'running') AND progress_at < clock_timestamp() - interval '${QUIET_SECONDS} s'
        ORDER BY progress_at LIMIT ${MOST_TURNS} FOR NO KEY UPDATE SKIP LOCKED)
      UPDATE turns SET progress_at = clock_timestamp()
      FROM quiet, sessions WHERE turns.id = quiet.id AND sessions.id = turns.session_id
-     RETURNING turns.id, session_id, turns.project_id, model_id,
-       cancel_requested_at IS NOT NULL AS cancel_wished,
-       coalesce(cancel_requested_at < clock_timestamp() - interval '${CANCEL_OVERDUE_SECONDS} s', false) AS cancel_overdue`,
+     RETURNING turns.id, session_id, turns.project_id, model_id, cancel_requested_at IS NOT NULL AS cancel_wished`,
   );
   const limit = pLimit(PARALLEL);
   await Promise.all(
@@ -120,16 +123,25 @@ export async function sweepOnce(deps: SweepDeps): Promise<void> {
   );
 }
 
+/** Ends the turns whose cancel nobody carried out in time; their workflows are told without waiting for Temporal. */
+export async function cancelOverdue(deps: SweepDeps): Promise<void> {
+  const { db, workflows, log, count } = deps;
+  const overdue: { id: string }[] = await db.query(
+    `SELECT id FROM turns WHERE state IN ('queued', 'running')
+       AND cancel_requested_at < clock_timestamp() - interval '${CANCEL_OVERDUE_SECONDS} s'`,
+  );
+  for (const { id } of overdue) {
+    if (!(await endTurn(deps, id, { kind: 'cancelled' }))) continue;
+    count('cancelled');
+    log.warn({ turn_id: id }, 'the sweep cancelled a turn that nobody else did');
+    workflows
+      .cancel(id)
+      .catch((err: unknown) => log.warn({ err, turn_id: id }, 'a cancel did not reach Temporal; its turn has ended'));
+  }
+}
+
 async function lookAfter(deps: SweepDeps, turn: QuietTurn): Promise<void> {
   const { workflows, log, count } = deps;
-  if (turn.cancel_overdue) {
-    if (await endTurn(deps, turn.id, { kind: 'cancelled' })) {
-      count('cancelled');
-      log.warn({ turn_id: turn.id }, 'the sweep cancelled a turn that nobody else did');
-    }
-    await workflows.cancel(turn.id);
-    return;
-  }
   const state = await workflows.describe(turn.id);
   if (state === 'running') {
     if (turn.cancel_wished) {
