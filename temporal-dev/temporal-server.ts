@@ -24,6 +24,9 @@ const DYNAMIC_CONFIG = {
   'system.enableActivityEagerExecution': true,
   'matching.numTaskqueueReadPartitions': 1,
   'matching.numTaskqueueWritePartitions': 1,
+  // Tasks that wait are given to projects in turn (docs/operations/turns.md "Isolation").
+  'matching.useNewMatcher': true,
+  'matching.enableFairness': true,
   'system.enableCancelActivityWorkerCommand': true,
   'frontend.WorkerCommandsEnabled': true,
 };

@@ -7,6 +7,7 @@ import {
 } from '@temporalio/client';
 import pRetry from 'p-retry';
 import { TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
+import { within } from '../tracing.js';
 import { searchAttributesOf } from './search-attributes.js';
 
 /** What starting a turn's workflow needs: ids only, never content (architecture.md "What Temporal carries"). */
@@ -15,6 +16,8 @@ export interface StartableTurn {
   session_id: string;
   project_id: string;
   model_id: string;
+  /** `traceparent` of the request that queued it, where it is traced. */
+  trace: string | null;
 }
 
 export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out' | 'not found';
@@ -75,7 +78,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
     async start(turn) {
       const input: TurnInput = { turnId: turn.id };
       try {
-        await withDeadline(() =>
+        const start = (): ReturnType<typeof client.workflow.start> =>
           client.workflow.start(TURN_WORKFLOW, {
             workflowId: turn.id,
             args: [input],
@@ -84,6 +87,8 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
             workflowIdConflictPolicy: 'USE_EXISTING',
             workflowExecutionTimeout: options.executionTimeoutMs,
             requestEagerStart: options.eager,
+            // Where tasks wait for a slot, projects take turns: the activities inherit it.
+            priority: { fairnessKey: turn.project_id },
             staticSummary: `turn of ${turn.session_id}`,
             staticDetails: [
               `**Project** ${turn.project_id}`,
@@ -93,8 +98,8 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
             ].join('\n\n'),
             memo: { project: turn.project_id, session: turn.session_id, model: turn.model_id },
             ...(options.searchable() && { typedSearchAttributes: searchAttributesOf(turn) }),
-          }),
-        );
+          });
+        await within(turn.trace, () => withDeadline(start));
         return true;
       } catch (error) {
         if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
