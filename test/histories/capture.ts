@@ -260,11 +260,11 @@ async function capture(path: Path, client: Client): Promise<void> {
 const temporal = await startTemporalServer({ persistent: false, dynamicConfig: SUGGEST_NEW_RUN });
 process.env.TEST_TEMPORAL_ADDRESS = temporal.address;
 await mochaGlobalSetup();
-const { client, close } = await connectClient(temporal.address);
+const temporalClient = await connectClient(temporal.address);
 try {
-  for (const path of PATHS) await capture(path, client);
+  for (const path of PATHS) await capture(path, temporalClient.client);
 } finally {
-  await close();
+  await temporalClient.close();
   await mochaGlobalTeardown();
   await temporal.stop();
 }

@@ -31,7 +31,7 @@ export async function prepareLoad(system: FaultSystem): Promise<(turns: number, 
     model.on(/^load \d+/, (request, index) => {
       const n = numberOf(request.userText);
       const said = (what: string) => text(sentence(what, n, words), { every: everyMs });
-      return steps([said('look'), toolUse('mcp__shop__buy', { n })], said('answer'))(request, index) as never;
+      return steps([said('look'), toolUse('mcp__shop__buy', { n })], said('answer'))(request, index);
     });
     const sessions = await Promise.all(Array.from({ length: count }, () => system.session({ mcp_servers })));
     const numbers = new Map<string, number>();

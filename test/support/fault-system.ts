@@ -13,7 +13,7 @@ import { startMcpServer, type TestMcpServer } from './mcp-server.js';
 import { createTestDatabase, startPostgres, type TestPostgres } from './postgres.js';
 import { startRole, type Role, type RoleProcess } from './role-process.js';
 import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
-import { openSse } from './sse-reader.js';
+import { openSse, type SseReader } from './sse-reader.js';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.js';
 import { startTemporalServer, temporalAddress, type TestTemporal } from './temporal.js';
 import { checkTurns, type Evidence, type StoredEvent, type Watched } from './turn-checker.js';
@@ -58,6 +58,8 @@ export interface FaultSystem {
   send(sessionId: string, content: string, key?: string): Promise<Turn>;
   /** Watches a turn to its end, with reconnects to any API. */
   watch(turn: Turn): Promise<Watched>;
+  /** One connection to a turn's stream. */
+  stream(turn: Turn): Promise<SseReader>;
   history(sessionId: string, key?: string): Promise<StoredEvent[]>;
   /** The terminal event of a turn, when it is there. */
   ended(turn: Turn, timeoutMs?: number): Promise<StoredEvent>;
@@ -85,7 +87,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     : null;
   const [model, mcp] = await Promise.all([startScriptedModel(), startMcpServer()]);
   const db = await openDataSource(database.url, 4, 'test');
-  const { client, close: closeClient } = await connectClient(address);
+  const temporalClient = await connectClient(address);
   const dataDir = mkdtempSync(join(tmpdir(), 'faults-'));
   const entry = {
     id: 'scripted',
@@ -136,7 +138,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     model,
     mcp,
     db,
-    client,
+    client: temporalClient.client,
     addRole,
     newKey: async (project) => (await createKey(db, { project })).key,
     ask: (api, method, path, body) => request(apis[api]!.url, defaultKey, method, path, body, randomUUID()),
@@ -153,7 +155,12 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     },
 
     async session(body = {}, key = defaultKey) {
-      const answer = await system.insist('POST', '/v1/sessions', { model_id: entry.id, thinking_enabled: false, ...body }, key);
+      const answer = await system.insist(
+        'POST',
+        '/v1/sessions',
+        { model_id: entry.id, thinking_enabled: false, ...body },
+        key,
+      );
       if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
       keys.set(answer.body.id as string, key);
       return answer.body.id as string;
@@ -172,6 +179,9 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       watching.push(watched);
       return watched;
     },
+
+    stream: ({ sessionId }) =>
+      openSse(`${apis[0]!.url}/v1/sessions/${sessionId}/events/stream`, keys.get(sessionId) ?? defaultKey),
 
     async history(sessionId, key = keys.get(sessionId)) {
       const events: StoredEvent[] = [];
@@ -223,7 +233,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
 
     async close() {
       await Promise.all([...apis, ...workers].map((each) => each.kill()));
-      await Promise.all([model.close().catch(() => undefined), mcp.close(), db.destroy(), closeClient()]);
+      await Promise.all([model.close().catch(() => undefined), mcp.close(), db.destroy(), temporalClient.close()]);
       await Promise.all([proxies?.postgres.close(), proxies?.temporal.close()]);
       await Promise.all([postgres?.stop() ?? database.drop(), temporal?.stop()]);
       rmSync(dataDir, { recursive: true, force: true });

@@ -1,0 +1,119 @@
+import { expect } from 'chai';
+import { transaction } from '../../src/db/transaction.js';
+import { requestCancel } from '../../src/turns/cancel.js';
+import { queueTurn } from '../../src/turns/queue.js';
+import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import { text, wait } from '../support/scripted-model.js';
+import { CLOSING, startClosing, startTimingOut } from '../support/workflow-tasks.js';
+
+/** The promise (issue 6), with room for a machine that is busy. */
+const PROMISED_MS = 10_000;
+const SLACK_MS = 5_000;
+
+/** What the sweep counted, over all processes. */
+async function swept({ apis, workers }: FaultSystem): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { url } of [...apis, ...workers]) {
+    for (const [, action, n] of (await (await fetch(`${url}/metrics`)).text()).matchAll(
+      /^\w*sweep_actions\w*\{action="(\w+)"\} (\d+)/gm,
+    )) {
+      counts[action!] = (counts[action!] ?? 0) + Number(n);
+    }
+  }
+  return counts;
+}
+
+/** Every process sweeps: two API processes and a worker. What happens to a turn happens once. */
+describe('the sweep', function () {
+  this.timeout(90_000);
+  let system: FaultSystem;
+  before(async () => {
+    system = await startFaultSystem({ apis: 2, ownTemporal: { persistent: false } });
+  });
+  after(() => system.close());
+
+  /** A turn accepted by a process that died before it told Temporal. */
+  const accept = async (content = 'Hello'): Promise<Turn> => {
+    const sessionId = await system.session();
+    const [{ project_id }] = await system.db.query<[{ project_id: string }]>(
+      'SELECT project_id FROM sessions WHERE id = $1',
+      [sessionId],
+    );
+    const message = { content, files: [], skills: [] };
+    const { id } = await transaction(system.db, (tx) => queueTurn(tx, project_id, sessionId, message));
+    return { sessionId, turnId: id };
+  };
+
+  /** A turn that waits for its model. */
+  const running = async (): Promise<Turn> => {
+    const gate = system.model.gate();
+    const sessionId = await system.session();
+    system.model.on(new RegExp(sessionId), text('too late', { before: { 0: wait(gate) } }));
+    const turn = await system.send(sessionId, sessionId);
+    await gate.reached;
+    return turn;
+  };
+
+  const measured = async (title: string, turn: Turn, type: string, error?: string, limitMs = PROMISED_MS) => {
+    const began = performance.now();
+    const end = await system.ended(turn);
+    const took = performance.now() - began;
+    console.log(`      ${title}: ${end.type} after ${(took / 1000).toFixed(1)} s`);
+    expect(end.type, title).to.equal(type);
+    expect(end.error?.type, title).to.equal(error);
+    expect(took, title).to.be.below(limitMs + SLACK_MS);
+  };
+
+  it('gives each turn its start or its end within 10 s, once', async () => {
+    const { client } = system;
+    const [terminated, cancelled] = [await running(), await running()];
+    const [failed, completed, ended, timedOut, neverStarted, wished] = await Promise.all(
+      Array.from({ length: 6 }, () => accept()) as [Promise<Turn>, ...Promise<Turn>[]],
+    );
+    const before = await swept(system);
+    await Promise.all([
+      startClosing(client, failed!.turnId, CLOSING.failed),
+      startClosing(client, completed!.turnId, CLOSING.completed),
+      startClosing(client, ended!.turnId, CLOSING.cancelled),
+      startTimingOut(client, timedOut!.turnId),
+      client.workflow.getHandle(terminated.turnId).terminate(),
+      transaction(system.db, (tx) => requestCancel(tx, cancelled.turnId)),
+    ]);
+    await Promise.all([
+      measured('terminated', terminated, 'turn.failed', 'terminated'),
+      measured('failed', failed!, 'turn.failed', 'internal_error'),
+      measured('completed with its turn open', completed!, 'turn.failed', 'internal_error'),
+      measured('cancelled', ended!, 'turn.cancelled'),
+      measured('timed out', timedOut!, 'turn.failed', 'turn_timeout'),
+      measured('never started', neverStarted!, 'turn.completed'),
+      measured('never started, another', wished!, 'turn.completed'),
+      measured('cancel wish that never arrived', cancelled, 'turn.cancelled'),
+    ]);
+    const after = await swept(system);
+    const grown = Object.keys(after).map((action) => [action, after[action]! - (before[action] ?? 0)]);
+    expect(Object.fromEntries(grown)).to.include({ ended: 5, started: 2, cancel_delivered: 1 });
+    await system.verify();
+  });
+
+  it('starts turns again that a Temporal without its data has forgotten', async () => {
+    const gate = system.model.gate();
+    system.model.on(/forgotten/, text('cut off', { before: { 0: wait(gate) } }), 'Here again.');
+    const turn = await system.send(await system.session(), 'forgotten');
+    void system.watch(turn);
+    await gate.reached;
+    await system.temporal!.kill();
+    await system.temporal!.restart();
+    await measured('vanished', turn, 'turn.completed');
+    await system.verify();
+  });
+
+  it('ends a cancelled turn within 20 s though no worker lives', async () => {
+    const turn = await running();
+    void system.watch(turn);
+    await Promise.all(system.workers.map((worker) => worker.kill()));
+    const answer = await system.insist('POST', `/v1/sessions/${turn.sessionId}/cancel`);
+    expect(answer.body.status).to.equal('RUNNING');
+    await measured('cancelled without a worker', turn, 'turn.cancelled', undefined, 20_000);
+    await system.verify();
+  });
+});
