@@ -1,5 +1,5 @@
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { NativeConnection, Worker } from '@temporalio/worker';
+import { NativeConnection, Worker, type WorkerDeploymentOptions } from '@temporalio/worker';
 import pRetry from 'p-retry';
 import { ConfigError, type Config } from '../src/config.js';
 import { openDataSource } from '../src/db/data-source.js';
@@ -28,6 +28,9 @@ const WORKFLOW_BUNDLE = fileURLToPath(
 const STICKY_TIMEOUT = '2 s';
 /** Beyond the grace: what ignores its abort is left behind. */
 const FORCE_MS = 3000;
+
+/** Workflow tasks take milliseconds; each may claim its turn meanwhile, with a local activity. */
+const WORKFLOW_TASKS = 40;
 
 /** A running worker. */
 export interface RunningWorker {
@@ -63,7 +66,11 @@ export async function startWorker(
       ...createActivities({ config, db, log, storage, notifier, models, mcp }),
       ...createMaintenanceActivities({ config, db, log, storage }),
     },
+    // More than one project's turns may be (contract.md §2 `max_running_turns`): another's first one finds a slot.
     maxConcurrentActivityTaskExecutions: config.workerMaxActivities,
+    maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
+    maxConcurrentLocalActivityExecutions: WORKFLOW_TASKS,
+    ...(config.workerDeployment !== null && { workerDeploymentOptions: versioned(config.workerDeployment) }),
     maxHeartbeatThrottleInterval: config.heartbeatThrottleMs,
     defaultHeartbeatThrottleInterval: config.heartbeatThrottleMs,
     stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
@@ -89,6 +96,15 @@ export async function startWorker(
   };
   let shuttingDown: Promise<void> | undefined;
   return { connection, failed, close: () => (shuttingDown ??= shutDown()) };
+}
+
+/** A turn stays with the build that began it: it is short, and its workers are kept until it is over. */
+function versioned({ name, buildId }: NonNullable<Config['workerDeployment']>): WorkerDeploymentOptions {
+  return {
+    version: { deploymentName: name, buildId },
+    useWorkerVersioning: true,
+    defaultVersioningBehavior: 'PINNED',
+  };
 }
 
 async function connect(log: Logger): Promise<NativeConnection> {

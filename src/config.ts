@@ -28,6 +28,8 @@ export interface Config {
   /** Delay at which a running activity hears of a cancel; Temporal Cloud bills each heartbeat. */
   heartbeatThrottleMs: number;
   workerMaxActivities: number;
+  /** Worker versioning (docs/operations/workflow-changes.md); null: off. */
+  workerDeployment: { name: string; buildId: string } | null;
   metricsPort: number | null;
   corsOrigins: string[];
   logLevel: string;
@@ -58,6 +60,8 @@ interface Settings {
   SHUTDOWN_GRACE_SECONDS: number;
   HEARTBEAT_THROTTLE_MS: number;
   WORKER_MAX_ACTIVITIES: number;
+  WORKER_DEPLOYMENT_NAME?: string;
+  WORKER_BUILD_ID?: string;
   METRICS_PORT?: number;
   CORS_ORIGINS: string;
   LOG_LEVEL: string;
@@ -88,7 +92,9 @@ const schema: JSONSchemaType<Settings> = {
     TOOL_TIMEOUT_SECONDS: { type: 'number', default: 300, exclusiveMinimum: 0 },
     SHUTDOWN_GRACE_SECONDS: { type: 'number', default: 90, minimum: 0 },
     HEARTBEAT_THROTTLE_MS: { type: 'integer', default: 500, minimum: 50, maximum: 5000 },
-    WORKER_MAX_ACTIVITIES: { type: 'integer', default: 100, minimum: 1 },
+    WORKER_MAX_ACTIVITIES: { type: 'integer', default: 200, minimum: 1 },
+    WORKER_DEPLOYMENT_NAME: optionalText,
+    WORKER_BUILD_ID: optionalText,
     METRICS_PORT: { type: 'integer', nullable: true, minimum: 0, maximum: 65535 },
     CORS_ORIGINS: { type: 'string', default: '' },
     LOG_LEVEL: {
@@ -138,6 +144,10 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     faults.push('CORS_ORIGINS must be a comma list of origins such as https://app.example.com (no path, no *)');
   }
   faults.push(...contradictions(settings, env), ...misspelt(env, [...NAMES, ...TEMPORAL_SETTINGS]));
+  const deployment = { name: settings.WORKER_DEPLOYMENT_NAME, buildId: settings.WORKER_BUILD_ID };
+  if ((deployment.name === undefined) !== (deployment.buildId === undefined)) {
+    faults.push('WORKER_DEPLOYMENT_NAME and WORKER_BUILD_ID must be set together');
+  }
   if (faults.length > 0) throw new ConfigError(faults);
 
   const valid = settings as unknown as Settings;
@@ -161,6 +171,10 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     shutdownGraceSeconds: valid.SHUTDOWN_GRACE_SECONDS,
     heartbeatThrottleMs: valid.HEARTBEAT_THROTTLE_MS,
     workerMaxActivities: valid.WORKER_MAX_ACTIVITIES,
+    workerDeployment:
+      valid.WORKER_DEPLOYMENT_NAME !== undefined && valid.WORKER_BUILD_ID !== undefined
+        ? { name: valid.WORKER_DEPLOYMENT_NAME, buildId: valid.WORKER_BUILD_ID }
+        : null,
     metricsPort: valid.METRICS_PORT ?? null,
     corsOrigins: origins,
     logLevel: valid.LOG_LEVEL,
