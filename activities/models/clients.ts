@@ -22,12 +22,14 @@ export class ModelClients {
     const known = this.#clients.get(modelId);
     const entry = this.catalogue.get(modelId);
     if (known !== undefined || entry === undefined) return known;
+    const key = apiKeyOf(entry, this.env);
     const client: ModelClient = {
       entry,
       api: new Anthropic({
-        // A server without a key must not get the one that the SDK would find in the environment.
-        apiKey: apiKeyOf(entry, this.env) ?? 'none',
+        // Something must be given, or the SDK takes what it finds in the environment.
+        apiKey: key ?? 'none',
         authToken: null,
+        defaultHeaders: keyHeaders(entry, key),
         baseURL: entry.base_url ?? null,
         // Temporal retries, visibly.
         maxRetries: 0,
@@ -41,4 +43,13 @@ export class ModelClients {
     this.#clients.set(modelId, client);
     return client;
   }
+}
+
+/**
+ * The SDK sends the key as a bearer token; many servers that speak the Messages API look for it in `x-api-key`, as its
+ * documents say. A server that asks for no key gets neither.
+ */
+function keyHeaders(entry: ModelEntry, key: string | undefined): Record<string, string | null> {
+  if (key === undefined) return { Authorization: null };
+  return entry.base_url === undefined ? {} : { 'x-api-key': key };
 }

@@ -1,0 +1,138 @@
+import { expect } from 'chai';
+import type { ModelEntry } from '../../../src/models/catalogue.js';
+import { startScriptedModel, text, thinking, toolUse, type ScriptedModel } from '../../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../../support/turns.js';
+
+/** Issue 7 "Models": any server that speaks the Messages API, each with its key, its limits and its way to think. */
+describe('the models of the catalogue', () => {
+  let first: ScriptedModel;
+  let second: ScriptedModel;
+  let service: TurnService;
+  before(async () => {
+    [first, second] = await Promise.all([startScriptedModel(), startScriptedModel()]);
+    process.env.FIRST_KEY = 'key-of-the-first';
+    process.env.SECOND_KEY = 'key-of-the-second';
+    process.env.ANTHROPIC_API_KEY = 'key-of-anthropic';
+    const entry = (id: string, base_url: string, more: Partial<ModelEntry>): ModelEntry => ({
+      id,
+      display_name: id,
+      model: `${id}-at-its-api`,
+      base_url,
+      context_window: 200_000,
+      max_output_tokens: 8000,
+      supports_thinking: true,
+      ...more,
+    });
+    service = await startTurnService({
+      models: [
+        entry('adaptive', first.url, { api_key_env: 'FIRST_KEY', thinking: 'adaptive' }),
+        entry('budget', second.url, { api_key_env: 'SECOND_KEY', thinking: 'budget', max_output_tokens: 40_000 }),
+        entry('by-default', second.url, { api_key_env: 'SECOND_KEY', max_output_tokens: 4000 }),
+        entry('short-answers', second.url, { max_output_tokens: 1000 }),
+        entry('local', second.url, { supports_thinking: false }),
+        entry('style-none', second.url, { thinking: 'none' }),
+      ],
+    });
+  });
+  after(async () => {
+    for (const name of ['FIRST_KEY', 'SECOND_KEY', 'ANTHROPIC_API_KEY']) delete process.env[name];
+    await service.close();
+    await Promise.all([first.close(), second.close()]);
+  });
+  afterEach(() => {
+    expect([...first.refused, ...second.refused]).to.deep.equal([]);
+    first.reset();
+    second.reset();
+  });
+
+  const run = async (model_id: string, body: Record<string, unknown> = {}): Promise<void> => {
+    const sessionId = await service.session({ model_id, ...body });
+    await service.send(sessionId, 'Go');
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+  };
+
+  it('are called at their own address, under their own name, with their own key', async () => {
+    await Promise.all([run('adaptive'), run('budget')]);
+    const seen = ({ requests }: ScriptedModel): unknown[] =>
+      requests.map(({ headers, body }) => [headers['x-api-key'], headers.authorization, body.model]);
+    expect(seen(first)).to.deep.equal([['key-of-the-first', 'Bearer key-of-the-first', 'adaptive-at-its-api']]);
+    expect(seen(second)).to.deep.equal([['key-of-the-second', 'Bearer key-of-the-second', 'budget-at-its-api']]);
+  });
+
+  it('never get the key of Anthropic at an address of their own', async () => {
+    await run('local');
+    expect(second.requests[0]!.headers).to.not.have.any.keys('x-api-key', 'authorization');
+  });
+
+  it('are asked to think in their own way, or not at all', async () => {
+    const asked = async (model: ScriptedModel, id: string, body = {}): Promise<unknown> => {
+      await run(id, body);
+      const { thinking, max_tokens } = model.requests.at(-1)!.body;
+      return { thinking, max_tokens };
+    };
+    const none = undefined;
+    expect(await asked(first, 'adaptive')).to.deep.equal({
+      thinking: { type: 'adaptive', display: 'summarized' },
+      max_tokens: 8000,
+    });
+    expect(await asked(second, 'budget')).to.deep.equal({
+      thinking: { type: 'enabled', budget_tokens: 16_000 },
+      max_tokens: 40_000,
+    });
+    expect(await asked(second, 'by-default')).to.deep.equal({
+      thinking: { type: 'enabled', budget_tokens: 2000 },
+      max_tokens: 4000,
+    });
+    expect(await asked(second, 'short-answers')).to.deep.equal({ thinking: none, max_tokens: 1000 });
+    expect(await asked(second, 'local')).to.deep.equal({ thinking: none, max_tokens: 8000 });
+    expect(await asked(second, 'style-none')).to.deep.equal({ thinking: none, max_tokens: 8000 });
+    expect(await asked(first, 'adaptive', { thinking_enabled: false })).to.deep.equal({
+      thinking: none,
+      max_tokens: 8000,
+    });
+  });
+
+  it('get back their thinking as it was signed, within a turn and later', async () => {
+    first.on(/Go/, ({ step }) =>
+      step === 0 ? [thinking('Hm, \ud83d\ude42.'), toolUse('list_files')] : [thinking('So.'), text('Done.')],
+    );
+    const sessionId = await service.session({ model_id: 'adaptive' });
+    await service.send(sessionId, 'Go');
+    await service.ended(sessionId);
+    await service.send(sessionId, 'Further');
+    await service.ended(sessionId);
+    const kinds = first.requests
+      .at(-1)!
+      .body.messages.map(({ role, content }) => [
+        role,
+        typeof content === 'string' ? content : content.map(({ type }) => type),
+      ]);
+    expect(kinds).to.deep.equal([
+      ['user', ['text', 'text']],
+      ['assistant', ['thinking', 'tool_use']],
+      ['user', ['tool_result']],
+      ['assistant', ['thinking', 'text']],
+      ['user', ['text', 'text']],
+    ]);
+  });
+
+  it('may think with a budget, call without a thought, and go on', async () => {
+    second.on(/Go/, ({ step }) => (step < 2 ? toolUse('list_files') : [thinking('Now.'), text('Done.')]));
+    await run('budget');
+    expect(second.requests.map(({ body }) => body.thinking?.type)).to.deep.equal(['enabled', undefined, undefined]);
+  });
+
+  it('may count their calls from zero in each answer', async () => {
+    second.on(/Go/, ({ step }) =>
+      step < 2 ? [toolUse('list_files', {}, { id: 'call_0' }), toolUse('list_files', {}, { id: 'call:1' })] : 'Done.',
+    );
+    await run('local');
+    const uses = second.requests
+      .at(-1)!
+      .body.messages.flatMap(({ content }) =>
+        typeof content === 'string' ? [] : content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : [])),
+      );
+    expect(uses[0]).to.equal('call_0');
+    expect(new Set(uses)).to.have.property('size', 4);
+  });
+});
