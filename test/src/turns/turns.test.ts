@@ -1,0 +1,251 @@
+import { expect } from 'chai';
+import type { DataSource } from 'typeorm';
+import { openDataSource } from '../../../src/db/data-source.js';
+import { transaction } from '../../../src/db/transaction.js';
+import { DeltaWriter } from '../../../src/events/delta-writer.js';
+import { Notifier } from '../../../src/events/notifier.js';
+import { createLogger } from '../../../src/log.js';
+import { createKey } from '../../../src/projects/api-keys.js';
+import type { WorkflowState } from '../../../src/temporal/turn-workflows.js';
+import { requestCancel } from '../../../src/turns/cancel.js';
+import { claimTurn } from '../../../src/turns/claim.js';
+import { endTurn, type Ending } from '../../../src/turns/end.js';
+import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
+import { sweepOnce } from '../../../src/turns/sweep.js';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+
+const FAILED: Ending = { kind: 'failed', type: 'internal_error', message: 'Broken.', retryable: true };
+
+/** What HTTP cannot bring about: races, and workflows in any state. Postgres is real, Temporal says what the test says. */
+describe('turns in Postgres', () => {
+  const log = createLogger('silent', 'test');
+  let database: TestDatabase;
+  let db: DataSource;
+  let notifier: Notifier;
+  let projectId: string;
+  before(async () => {
+    database = await createTestDatabase();
+    db = await openDataSource(database.url, 10, 'test');
+    notifier = new Notifier(db, log);
+    ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 }));
+  });
+  after(async () => {
+    await notifier.flush();
+    await db.destroy();
+    await database.drop();
+  });
+
+  let sessions = 0;
+  const queued = async (): Promise<QueuedTurn> => {
+    const id = `ses_${(sessions += 1)}`;
+    await db.query(
+      `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata, created_at, metadata_updated_at)
+       VALUES ($1, $2, 'm', true, '{}', '{}', now(), now())`,
+      [id, projectId],
+    );
+    return transaction(db, (tx) => queueTurn(tx, projectId, id, { content: 'x', files: [], skills: [] }));
+  };
+  const running = async (): Promise<QueuedTurn> => {
+    const turn = await queued();
+    await claimTurn(db, turn.id);
+    return turn;
+  };
+  const end = (turn: QueuedTurn, ending: Ending): Promise<boolean> => endTurn({ db, notifier, log }, turn.id, ending);
+  const cancel = (turn: QueuedTurn) => transaction(db, (tx) => requestCancel(tx, turn.id));
+  const column = async <T>(sql: string, turn: QueuedTurn): Promise<T[]> =>
+    (await db.query<{ value: T }[]>(sql, [turn.id])).map(({ value }) => value);
+  const stateOf = async (turn: QueuedTurn): Promise<string> =>
+    (await column<string>('SELECT state AS value FROM turns WHERE id = $1', turn))[0]!;
+  const endsOf = (turn: QueuedTurn): Promise<string[]> =>
+    column(`SELECT type AS value FROM events WHERE turn_id = $1 AND type LIKE 'turn.%' ORDER BY position`, turn);
+
+  it('end once, whoever ends them at the same moment', async () => {
+    const turn = await running();
+    const ended = await Promise.all(
+      Array.from({ length: 10 }, (_, n) => end(turn, n % 2 === 0 ? FAILED : { kind: 'cancelled' })),
+    );
+    expect(ended.filter(Boolean)).to.have.length(1);
+    expect(await endsOf(turn)).to.have.length(1);
+  });
+
+  it('are claimed or cancelled, never both', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const turn = await queued();
+      const [claimed] = await Promise.all([claimTurn(db, turn.id), cancel(turn)]);
+      // A cancel after the claim is a wish; one before it is the end.
+      expect(await stateOf(turn)).to.equal(claimed === null ? 'cancelled' : 'running');
+      expect(await endsOf(turn)).to.have.length(claimed === null ? 1 : 0);
+    }
+  });
+
+  it('may be claimed again while they run, and not after their end', async () => {
+    const turn = await running();
+    expect(await claimTurn(db, turn.id)).to.include({ modelId: 'm', mcpServers: 0 });
+    await end(turn, FAILED);
+    expect(await claimTurn(db, turn.id)).to.equal(null);
+    expect(await cancel(turn)).to.equal(null);
+    expect(await end(turn, { kind: 'cancelled' })).to.equal(false);
+    expect(await claimTurn(db, 'turn_none')).to.equal(null);
+  });
+
+  it('do not complete from the queue', async () => {
+    const turn = await queued();
+    expect(await end(turn, { kind: 'completed', stopReason: 'end_turn' })).to.equal(false);
+    expect(await stateOf(turn)).to.equal('queued');
+  });
+
+  it('keep the time of the first wish to cancel', async () => {
+    const turn = await running();
+    const wish = () => column<string>('SELECT cancel_requested_at AS value FROM turns WHERE id = $1', turn);
+    await cancel(turn);
+    const first = await wish();
+    await cancel(turn);
+    expect(await wish()).to.deep.equal(first);
+  });
+
+  describe('and their deltas', () => {
+    const writerOf = (turn: QueuedTurn, attempt: number, onFenced: () => void): DeltaWriter =>
+      new DeltaWriter({ turnId: turn.id, position: 1, attempt, messageId: `msg_${attempt}` }, db, notifier, onFenced);
+
+    it('of a late writer, and of one that another attempt has overtaken, are refused', async () => {
+      const turn = await running();
+      let fenced = 0;
+      const first = writerOf(turn, 1, () => (fenced += 1));
+      first.write('agent.message.delta', 'in time');
+      await first.flush();
+      await db.query(
+        `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id) VALUES ($1, 1, 1, 2, 'msg_2')`,
+        [turn.id],
+      );
+      first.write('agent.message.delta', 'overtaken');
+      await first.flush();
+      expect(fenced).to.equal(1);
+
+      const second = writerOf(turn, 2, () => (fenced += 1));
+      second.write('agent.message.delta', 'second');
+      await second.flush();
+      await end(turn, { kind: 'cancelled' });
+      second.write('agent.message.delta', 'late');
+      await second.flush();
+      expect(fenced).to.equal(2);
+      expect(
+        await column('SELECT content AS value FROM deltas WHERE turn_id = $1 ORDER BY attempt, number', turn),
+      ).to.deep.equal(['in time', 'second']);
+      expect(
+        await column(
+          `SELECT data->>'content' AS value FROM events WHERE turn_id = $1 AND type = 'agent.message'`,
+          turn,
+        ),
+      ).to.deep.equal(['second']);
+    });
+
+    it('are kept when they are written while a batch is on its way', async () => {
+      const turn = await running();
+      const writer = writerOf(turn, 1, () => undefined);
+      const flushes: Promise<void>[] = [];
+      for (let n = 0; n < 20; n += 1) {
+        writer.write('agent.message.delta', `${n}`);
+        flushes.push(writer.flush());
+        await new Promise((resolve) => setImmediate(resolve));
+        writer.write('agent.message.delta', `${n}, meanwhile`);
+      }
+      await Promise.all([...flushes, writer.flush()]);
+      expect(await column('SELECT number AS value FROM deltas WHERE turn_id = $1 ORDER BY number', turn)).to.deep.equal(
+        Array.from({ length: 40 }, (_, n) => n + 1),
+      );
+    });
+  });
+
+  describe('under the sweep', () => {
+    /** A round of the sweep while every workflow is in that state, or Temporal away; returns what was asked of it. */
+    const sweep = async (state: WorkflowState | 'away'): Promise<{ started: string[]; cancelled: string[] }> => {
+      const asked = { started: [] as string[], cancelled: [] as string[] };
+      await sweepOnce({
+        db,
+        notifier,
+        log,
+        count: () => undefined,
+        workflows: {
+          start: async ({ id }) => asked.started.push(id) > 0,
+          cancel: async (id) => void asked.cancelled.push(id),
+          describe: async () => {
+            if (state === 'away') throw new Error('Temporal is away');
+            return state;
+          },
+        },
+      });
+      return asked;
+    };
+    const setBack = async (column: string, turn: QueuedTurn, seconds: number): Promise<QueuedTurn> => {
+      await db.query(`UPDATE turns SET ${column} = clock_timestamp() - $2 * interval '1 s' WHERE id = $1`, [
+        turn.id,
+        seconds,
+      ]);
+      return turn;
+    };
+    const quiet = (turn: QueuedTurn): Promise<QueuedTurn> => setBack('progress_at', turn, 6);
+    const wished = (turn: QueuedTurn, ago: number): Promise<QueuedTurn> => setBack('cancel_requested_at', turn, ago);
+    beforeEach(() => db.query(`UPDATE turns SET state = 'failed' WHERE state IN ('queued', 'running')`));
+
+    it('start when their workflow is not there', async () => {
+      const turn = await quiet(await queued());
+      expect(await sweep('not found')).to.deep.equal({ started: [turn.id], cancelled: [] });
+      expect(await stateOf(turn)).to.equal('queued');
+      // Looked at a moment ago: left alone.
+      expect((await sweep('not found')).started).to.deep.equal([]);
+    });
+
+    it('are left alone while they show signs of life, or their workflow runs', async () => {
+      const alive = await running();
+      const turn = await quiet(await running());
+      expect(await sweep('running')).to.deep.equal({ started: [], cancelled: [] });
+      await sweep('terminated');
+      expect(await stateOf(alive)).to.equal('running');
+      expect(await stateOf(turn)).to.equal('running');
+    });
+
+    for (const [state, type, error] of [
+      ['terminated', 'turn.failed', 'terminated'],
+      ['timed out', 'turn.failed', 'turn_timeout'],
+      ['failed', 'turn.failed', 'internal_error'],
+      ['completed', 'turn.failed', 'internal_error'],
+      ['cancelled', 'turn.cancelled', null],
+    ] as const) {
+      it(`end when their workflow is ${state}`, async () => {
+        const turn = await quiet(await running());
+        await sweep(state);
+        expect(await endsOf(turn)).to.deep.equal([type]);
+        expect(
+          await column(
+            `SELECT data->'error'->>'type' AS value FROM events WHERE turn_id = $1 AND type LIKE 'turn.%'`,
+            turn,
+          ),
+        ).to.deep.equal([error]);
+      });
+    }
+
+    it('get a wish to cancel delivered', async () => {
+      const turn = await wished(await quiet(await running()), 6);
+      expect(await sweep('running')).to.deep.equal({ started: [], cancelled: [turn.id] });
+      expect(await stateOf(turn)).to.equal('running');
+    });
+
+    it('are cancelled when the wish is old, though Temporal is away and deltas come in', async () => {
+      const turn = await wished(await running(), 16);
+      await sweep('away');
+      expect(await endsOf(turn)).to.deep.equal(['turn.cancelled']);
+    });
+
+    it('wait for the next round when Temporal is away', async () => {
+      const turn = await quiet(await running());
+      await sweep('away');
+      expect(await stateOf(turn)).to.equal('running');
+    });
+
+    it('are looked at by one of many processes', async () => {
+      const turns = await Promise.all(Array.from({ length: 20 }, async () => quiet(await queued())));
+      const rounds = await Promise.all(Array.from({ length: 4 }, () => sweep('not found')));
+      expect(rounds.flatMap(({ started }) => started)).to.have.members(turns.map(({ id }) => id));
+    });
+  });
+});
