@@ -241,14 +241,14 @@ describe('the event stream', () => {
     for (const { ended } of streams) await ended;
     const [one, two] = streams.map(({ frames }) => frames.map(shown));
     expect(one).to.deep.equal(two);
-    expect(streams[0]!.frames.filter(isDelta).map(({ data }) => data.content as string)).to.deep.equal([
+    expect(streams[0].frames.filter(isDelta).map(({ data }) => data.content as string)).to.deep.equal([
       'One',
       ' two',
       ' three',
       ' four',
       ' five.',
     ]);
-    expect(streams[0]!.frames.at(-1)!.event).to.equal('turn.completed');
+    expect(streams[0].frames.at(-1)!.event).to.equal('turn.completed');
   });
 
   it('going away cancels nothing', async () => {
