@@ -1,0 +1,123 @@
+import { expect } from 'chai';
+import { Client, Connection } from '@temporalio/client';
+import { failure, message, silence, steps, text, thinking, toolUse } from '../support/scripted-model.js';
+import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+
+const MARK = 'zebra-7731';
+
+/** Cancel while a tool runs; and what Temporal keeps of a turn (architecture.md "What Temporal carries"). */
+describe('a turn with a remote tool', () => {
+  let mcp: TestMcpServer;
+  let service: TurnService;
+  let temporal: Client;
+  let called: () => void;
+  before(async () => {
+    mcp = await startMcpServer({
+      auth: { header: 'Authorization', value: `Bearer ${MARK}-token` },
+      tools: [
+        { name: 'answer', run: () => ({ content: [{ type: 'text', text: `${MARK} result` }] }) },
+        { name: 'break', run: () => ({ isError: true, content: [{ type: 'text', text: `${MARK} broke` }] }) },
+        {
+          name: 'hang',
+          run: ({ signal }) => {
+            called();
+            return new Promise((_, reject) => {
+              signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+            });
+          },
+        },
+      ],
+    });
+    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
+    temporal = new Client({ connection: await Connection.connect({ address: process.env.TEMPORAL_ADDRESS! }) });
+  });
+  after(async () => {
+    await temporal.connection.close();
+    await service.close();
+    await mcp.close();
+  });
+  afterEach(() => service.model.reset());
+
+  let servers = 0;
+  const sessionWithTools = async (): Promise<{ sessionId: string; name: string }> => {
+    const name = `tools-${(servers += 1)}`;
+    const auth = { type: 'BEARER', token: `${MARK}-token` };
+    const { status, body } = await service.api('POST', '/v1/mcp-servers', { name, url: `${mcp.url}?${servers}`, auth });
+    expect(status, JSON.stringify(body)).to.equal(201);
+    const sessionId = await service.session({
+      instruction: `Mind the ${MARK} instruction.`,
+      mcp_servers: [body.id],
+      metadata: { note: MARK },
+    });
+    return { sessionId, name };
+  };
+
+  it('is cancelled while the tool runs: the call is aborted, and the model told next time', async () => {
+    const { sessionId, name } = await sessionWithTools();
+    const started = new Promise<void>((resolve) => (called = resolve));
+    service.model.on(/Hang/, steps([thinking('.'), toolUse(`mcp__${name}__hang`, {}, { id: 'toolu_hang' })]));
+    await service.send(sessionId, 'Hang on');
+    await started;
+    const stream = await service.stream(sessionId);
+    const before = performance.now();
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    await stream.ended;
+    expect(performance.now() - before).to.be.lessThan(20_000);
+    expect(mcp.cancelled).to.deep.equal(['hang']);
+    const events = await service.history(sessionId);
+    expect(events.at(-1)).to.include({ type: 'turn.cancelled' });
+    expect(events.at(-1).timing.tools_ms).to.be.a('number');
+    expect(events.filter(({ type }) => type === 'agent.message')).to.deep.equal([]);
+
+    await service.send(sessionId, 'What now?');
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    const told = JSON.stringify(service.model.requests.at(-1)!.body.messages);
+    expect(told).to.include('toolu_hang').and.include('the turn was cancelled');
+    expect(service.model.refused).to.deep.equal([]);
+  });
+
+  it('leaves nothing of messages, inputs, results, instruction, errors or credentials in Temporal', async () => {
+    const { sessionId, name } = await sessionWithTools();
+    const used = (tool: string) => toolUse(`mcp__${name}__${tool}`, { secret: `${MARK} input` });
+    service.model.on(
+      /one/,
+      steps(
+        [thinking(`${MARK} thought`), text(`${MARK} text`), used('answer'), used('break'), used(`${MARK}`)],
+        message(text(`${MARK} answer`)),
+      ),
+    );
+    service.model.on(/two/, failure('invalid_request_error', { message: `${MARK} refusal` }));
+    service.model.on(/three/, [text(`${MARK} streamed`), silence()]);
+    const turns: string[] = [];
+    for (const content of ['one', 'two']) {
+      turns.push(await service.send(sessionId, `${MARK} ${content}`));
+      await service.ended(sessionId);
+    }
+    turns.push(await service.send(sessionId, `${MARK} three`));
+    const stream = await service.stream(sessionId);
+    await stream.until(({ event }) => event === 'agent.message.delta');
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    await stream.ended;
+
+    const events = await service.history(sessionId);
+    expect(events.filter(({ type }) => /^turn/.test(type as string)).map(({ type }) => type as string)).to.deep.equal([
+      'turn.completed',
+      'turn.failed',
+      'turn.cancelled',
+    ]);
+    expect(JSON.stringify(events).split(MARK).length).to.be.greaterThan(12);
+    for (const turnId of turns) {
+      const handle = temporal.workflow.getHandle(turnId);
+      await handle.result().catch(() => undefined);
+      const kept = JSON.stringify(await handle.fetchHistory(), (_, value: unknown) =>
+        value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : value,
+      );
+      expect(kept).to.include(turnId);
+      // The name of a tool is no content; this one the model made up.
+      expect(kept.replaceAll(`mcp__${name}__${MARK}`, '')).to.not.include(MARK);
+      const { memo, searchAttributes } = await handle.describe();
+      expect(JSON.stringify([memo, searchAttributes])).to.not.include(MARK);
+    }
+  });
+});
