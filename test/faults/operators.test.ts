@@ -1,0 +1,118 @@
+import { expect } from 'chai';
+import type { Client } from '@temporalio/client';
+import proto from '@temporalio/proto';
+import { text, toolUse, wait, type Gate } from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+import { connectClient, fetchHistory, textOfHistory } from '../support/workflow-history.js';
+
+const CONTENT = 'Private words';
+const { PendingActivityState } = proto.temporal.api.enums.v1;
+
+/** What docs/operations/turns.md promises to whoever looks at a turn in Temporal, or acts on it there. */
+describe('operators', function () {
+  this.timeout(60_000);
+  let service: TurnService;
+  let client: Client;
+  let close: () => Promise<void>;
+  before(async () => {
+    service = await startTurnService();
+    const connected = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
+    client = connected.client;
+    close = () => connected.close();
+  });
+  after(async () => {
+    await close();
+    await service.close();
+  });
+  afterEach(() => service.model.reset());
+
+  /** A turn that has called a tool and waits for its model. */
+  const waiting = async (): Promise<{ sessionId: string; turnId: string; gate: Gate }> => {
+    const gate = service.model.gate();
+    const held = [text(`${CONTENT} told once`, { before: { 0: wait(gate) } })];
+    service.model.script(({ step }, index) =>
+      step === 0 ? toolUse('list_files', { why: CONTENT }) : index === 1 ? held : `${CONTENT} told once`,
+    );
+    const sessionId = await service.session({ thinking_enabled: false });
+    const turnId = await service.send(sessionId, CONTENT);
+    await gate.reached;
+    return { sessionId, turnId, gate };
+  };
+
+  it('find the turns of a project and read what each waits for', async () => {
+    const { sessionId, turnId, gate } = await waiting();
+    const handle = client.workflow.getHandle(turnId);
+    const described = await handle.describe();
+    expect(described.type).to.equal('turn');
+    expect(described.memo).to.have.keys('project', 'session', 'model');
+    const { project } = described.memo as { project: string };
+    const queries = [
+      `ProjectId = '${project}' AND ExecutionStatus = 'Running'`,
+      `SessionId = '${sessionId}'`,
+      `ModelId = 'scripted' AND WorkflowType = 'turn' AND ProjectId = '${project}'`,
+    ];
+    for (const query of queries) expect(await found(client, query, turnId), query).to.equal(true);
+    expect(await described.staticSummary()).to.equal(`turn of ${sessionId}`);
+    expect(await described.staticDetails())
+      .to.include(project)
+      .and.to.include('terminate');
+
+    const metadata: { currentDetails?: string } = await handle.query('__temporal_workflow_metadata');
+    expect(metadata.currentDetails).to.match(/^step 2 of at most \d+: model call$/);
+
+    const { events } = await handle.fetchHistory();
+    const summaries = events!
+      .filter((event) => event.activityTaskScheduledEventAttributes)
+      .map(({ userMetadata }) => JSON.parse(Buffer.from(userMetadata!.summary!.data!).toString()) as string);
+    expect(summaries).to.deep.equal(['model call 1 · scripted', 'tool list_files', 'model call 2 · scripted']);
+    gate.open();
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    expect(textOfHistory(await fetchHistory(client, turnId))).not.to.include(CONTENT);
+  });
+
+  it('cancel a turn in Temporal: the same as POST cancel', async () => {
+    const { sessionId, turnId } = await waiting();
+    await client.workflow.getHandle(turnId).cancel();
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+  });
+
+  it('pause an activity and let it go on: nothing twice', async () => {
+    const { sessionId, turnId, gate } = await waiting();
+    const request = { namespace: 'default', execution: { workflowId: turnId }, identity: 'test', type: 'callModel' };
+    await client.workflowService.pauseActivity(request);
+    const { PENDING_ACTIVITY_STATE_PAUSED } = PendingActivityState;
+    for (let state; state !== PENDING_ACTIVITY_STATE_PAUSED; await pause()) {
+      const { raw } = await client.workflow.getHandle(turnId).describe();
+      state = raw.pendingActivities?.[0]?.state;
+    }
+    const calls = service.model.requests.length;
+    gate.open();
+    await client.workflowService.unpauseActivity(request);
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    expect(service.model.requests.length).to.equal(calls + 1);
+    const types = (await service.history(sessionId)).map((event) => event.type as string);
+    expect(types).to.deep.equal(TOLD_ONCE);
+  });
+
+  it('reset an activity: nothing twice', async () => {
+    const { sessionId, turnId, gate } = await waiting();
+    const request = { namespace: 'default', execution: { workflowId: turnId }, identity: 'test', type: 'callModel' };
+    await client.workflowService.resetActivity(request);
+    gate.open();
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    const types = (await service.history(sessionId)).map((event) => event.type as string);
+    expect(types).to.deep.equal(TOLD_ONCE);
+  });
+});
+
+const TOLD_ONCE = ['user.message', 'agent.tool_use', 'agent.tool_result', 'agent.message', 'turn.completed'];
+const pause = () => new Promise((resolve) => setTimeout(resolve, 25));
+
+/** Visibility follows a moment later. */
+async function found(client: Client, query: string, turnId: string): Promise<boolean> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    for await (const { workflowId } of client.workflow.list({ query })) if (workflowId === turnId) return true;
+    await pause();
+  }
+  return false;
+}
