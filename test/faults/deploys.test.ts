@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+import { prepareLoad } from '../support/fault-load.js';
+import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { text, wait } from '../support/scripted-model.js';
+
+const LONG = process.env.FAULTS === 'long';
+
+/** SIGTERM hands everything over: nothing is lost, nothing is cancelled. */
+describe('a deploy', function () {
+  this.timeout(120_000);
+  let system: FaultSystem;
+  before(async () => {
+    system = await startFaultSystem({ apis: 2, workers: 2 });
+  });
+  after(() => system.close());
+
+  it('restarts every process under load, one after the other, and loses nothing', async () => {
+    const load = await (await prepareLoad(system))(LONG ? 40 : 8, { words: LONG ? 60 : 25, everyMs: 100 });
+    await load.underWay(4);
+    for (const each of [system.workers[0]!, system.apis[0]!, system.workers[1]!, system.apis[1]!]) {
+      expect(await each.stop(), `exit code of the ${each.role}`).to.equal(0);
+      await each.start();
+    }
+    await load.verify();
+  });
+
+  it('gives a model call its grace, then hands it over as a retry', async () => {
+    const { model, client } = system;
+    const gate = model.gate();
+    model.on(/hand over/, text('never told', { before: { 0: wait(gate) } }), 'Told by another.');
+    await system.workers[1]!.stop();
+    const turn = await system.send(await system.session(), 'hand over');
+    void system.watch(turn);
+    await gate.reached;
+    await system.workers[1]!.start();
+    const began = performance.now();
+    await system.workers[0]!.stop();
+    expect(performance.now() - began, 'the grace').to.be.above(900);
+    await system.verify();
+    await system.workers[0]!.start();
+    const end = (await system.history(turn.sessionId)).at(-1);
+    expect(end).to.include({ type: 'turn.completed' });
+    const { events } = await client.workflow.getHandle(turn.turnId).fetchHistory();
+    const retried = events!.find((event) => event.activityTaskStartedEventAttributes?.lastFailure);
+    expect(retried?.activityTaskStartedEventAttributes?.attempt).to.be.above(1);
+    expect(retried?.activityTaskStartedEventAttributes?.lastFailure?.applicationFailureInfo?.type).to.equal(
+      'HandedOver',
+    );
+  });
+
+  it('ends streams after a frame, so that clients go on elsewhere', async () => {
+    const gate = system.model.gate();
+    system.model.on(/long answer/, text('one two three', { every: 0, before: { 2: wait(gate) } }));
+    const turn = await system.send(await system.session(), 'long answer');
+    const watched = system.watch(turn);
+    const stream = await system.stream(turn);
+    await stream.until(({ event }) => event === 'agent.message.delta');
+    const exit = system.apis[0]!.stop();
+    await stream.ended;
+    expect(stream.frames.every(({ id, data }) => id !== '' && data !== null)).to.equal(true);
+    gate.open();
+    expect(await exit).to.equal(0);
+    expect((await watched).frames.at(-1)).to.include({ event: 'turn.completed' });
+    await system.apis[0]!.start();
+    await system.verify();
+  });
+
+  it('pins turns to the build that began them, where versioning is on', async () => {
+    const { client } = system;
+    await Promise.all(system.workers.map((worker) => worker.stop()));
+    const deployment = `deployment-${system.apis[0]!.env.TASK_QUEUE}`;
+    const worker = await system.addRole('worker', { WORKER_DEPLOYMENT_NAME: deployment, WORKER_BUILD_ID: 'build-1' });
+    for (let set = false; !set;) {
+      set = await client.workflowService
+        .setWorkerDeploymentCurrentVersion({
+          namespace: 'default',
+          deploymentName: deployment,
+          buildId: 'build-1',
+          version: `${deployment}.build-1`,
+          ignoreMissingTaskQueues: true,
+        })
+        .then(
+          () => true,
+          () => new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 100)),
+        );
+    }
+    const turn = await system.send(await system.session(), 'versioned');
+    void system.watch(turn);
+    await system.verify();
+    const { raw } = await client.workflow.getHandle(turn.turnId).describe();
+    expect(raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId).to.equal('build-1');
+    await worker.stop();
+  });
+});
