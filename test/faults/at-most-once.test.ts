@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { TestTool } from '../support/mcp-server.js';
+import { steps, text, toolUse, wait } from '../support/scripted-model.js';
+import type { SseFrame } from '../support/sse-reader.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
+import type { StoredEvent } from '../support/turn-checker.js';
+import { resetToStart } from '../support/workflow-history.js';
+
+/** Workers and API processes die at the worst moments: the turn ends once, and no tool runs twice. */
+describe('a process dies in the middle', function () {
+  this.timeout(60_000);
+  let system: FaultSystem;
+  let serverId: string;
+  before(async () => {
+    system = await startFaultSystem();
+    system.mcp.options.tools = [{ name: 'buy' }, { name: 'reserve', annotations: { idempotentHint: true } }];
+    const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'shop', url: system.mcp.url });
+    serverId = body.id as string;
+  });
+  after(() => system.close());
+  afterEach(() => system.model.reset());
+
+  describe('the worker', () => {
+    let streaming: Turn;
+    let seen: SseFrame[];
+    const buying = new Map<string, Turn>();
+
+    before(async () => {
+      const { mcp, model } = system;
+      mcp.calls.length = 0;
+      const under: Promise<void>[] = [];
+      const neverBack = (tool: TestTool): TestTool => {
+        const { name } = tool;
+        let arrive!: () => void;
+        under.push(new Promise((resolve) => (arrive = resolve)));
+        return {
+          ...tool,
+          run: () => {
+            arrive();
+            return callsOf(name) > 1 ? 'bought' : new Promise(() => undefined);
+          },
+        };
+      };
+      mcp.options.tools = mcp.options.tools!.map(neverBack);
+      for (const name of ['buy', 'reserve']) {
+        model.on(new RegExp(name), steps(toolUse(`mcp__shop__${name}`), 'Looked after.'));
+        const turn = await system.send(await system.session({ mcp_servers: [serverId] }), name);
+        void system.watch(turn);
+        buying.set(name, turn);
+      }
+      const cut = text('one two three', { every: 0, before: { 2: wait(model.gate()) } });
+      model.on(/stream/, cut, text('one two three four'));
+      streaming = await system.send(await system.session(), 'stream');
+      void system.watch(streaming);
+      const stream = await system.stream(streaming);
+      await Promise.all([stream.until(({ event }) => event === 'agent.message.delta'), ...under]);
+      await system.workers[0]!.kill();
+      await system.workers[0]!.start();
+      await system.verify();
+      await stream.ended;
+      seen = stream.frames;
+    });
+
+    const callsOf = (name: string): number => system.mcp.calls.filter((call) => call.name === name).length;
+    const resultOf = async (name: string): Promise<StoredEvent> =>
+      (await system.history(buying.get(name)!.sessionId)).find((event) => event.type === 'agent.tool_result');
+
+    it('while the model streams: one full message, the cut one under an id of its own', async () => {
+      const messages = (await system.history(streaming.sessionId)).filter((event) => event.type === 'agent.message');
+      expect(messages.map((event) => event.content as string)).to.deep.equal(['one two three four']);
+      const deltas = seen.filter(({ event }) => event === 'agent.message.delta');
+      expect(new Set(deltas.map(({ data }) => data.message_id as string)).size).to.equal(2);
+    });
+
+    it('while a tool runs: it is not called again, and the agent is told so', async () => {
+      expect(callsOf('buy')).to.equal(1);
+      const result = await resultOf('buy');
+      expect(result.is_error).to.equal(true);
+      expect(result.content).to.match(/outcome .* is unknown/);
+    });
+
+    it('while a tool runs that may be repeated: it is called again', async () => {
+      expect(await resultOf('reserve')).to.include({ is_error: false, content: 'bought' });
+      expect(callsOf('reserve')).to.equal(2);
+    });
+  });
+
+  it('the API, right after it accepted', async () => {
+    const turn = await system.send(await system.session(), 'Hello');
+    await system.apis[0]!.kill();
+    await system.apis[0]!.start();
+    void system.watch(turn);
+    const ends = await system.verify();
+    expect(ends.find((end) => end.turn_id === turn.turnId)).to.include({ type: 'turn.completed' });
+  });
+
+  it('the worker, between the commit of the claim and its record', async () => {
+    // What this worker tells Temporal can be held back, so that the claim is committed and not recorded.
+    const [host, port] = process.env.TEST_TEMPORAL_ADDRESS!.split(':') as [string, string];
+    const proxy = await startTcpProxy({ host, port: Number(port) });
+    const first = system.workers.pop()!;
+    await first.kill();
+    const held = await system.addRole('worker', { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` });
+    await untilPolled(system);
+    proxy.hold();
+    const turn = await system.send(await system.session(), 'Hello');
+    void system.watch(turn);
+    await stateBecomes(system, turn.turnId, 'running');
+    await held.kill();
+    await proxy.close();
+    system.workers.splice(system.workers.indexOf(held), 1);
+    await system.addRole('worker');
+    const ends = await system.verify();
+    expect(ends.find((end) => end.turn_id === turn.turnId)).to.include({ type: 'turn.completed' });
+  });
+
+  it('a running turn is reset: nothing that was stored is repeated', async () => {
+    const { mcp, model, client } = system;
+    mcp.calls.length = 0;
+    const gate = model.gate();
+    model.on(/reset/, ({ step }, index) => {
+      if (step === 0) return toolUse('mcp__shop__buy');
+      return index === 1 ? text('never told', { before: { 0: wait(gate) } }) : 'Told once.';
+    });
+    const turn = await system.send(await system.session({ mcp_servers: [serverId] }), 'reset');
+    void system.watch(turn);
+    await gate.reached;
+    await resetToStart(client, turn.turnId);
+    await system.verify();
+    expect(mcp.calls.length).to.equal(1);
+    expect((await system.history(turn.sessionId)).map((event) => event.type as string)).to.deep.equal([
+      'user.message',
+      'agent.tool_use',
+      'agent.tool_result',
+      'agent.message',
+      'turn.completed',
+    ]);
+  });
+});
+
+/** Until a worker waits for work: its poll is then under way, and an answer to it needs no word from the worker. */
+async function untilPolled({ client, workers }: FaultSystem): Promise<void> {
+  for (;;) {
+    const { pollers } = await client.workflowService.describeTaskQueue({
+      namespace: 'default',
+      taskQueue: { name: workers.at(-1)!.env.TASK_QUEUE },
+      taskQueueType: 1,
+    });
+    if (pollers.some(({ identity }) => identity?.startsWith(`${workers.at(-1)!.pid}@`))) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function stateBecomes({ db }: FaultSystem, turnId: string, state: string): Promise<void> {
+  for (;;) {
+    const [row] = await db.query<{ state: string }[]>('SELECT state FROM turns WHERE id = $1', [turnId]);
+    if (row?.state === state) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
