@@ -30,7 +30,8 @@ export class ModelClients {
         apiKey: key ?? 'none',
         authToken: null,
         defaultHeaders: keyHeaders(entry, key),
-        baseURL: entry.base_url ?? null,
+        // Without one it is Anthropic's own, or what ANTHROPIC_BASE_URL says: the catalogue was listed there, too.
+        ...(entry.base_url !== undefined && { baseURL: entry.base_url }),
         // Temporal retries, visibly.
         maxRetries: 0,
         // It would print what an answer that it cannot read says.
