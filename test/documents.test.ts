@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { ERROR_STATUS } from '../src/errors.js';
+import { startLocalModel, type LocalModel } from '../temporal-dev/local-model/server.js';
+import { installClient } from './support/packed-client.js';
+import { LIMITS } from './support/rows.js';
+import { startTurnService, type TurnService } from './support/turns.js';
+
+const page = (name: string): Promise<string> => readFile(new URL(`../${name}`, import.meta.url), 'utf8');
+
+/** What stands in the fenced blocks of a language; those of other languages only show something. */
+async function blocks(name: string, language: string): Promise<string[]> {
+  return [...(await page(name)).matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(
+    ([, code]) => code!,
+  );
+}
+
+describe('the code in the documents runs', function () {
+  this.timeout(120_000);
+  let service: TurnService;
+  let model: LocalModel;
+  let client: { folder: string; remove: () => Promise<void> };
+  before(async () => {
+    [model, client] = await Promise.all([startLocalModel({ wordsPerSecond: 0 }), installClient()]);
+    service = await startTurnService({ models: model.models });
+  });
+  after(async () => {
+    await service.close();
+    await model.close();
+    await client.remove();
+  });
+
+  const run = async (command: string, args: string[]): Promise<string> => {
+    const env = { PATH: process.env.PATH, BASE: service.url, KEY: service.key };
+    const child = spawn(command, args, { cwd: client.folder, env });
+    const [out, faults, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+    expect(code, `${out}\n${faults}`).to.equal(0);
+    return out;
+  };
+  const runModule = async (code: string): Promise<string> => {
+    const file = join(client.folder, 'example.mjs');
+    await writeFile(file, code);
+    return run(process.execPath, [file]);
+  };
+
+  it('docs/quick-start.md, curl', async () => {
+    const code = (await blocks('docs/quick-start.md', 'sh')).join('\n');
+    const out = await run('bash', ['-euo', 'pipefail', '-c', code]);
+    expect(out).to.match(/^ses_/).and.contain('event: turn.completed').and.contain('COMPLETE').and.contain('May,12');
+  });
+
+  it('docs/quick-start.md, the client', async () => {
+    const [code] = await blocks('docs/quick-start.md', 'js');
+    expect(await runModule(code!))
+      .to.match(/^completed /)
+      .and.contain('turn.completed');
+  });
+
+  it('client/README.md', async () => {
+    const outs: string[] = [];
+    for (const code of await blocks('client/README.md', 'js')) outs.push(await runModule(code));
+    expect(outs).to.have.length(4);
+    expect(outs[0]).to.contain('completed, ').and.contain('local rule-based model');
+    expect(outs[1]).to.match(/turn\.completed, last frame turn_/);
+    expect(outs[2]).to.equal('A text, bytes, a Blob or a ReadableStream.\n');
+    expect(outs[3]).to.contain('There is no model of this id.').and.contain('local-rules');
+  });
+});
+
+describe('the tables in the documents are those of the code', () => {
+  it('docs/errors.md: every error type with its status', async () => {
+    const rows = [...(await page('docs/errors.md')).matchAll(/^\| (\d{3}) \| `(\w+)` \|/gm)];
+    expect(Object.fromEntries(rows.map(([, status, type]) => [type, Number(status)]))).to.deep.equal(ERROR_STATUS);
+  });
+
+  it('docs/limits.md: every limit that a test goes to', async () => {
+    const text = (await page('docs/limits.md')).toLowerCase();
+    for (const limit of LIMITS) {
+      for (const figure of limit.match(/\d[\d,]*( (MiB|KiB))?/g) ?? [])
+        expect(text, limit).to.contain(figure.toLowerCase());
+    }
+  });
+
+  it('docs/README.md: every page', async () => {
+    const index = await page('docs/README.md');
+    for (const [, link] of index.matchAll(/\]\(([^)]+)\)/g)) expect(await page(`docs/${link}`), link).to.not.equal('');
+  });
+});
