@@ -1,5 +1,5 @@
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { NativeConnection, Worker, type WorkerDeploymentOptions } from '@temporalio/worker';
+import { NativeConnection, Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker';
 import pRetry from 'p-retry';
 import { ConfigError, type Config } from '../src/config.js';
 import { openDataSource } from '../src/db/data-source.js';
@@ -11,6 +11,8 @@ import { createMcpNetwork } from '../src/mcp/network.js';
 import { loadModels } from '../src/models/catalogue.js';
 import { loadSettings } from '../src/settings.js';
 import { createTemporalClient, temporalSettings } from '../src/temporal/connection.js';
+import { traceTemporal, type TemporalTracing } from '../src/temporal/tracing.js';
+import { stopTracing } from '../src/tracing.js';
 import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
 import { startTurnUpkeep } from '../src/turns/upkeep.js';
 import { createActivities } from './index.js';
@@ -21,9 +23,7 @@ import { installTemporalRuntime } from './temporal-runtime.js';
 import { McpConnections } from './tools/mcp-connections.js';
 
 /** `npm run build` writes it to dist; the tests run these sources and use the same one. */
-const WORKFLOW_BUNDLE = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? '../dist/workflow-bundle.js' : '../workflow-bundle.js', import.meta.url),
-);
+const BUNDLES = new URL(import.meta.url.endsWith('.ts') ? '../dist/' : '../', import.meta.url);
 /** After a dead worker its sticky queue holds a workflow's next task back that long: a cancel would wait for it. */
 const STICKY_TIMEOUT = '2 s';
 /** Beyond the grace: what ignores its abort is left behind. */
@@ -48,6 +48,7 @@ export async function startWorker(
   log = createLogger(config.logLevel, 'worker'),
 ): Promise<RunningWorker> {
   await installTemporalRuntime(log);
+  const tracing = await traceTemporal(process.env);
   const models = new ModelClients(await loadModels(config), process.env);
   const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'worker');
   const stopObserving = observePool(db);
@@ -61,7 +62,7 @@ export async function startWorker(
     connection,
     namespace: temporalSettings().namespace,
     taskQueue: config.taskQueue,
-    workflowBundle: { codePath: WORKFLOW_BUNDLE },
+    ...workflowOptions(tracing),
     activities: {
       ...createActivities({ config, db, log, storage, notifier, models, mcp }),
       ...createMaintenanceActivities({ config, db, log, storage }),
@@ -92,6 +93,7 @@ export async function startWorker(
     await connection.close();
     stopObserving();
     await db.destroy();
+    await stopTracing();
     log.info('the worker has stopped');
   };
   let shuttingDown: Promise<void> | undefined;
@@ -104,6 +106,19 @@ function versioned({ name, buildId }: NonNullable<Config['workerDeployment']>): 
     version: { deploymentName: name, buildId },
     useWorkerVersioning: true,
     defaultVersioningBehavior: 'PINNED',
+  };
+}
+
+/** A traced worker runs the bundle that has Temporal's tracing in it; what workflows do is the same. */
+function workflowOptions(tracing: TemporalTracing | null): Partial<WorkerOptions> {
+  const bundle = (name: string) => ({ codePath: fileURLToPath(new URL(name, BUNDLES)) });
+  if (tracing === null) return { workflowBundle: bundle('workflow-bundle.js') };
+  const { sdk, interceptors } = tracing;
+  const Inbound = interceptors.OpenTelemetryActivityInboundInterceptor;
+  return {
+    workflowBundle: bundle('workflow-bundle-traced.js'),
+    interceptors: { activity: [(context) => ({ inbound: new Inbound(context) })] },
+    sinks: { exporter: interceptors.makeWorkflowExporter(sdk.processor, sdk.resource) } as never,
   };
 }
 

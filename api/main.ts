@@ -5,6 +5,8 @@ import { ConfigError, type Config } from '../src/config.js';
 import { createLogger, type Logger } from '../src/log.js';
 import { observeOpenTurns, observePool } from '../src/metrics.js';
 import { loadSettings } from '../src/settings.js';
+import { traceTemporal } from '../src/temporal/tracing.js';
+import { stopTracing } from '../src/tracing.js';
 import { createApp } from './app.js';
 import { openDeps } from './deps.js';
 import { createDrain } from './http/drain.js';
@@ -24,6 +26,7 @@ export interface Api {
  */
 export async function startApi(settings: Config, log: Logger, shared?: ConnectionLike): Promise<Api> {
   const config = { ...settings };
+  await traceTemporal(process.env);
   const opened = await openDeps(config, log, shared);
   const { deps } = opened;
   const observed = [observePool(deps.db), observeOpenTurns(deps.db)];
@@ -47,6 +50,7 @@ export async function startApi(settings: Config, log: Logger, shared?: Connectio
     await drain.close(server, config.shutdownGraceSeconds * 1000);
     stopObserving();
     await opened.close();
+    await stopTracing();
     log.info('the API has stopped');
   };
   let shuttingDown: Promise<void> | undefined;

@@ -1,3 +1,4 @@
+import { trace } from '@opentelemetry/api';
 import { pino, type DestinationStream, type Logger } from 'pino';
 
 export type { Logger };
@@ -34,6 +35,7 @@ export function createLogger(level: string, role: string, destination?: Destinat
       level,
       base: { role },
       messageKey: 'message',
+      mixin: () => ({ trace_id: trace.getActiveSpan()?.spanContext().traceId }),
       formatters: {
         level: (label) => ({ severity: SEVERITY[label] ?? 'DEFAULT' }),
         log: allowed,

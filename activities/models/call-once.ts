@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
+import { traced } from '../../src/tracing.js';
 import { modelCallSeconds, modelRetries, modelTokens } from '../../src/metrics.js';
 import type { ActivityDeps } from '../deps.js';
 import { endAttempt, startAttempt, type ModelAttempt } from './attempts.js';
@@ -37,7 +38,15 @@ export async function callOnce(
   try {
     const started = (first: CallUsage): void => void startAttempt(db, attempt, first).catch(() => undefined);
     const heard = { ...observer, started };
-    await streamAnswer(model, request, answer, heard, signal, idleSeconds(config.modelIdleSeconds, attempt));
+    const idle = idleSeconds(config.modelIdleSeconds, attempt);
+    await traced(`chat ${request.model}`, spanOf(request, attempt), (span) =>
+      streamAnswer(model, request, answer, heard, signal, idle).finally(() =>
+        span.setAttributes({
+          'gen_ai.usage.input_tokens': usage.input_tokens,
+          'gen_ai.usage.output_tokens': usage.output_tokens,
+        }),
+      ),
+    );
     measure(model, answer, 'ok', began);
     return answer;
   } catch (error) {
@@ -51,6 +60,10 @@ export async function callOnce(
     if (told.nonRetryable !== true) modelRetries.inc({ model: model.entry.id, type: failure.type });
     throw told;
   }
+}
+
+function spanOf(request: ModelRequest, { step, attempt }: ModelAttempt): Record<string, string | number> {
+  return { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': request.model, step, attempt };
 }
 
 function measure({ entry }: ModelClient, { usage }: Answer, outcome: string, began: number): void {

@@ -1,6 +1,8 @@
+import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import type { Middleware } from 'koa';
 import type { Logger } from '../../src/log.js';
 import { httpRequestSeconds } from '../../src/metrics.js';
+import { continued, traced } from '../../src/tracing.js';
 import type { Caller } from './operation.js';
 
 /** One log line and one measurement per request, when its response has ended or its client has gone. */
@@ -29,6 +31,23 @@ export function observe(log: Logger): Middleware {
         'request',
       );
     });
-    await next();
+    const attributes = {
+      'http.request.method': ctx.method,
+      'url.path': ctx.path,
+      request_id: ctx.state.requestId as string,
+    };
+    await traced(
+      ctx.method,
+      attributes,
+      async (span) => {
+        await next();
+        const route = ctx.state.route as string | undefined;
+        if (route !== undefined) span.updateName(`${ctx.method} ${route}`).setAttribute('http.route', route);
+        span.setAttribute('http.response.status_code', ctx.status);
+        if (ctx.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+      },
+      SpanKind.SERVER,
+      continued(ctx.headers),
+    );
   };
 }

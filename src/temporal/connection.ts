@@ -1,5 +1,6 @@
 import { Client, Connection, type ConnectionLike } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { clientInterceptors } from './tracing.js';
 
 /**
  * Where Temporal is, from its own environment configuration (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY,
@@ -21,5 +22,9 @@ export function connectLazily(): Connection {
 
 /** A client on a connection of the API's own, or on the worker's where both share a process. */
 export function createTemporalClient(connection: ConnectionLike): Client {
-  return new Client({ connection, namespace: temporalSettings().namespace });
+  return new Client({
+    connection,
+    namespace: temporalSettings().namespace,
+    interceptors: { workflow: clientInterceptors() },
+  });
 }

@@ -3,6 +3,7 @@ import { ServiceError } from '../errors.js';
 import { appendEvents } from '../events/log.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/types.js';
 import { newId } from '../ids.js';
+import { traceparent } from '../tracing.js';
 import { isOpen, type TurnState } from './states.js';
 
 export interface Message {
@@ -17,6 +18,7 @@ export interface QueuedTurn {
   session_id: string;
   project_id: string;
   model_id: string;
+  trace: string | null;
   position: number;
   event: { id: string; turn_id: string; type: string; created_at: string; data: string };
 }
@@ -60,11 +62,12 @@ export async function queueTurn(
       { max_running_turns: limit },
     );
   }
+  const trace = traceparent();
   const turn = { id: newId('turn'), session_id: sessionId, number: session.turn_count + 1, position: 0 };
   await tx.query(
     `WITH turn AS (
-       INSERT INTO turns (id, session_id, project_id, number, state, content, files, skills)
-       VALUES ($1, $2, $3, $4, 'queued', $5, $6, $7))
+       INSERT INTO turns (id, session_id, project_id, number, state, content, files, skills, trace)
+       VALUES ($1, $2, $3, $4, 'queued', $5, $6, $7, $8))
      UPDATE sessions SET turn_count = $4, last_turn_id = $1 WHERE id = $2`,
     [
       turn.id,
@@ -74,6 +77,7 @@ export async function queueTurn(
       message.content,
       JSON.stringify(message.files),
       JSON.stringify(message.skills),
+      trace,
     ],
   );
   await appendEvents(tx, turn, [{ type: 'user.message', data: { ...message } }]);
@@ -86,6 +90,7 @@ export async function queueTurn(
     session_id: sessionId,
     project_id: projectId,
     model_id: session.model_id,
+    trace,
     position: turn.position,
     event: event!,
   };

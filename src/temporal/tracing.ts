@@ -1,0 +1,31 @@
+import { createRequire } from 'node:module';
+import type * as InterceptorsModule from '@temporalio/interceptors-opentelemetry';
+import type { WorkflowClientInterceptor } from '@temporalio/client';
+import { startTracing } from '../tracing.js';
+
+type Interceptors = typeof InterceptorsModule;
+
+/** What Temporal's own interceptors give a client and a worker of a traced process. */
+export interface TemporalTracing {
+  client: WorkflowClientInterceptor[];
+  sdk: NonNullable<Awaited<ReturnType<typeof startTracing>>>;
+  interceptors: Interceptors;
+}
+
+let client: WorkflowClientInterceptor[] = [];
+
+/** Starts tracing where it is wanted, and with it the interceptors that carry a trace through Temporal; else null. */
+export async function traceTemporal(env: NodeJS.ProcessEnv): Promise<TemporalTracing | null> {
+  const sdk = await startTracing(env);
+  client = [];
+  if (sdk === null) return null;
+  // CommonJS whose names neither Node nor tsx finds by itself.
+  const interceptors = createRequire(import.meta.url)('@temporalio/interceptors-opentelemetry') as Interceptors;
+  client = [new interceptors.OpenTelemetryWorkflowClientInterceptor()];
+  return { client, sdk, interceptors };
+}
+
+/** The interceptors of this process' clients; none while tracing is off. */
+export function clientInterceptors(): WorkflowClientInterceptor[] {
+  return client;
+}

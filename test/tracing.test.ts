@@ -1,0 +1,74 @@
+import { expect } from 'chai';
+import { stopTracing, tracingWanted } from '../src/tracing.js';
+import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
+import { startOtlpReceiver, type OtlpReceiver } from './support/otlp-receiver.js';
+import { text, thinking, toolUse } from './support/scripted-model.js';
+import { startTurnService, type TurnService } from './support/turns.js';
+
+describe('traces', () => {
+  let receiver: OtlpReceiver;
+  let mcp: TestMcpServer;
+  let service: TurnService;
+  before(async () => {
+    receiver = await startOtlpReceiver();
+    mcp = await startMcpServer({ tools: [{ name: 'search' }] });
+    process.env.OTEL_EXPORTER_OTLP_ENDPOINT = receiver.url;
+    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
+  });
+  after(async () => {
+    delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT;
+    await service.close();
+    await stopTracing();
+    await mcp.close();
+    await receiver.close();
+  });
+
+  it('are one per turn, from the request to the model and the MCP call', async () => {
+    const { body: server } = await service.api('POST', '/v1/mcp-servers', { name: 'web', url: mcp.url });
+    service.model.on(/Look it up/, [thinking('Search.'), toolUse('mcp__web__search', {})], text('Found.'));
+    const sessionId = await service.session({ mcp_servers: [server.id] });
+    const turnId = await service.send(sessionId, 'Look it up');
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+
+    const [turn] = await service.db.query<{ trace: string }[]>('SELECT trace FROM turns WHERE id = $1', [turnId]);
+    const traceId = turn!.trace.split('-')[1]!;
+    await stopTracing();
+    const tree = receiver.tree(traceId);
+    console.log(tree.replaceAll(/^/gm, '      '));
+    expect(
+      tree.split('\n').filter((line) => !line.startsWith(' ')),
+      'one root',
+    ).to.have.length(1);
+    expect(tree.replaceAll(/ \(\d+ ms\)/g, '')).to.equal(
+      [
+        'POST /v1/sessions/{session_id}/messages',
+        '  StartWorkflow:turn',
+        '    RunWorkflow:turn',
+        '      StartActivity:beginTurn',
+        '        RunActivity:beginTurn',
+        '      StartActivity:connectMcpServers',
+        '        RunActivity:connectMcpServers',
+        '      StartActivity:callModel',
+        '        RunActivity:callModel',
+        '          chat scripted-1',
+        '            anthropic.messages.create',
+        '      StartActivity:callTool',
+        '        RunActivity:callTool',
+        '          tools/call search',
+        '      StartActivity:callModel',
+        '        RunActivity:callModel',
+        '          chat scripted-1',
+        '            anthropic.messages.create',
+      ].join('\n'),
+    );
+  });
+
+  it('are off unless the standard variables name a receiver', () => {
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' };
+    expect(tracingWanted(endpoint)).to.equal(true);
+    expect(tracingWanted({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://x' })).to.equal(true);
+    expect(tracingWanted({})).to.equal(false);
+    expect(tracingWanted({ ...endpoint, OTEL_SDK_DISABLED: 'true' })).to.equal(false);
+    expect(tracingWanted({ ...endpoint, OTEL_TRACES_EXPORTER: 'none' })).to.equal(false);
+  });
+});
