@@ -69,6 +69,13 @@ describe('tool calls of a turn', () => {
     expect(end).to.include({ type: 'turn.completed' });
   });
 
+  it('carries a made-up name that is too long for Temporal and for the model', async () => {
+    const name = `no_such_tool_${'x'.repeat(600)}`;
+    const { end, result } = await call(toolUse(name));
+    expect(result).to.include({ name, is_error: true });
+    expect(end).to.include({ type: 'turn.completed' });
+  });
+
   it('carries a made-up name that Postgres cannot', async () => {
     const { end } = await call(toolUse('no\0such\ud800'));
     expect(end).to.include({ type: 'turn.completed' });
