@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { cut, failure, message, text, toolUse, wait } from '../../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../../support/turns.js';
+
+/** Issue 7 "Usage": exact over retries, what failed attempts cost included. */
+describe('the usage of a turn', () => {
+  let service: TurnService;
+  before(async () => {
+    service = await startTurnService();
+  });
+  after(() => service.close());
+  beforeEach(() => service.model.reset());
+
+  const cost = (input: number, read: number, written: number, output: number) => ({
+    usage: {
+      input_tokens: input,
+      cache_read_input_tokens: read,
+      cache_creation_input_tokens: written,
+      output_tokens: output,
+    },
+  });
+
+  it('sums every call, also those that broke off', async () => {
+    service.model.reply(
+      failure('overloaded_error', { headers: { 'retry-after-ms': '5' } }),
+      message([text('Half of '), cut()], cost(10, 20, 30, 1)),
+      message(toolUse('list_files'), cost(100, 200, 300, 40)),
+      message(text('Done.'), cost(1000, 2000, 3000, 400)),
+    );
+    const sessionId = await service.session({ thinking_enabled: false });
+    await service.send(sessionId, 'Go');
+    const end = await service.ended(sessionId);
+    expect(end).to.deep.include({
+      type: 'turn.completed',
+      usage: { input_tokens: 6660, output_tokens: 441 },
+      usage_details: { model_calls: 4, cache_read_input_tokens: 2220, cache_creation_input_tokens: 3330 },
+    });
+  });
+
+  it('is kept from the start of a call on: a worker that dies takes nothing of it along', async () => {
+    const { model, db } = service;
+    const gate = model.gate();
+    model.reply(message([text('Slow', { before: { 0: wait(gate) } })], cost(10, 20, 30, 1)));
+    const sessionId = await service.session({ thinking_enabled: false });
+    const turnId = await service.send(sessionId, 'Go');
+    await gate.reached;
+    let open: { usage: unknown } | undefined;
+    while (open?.usage == null) {
+      [open] = await db.query<{ usage: unknown }[]>('SELECT usage FROM model_attempts WHERE turn_id = $1', [turnId]);
+    }
+    expect(open.usage).to.include({ input_tokens: 10, cache_read_input_tokens: 20, cache_creation_input_tokens: 30 });
+    gate.open();
+    expect((await service.ended(sessionId)).usage.input_tokens).to.equal(60);
+  });
+});
