@@ -53,7 +53,7 @@ export function modelFailureOf(error: unknown): ModelFailure {
   const detail = detailOf(error.error);
   const retryable = isRetryable(headers.get('x-should-retry'), status, error.type);
   const retryAfterMs = retryAfterOf(headers);
-  if (status === 400 && TOO_LONG.test(detail)) {
+  if (status === 413 || (status === 400 && TOO_LONG.test(detail))) {
     return {
       type: 'context_too_long',
       message: 'The message and its results do not fit into the model’s context.',
