@@ -4,13 +4,14 @@ import { row, withTurnService } from './support/in-process.js';
 
 const TURNS = 20;
 
-await withTurnService({ model: { thinking: 'adaptive' } }, async ({ model, session, send, ended }) => {
+await withTurnService({ model: { thinking: 'adaptive' } }, async (service) => {
+  const { model } = service;
   model.script(({ step }) => (step === 0 ? [thinking('.'), toolUse('list_files')] : 'An answer. '.repeat(20)));
-  const sessionId = await session({ instruction: 'Rules of the house. '.repeat(50) });
+  const sessionId = await service.session({ instruction: 'Rules of the house. '.repeat(50) });
   const sum = { input: 0, read: 0, written: 0 };
   for (let turn = 1; turn <= TURNS; turn += 1) {
-    await send(sessionId, `Question ${turn}. ${'About this and that. '.repeat(20)}`);
-    const { usage, usage_details: details } = await ended(sessionId);
+    await service.send(sessionId, `Question ${turn}. ${'About this and that. '.repeat(20)}`);
+    const { usage, usage_details: details } = await service.ended(sessionId);
     sum.input += usage.input_tokens;
     sum.read += details.cache_read_input_tokens;
     sum.written += details.cache_creation_input_tokens;

@@ -41,22 +41,22 @@ const mcp = await startMcpServer({
   ],
 });
 const config = { modelsFile: null, anthropicApiKey: key, mcpAllowedHosts: [mcp.host] };
-await withTurnService({ config }, async ({ api, session, send, ended, history }) => {
-  const { body: offered } = await api('GET', '/v1/models?limit=100');
+await withTurnService({ config }, async (service) => {
+  const { body: offered } = await service.api('GET', '/v1/models?limit=100');
   const models = offered.items as { id: string; supports_thinking: boolean }[];
   const model = process.env.TRY_MODEL ?? (models.find((one) => one.supports_thinking) ?? models[0]!).id;
-  const { body: server } = await api('POST', '/v1/mcp-servers', { name: 'weather', url: mcp.url });
-  const sessionId = await session({ model_id: model, mcp_servers: [server.id], instruction: 'Be brief.' });
+  const { body: server } = await service.api('POST', '/v1/mcp-servers', { name: 'weather', url: mcp.url });
+  const sessionId = await service.session({ model_id: model, mcp_servers: [server.id], instruction: 'Be brief.' });
   console.log(`MODEL     ${model}\n`);
   for (const content of MESSAGES) {
-    const turnId = await send(sessionId, content);
-    const end = await ended(sessionId, 300_000);
-    for (const event of await history(sessionId)) {
+    const turnId = await service.send(sessionId, content);
+    const end = await service.ended(sessionId, 300_000);
+    for (const event of await service.history(sessionId)) {
       if (event.turn_id === turnId) console.log(lines[event.type as string]?.(event) ?? event.type);
     }
     if (end.type !== 'turn.completed') process.exitCode = 1;
   }
-  const used = new Set((await history(sessionId)).map(({ name }) => name as string | undefined));
+  const used = new Set((await service.history(sessionId)).map(({ name }) => name as string | undefined));
   for (const tool of ['deliver_file', 'mcp__weather__temperature']) {
     console.log(`${tool} ${used.has(tool) ? 'was used' : 'was NOT used'}`);
   }
