@@ -1,15 +1,17 @@
 import { resolve } from 'node:path';
 import { migrate } from '../src/db/migrate.js';
 import { runKeysCli } from '../src/projects/keys-cli.js';
-import { withEmbeddedDatabase } from './embedded-postgres.js';
 
-/** `npm run keys`: on DATABASE_URL, else on the embedded database of DATA_DIR, whether the service runs or not. */
+/**
+ * `npm run keys`: on DATABASE_URL, else on the embedded database of DATA_DIR, whether the service runs or not. The image
+ * has no embedded database: it is loaded only where it is asked for.
+ */
 const args = process.argv.slice(2);
 const { DATABASE_URL: databaseUrl, DATA_DIR: dataDir } = process.env;
 try {
   process.exitCode = databaseUrl
     ? await runKeysCli(args, databaseUrl)
-    : await withEmbeddedDatabase(resolve(dataDir || '.data'), async (url) => {
+    : await (await import('./embedded-postgres.js')).withEmbeddedDatabase(resolve(dataDir || '.data'), async (url) => {
         await migrate(url);
         return runKeysCli(args, url);
       });
