@@ -1,6 +1,7 @@
 /**
  * `npm test`: sets the checkout up, checks its form (lint, types, import rules), runs the tests on real parts. Arguments go to
- * mocha; naming files or a pattern leaves the checks out. The last line counts everything.
+ * mocha; naming files or a pattern leaves the checks out. The last line counts everything. A whole run also checks that its
+ * tests have reached every row of operations, errors, permissions and limits (test/support/rows).
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -25,11 +26,13 @@ const CHECKS = [
   ],
 ];
 
+const WHOLE_RUN = process.argv.length === 2;
+
 const counts = { passed: 0, failed: 0, skipped: [] };
 const args = process.argv.slice(2);
 try {
   await setup();
-  if (args.length === 0) await Promise.all(CHECKS.map(runLane));
+  if (WHOLE_RUN) await Promise.all(CHECKS.map(runLane));
   await runMocha();
 } catch (error) {
   counts.failed++;
@@ -73,7 +76,7 @@ async function runMocha() {
       ...args,
       ...(namesFiles ? [] : [ALL_TESTS]),
     ],
-    { cwd: root, stdio: 'inherit' },
+    { cwd: root, stdio: 'inherit', env: { ...process.env, ...(WHOLE_RUN && { REACHED_ROWS: join(folder, 'rows') }) } },
   );
   // A Ctrl-C reaches mocha too, which then stops what it started; we only wait for it.
   const forward = (signal) => mocha.kill(signal);
@@ -86,6 +89,8 @@ async function runMocha() {
   const report = existsSync(summary)
     ? JSON.parse(readFileSync(summary, 'utf8'))
     : { passed: 0, failed: 0, skipped: [] };
+  // A test that failed has not reached its rows: nothing new to say.
+  if (WHOLE_RUN && how === 0) await runLane([['every row', ['tsx', 'test/support/rows-cli.ts', join(folder, 'rows')]]]);
   rmSync(folder, { recursive: true, force: true });
   counts.passed += report.passed;
   counts.failed += report.failed;

@@ -3,6 +3,7 @@ import formats from 'ajv-formats';
 import { openApiDocument } from '../../api/http/openapi.js';
 import { routes } from '../../api/routes.js';
 import type { ResponseCheck } from './client.js';
+import { reachedBy } from './rows.js';
 
 interface Documented {
   responses: Record<string, { content?: Record<string, { schema?: object }> }>;
@@ -17,6 +18,7 @@ const compiled = new Map<string, ValidateFunction>();
 
 /** Throws when a JSON response is not one that the OpenAPI document names for its operation. */
 export const checkAgainstOpenApi: ResponseCheck = (method, path, { status, headers, body }) => {
+  reachedBy(method, path, status, body);
   if (headers.get('content-type') !== 'application/json' || method === 'HEAD') return;
   const pointer = pointerOf(method, path, status);
   if (pointer === null) return;

@@ -1,3 +1,5 @@
+import { reachedBy } from './rows.js';
+
 /** One frame of a stream as it stood on the wire. */
 export interface SseFrame {
   id: string;
@@ -34,6 +36,7 @@ export async function openSse(url: string, key: string, lastEventId?: string): P
     },
     signal: controller.signal,
   });
+  reachedBy('GET', new URL(url).pathname, response.status, null);
   const waiting = new Set<() => void>();
   let over = false;
   const reader: SseReader = {

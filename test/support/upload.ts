@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { TestService } from './service.js';
 import type { ApiResponse } from './client.js';
+import { reachedBy } from './rows.js';
 
 const BOUNDARY = 'x-test-boundary';
 export const MULTIPART = { 'Content-Type': `multipart/form-data; boundary=${BOUNDARY}` };
@@ -106,6 +107,7 @@ export async function postStream(
     () => false,
   );
   const answer = await answered;
+  reachedBy('POST', path, answer.status, answer.body);
   outgoing.destroy();
   await sent;
   return { ...answer, sentAll };

@@ -7,6 +7,7 @@ import { insertFile } from '../../../src/files/store.js';
 import { newId } from '../../../src/ids.js';
 import { startService, type TestService } from '../../support/service.js';
 import { upload, type FileBody } from '../../support/upload.js';
+import { reachedLimit } from '../../support/rows.js';
 
 describe('files', () => {
   let service: TestService;
@@ -243,6 +244,7 @@ describe('files', () => {
       const signature = createHmac('sha256', key).update(`${file.id}\n${past}`).digest('base64url');
       const url = `${service.url}/files/${file.id}?expires=${past}&signature=${signature}`;
       expect(await refusal(url)).to.deep.equal([403, 'invalid_link']);
+      reachedLimit('link: 1 hour');
     });
 
     it('leads nowhere once the file is deleted', async () => {

@@ -14,6 +14,7 @@ import {
   streamedFile,
   upload,
 } from '../../support/upload.js';
+import { reachedLimit } from '../../support/rows.js';
 
 const MIB = 1024 * 1024;
 
@@ -243,6 +244,7 @@ describe('POST /v1/files', () => {
     expect(more.body.error.details).to.deep.equal({ max_bytes: 100 * MIB });
     expect(await stored()).to.deep.equal(before);
     await service.api('DELETE', `/v1/files/${most.body.id}`);
+    reachedLimit('file: 100 MiB');
   });
 
   it('cuts off while bytes arrive', async () => {

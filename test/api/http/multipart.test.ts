@@ -9,6 +9,7 @@ import { dirname } from 'node:path';
 import { errorResponse } from '../../../api/http/error-response.js';
 import { withUpload, type Upload } from '../../../api/http/multipart.js';
 import { createLogger } from '../../../src/log.js';
+import { reached } from '../../support/rows.js';
 import { MULTIPART, multipartBody } from '../../support/upload.js';
 
 const RULES = { maxBytes: 100_000, tooLarge: 'skill_bundle_too_large', idleMs: 200 } as const;
@@ -98,6 +99,7 @@ describe('withUpload', () => {
     expect(answer)
       .to.match(/^HTTP\/1.1 408 /)
       .and.contain('request_timeout');
+    reached('any operation answers request_timeout');
   });
 
   it('names the limit that it was given', async () => {

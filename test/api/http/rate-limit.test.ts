@@ -3,6 +3,7 @@ import type { ApiResponse } from '../../support/client.js';
 import { apiClient } from '../../support/client.js';
 import { checkAgainstOpenApi } from '../../support/openapi-check.js';
 import { startService, type TestService } from '../../support/service.js';
+import { reachedLimit } from '../../support/rows.js';
 
 describe('rate limits (contract.md §1)', () => {
   let service: TestService;
@@ -22,6 +23,7 @@ describe('rate limits (contract.md §1)', () => {
     const statuses = answers.map(({ status }) => status);
     expect(statuses.filter((status) => status === 201)).to.have.length(60);
     expect(statuses.filter((status) => status === 429)).to.have.length(40);
+    reachedLimit('rate: 60 requests a minute');
   });
 
   it('say what is left, on successes and errors alike', async () => {

@@ -7,6 +7,7 @@ import { openStorage } from '../../../src/files/open-storage.js';
 import type { ApiCall, ApiResponse } from '../../support/client.js';
 import { startService, type TestService } from '../../support/service.js';
 import { skillMd, zip } from '../../src/skills/zip.js';
+import { reachedLimit } from '../../support/rows.js';
 
 const MIB = 1024 * 1024;
 
@@ -194,7 +195,8 @@ describe('/v1/skills', () => {
     const packed = refused(await upload(Buffer.alloc(50 * MIB + 1)), 413, 'skill_bundle_too_large');
     expect(packed.details).to.deep.equal({ max_bytes: 50 * MIB });
     refused(await upload(Buffer.alloc(50 * MIB)), 422, 'invalid_skill_bundle');
-  }).timeout(20_000);
+    reachedLimit('skill package: 50 MiB');
+  }).timeout(60_000);
 
   it('wants one part, the file', async () => {
     const none = new FormData();

@@ -4,6 +4,7 @@ import { ServiceError } from '../../../src/errors.js';
 import { readArchive } from '../../../src/skills/archive.js';
 import type { Bundle } from '../../../src/skills/bundle.js';
 import { bundleOf, skillMd, zip, type ZipEntry } from './zip.js';
+import { reachedLimit } from '../../support/rows.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -145,6 +146,7 @@ describe('skill packages', () => {
         const error = await refusal(zip(entries));
         expect(error).to.include({ type: 'skill_bundle_too_large', status: 413, details: undefined });
       }
+      reachedLimit('skill package: 500 entries');
     });
 
     it('counts folders that have no entry, but for the top-level one', async () => {
@@ -181,6 +183,7 @@ describe('skill packages', () => {
       ]) {
         expect(error).to.include({ type: 'invalid_skill_bundle', message: 'SKILL.md is larger than 32 KiB.' });
       }
+      reachedLimit('SKILL.md: 32 KiB');
     });
 
     it('takes a file of 25 MiB and not a byte more', async () => {
@@ -192,6 +195,7 @@ describe('skill packages', () => {
       expect(error).to.have.property('type', 'skill_bundle_too_large');
       expect(error.message).to.equal('The file "big" is larger than 25 MiB.');
       expect(error.details).to.deep.equal({ max_bytes: 25 * MIB });
+      reachedLimit('skill package: 25 MiB a file');
     });
 
     it('takes 200 MiB in all and not a byte more, whatever is litter', async () => {
@@ -204,6 +208,7 @@ describe('skill packages', () => {
       const error = await refusal(zip([SKILL, ...seven, rest(25 * MIB - skillSize), { name: 'one', content: 'x' }]));
       expect(error).to.have.property('type', 'skill_bundle_too_large');
       expect(error.details).to.deep.equal({ max_bytes: 200 * MIB });
-    }).timeout(20_000);
+      reachedLimit('skill package: 200 MiB in all');
+    }).timeout(60_000);
   });
 });

@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import { readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ApiResponse } from '../../support/client.js';
+import { startService, type TestService } from '../../support/service.js';
+import { upload } from '../../support/upload.js';
+
+describe('download links when something is away', () => {
+  let service: TestService;
+  let fileId: string;
+  /** The path and query of a link to the file. */
+  let link: string;
+  before(async () => {
+    service = await startService();
+    fileId = (await upload(service, 'a.txt', 'content')).body.id as string;
+    const { headers } = await service.api('GET', `/v1/files/${fileId}/content`);
+    link = headers.get('location')!.slice(service.url.length);
+  });
+  after(() => service.close());
+
+  const follow = (path = link): Promise<ApiResponse> => service.as(null)('GET', path);
+  const shown = ({ status, body }: ApiResponse): string => `${status} ${body.error?.type ?? body}`;
+
+  it('lead to the content, without a key, as they are', async () => {
+    expect(shown(await follow())).to.equal('200 content');
+    expect(shown(await follow(`${link}x`))).to.equal('403 invalid_link');
+    expect(shown(await follow(link.replace(/expires=\d+/, 'expires=%00')))).to.equal('422 validation_error');
+  });
+
+  it('are a storage_error while the storage cannot read, then work again', async () => {
+    const folder = fileURLToPath(new URL(`${service.config.storageUrl}/`));
+    const name = readdirSync(folder, { recursive: true, withFileTypes: true }).find((entry) => entry.isFile())!;
+    const path = join(name.parentPath, name.name);
+    rmSync(path);
+    // A link to itself: no right of the user who runs the tests gets past that.
+    symlinkSync(path, path);
+    const away = await follow();
+    expect(shown(away)).to.equal('502 storage_error');
+    expect(away.headers.get('x-should-retry')).to.equal('true');
+    rmSync(path);
+    expect(shown(await follow())).to.equal('404 file_not_found');
+    writeFileSync(path, 'content');
+    expect(shown(await follow())).to.equal('200 content');
+  });
+
+  it('are not made while nobody can sign them', async () => {
+    const before = process.env.GOOGLE_APPLICATION_CREDENTIALS;
+    process.env.GOOGLE_APPLICATION_CREDENTIALS = '/dev/null/nowhere.json';
+    const cloud = await startService({ config: { storageUrl: 'gs://bucket' } });
+    try {
+      await cloud.db.query(
+        `INSERT INTO files (id, project_id, filename, mime_type, size_bytes, origin, storage_key)
+         SELECT 'file_one', id, 'a.txt', 'text/plain', 7, 'UPLOAD', 'files/p/x' FROM projects`,
+      );
+      expect(shown(await cloud.api('GET', '/v1/files/file_one/content'))).to.equal('502 storage_error');
+    } finally {
+      await cloud.close();
+      if (before === undefined) delete process.env.GOOGLE_APPLICATION_CREDENTIALS;
+      else process.env.GOOGLE_APPLICATION_CREDENTIALS = before;
+    }
+  });
+});

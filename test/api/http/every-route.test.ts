@@ -1,0 +1,226 @@
+import { expect } from 'chai';
+import type { Route } from '../../../api/http/operation.js';
+import { routes } from '../../../api/routes.js';
+import { SCOPES } from '../../../src/projects/permissions.js';
+import type { ApiCall, ApiResponse } from '../../support/client.js';
+import { insertMcpServer, insertTurn } from '../../support/factories.js';
+import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
+import { reached } from '../../support/rows.js';
+import { startService, type TestService } from '../../support/service.js';
+import { MULTIPART, filePart, multipartBody } from '../../support/upload.js';
+
+const MIB = 1024 * 1024;
+const withKey = routes.filter(([, , permission]) => permission !== null);
+const withResource = withKey.filter(([, path]) => path.includes('{'));
+const withJson = withKey.filter(([, , , , { body }]) => body !== undefined);
+const withUpload = withKey.filter(([, , , , { multipart }]) => multipart);
+const paged = withKey.filter(([, , , , { paged }]) => paged);
+const limited = withKey.filter(([, , , limited]) => limited);
+const title = ([method, path]: Route): string => `${method} ${path}`;
+
+/** What every operation has in common, shown of every operation. */
+describe('every route', () => {
+  let service: TestService;
+  /** One resource of each kind, of project `demo`, by the name of its path parameter. */
+  let ids: Record<string, string>;
+  before(async () => {
+    service = await startService();
+    const { api, db } = service;
+    const skill = await api(
+      'POST',
+      '/v1/skills',
+      multipartBody([filePart('SKILL.md', '---\nname: a\n---\n')]),
+      MULTIPART,
+    );
+    const file = await api('POST', '/v1/files', multipartBody([filePart('a.txt')]), MULTIPART);
+    const session = await api('POST', '/v1/sessions', { model_id: 'test-model' });
+    await insertMcpServer(db, 'mcp_one');
+    await insertTurn(db, session.body.id as string, 'completed');
+    ids = { skill_id: skill.body.id, file_id: file.body.id, session_id: session.body.id, mcp_server_id: 'mcp_one' };
+  });
+  after(() => service.close());
+
+  const target = ([, path]: Route, of: Record<string, string> = ids): string =>
+    path.replaceAll(/\{(\w+)\}/g, (_, name: string) => of[name]!);
+  const call = (api: ApiCall, route: Route, path = target(route)): Promise<ApiResponse> =>
+    api(route[0], path, route[4].body === undefined ? undefined : VALID_BODY[route[4].id]);
+  const refused = ({ status, body }: ApiResponse, type: string): void => {
+    expect([status >= 400, body?.error?.type], JSON.stringify(body)).to.deep.equal([true, type]);
+  };
+
+  describe('wants a key', () => {
+    for (const route of withKey) {
+      it(title(route), async () => refused(await call(service.as(null), route), 'authentication_error'));
+    }
+  });
+
+  describe('wants its own permission, and no other', () => {
+    for (const route of withKey) {
+      it(`${title(route)}: ${route[2]}`, async () => {
+        const others = service.as(await service.newKey({ scopes: SCOPES.filter((scope) => scope !== route[2]) }));
+        const answer = await call(others, route);
+        refused(answer, 'insufficient_scope');
+        expect(answer.body.error.details).to.deep.equal({ required: route[2] });
+        const only = service.as(await service.newKey({ project: 'bystander', scopes: [route[2]!] }));
+        expect((await call(only, route, target(route, NONE))).status).to.not.equal(403);
+      });
+    }
+  });
+
+  describe('knows nothing of other projects', () => {
+    for (const route of withResource) {
+      it(title(route), async () => {
+        const stranger = service.as(await service.newKey({ project: 'strangers' }));
+        const theirs = await call(stranger, route);
+        const none = await call(stranger, route, target(route, NONE));
+        expect([theirs.status, none.status]).to.deep.equal([404, 404]);
+        const told = (answer: ApiResponse, of: Record<string, string>): string =>
+          Object.values(of).reduce((text, id) => text.replaceAll(id, 'ID'), JSON.stringify(answer.body.error));
+        expect(told(theirs, ids)).to.equal(told(none, NONE));
+        reached(`${route[4].id} knows nothing of other projects`);
+      });
+    }
+
+    it('still has all of its own', async () => {
+      for (const route of withResource.filter(([method, path]) => method === 'GET' && !path.endsWith('/stream'))) {
+        expect((await call(service.api, route)).status, title(route)).to.be.below(400);
+      }
+    });
+  });
+
+  describe('takes JSON that it can read', () => {
+    for (const route of withJson) {
+      it(title(route), async () => {
+        const send = (body: string, headers = {}): Promise<ApiResponse> =>
+          service.api(route[0], target(route), body, headers);
+        refused(await send('{'), 'bad_request');
+        refused(await send('{}', { 'Content-Type': 'text/plain' }), 'unsupported_media_type');
+        refused(await send(' '.repeat(2 * MIB + 1)), 'content_too_large');
+        const unknown = await send(JSON.stringify({ ...VALID_BODY[route[4].id], undefined_field: 1 }));
+        refused(unknown, 'validation_error');
+        expect(unknown.body.error.details.errors[0].path).to.equal('/undefined_field');
+      });
+    }
+  });
+
+  describe('takes one file', () => {
+    for (const route of withUpload) {
+      it(title(route), async () => {
+        const send = (parts: Parameters<typeof multipartBody>[0], headers = {}): Promise<ApiResponse> =>
+          service.api(route[0], target(route), multipartBody(parts), { ...MULTIPART, ...headers });
+        const preamble = Buffer.from(`${'p'.repeat(MIB + 1)}\r\n`);
+        refused(await send([]), 'validation_error');
+        refused(await send([filePart('a.txt'), filePart('b.txt')]), 'bad_request');
+        const around = Buffer.concat([preamble, multipartBody([filePart('a.txt')])]);
+        refused(await service.api(route[0], target(route), around, MULTIPART), 'content_too_large');
+        refused(await service.api(route[0], target(route), {}), 'unsupported_media_type');
+      });
+    }
+  });
+
+  describe('pages by limit and cursor', () => {
+    for (const route of paged) {
+      it(title(route), async () => {
+        const get = (query: string): Promise<ApiResponse> => service.api('GET', `${target(route)}?${query}`);
+        for (const limit of [1, 100]) expect((await get(`limit=${limit}`)).status).to.equal(200);
+        for (const limit of [0, 101, -1, 'x', '']) refused(await get(`limit=${limit}`), 'validation_error');
+        refused(await get('cursor=malformed'), 'invalid_cursor');
+      });
+    }
+  });
+
+  describe('is limited to so many requests a minute, where the specification says so', () => {
+    let few: TestService;
+    before(async () => {
+      few = await startService({ config: { rateLimitPerMinute: 2 } });
+    });
+    after(() => few.close());
+    for (const route of limited) {
+      it(title(route), async () => {
+        for (const time of [1, 2]) {
+          const { headers, body } = await call(few.api, route, target(route, NONE));
+          expect(headers.get('ratelimit-remaining'), `${time}`).to.equal(String(2 - time));
+          expect(body?.error?.type).to.not.equal('rate_limit_exceeded');
+        }
+        const third = await call(few.api, route, target(route, NONE));
+        refused(third, 'rate_limit_exceeded');
+        expect(Number(third.headers.get('retry-after'))).to.be.within(1, 60);
+      });
+    }
+
+    it('and nowhere else', async () => {
+      for (const route of withKey.filter(([, , , limited]) => !limited)) {
+        for (let times = 0; times < 3; times += 1) {
+          const { status, headers } = await call(few.api, route, target(route, NONE));
+          expect([status === 429, headers.get('ratelimit-limit')], title(route)).to.deep.equal([false, null]);
+        }
+      }
+    });
+  });
+
+  describe('answers a repeated Idempotency-Key once, where something is created', () => {
+    let mcp: TestMcpServer;
+    let own: TestService;
+    before(async () => {
+      mcp = await startMcpServer();
+      own = await startService({ config: { mcpAllowedHosts: [mcp.host] } });
+    });
+    after(async () => {
+      await own.close();
+      await mcp.close();
+    });
+
+    /** Two requests of different content for each operation. */
+    const contents = (): Record<string, [unknown, unknown]> => ({
+      uploadSkill: ['b', 'c'].map((name) => multipartBody([filePart('SKILL.md', `---\nname: ${name}\n---\n`)])) as [
+        Buffer,
+        Buffer,
+      ],
+      registerMcpServer: [
+        { name: 'b', url: mcp.url },
+        { name: 'c', url: mcp.url },
+      ],
+      createSession: [{ model_id: 'test-model' }, { model_id: 'test-model', instruction: 'other' }],
+      sendMessage: [{ content: 'one' }, { content: 'other' }],
+      uploadFile: [multipartBody([filePart('b.txt')]), multipartBody([filePart('c.txt')])],
+    });
+
+    for (const route of withKey.filter(([, , , , { idempotent }]) => idempotent)) {
+      it(title(route), async () => {
+        const session_id = (await own.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
+        const [content, other] = contents()[route[4].id]!;
+        const send = (body: unknown, key = 'once'): Promise<ApiResponse> =>
+          own.api('POST', target(route, { session_id }), body, {
+            'Idempotency-Key': key,
+            ...(route[4].multipart && MULTIPART),
+          });
+        const first = await send(content);
+        expect(first.status, JSON.stringify(first.body)).to.equal(201);
+        const second = await send(content);
+        expect(second.headers.get('idempotency-replayed')).to.equal('true');
+        expect(second.body).to.deep.equal(first.body);
+        refused(await send(other), 'idempotency_key_reused');
+        refused(await send(content, 'x'.repeat(256)), 'bad_request');
+
+        await own.db.query("UPDATE idempotency_records SET status = NULL, lease_until = now() + interval '30 s'");
+        const inUse = await send(content);
+        refused(inUse, 'idempotency_key_in_use');
+        expect(inUse.headers.get('retry-after')).to.equal('1');
+      });
+    }
+  });
+});
+
+const NONE = {
+  skill_id: 'skill_none',
+  file_id: 'file_none',
+  session_id: 'ses_none',
+  mcp_server_id: 'mcp_none',
+};
+const VALID_BODY: Record<string, object> = {
+  registerMcpServer: { name: 'one', url: 'https://mcp.invalid/mcp' },
+  updateMcpServer: { name: 'two' },
+  createSession: { model_id: 'test-model' },
+  updateSession: { metadata: {} },
+  sendMessage: { content: 'hello' },
+};

@@ -1,0 +1,118 @@
+import { appendFileSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { errorsByStatus } from '../../api/http/openapi-errors.js';
+import { routes } from '../../api/routes.js';
+import type { ErrorType } from '../../src/errors.js';
+
+/** The error table of the specification: which operation answers with what. Routes that forget one show up as a gap. */
+const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
+  invalid_skill_bundle: ['uploadSkill'],
+  skill_bundle_too_large: ['uploadSkill'],
+  skill_name_taken: ['uploadSkill'],
+  skill_not_found: ['getSkill', 'deleteSkill', 'sendMessage'],
+  invalid_mcp_server_url: ['registerMcpServer', 'updateMcpServer', 'probeMcpServer'],
+  mcp_probe_failed: ['registerMcpServer', 'updateMcpServer', 'probeMcpServer'],
+  unknown_mcp_tool: ['registerMcpServer', 'updateMcpServer'],
+  mcp_server_name_taken: ['registerMcpServer', 'updateMcpServer'],
+  mcp_server_url_taken: ['registerMcpServer'],
+  mcp_server_not_found: ['getMcpServer', 'updateMcpServer', 'probeMcpServer', 'deleteMcpServer', 'createSession'],
+  unknown_model: ['createSession'],
+  insufficient_scope: ['createSession', 'sendMessage'],
+  validation_error: ['createSession', 'updateSession', 'uploadFile'],
+  metadata_too_large: ['updateSession'],
+  session_not_found: [
+    ...['getSession', 'updateSession', 'deleteSession', 'sendMessage', 'cancelTurn', 'listEvents', 'streamEvents'],
+  ],
+  session_running: ['deleteSession', 'sendMessage'],
+  file_not_found: ['getFile', 'downloadFile', 'deleteFile', 'sendMessage'],
+  too_many_running_turns: ['sendMessage'],
+  invalid_cursor: ['listEvents'],
+  file_too_large: ['uploadFile'],
+  content_too_large: ['uploadFile'],
+  bad_request: ['uploadFile'],
+  invalid_filename: ['uploadFile'],
+  storage_error: ['uploadFile', 'downloadFile'],
+};
+
+/** Permissions for what a request names besides its path (spec.md "Authentication"). */
+const NAMED = ['createSession needs mcp_servers:read', 'sendMessage needs files:read', 'sendMessage needs skills:read'];
+
+/** The limits of the specification; a test that goes to one and beyond it says so with `reachedLimit`. */
+export const LIMITS = [
+  'rate: 60 requests a minute',
+  'skill package: 50 MiB',
+  'skill package: 25 MiB a file',
+  'skill package: 200 MiB in all',
+  'skill package: 500 entries',
+  'SKILL.md: 32 KiB',
+  'file: 100 MiB',
+  'file name: 1 character',
+  'file name: 255 characters',
+  'link: 1 hour',
+  'page: 1 item',
+  'page: 100 items',
+  'MCP server name: 1 character',
+  'MCP server name: 64 characters',
+  'MCP tools kept: 256',
+  'MCP tool name: 128 characters',
+  'MCP tool description: 500 characters',
+  'allowed_tools: 256 names',
+  'instruction: 100,000 characters',
+  'MCP servers of a session: 10',
+  'metadata: 16 pairs',
+  'metadata key: 1 character',
+  'metadata key: 64 characters',
+  'metadata value: 512 characters',
+  'metadata patch: 32 keys',
+  'metadata after a patch: 16 pairs',
+  'running turns of a project',
+] as const;
+
+/** One middleware answers with these, whatever the operation: one operation stands for all. */
+const SHARED = new Set<ErrorType>(['internal_error', 'service_unavailable', 'request_timeout']);
+
+/** Every row of operations × successes, errors, permissions and projects, and every limit. */
+export function allRows(): string[] {
+  const rows = routes.flatMap((route) => {
+    const [, path, permission, , { id, success }] = route;
+    const errors = [...errorsByStatus(route).values()].flat();
+    return [
+      `${id} answers ${success.status}`,
+      ...errors.map((type) => (SHARED.has(type) ? `any operation answers ${type}` : `${id} answers ${type}`)),
+      ...(permission === null ? [] : [`${id} needs ${permission}`]),
+      ...(permission !== null && path.includes('{') ? [`${id} knows nothing of other projects`] : []),
+    ];
+  });
+  const specified = Object.entries(SPECIFIED).flatMap(([type, ids]) => ids.map((id) => `${id} answers ${type}`));
+  const limits = LIMITS.map((limit) => `limit ${limit}`);
+  return [...new Set([...rows, ...specified, ...NAMED, ...limits])];
+}
+
+const written = new Set<string>();
+
+/** Notes that a test has reached a row. In a run that does not ask for it, nothing happens. */
+export function reached(row: string): void {
+  const folder = process.env.REACHED_ROWS;
+  if (folder === undefined || written.has(row)) return;
+  written.add(row);
+  mkdirSync(folder, { recursive: true });
+  appendFileSync(join(folder, `${process.pid}.txt`), `${row}\n`);
+}
+
+/** Notes a limit that was tried at its bound and one beyond. */
+export const reachedLimit = (limit: (typeof LIMITS)[number]): void => reached(`limit ${limit}`);
+
+/** Notes what a response shows: the operation's success, its error type, the permission that was missing. */
+export function reachedBy(method: string, path: string, status: number, body: unknown): void {
+  const { pathname } = new URL(path, 'http://host');
+  const route = routes.find(
+    ([verb, template]) => verb === method && new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(pathname),
+  );
+  if (route === undefined) return;
+  const { id, success } = route[4];
+  if (status === success.status) reached(`${id} answers ${status}`);
+  const { error } = (body ?? {}) as { error?: { type: ErrorType; details?: { required?: string } } };
+  if (error === undefined) return;
+  reached(SHARED.has(error.type) ? `any operation answers ${error.type}` : `${id} answers ${error.type}`);
+  if (error.type === 'insufficient_scope') reached(`${id} needs ${error.details!.required}`);
+}
