@@ -1,4 +1,3 @@
-import { ApplicationFailure } from '@temporalio/common';
 import pRetry from 'p-retry';
 import { isDatabaseAway } from '../src/db/transaction.js';
 import { DeltaWriter } from '../src/events/delta-writer.js';
@@ -6,7 +5,7 @@ import { TurnEndedError } from '../src/turns/lock.js';
 import type { ActivityDeps } from './deps.js';
 import { beginAttempt, type ModelAttempt } from './models/attempts.js';
 import { buildRequest, type BuiltRequest } from './models/build-request.js';
-import { callOnce } from './models/call-once.js';
+import { callOnce, isTooLong } from './models/call-once.js';
 import { storedOutcome, storeStep } from './models/store-step.js';
 import { estimateRequest } from './models/tokens.js';
 import { withUsableIds } from './models/tool-use-ids.js';
@@ -43,11 +42,6 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
         }
       }
     });
-}
-
-/** The API's count decides, and not every server tells it before: what it refuses is built again with more room. */
-function isTooLong(error: unknown): boolean {
-  return error instanceof ApplicationFailure && error.type === 'context_too_long';
 }
 
 async function callAndStore(

@@ -4,8 +4,8 @@ import { lockRunningTurn } from '../src/turns/lock.js';
 import type { ActivityDeps } from './deps.js';
 import { beginAttempt, endAttempt } from './models/attempts.js';
 import { modelOf } from './models/build-request.js';
-import { callOnce, type CallObserver } from './models/call-once.js';
-import { summaryRequests, turnsToCompact } from './models/compaction.js';
+import { callOnce, isTooLong, type CallObserver } from './models/call-once.js';
+import { READ_SHARES, summaryRequests, turnsToCompact } from './models/compaction.js';
 import { loadConversation } from './models/conversation.js';
 import type { ModelRequest } from './models/request.js';
 import { runActivity } from './run-activity.js';
@@ -34,11 +34,26 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
         await endAttempt(deps.db, attempt, { ...answer, firstTokenMs: null }, null);
         return answer.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
       };
-      const requests = summaryRequests(model, conversation.summary, turns);
-      let next = requests.next();
-      while (next.done !== true) next = requests.next(await summarise(next.value));
-      await store(deps, turn, last.number, turns.length, next.value);
+      const summary = await summaryOf((share) => summaryRequests(model, conversation.summary, turns, share), summarise);
+      await store(deps, turn, last.number, turns.length, summary);
     });
+}
+
+/** Plays the requests of a summary; in smaller pieces where the API finds one too long. */
+async function summaryOf(
+  requestsOf: (readShare: number) => ReturnType<typeof summaryRequests>,
+  summarise: (request: ModelRequest) => Promise<string>,
+  [share, ...smaller]: readonly number[] = READ_SHARES,
+): Promise<string> {
+  const requests = requestsOf(share!);
+  try {
+    let next = requests.next();
+    while (next.done !== true) next = requests.next(await summarise(next.value));
+    return next.value;
+  } catch (error) {
+    if (!isTooLong(error) || smaller.length === 0) throw error;
+    return summaryOf(requestsOf, summarise, smaller);
+  }
 }
 
 async function store(

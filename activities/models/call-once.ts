@@ -66,6 +66,11 @@ function spanOf(request: ModelRequest, { step, attempt }: ModelAttempt): Record<
   return { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': request.model, step, attempt };
 }
 
+/** The API's count decides, and not every server tells it before: what it refuses is built again with more room. */
+export function isTooLong(error: unknown): boolean {
+  return error instanceof ApplicationFailure && error.type === 'context_too_long';
+}
+
 function measure({ entry }: ModelClient, { usage }: Answer, outcome: string, began: number): void {
   modelCallSeconds.observe({ model: entry.id, outcome }, (performance.now() - began) / 1000);
   for (const [kind, tokens] of Object.entries(usage)) {

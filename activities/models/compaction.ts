@@ -9,8 +9,12 @@ import { bytesOf, estimate } from './tokens.js';
  * compaction worth its call: right after one, another never is.
  */
 const KEPT_SHARE = 0.1;
-/** How much of the window one call for a summary reads of the transcript, and how much it may write. */
-const READ_SHARE = 0.5;
+/**
+ * How much of the window one call for a summary reads of the transcript: the first is tried first, the smaller ones
+ * where the API counts more than the estimate.
+ */
+export const READ_SHARES = [1 / 2, 1 / 4, 1 / 8];
+/** How much it may write. */
 const SUMMARY_SHARE = 1 / 8;
 const SUMMARY_TOKENS = 4096;
 const SMALLEST_SUMMARY = 256;
@@ -45,6 +49,7 @@ export function* summaryRequests(
   model: ModelClient,
   summary: string | null,
   turns: PastTurn[],
+  readShare: number,
 ): Generator<ModelRequest, string, string> {
   const { entry } = model;
   const maxTokens = Math.min(
@@ -53,7 +58,7 @@ export function* summaryRequests(
   );
   let soFar = summary;
   let passedOver = 0;
-  for (const piece of pieces(turns.map(transcriptOf).join('\n\n'), bytesOf(entry.context_window * READ_SHARE))) {
+  for (const piece of pieces(turns.map(transcriptOf).join('\n\n'), bytesOf(entry.context_window * readShare))) {
     const before = soFar === null ? '' : `<summary-so-far>\n${soFar}\n</summary-so-far>\n\n`;
     const written = yield {
       model: entry.model,

@@ -103,6 +103,22 @@ describe('a session longer than its model’s context', () => {
     expect(JSON.stringify(model.requests.at(-1)!.body.messages)).to.include('SUMMARY at last');
   });
 
+  it('is summarised in smaller pieces where the API counts more than the estimate', async () => {
+    const { model } = service;
+    model.on(
+      /<transcript>/,
+      failure('invalid_request_error', { message: 'prompt is too long: 9 > 8' }),
+      'SUMMARY in pieces',
+    );
+    const sessionId = await newSession();
+    while (summaries().length === 0)
+      expect(await turn(sessionId, 'Look again.')).to.include({ type: 'turn.completed' });
+    const [refused, ...pieces] = summaries().map(({ userText }) => userText.length);
+    expect(pieces).to.have.length.above(1);
+    expect(Math.max(...pieces)).to.be.below(refused! * 0.75);
+    expect(await compactions(sessionId)).to.equal(1);
+  });
+
   it('stays as it is when the summary is cancelled, and is compacted by the next turn', async () => {
     const { model } = service;
     const gate = model.gate();
