@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { AgentSessionClient } from '../../../client/src/index.js';
 import { apiClient } from '../../support/client.js';
 import { checkAgainstOpenApi } from '../../support/openapi-check.js';
 import { startService, type TestService } from '../../support/service.js';
@@ -11,6 +12,9 @@ describe('Idempotency-Key over a crash', () => {
   let child: ChildProcess;
   before(async () => {
     service = await startService();
+    await service.db.query(
+      `CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'`,
+    );
   });
   after(async () => {
     child.kill('SIGKILL');
@@ -38,12 +42,18 @@ describe('Idempotency-Key over a crash', () => {
     throw new Error('the API ended before it listened');
   };
 
-  it('a post that was killed between its commit and its answer has had its effect once', async () => {
-    // Commits of new sessions take a second from here on: time to kill whoever waits for one.
-    await service.db.query(`
-      CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END';
-      CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON sessions DEFERRABLE INITIALLY DEFERRED
+  /** Commits of new rows take a second from here on: time to kill whoever waits for one. */
+  const dawdleAtCommitsOf = (table: string): Promise<unknown> =>
+    service.db.query(`
+      CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON ${table} DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION dawdle()`);
+  const isCommitting = async (): Promise<boolean> => {
+    const sleeping = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`;
+    return (await service.db.query<unknown[]>(sleeping)).length > 0;
+  };
+
+  it('a post that was killed between its commit and its answer has had its effect once', async () => {
+    await dawdleAtCommitsOf('sessions');
     const post = (url: string) =>
       apiClient(url, service.key, checkAgainstOpenApi)(
         'POST',
@@ -55,12 +65,11 @@ describe('Idempotency-Key over a crash', () => {
       );
 
     const cut = post(await spawnApi()).catch(() => 'cut');
-    const committing = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`;
-    while ((await service.db.query<unknown[]>(committing)).length === 0) await soon(20);
+    while (!(await isCommitting())) await soon(20);
     child.kill('SIGKILL');
     await once(child, 'exit');
     expect(await cut).to.equal('cut');
-    while ((await service.db.query<unknown[]>(committing)).length > 0) await soon(20);
+    while (await isCommitting()) await soon(20);
 
     const [session] = await service.db.query<{ id: string }[]>('SELECT id FROM sessions');
     const again = await post(service.url);
@@ -68,6 +77,28 @@ describe('Idempotency-Key over a crash', () => {
     expect(again.headers.get('idempotency-replayed')).to.equal('true');
     expect(again.body.id).to.equal(session!.id);
     expect(await service.db.query('SELECT 1 FROM sessions')).to.have.length(1);
+  });
+
+  it('a message that the client sends through such a crash starts one turn', async () => {
+    const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    await dawdleAtCommitsOf('turns');
+    let url = await spawnApi();
+    const client = new AgentSessionClient({
+      baseUrl: 'http://api',
+      apiKey: service.key,
+      fetch: (input, init) => fetch((input as string).replace('http://api', url), init),
+    });
+    const sending = client.sendMessage(session.id as string, { content: 'Hello' });
+    while (!(await isCommitting())) await soon(20);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    url = service.url;
+
+    const event = await sending;
+    const turns = await service.db.query<{ id: string }[]>('SELECT id FROM turns');
+    expect(turns).to.deep.equal([{ id: event.turn_id }]);
+    const { body: history } = await service.api('GET', `/v1/sessions/${session.id}/events`);
+    expect(history.items).to.deep.equal([event]);
   });
 });
 
