@@ -28,6 +28,7 @@ module.exports = {
       [npm, '^activities/', '^src/', '^workflows/contract\\.ts$'],
       'side effects of a turn',
     ),
+    only('client-stands-alone', '^client/src/', ['^client/src/'], 'what is published depends on nothing'),
     {
       name: 'workflows-values',
       comment: 'a value import ends up in the bundle: typeorm would, silently',

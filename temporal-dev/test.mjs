@@ -21,7 +21,17 @@ const CHECKS = [
     ['format', ['prettier', '--check', '.']],
     [
       'import rules',
-      ['depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'api', 'activities', 'workflows', 'temporal-dev'],
+      [
+        'depcruise',
+        '--config',
+        '.dependency-cruiser.cjs',
+        'src',
+        'api',
+        'activities',
+        'workflows',
+        'temporal-dev',
+        'client/src',
+      ],
     ],
   ],
 ];
