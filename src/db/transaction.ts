@@ -1,4 +1,9 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import {
+  QueryRunnerAlreadyReleasedError,
+  QueryRunnerProviderAlreadyReleasedError,
+  type DataSource,
+  type EntityManager,
+} from 'typeorm';
 
 /** What queries run on: the pool or a transaction. */
 export type Db = DataSource | EntityManager;
@@ -51,6 +56,10 @@ export function isDatabaseAway(error: unknown): boolean {
   const code = sqlState(error);
   if (code !== undefined) {
     return code.startsWith('08') || code.startsWith('57P') || code === '53300' || NETWORK_CODES.has(code);
+  }
+  // typeorm takes a connection that dies between two statements of a transaction away from it.
+  if (error instanceof QueryRunnerProviderAlreadyReleasedError || error instanceof QueryRunnerAlreadyReleasedError) {
+    return true;
   }
   // pg reports a lost or unobtainable connection without a code; these are its fixed sentences.
   const cause = (error as { driverError?: Error } | undefined)?.driverError ?? error;
