@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { violatedUniqueConstraint } from '../../src/db/transaction.js';
 import { newId } from '../../src/ids.js';
 import { TurnEndedError } from '../../src/turns/lock.js';
 import type { Answer, CallUsage } from './stream.js';
@@ -24,7 +25,7 @@ export interface ModelAttempt {
  */
 export async function beginAttempt(db: DataSource, turnId: string, step: number): Promise<ModelAttempt> {
   const messageId = newId('message');
-  const rows: { position: number; attempt: number; failures: number; failing_ms: number | null }[] = await db.query(
+  const began = db.query<{ position: number; attempt: number; failures: number; failing_ms: number | null }[]>(
     `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id)
      SELECT id, $2, position,
        1 + coalesce((SELECT max(attempt) FROM model_attempts a WHERE a.turn_id = $1 AND a.position = turns.position), 0), $3
@@ -35,6 +36,12 @@ export async function beginAttempt(db: DataSource, turnId: string, step: number)
         WHERE a.turn_id = $1 AND a.step = $2 AND a.error IS NOT NULL)::integer AS failing_ms`,
     [turnId, step, messageId],
   );
+  const rows = await began.catch((error: unknown) => {
+    if (violatedUniqueConstraint(error) === 'model_attempts_pkey') return null;
+    throw error;
+  });
+  // An attempt that should be dead took the number at the same moment.
+  if (rows === null) return beginAttempt(db, turnId, step);
   const row = rows[0];
   if (row === undefined) throw new TurnEndedError(turnId);
   return {
