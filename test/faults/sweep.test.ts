@@ -67,31 +67,32 @@ describe('the sweep', function () {
   it('gives each turn its start or its end within 10 s, once', async () => {
     const { client } = system;
     const [terminated, cancelled] = [await running(), await running()];
-    const [failed, completed, ended, timedOut, neverStarted, wished] = await Promise.all(
-      Array.from({ length: 6 }, () => accept()) as [Promise<Turn>, ...Promise<Turn>[]],
-    );
+    const failed = await accept();
+    const completed = await accept();
+    const ended = await accept();
+    const timedOut = await accept();
+    const neverStarted = await accept();
     const before = await swept(system);
     await Promise.all([
-      startClosing(client, failed!.turnId, CLOSING.failed),
-      startClosing(client, completed!.turnId, CLOSING.completed),
-      startClosing(client, ended!.turnId, CLOSING.cancelled),
-      startTimingOut(client, timedOut!.turnId),
+      startClosing(client, failed.turnId, CLOSING.failed),
+      startClosing(client, completed.turnId, CLOSING.completed),
+      startClosing(client, ended.turnId, CLOSING.cancelled),
+      startTimingOut(client, timedOut.turnId),
       client.workflow.getHandle(terminated.turnId).terminate(),
       transaction(system.db, (tx) => requestCancel(tx, cancelled.turnId)),
     ]);
     await Promise.all([
       measured('terminated', terminated, 'turn.failed', 'terminated'),
-      measured('failed', failed!, 'turn.failed', 'internal_error'),
-      measured('completed with its turn open', completed!, 'turn.failed', 'internal_error'),
-      measured('cancelled', ended!, 'turn.cancelled'),
-      measured('timed out', timedOut!, 'turn.failed', 'turn_timeout'),
-      measured('never started', neverStarted!, 'turn.completed'),
-      measured('never started, another', wished!, 'turn.completed'),
+      measured('failed', failed, 'turn.failed', 'internal_error'),
+      measured('completed with its turn open', completed, 'turn.failed', 'internal_error'),
+      measured('cancelled', ended, 'turn.cancelled'),
+      measured('timed out', timedOut, 'turn.failed', 'turn_timeout'),
+      measured('never started', neverStarted, 'turn.completed'),
       measured('cancel wish that never arrived', cancelled, 'turn.cancelled'),
     ]);
     const after = await swept(system);
     const grown = Object.keys(after).map((action) => [action, after[action]! - (before[action] ?? 0)]);
-    expect(Object.fromEntries(grown)).to.include({ ended: 5, started: 2, cancel_delivered: 1 });
+    expect(Object.fromEntries(grown)).to.include({ ended: 5, started: 1, cancel_delivered: 1 });
     await system.verify();
   });
 

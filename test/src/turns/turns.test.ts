@@ -11,7 +11,7 @@ import { requestCancel } from '../../../src/turns/cancel.js';
 import { claimTurn } from '../../../src/turns/claim.js';
 import { endTurn, type Ending } from '../../../src/turns/end.js';
 import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
-import { sweepOnce } from '../../../src/turns/sweep.js';
+import { cancelOverdue, sweepOnce, type SweepDeps } from '../../../src/turns/sweep.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
 const FAILED: Ending = { kind: 'failed', type: 'internal_error', message: 'Broken.', retryable: true };
@@ -160,7 +160,7 @@ describe('turns in Postgres', () => {
     /** A round of the sweep while every workflow is in that state, or Temporal away; returns what was asked of it. */
     const sweep = async (state: WorkflowState | 'away'): Promise<{ started: string[]; cancelled: string[] }> => {
       const asked = { started: [] as string[], cancelled: [] as string[] };
-      await sweepOnce({
+      const deps: SweepDeps = {
         db,
         notifier,
         log,
@@ -173,7 +173,9 @@ describe('turns in Postgres', () => {
             return state;
           },
         },
-      });
+      };
+      await cancelOverdue(deps);
+      await sweepOnce(deps);
       return asked;
     };
     const setBack = async (column: string, turn: QueuedTurn, seconds: number): Promise<QueuedTurn> => {

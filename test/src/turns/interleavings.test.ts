@@ -1,0 +1,146 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { DataSource } from 'typeorm';
+import { beginAttempt } from '../../../activities/models/attempts.js';
+import { storeStep } from '../../../activities/models/store-step.js';
+import { openDataSource } from '../../../src/db/data-source.js';
+import { isDatabaseAway, transaction } from '../../../src/db/transaction.js';
+import { appendEvents } from '../../../src/events/log.js';
+import { Notifier } from '../../../src/events/notifier.js';
+import { createLogger } from '../../../src/log.js';
+import { createKey } from '../../../src/projects/api-keys.js';
+import { requestCancel } from '../../../src/turns/cancel.js';
+import { claimTurn } from '../../../src/turns/claim.js';
+import { endTurn } from '../../../src/turns/end.js';
+import { lockRunningTurn, TurnEndedError } from '../../../src/turns/lock.js';
+import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+
+/** What one of several workers, API processes and sweeps does to the same turn, in its own time. */
+type Move = 'claim' | 'append' | 'step' | 'cancel' | 'fail' | 'kill';
+type Script = { move: Move; after: number }[];
+
+const script: fc.Arbitrary<Script> = fc.array(
+  fc.record({
+    move: fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom<Move>('append', 'step') },
+      { weight: 1, arbitrary: fc.constantFrom<Move>('claim', 'cancel', 'fail', 'kill') },
+    ),
+    after: fc.integer({ min: 0, max: 3 }),
+  }),
+  { minLength: 1, maxLength: 8 },
+);
+const USAGE = { input_tokens: 1, output_tokens: 1, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+
+describe('interleavings of writers', function () {
+  this.timeout(60_000);
+  const log = createLogger('silent', 'test');
+  let database: TestDatabase;
+  let db: DataSource;
+  let admin: DataSource;
+  let notifier: Notifier;
+  let projectId: string;
+  let sessions = 0;
+  before(async () => {
+    database = await createTestDatabase();
+    db = await openDataSource(database.url, 8, 'writers');
+    admin = await openDataSource(database.url, 2, 'test');
+    notifier = new Notifier(db, log);
+    ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 100_000 }));
+  });
+  after(async () => {
+    await notifier.flush();
+    await Promise.all([db.destroy(), admin.destroy()]);
+    await database.drop();
+  });
+
+  const queued = async (): Promise<QueuedTurn> => {
+    const id = `ses_${(sessions += 1)}`;
+    await admin.query(
+      `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
+       VALUES ($1, $2, 'm', true, '{}', '{}')`,
+      [id, projectId],
+    );
+    return transaction(admin, (tx) => queueTurn(tx, projectId, id, { content: 'x', files: [], skills: [] }));
+  };
+
+  const moves: Record<Move, (turnId: string) => Promise<unknown>> = {
+    claim: (turnId) => claimTurn(db, turnId),
+    append: (turnId) =>
+      transaction(db, async (tx) => {
+        const event = { mcp_server_id: 'mcp_1', name: 'shop', message: 'away' };
+        await appendEvents(tx, await lockRunningTurn(tx, turnId), [{ type: 'agent.mcp_error', data: event }]);
+      }),
+    // Every writer brings the outcome of the same step, as attempts of one activity do.
+    step: async (turnId) => {
+      const attempt = await beginAttempt(db, turnId, 1);
+      const answer = {
+        content: [{ type: 'tool_use' as const, id: 'toolu_1', name: 'list_files', input: {} }],
+        stopReason: 'tool_use' as const,
+        usage: USAGE,
+        firstTokenMs: 1,
+      };
+      await storeStep({ db, notifier, log }, { attempt, answer, toolName: (name) => name, isLast: false });
+    },
+    cancel: (turnId) => transaction(db, (tx) => requestCancel(tx, turnId)),
+    fail: (turnId) =>
+      endTurn({ db, notifier, log }, turnId, {
+        kind: 'failed',
+        type: 'internal_error',
+        message: 'Broken.',
+        retryable: true,
+      }),
+    kill: () =>
+      admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                   WHERE application_name = 'writers' AND datname = current_database() AND random() < 0.5`),
+  };
+
+  /** Plays a script as a process does: a lost connection is tried again, a refusal is the end. */
+  const play = async (turnId: string, moved: Script): Promise<void> => {
+    for (const { move, after } of moved) {
+      await new Promise((resolve) => setTimeout(resolve, after));
+      for (let again = true; again;) {
+        again = await moves[move](turnId).then(
+          () => false,
+          (error: unknown) => {
+            if (error instanceof TurnEndedError) return false;
+            if (isDatabaseAway(error)) return true;
+            throw error;
+          },
+        );
+      }
+    }
+  };
+
+  it('leave a turn with gap-free positions, one end, each outcome once, and late writers refused', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(script, { minLength: 2, maxLength: 5 }), async (scripts) => {
+        const { id } = await queued();
+        await Promise.all(scripts.map((each) => play(id, each)));
+
+        const [turn] = await admin.query<{ state: string; position: number }[]>(
+          'SELECT state, position FROM turns WHERE id = $1',
+          [id],
+        );
+        const events = await admin.query<{ position: number; type: string }[]>(
+          'SELECT position, type FROM events WHERE turn_id = $1 ORDER BY created_at, position',
+          [id],
+        );
+        expect(events.map(({ position }) => position)).to.deep.equal(events.map((_, index) => index + 1));
+        expect(turn!.position).to.equal(events.length);
+        const isOver = !['queued', 'running'].includes(turn!.state);
+        const ends = events.filter(({ type }) => type.startsWith('turn.'));
+        expect(ends.length).to.equal(isOver ? 1 : 0);
+        if (isOver) expect(events.at(-1)!.type).to.equal(`turn.${turn!.state}`);
+        expect(events.filter(({ type }) => type === 'agent.tool_use').length).to.be.at.most(1);
+
+        if (!isOver) await moves.fail(id);
+        for (const late of ['append', 'step'] as const) {
+          const refusal: unknown = await moves[late](id).catch((error: unknown) => error);
+          expect(refusal).to.be.instanceOf(TurnEndedError);
+        }
+      }),
+      { numRuns: Number(process.env.PROPERTY_RUNS ?? 60), endOnFailure: true },
+    );
+  });
+});
