@@ -75,6 +75,41 @@ export async function revokeKey(db: Db, id: string): Promise<boolean> {
   return count > 0;
 }
 
+/** Sets when a key stops working, null: never. False when there is no such key. */
+export async function expireKey(db: Db, id: string, at: Date | null): Promise<boolean> {
+  const [, count] = await db.query<[unknown[], number]>('UPDATE api_keys SET expires_at = $2 WHERE id = $1', [id, at]);
+  return count > 0;
+}
+
+/** A project as `keys -- projects` shows it. */
+export interface ListedProject {
+  id: string;
+  name: string;
+  max_running_turns: number;
+  open_turns: number;
+  live_keys: number;
+  created_at: string;
+}
+
+/** Every project, by name. */
+export async function listProjects(db: Db): Promise<ListedProject[]> {
+  return db.query<ListedProject[]>(
+    `SELECT id, name, max_running_turns, created_at,
+       (SELECT count(*) FROM turns WHERE project_id = projects.id AND state IN ('queued', 'running'))::integer AS open_turns,
+       (SELECT count(*) FROM api_keys WHERE project_id = projects.id AND ${LIVE})::integer AS live_keys
+     FROM projects ORDER BY name`,
+  );
+}
+
+/** Sets how many turns of a project may be queued or running. False when there is no such project. */
+export async function limitProject(db: Db, name: string, maxRunningTurns: number): Promise<boolean> {
+  const [, count] = await db.query<[unknown[], number]>('UPDATE projects SET max_running_turns = $2 WHERE name = $1', [
+    name,
+    maxRunningTurns,
+  ]);
+  return count > 0;
+}
+
 const LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
 /** The key that hashes to `hash`, unless it is revoked or expired. */

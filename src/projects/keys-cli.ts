@@ -2,13 +2,16 @@ import { parseArgs, type ParseArgsConfig } from 'node:util';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../db/data-source.js';
 import { codePointLength, isStorableText } from '../text.js';
-import { createKey, listKeys, revokeKey, type ListedKey } from './api-keys.js';
+import { createKey, expireKey, limitProject, listKeys, listProjects, revokeKey, type ListedKey } from './api-keys.js';
 import { isScope, SCOPES, type Scope } from './permissions.js';
 
 const USAGE = `Usage:
   npm run --silent keys -- create --project NAME [--scopes a,b | all] [--max-running-turns N]
   npm run --silent keys -- list [--json]
   npm run --silent keys -- revoke ID
+  npm run --silent keys -- expire ID --at TIME     (ISO 8601, such as 2027-01-31T00:00:00Z; or never)
+  npm run --silent keys -- projects [--json]
+  npm run --silent keys -- limit --project NAME --max-running-turns N
 
 Permissions: ${SCOPES.join(', ')} (default: all)
 `;
@@ -46,6 +49,12 @@ function commandOf([name, ...args]: string[]): Command {
       return list(args);
     case 'revoke':
       return revoke(args);
+    case 'expire':
+      return expire(args);
+    case 'projects':
+      return projects(args);
+    case 'limit':
+      return limit(args);
     default:
       throw new UsageError(name === undefined ? 'Say what to do.' : `There is no command ${name}.`);
   }
@@ -86,6 +95,44 @@ function revoke(args: string[]): Command {
   return async (db) => {
     if (await revokeKey(db, id)) return 0;
     process.stderr.write(`There is no key ${id}.\n`);
+    return 1;
+  };
+}
+
+function expire(args: string[]): Command {
+  const { values, positionals } = parse({ args, options: { at: { type: 'string' } }, allowPositionals: true });
+  const [id] = positionals;
+  if (id === undefined || positionals.length > 1) throw new UsageError('Name the one key that expires by its id.');
+  const at = values.at === 'never' ? null : new Date(values.at ?? '');
+  if (at !== null && Number.isNaN(at.getTime())) throw new UsageError('--at must be a time in ISO 8601, or never.');
+  return async (db) => {
+    if (await expireKey(db, id, at)) return 0;
+    process.stderr.write(`There is no key ${id}.\n`);
+    return 1;
+  };
+}
+
+function projects(args: string[]): Command {
+  const { values } = parse({ args, options: { json: { type: 'boolean', default: false } } });
+  return async (db) => {
+    const all = await listProjects(db);
+    const lines = all.map(
+      ({ id, name, max_running_turns, open_turns, live_keys }) =>
+        `${id}  ${name}  ${open_turns} of ${max_running_turns} turns  ${live_keys} keys\n`,
+    );
+    process.stdout.write(values.json ? `${JSON.stringify(all, null, 2)}\n` : lines.join(''));
+    return 0;
+  };
+}
+
+function limit(args: string[]): Command {
+  const { values } = parse({ args, options: { project: { type: 'string' }, 'max-running-turns': { type: 'string' } } });
+  const project = projectOf(values.project);
+  const most = limitOf(values['max-running-turns']);
+  if (most === undefined) throw new UsageError('--max-running-turns is missing.');
+  return async (db) => {
+    if (await limitProject(db, project, most)) return 0;
+    process.stderr.write(`There is no project ${project}.\n`);
     return 1;
   };
 }
