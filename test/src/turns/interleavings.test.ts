@@ -95,20 +95,22 @@ describe('interleavings of writers', function () {
                    WHERE application_name = 'writers' AND datname = current_database() AND random() < 0.5`),
   };
 
-  /** Plays a script as a process does: a lost connection is tried again, a refusal is the end. */
+  /** Makes a move as a process does: again when its connection is lost. Returns the refusal, if it was refused. */
+  const make = async (move: Move, turnId: string): Promise<TurnEndedError | null> => {
+    for (;;) {
+      try {
+        await moves[move](turnId);
+        return null;
+      } catch (error) {
+        if (error instanceof TurnEndedError) return error;
+        if (!isDatabaseAway(error)) throw error;
+      }
+    }
+  };
   const play = async (turnId: string, moved: Script): Promise<void> => {
     for (const { move, after } of moved) {
       await new Promise((resolve) => setTimeout(resolve, after));
-      for (let again = true; again;) {
-        again = await moves[move](turnId).then(
-          () => false,
-          (error: unknown) => {
-            if (error instanceof TurnEndedError) return false;
-            if (isDatabaseAway(error)) return true;
-            throw error;
-          },
-        );
-      }
+      await make(move, turnId);
     }
   };
 
@@ -134,10 +136,9 @@ describe('interleavings of writers', function () {
         if (isOver) expect(events.at(-1)!.type).to.equal(`turn.${turn!.state}`);
         expect(events.filter(({ type }) => type === 'agent.tool_use').length).to.be.at.most(1);
 
-        if (!isOver) await moves.fail(id);
+        if (!isOver) await make('fail', id);
         for (const late of ['append', 'step'] as const) {
-          const refusal: unknown = await moves[late](id).catch((error: unknown) => error);
-          expect(refusal).to.be.instanceOf(TurnEndedError);
+          expect(await make(late, id)).to.be.instanceOf(TurnEndedError);
         }
       }),
       { numRuns: Number(process.env.PROPERTY_RUNS ?? 60), endOnFailure: true },
