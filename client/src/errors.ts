@@ -1,18 +1,19 @@
 import type { ErrorDetails, ErrorType } from './types.js';
 
 /** The service refused a request, or failed at it. */
-export class ApiError<Type extends ErrorType | 'unknown' = ErrorType | 'unknown'> extends Error {
+export class ApiError extends Error {
   override readonly name = 'ApiError';
 
   constructor(
     readonly status: number,
     /** `unknown` when the answer is not the service's own: a proxy's, for one. */
-    readonly type: Type,
+    readonly type: ErrorType | 'unknown',
     message: string,
-    readonly details: Type extends ErrorType ? ErrorDetails<Type> | undefined : undefined,
+    /** What the type lists, where there is something to list; typed once `is` has told the type. */
+    readonly details: unknown,
     /** What to name when asking the operator about it. */
     readonly requestId: string | null,
-    /** Sending the same request again can help. The client has done so already, as often as `maxRetries` says. */
+    /** Sending the same request again can help. The client has done so already, for as long as `retryForMs` says. */
     readonly retryable: boolean,
     /** How long the service asks to wait before that. */
     readonly retryAfterMs: number | null,
@@ -21,8 +22,8 @@ export class ApiError<Type extends ErrorType | 'unknown' = ErrorType | 'unknown'
   }
 
   /** Narrows to one type, `details` with it. */
-  is<One extends ErrorType>(type: One): this is ApiError<One> {
-    return (this.type as string) === type;
+  is<Type extends ErrorType>(type: Type): this is ApiError & { type: Type; details?: ErrorDetails<Type> } {
+    return this.type === type;
   }
 }
 
@@ -40,7 +41,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
     response.status,
     error?.type ?? 'unknown',
     error?.message ?? `The service answered ${response.status}${text === '' ? '' : `: ${text.slice(0, 200)}`}`,
-    error?.details as undefined,
+    error?.details,
     response.headers.get('x-request-id'),
     isRetryable(response, retryAfterMs),
     retryAfterMs,
