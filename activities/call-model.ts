@@ -1,7 +1,7 @@
 import pRetry from 'p-retry';
 import { isDatabaseAway } from '../src/db/transaction.js';
 import { DeltaWriter } from '../src/events/delta-writer.js';
-import { TurnEndedError } from '../src/turns/lock.js';
+import { OvertakenError } from '../src/turns/lock.js';
 import type { ActivityDeps } from './deps.js';
 import { beginAttempt, type ModelAttempt } from './models/attempts.js';
 import { buildRequest, type BuiltRequest } from './models/build-request.js';
@@ -52,7 +52,7 @@ async function callAndStore(
 ): Promise<StepOutcome> {
   const { db, notifier, config } = deps;
   const fenced = new AbortController();
-  const writer = new DeltaWriter(attempt, db, notifier, () => fenced.abort(new TurnEndedError(attempt.turnId)));
+  const writer = new DeltaWriter(attempt, db, notifier, () => fenced.abort(new OvertakenError(attempt.turnId)));
   const observer = {
     text: (content: string) => writer.write('agent.message.delta', content),
     thinking: (content: string) => writer.write('agent.thinking.delta', content),

@@ -3,7 +3,7 @@ import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporal
 import { ServiceError } from '../src/errors.js';
 import { isDatabaseAway } from '../src/db/transaction.js';
 import type { Logger } from '../src/log.js';
-import { TurnEndedError } from '../src/turns/lock.js';
+import { OvertakenError, TurnEndedError } from '../src/turns/lock.js';
 import { TURN_ENDED } from '../workflows/contract.js';
 
 const BEAT_MS = 200;
@@ -49,6 +49,10 @@ function failureOf(error: unknown, context: Context, log: Logger): Error {
     return context.cancellationDetails?.cancelRequested === true
       ? new CancelledFailure('cancelled')
       : ApplicationFailure.retryable('This worker gave the work back.', 'HandedOver');
+  }
+  // Told as an end, it would leave a turn open that still runs. The next attempt finds the outcome, or the end.
+  if (error instanceof OvertakenError) {
+    return ApplicationFailure.retryable('Another attempt was quicker.', 'Overtaken');
   }
   if (error instanceof TemporalFailure) return error;
   if (isDatabaseAway(error)) {

@@ -3,7 +3,7 @@ import { transaction } from '../../src/db/transaction.js';
 import { appendEvents } from '../../src/events/log.js';
 import type { NewEvent } from '../../src/events/types.js';
 import { truncateUtf8 } from '../../src/text.js';
-import { lockRunningTurn, TurnEndedError } from '../../src/turns/lock.js';
+import { lockRunningTurn, OvertakenError, TurnEndedError } from '../../src/turns/lock.js';
 import type { ActivityDeps } from '../deps.js';
 import { shortenResult, textOf } from './shorten-result.js';
 import type { ResultBlock, ToolResult } from './tool.js';
@@ -42,7 +42,7 @@ export async function loadToolCall(
 
 /**
  * Records that the call is about to leave for its server.
- * @throws TurnEndedError when the turn does not run any more, or another attempt was quicker
+ * @throws OvertakenError when the turn does not run any more, or another attempt was quicker
  */
 export async function startToolCall(db: DataSource, call: StoredToolCall): Promise<void> {
   const [rows]: [unknown[]] = await db.query(
@@ -52,7 +52,7 @@ export async function startToolCall(db: DataSource, call: StoredToolCall): Promi
      RETURNING index`,
     [call.turnId, call.step, call.index, call.state],
   );
-  if (rows.length === 0) throw new TurnEndedError(call.turnId);
+  if (rows.length === 0) throw new OvertakenError(call.turnId);
 }
 
 /** Stores a call's result with its events, once: a second result of the same call changes nothing. */

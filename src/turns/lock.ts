@@ -15,11 +15,19 @@ export interface TurnRow {
   ended?: Ended;
 }
 
-/** The turn has ended, or another attempt has taken over: what a late writer brings is refused. */
+/** The turn has ended: what a late writer brings is refused. */
 export class TurnEndedError extends Error {
   constructor(turnId: string) {
     super(`${turnId} takes no more writes`);
     this.name = 'TurnEndedError';
+  }
+}
+
+/** Another attempt at the same work was quicker, or the turn has ended: who looks again finds out which. */
+export class OvertakenError extends Error {
+  constructor(turnId: string) {
+    super(`another attempt writes to ${turnId}`);
+    this.name = 'OvertakenError';
   }
 }
 
