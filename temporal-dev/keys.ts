@@ -11,7 +11,9 @@ const { DATABASE_URL: databaseUrl, DATA_DIR: dataDir } = process.env;
 try {
   process.exitCode = databaseUrl
     ? await runKeysCli(args, databaseUrl)
-    : await (await import('./embedded-postgres.js')).withEmbeddedDatabase(resolve(dataDir || '.data'), async (url) => {
+    : await (
+        await import('./embedded-postgres.js')
+      ).withEmbeddedDatabase(resolve(dataDir || '.data'), async (url) => {
         await migrate(url);
         return runKeysCli(args, url);
       });

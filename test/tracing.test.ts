@@ -1,8 +1,10 @@
+import { Client, Connection } from '@temporalio/client';
 import { expect } from 'chai';
 import { stopTracing, tracingWanted } from '../src/tracing.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
 import { startOtlpReceiver, type OtlpReceiver } from './support/otlp-receiver.js';
 import { text, thinking, toolUse } from './support/scripted-model.js';
+import { temporalAddress } from './support/temporal.js';
 import { startTurnService, type TurnService } from './support/turns.js';
 
 describe('traces', () => {
@@ -32,6 +34,10 @@ describe('traces', () => {
 
     const [turn] = await service.db.query<{ trace: string }[]>('SELECT trace FROM turns WHERE id = $1', [turnId]);
     const traceId = turn!.trace.split('-')[1]!;
+    // The turn ends inside its last activity; the workflow's own span ends a moment later.
+    const connection = await Connection.connect({ address: await temporalAddress() });
+    await new Client({ connection }).workflow.getHandle(turnId).result();
+    await connection.close();
     await stopTracing();
     const tree = receiver.tree(traceId);
     console.log(tree.replaceAll(/^/gm, '      '));
