@@ -55,7 +55,9 @@ export async function checkModels(env: NodeJS.ProcessEnv): Promise<void> {
   const models = await readModelsFile(env.MODELS_FILE);
   const keyless = models.filter(({ api_key_env }) => api_key_env !== undefined && !env[api_key_env]);
   if (keyless.length > 0) {
-    throw new ConfigError(keyless.map(({ id, api_key_env }) => `${api_key_env} must be set: it is the key of model ${id}`));
+    throw new ConfigError(
+      keyless.map(({ id, api_key_env }) => `${api_key_env} must be set: it is the key of model ${id}`),
+    );
   }
 }
 
