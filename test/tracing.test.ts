@@ -19,7 +19,6 @@ describe('traces', () => {
   });
   after(async () => {
     delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT;
-    await service.close();
     await stopTracing();
     await mcp.close();
     await receiver.close();
@@ -34,10 +33,12 @@ describe('traces', () => {
 
     const [turn] = await service.db.query<{ trace: string }[]>('SELECT trace FROM turns WHERE id = $1', [turnId]);
     const traceId = turn!.trace.split('-')[1]!;
-    // The turn ends inside its last activity; the workflow's own span ends a moment later.
+    // The turn ends inside its last activity; the workflow's own spans are told a moment later, at the latest when its
+    // worker ends.
     const connection = await Connection.connect({ address: await temporalAddress() });
     await new Client({ connection }).workflow.getHandle(turnId).result();
     await connection.close();
+    await service.close();
     await stopTracing();
     const tree = receiver.tree(traceId);
     console.log(tree.replaceAll(/^/gm, '      '));
