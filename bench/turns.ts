@@ -3,6 +3,7 @@
  * Everything is on this machine; quote the ratios, not the milliseconds.
  */
 import { message, text, toolUse } from '../test/support/scripted-model.js';
+import type { SseReader } from '../test/support/sse-reader.js';
 import { median, quantile, startBenchService, type BenchService } from './support/run.js';
 
 const row = (name: string, value: string, aim = ''): void =>
@@ -18,7 +19,7 @@ try {
   });
   service.model.on(/count (\d+)/, (request) => {
     const tokens = Number(/count (\d+)/.exec(request.userText)![1]);
-    return text(stamps(tokens), { every: 20 });
+    return text('token '.repeat(tokens).trim(), { every: 20 });
   });
 
   const direct = await turnOverhead(service);
@@ -31,9 +32,11 @@ try {
   await service.close();
 }
 
-/** Each chunk says when it left the model, by this process' clock. */
-function* stamps(tokens: number): Generator<string> {
-  for (let n = 0; n < tokens; n += 1) yield `${performance.now()} `;
+/** Milliseconds from the model's sending of each delta to its arrival, by the one clock of this process. */
+function lagsOf(bench: BenchService, sessionId: string, stream: SseReader): number[] {
+  const request = bench.model.requests.find(({ userText }) => userText.includes(sessionId))!;
+  const deltas = stream.frames.filter((frame) => frame.event === 'agent.message.delta');
+  return deltas.map((delta, number) => delta.at - request.sentAt[number]!);
 }
 
 async function turnOnce(
@@ -101,12 +104,11 @@ async function deltaLag(bench: BenchService, turns: number): Promise<void> {
   await Promise.all(
     Array.from({ length: turns }, async () => {
       const sessionId = await bench.session();
-      await bench.send(sessionId, 'count 250');
+      await bench.send(sessionId, `count 250 for ${sessionId}`);
       const stream = await bench.stream(sessionId);
       await stream.until((frame) => frame.event === 'turn.completed');
-      const deltas = stream.frames.filter((frame) => frame.event === 'agent.message.delta');
       // The first ones come while sessions and streams are still being opened.
-      for (const delta of deltas.slice(50)) lags.push(delta.at - Number((delta.data as { content: string }).content));
+      lags.push(...lagsOf(bench, sessionId, stream).slice(50));
     }),
   );
   row(
@@ -145,13 +147,11 @@ async function throughput(bench: BenchService, inFlight: number): Promise<void> 
 async function watchers(bench: BenchService, count: number): Promise<void> {
   const sessionId = await bench.session();
   const streams = await Promise.all(Array.from({ length: count }, () => bench.stream(sessionId)));
-  await bench.send(sessionId, 'count 150');
+  await bench.send(sessionId, `count 150 for ${sessionId}`);
   const lags: number[] = [];
   for (const stream of streams) {
     await stream.until((frame) => frame.event === 'turn.completed');
-    for (const { event, data, at } of stream.frames) {
-      if (event === 'agent.message.delta') lags.push(at - Number((data as { content: string }).content));
-    }
+    lags.push(...lagsOf(bench, sessionId, stream));
   }
   row(
     `delta lag, one turn with ${count} watchers`,

@@ -11,6 +11,12 @@ const names = new Map<string, string>();
  * then parses and plans it once, which is half of what the many small statements of a turn cost it.
  */
 export class PreparedClient extends pg.Client {
+  constructor(...args: ConstructorParameters<typeof pg.Client>) {
+    super(...args);
+    // Pool and typeorm listen by turns; a connection that dies between the two must not end the process.
+    this.on('error', () => undefined);
+  }
+
   // typeorm asks with (text, values); every other form passes through.
   override query(...args: unknown[]): never {
     const [text, values, ...rest] = args;
