@@ -4,6 +4,7 @@ import { startWorker } from '../../activities/main.js';
 import type { Config } from '../../src/config.js';
 import { createLogger } from '../../src/log.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';
+import { AgentSessionClient } from '../../client/src/index.js';
 import { temporalAddress } from './temporal.js';
 import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
 import { startService, type ServiceOptions, type TestService } from './service.js';
@@ -65,45 +66,36 @@ export async function startTurnService(options: TurnServiceOptions = {}): Promis
   };
   for (let started = 0; started < (options.workers ?? 1); started += 1) await addWorker();
 
-  const { api } = service;
+  // What is not about the wire goes through the typed client, as users go.
+  const client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key, retryForMs: 0 });
   const turns: TurnService = {
     ...service,
     model,
     workers,
     startWorker: addWorker,
     async session(body = {}) {
-      const answer = await api('POST', '/v1/sessions', { model_id: entry.id, ...body });
-      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
-      return answer.body.id as string;
+      return (await client.createSession({ model_id: entry.id, ...body })).id;
     },
     async send(sessionId, content, more = {}) {
-      const answer = await api('POST', `/v1/sessions/${sessionId}/messages`, { content, ...more });
-      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
-      return answer.body.turn_id as string;
+      return (await client.sendMessage(sessionId, { content, ...more })).turn_id;
     },
     stream: (sessionId, lastEventId) =>
       openSse(`${service.url}/v1/sessions/${sessionId}/events/stream`, service.key, lastEventId),
     async ended(sessionId, timeoutMs = 30_000) {
       const until = performance.now() + timeoutMs;
       for (;;) {
-        const { body } = await api('GET', `/v1/sessions/${sessionId}`);
-        if (body.status !== 'RUNNING' && body.status !== 'IDLE') {
+        const session = await client.getSession(sessionId);
+        if (session.status !== 'RUNNING' && session.status !== 'IDLE') {
           const events = await turns.history(sessionId);
-          return events.findLast((event) => event.turn_id === body.last_turn_id);
+          return events.findLast((event) => event.turn_id === session.last_turn_id);
         }
         if (performance.now() > until) throw new Error(`${sessionId} has not ended within ${timeoutMs} ms`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     },
     async history(sessionId) {
-      const events: unknown[] = [];
-      let cursor: string | null = null;
-      do {
-        const query: string = cursor === null ? '' : `&cursor=${cursor}`;
-        const { body } = await api('GET', `/v1/sessions/${sessionId}/events?limit=100${query}`);
-        events.push(...body.items);
-        cursor = body.meta.next_cursor;
-      } while (cursor !== null);
+      const events = [];
+      for await (const event of client.eachEvent(sessionId)) events.push(event);
       return events;
     },
     async close() {
