@@ -120,7 +120,8 @@ describe('maintenance', () => {
        SELECT 'p', '/x', n::text, '', now() - (n % 2) * interval '25 hours' FROM generate_series(1, 2400) AS n`,
     );
     expect(await run('idempotency-records')).to.deep.equal({ records: 1200 });
-    expect(await count('idempotency_records')).to.equal(1200);
+    // Those that the sessions of the other tests left are younger, and of other paths.
+    expect(await count(`idempotency_records WHERE path = '/x'`)).to.equal(1200);
 
     const sessionId = await service.session();
     const turnId = await service.send(sessionId, 'Hello');
