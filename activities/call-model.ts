@@ -1,5 +1,3 @@
-import pRetry from 'p-retry';
-import { isDatabaseAway } from '../src/db/transaction.js';
 import { DeltaWriter } from '../src/events/delta-writer.js';
 import { OvertakenError } from '../src/turns/lock.js';
 import type { ActivityDeps } from './deps.js';
@@ -10,6 +8,7 @@ import { storedOutcome, storeStep } from './models/store-step.js';
 import { estimateRequest } from './models/tokens.js';
 import { withUsableIds } from './models/tool-use-ids.js';
 import { runActivity } from './run-activity.js';
+import { storeOutcome } from './store-outcome.js';
 import { loadTurn } from './turn-context.js';
 import type { StepOutcome, TurnActivities } from './turn-activities.js';
 
@@ -69,12 +68,5 @@ async function callAndStore(
       isLast: attempt.step >= config.maxSteps,
     });
   };
-  // The answer is paid for: what keeps it from the tables is tried again here, not by buying another one.
-  return pRetry(store, {
-    retries: 1000,
-    minTimeout: 100,
-    maxTimeout: 2000,
-    signal: cancelled,
-    shouldRetry: ({ error }) => isDatabaseAway(error),
-  });
+  return storeOutcome(store, cancelled);
 }

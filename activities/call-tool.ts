@@ -1,7 +1,6 @@
-import pRetry from 'p-retry';
-import { isDatabaseAway } from '../src/db/transaction.js';
 import type { ActivityDeps } from './deps.js';
 import { runActivity } from './run-activity.js';
+import { storeOutcome } from './store-outcome.js';
 import { loadTurn, type TurnContext } from './turn-context.js';
 import { outcomeUnknown, runTool } from './tools/run-tool.js';
 import { findTool, type FoundTool } from './tools/find-tool.js';
@@ -20,14 +19,7 @@ export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
       if (call.state === 'done') return;
       const turn = await loadTurn(deps.db, turnId);
       const result = await resultOf(deps, turn, call, signal);
-      // The result exists once: what keeps it from the tables is tried again here, not by calling the tool again.
-      await pRetry(() => storeToolResult(deps, call, result), {
-        retries: 1000,
-        minTimeout: 100,
-        maxTimeout: 2000,
-        signal,
-        shouldRetry: ({ error }) => isDatabaseAway(error),
-      });
+      await storeOutcome(() => storeToolResult(deps, call, result), signal);
     });
 }
 
