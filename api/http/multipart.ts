@@ -169,7 +169,11 @@ class PartCollector {
       this.request.resume();
     });
     part.on('data', (chunk: Buffer) => this.write(stream, chunk));
-    part.on('end', () => stream.end());
+    part.on('end', () => {
+      stream.end();
+      // An ended stream tells no drain: what was paused for it would wait for ever for the rest of the body.
+      this.request.resume();
+    });
   }
 
   private write(stream: ReturnType<typeof createWriteStream>, chunk: Buffer): void {

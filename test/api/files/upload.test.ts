@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startService, type TestService } from '../../support/service.js';
 import {
@@ -80,6 +81,16 @@ describe('POST /v1/files', () => {
     const { status, body } = await postStream(service, slowly());
     expect(status).to.equal(201);
     expect(body).to.include({ filename: 'übung.txt', size_bytes: 8 });
+  });
+
+  it('takes a body whose end comes a moment after the end of the file', async () => {
+    const content = Buffer.alloc(32 * 1024, 'x');
+    async function* endLate(): AsyncGenerator<Buffer> {
+      yield multipartBody([filePart('late.txt', content)]);
+      await sleep(100);
+    }
+    const { status, body } = await postStream(service, endLate());
+    expect([status, body.size_bytes]).to.deep.equal([201, content.length]);
   });
 
   describe('the file name', () => {
