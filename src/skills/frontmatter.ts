@@ -1,9 +1,12 @@
-import { isAlias, isMap, isScalar, parseDocument, type Document, type ParsedNode, type YAMLMap } from 'yaml';
+import { isAlias, isMap, isScalar, Lexer, parseDocument, type Document, type ParsedNode, type YAMLMap } from 'yaml';
+import type { ServiceError } from '../errors.js';
 import { codePointLength, isStorableText } from '../text.js';
 import { invalidBundle } from './refusals.js';
 
 const DESCRIPTION_LENGTH = 1024;
 const NAME_LENGTH = 64;
+/** What nests deeper in brackets has no meaning here; by the thousand it holds the parser up for seconds. */
+const MOST_NESTED = 100;
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 /** From a line `---` at the start to the next line `---`; either may end in blanks, lines in CRLF. */
 const OPENING = /^---[ \t]*\r?\n/;
@@ -73,6 +76,12 @@ function parse(yaml: string): Field {
 }
 
 function compose(yaml: string): Document.Parsed {
+  let depth = 0;
+  for (const token of new Lexer().lex(yaml)) {
+    if (token === '[' || token === '{') depth += 1;
+    else if (token === ']' || token === '}') depth -= 1;
+    if (depth > MOST_NESTED) throw tooDeep();
+  }
   try {
     // uniqueKeys compares every pair of keys; what matters of it is checked above in one pass.
     return parseDocument(yaml, {
@@ -85,9 +94,13 @@ function compose(yaml: string): Document.Parsed {
     });
   } catch (error) {
     // Collections nested by the thousand overflow the parser's stack; any other fault is ours to see.
-    if (error instanceof RangeError) throw invalidBundle('The frontmatter of SKILL.md is nested too deeply.');
+    if (error instanceof RangeError) throw tooDeep();
     throw error;
   }
+}
+
+function tooDeep(): ServiceError {
+  return invalidBundle('The frontmatter of SKILL.md is nested too deeply.');
 }
 
 function scalarOf(document: Document.Parsed, node: ParsedNode | null): unknown {
