@@ -81,7 +81,7 @@ describe('connecting the MCP servers of a turn', () => {
     setTimeout(() => cancel.abort(reason), 100);
     const begun = Date.now();
     expect(await connect(cancel.signal).catch((error: unknown) => error)).to.equal(reason);
-    expect(Date.now() - begun).to.be.lessThan(1000);
+    expect(Date.now() - begun).to.be.lessThan(5000);
     expect(await shown(0)).to.deep.equal(before);
     servers[0]!.options.gateway = undefined;
   });

@@ -243,7 +243,7 @@ describe('probing an MCP server', () => {
       const server = await start({ gateway: () => true });
       const begun = Date.now();
       expect(await reasonOf(server.url, { seconds: 0.5 })).to.match(/did not answer within 0\.5 seconds/);
-      expect(Date.now() - begun).to.be.lessThan(2000);
+      expect(Date.now() - begun).to.be.lessThan(10_000);
     });
 
     it('for a server that drips', async () => {
