@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { monotonicFactory } from 'ulid';
 
 /** The prefixes of every id this service issues (spec.md "General conventions", contract.md §2). */
@@ -16,7 +17,9 @@ export const ID_PREFIXES = {
 
 export type IdKind = keyof typeof ID_PREFIXES;
 
-const ulid = monotonicFactory();
+const RANGE = 2 ** 48 - 1;
+/** Its own source asks the system for each of an id's characters; this one draws on a supply. */
+const ulid = monotonicFactory(() => randomInt(RANGE) / RANGE);
 
 /** A new id: the kind's prefix and 26 characters of lower-case Crockford base32, time-ordered. */
 export function newId(kind: IdKind): string {

@@ -67,8 +67,10 @@ export async function storeStep(
     // Another attempt was quicker: its outcome stands.
     if (inserted.length === 0) return null;
     await insertToolCalls(tx, step, uses, runs);
-    await appendEvents(tx, turn, eventsOf(step, uses, runs));
-    if (ends) await endLockedTurn(tx, turn, { kind: 'completed', stopReason: turnStopReason(step, stopReason) });
+    const events = eventsOf(step, uses, runs);
+    if (ends)
+      await endLockedTurn(tx, turn, { kind: 'completed', stopReason: turnStopReason(step, stopReason) }, events);
+    else await appendEvents(tx, turn, events);
     return turn;
   });
   if (stored !== null) observeEnd(stored, log);

@@ -8,7 +8,7 @@ export type StartingPoint =
   | { kind: 'wait' }
   /** After the terminal event of the current turn: nothing to send. */
   | { kind: 'over' }
-  | { kind: 'turn'; turnId: string; position: Position };
+  | { kind: 'turn'; turnId: string; position: Position; open: boolean };
 
 /**
  * Decides where a stream of a session begins (contract.md §3 "Stream, …"): `Last-Event-ID` of any of its turns resumes
@@ -16,11 +16,12 @@ export type StartingPoint =
  */
 export async function startingPoint(
   db: DataSource,
-  session: { id: string; last_turn_id: string | null },
+  session: { id: string; last_turn_id: string | null; turn_state: TurnState | null },
   lastEventId: string,
 ): Promise<StartingPoint> {
-  if (session.last_turn_id === null) return { kind: 'wait' };
-  const current: StartingPoint = { kind: 'turn', turnId: session.last_turn_id, position: START };
+  if (session.last_turn_id === null || session.turn_state === null) return { kind: 'wait' };
+  const open = isOpen(session.turn_state);
+  const current: StartingPoint = { kind: 'turn', turnId: session.last_turn_id, position: START, open };
   const seen = parseEventId(lastEventId);
   if (seen === null) return current;
   const [turn]: { state: TurnState; position: number }[] = await db.query(
@@ -29,6 +30,6 @@ export async function startingPoint(
   );
   if (turn === undefined || seen.position[0] > turn.position) return current;
   const isOver = !isOpen(turn.state) && seen.position[0] === turn.position;
-  if (!isOver) return { kind: 'turn', turnId: seen.turnId, position: seen.position };
+  if (!isOver) return { kind: 'turn', ...seen, open: isOpen(turn.state) };
   return seen.turnId === session.last_turn_id ? { kind: 'over' } : current;
 }

@@ -56,25 +56,27 @@ async function push(
   signal: AbortSignal,
 ): Promise<void> {
   if (start.kind === 'over') return;
-  const turnId = start.kind === 'turn' ? start.turnId : await firstTurn(deps, sessionId, signal);
-  if (turnId === null) return;
-  at.turnId = turnId;
-  if (start.kind === 'turn') at.position = start.position;
-  const [turn]: { state: TurnState }[] = await deps.db.query('SELECT state FROM turns WHERE id = $1', [turnId]);
-  if (turn === undefined) return;
-  await (isOpen(turn.state) ? pushLive(deps, connection, at, signal) : pushStored(deps, connection, at, signal));
+  const from = start.kind === 'turn' ? start : await firstTurn(deps, sessionId, signal);
+  if (from === null) return;
+  at.turnId = from.turnId;
+  at.position = from.position;
+  await (from.open ? pushLive(deps, connection, at, signal) : pushStored(deps, connection, at, signal));
 }
 
+type FirstTurn = Omit<Extract<StartingPoint, { kind: 'turn' }>, 'kind'>;
+
 /** The first turn of a session that has none yet; null when the session is deleted or the stream is over. */
-async function firstTurn({ db, feed }: ApiDeps, sessionId: string, signal: AbortSignal): Promise<string | null> {
+async function firstTurn({ db, feed }: ApiDeps, sessionId: string, signal: AbortSignal): Promise<FirstTurn | null> {
   while (!signal.aborted) {
     const nudge = feed.sessionNudge(sessionId, signal);
-    const [session]: { last_turn_id: string | null }[] = await db.query(
-      'SELECT last_turn_id FROM sessions WHERE id = $1 AND deleted_at IS NULL',
+    const [session]: { last_turn_id: string | null; state: TurnState | null }[] = await db.query(
+      `SELECT last_turn_id, state FROM sessions LEFT JOIN turns ON turns.id = last_turn_id
+       WHERE sessions.id = $1 AND deleted_at IS NULL`,
       [sessionId],
     );
     if (session === undefined) return null;
-    if (session.last_turn_id !== null) return session.last_turn_id;
+    const { last_turn_id: turnId, state } = session;
+    if (turnId !== null) return { turnId, position: START, open: state !== null && isOpen(state) };
     await nudge;
   }
   return null;

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Db } from '../db/transaction.js';
 import { newId } from '../ids.js';
+import type { TurnState } from '../turns/states.js';
 import type { NewEvent } from './types.js';
 import type { Position } from './position.js';
 
@@ -12,34 +13,8 @@ export interface LockedTurn {
   position: number;
 }
 
-/**
- * Appends events to a turn whose row `tx` has locked, and moves its position: commit order is position order and
- * there is no gap. Returns the new last position. The wake-up (`announce`) is sent after the commit.
- */
-export async function appendEvents(tx: EntityManager, turn: LockedTurn, events: NewEvent[]): Promise<number> {
-  if (events.length === 0) return turn.position;
-  await tx.query(
-    `WITH appended AS (
-       INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
-       SELECT e.id, $2, $1, $3, $4::integer + e.n, e.type, e.data, clock_timestamp()
-       FROM unnest($5::text[], $6::text[], $7::json[]) WITH ORDINALITY AS e(id, type, data, n))
-     UPDATE turns SET position = position + $8, progress_at = clock_timestamp() WHERE id = $1`,
-    [
-      turn.id,
-      turn.session_id,
-      turn.number,
-      turn.position,
-      events.map(() => newId('event')),
-      events.map((event) => event.type),
-      events.map((event) => JSON.stringify(event.data)),
-      events.length,
-    ],
-  );
-  turn.position += events.length;
-  return turn.position;
-}
-
-interface EventRow {
+/** A stored event. */
+export interface EventRow {
   id: string;
   turn_id: string;
   position: number;
@@ -47,6 +22,46 @@ interface EventRow {
   created_at: string;
   /** The event's own fields, as JSON text. */
   data: string;
+}
+
+/**
+ * Appends events to a turn whose row `tx` has locked, and moves its position: commit order is position order and
+ * there is no gap. With `end` the turn comes to that state with them. Returns the events as they are stored. The
+ * wake-up (`announce`) is sent after the commit.
+ */
+export async function appendEvents(
+  tx: EntityManager,
+  turn: LockedTurn,
+  events: NewEvent[],
+  end: TurnState | null = null,
+): Promise<EventRow[]> {
+  if (events.length === 0) return [];
+  const rows = events.map(({ type, data }) => ({ id: newId('event'), type, data: JSON.stringify(data) }));
+  const [[moved]]: [[{ at: string }]] = await tx.query(
+    `WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
+     appended AS (
+       INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+       SELECT e.id, $2, $1, $3, $4::integer + e.n, e.type, e.data, now.at
+       FROM now, unnest($5::text[], $6::text[], $7::json[]) WITH ORDINALITY AS e(id, type, data, n))
+     UPDATE turns SET position = position + $8, progress_at = now.at, state = coalesce($9, state),
+       ended_at = CASE WHEN $9::text IS NULL THEN ended_at ELSE now.at END,
+       transition_at = CASE WHEN $9::text IS NULL THEN transition_at ELSE now.at END
+     FROM now WHERE id = $1 RETURNING now.at`,
+    [
+      turn.id,
+      turn.session_id,
+      turn.number,
+      turn.position,
+      rows.map((row) => row.id),
+      rows.map((row) => row.type),
+      rows.map((row) => row.data),
+      rows.length,
+      end,
+    ],
+  );
+  const before = turn.position;
+  turn.position += rows.length;
+  return rows.map((row, n) => ({ ...row, turn_id: turn.id, position: before + 1 + n, created_at: moved.at }));
 }
 
 /** A stored event as clients get it, in JSON text: common fields first, then its own. */

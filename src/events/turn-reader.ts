@@ -120,23 +120,34 @@ export class TurnReader {
   }
 
   async #read(): Promise<void> {
-    if (this.#floor === null) await this.#begin();
-    for (;;) {
+    let isAtEnd = this.#floor === null && (await this.#begin());
+    while (!isAtEnd) {
       const frames = await readFrames(this.db, this.turnId, this.#head, PAGE, true);
       // Deltas that arrived live meanwhile may be the same ones.
       this.#append(frames.filter((frame) => comparePositions(frame.position, this.#head) > 0));
-      if (frames.length < PAGE) break;
+      isAtEnd = frames.length < PAGE;
     }
     this.#drainPending();
   }
 
-  /** A reader begins behind the last stored event: what is before belongs to each watcher's own reading. */
-  async #begin(): Promise<void> {
-    const [turn]: { position: number }[] = await this.db.query('SELECT position FROM turns WHERE id = $1', [
-      this.turnId,
-    ]);
-    this.#head = [turn?.position ?? 0, 0, 0];
-    this.#floor = this.#head;
+  /**
+   * A short turn is read whole. In a long one the reader begins behind the last stored event: what is before belongs to
+   * each watcher's own reading. Returns whether the reader is at the end.
+   */
+  async #begin(): Promise<boolean> {
+    const frames = await readFrames(this.db, this.turnId, START, PAGE, true);
+    const isWhole = frames.length < PAGE;
+    if (isWhole) {
+      this.#floor = START;
+      this.#append(frames);
+    } else {
+      const [turn]: { position: number }[] = await this.db.query('SELECT position FROM turns WHERE id = $1', [
+        this.turnId,
+      ]);
+      this.#head = [turn?.position ?? 0, 0, 0];
+      this.#floor = this.#head;
+    }
+    return isWhole;
   }
 
   #drainPending(): void {

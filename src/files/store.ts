@@ -24,6 +24,7 @@ export async function insertFile(tx: Db, file: NewFile): Promise<FileRow> {
 
 /** The files of `ids` that the project has; in no order. */
 export async function findFiles(db: Db, projectId: string, ids: string[]): Promise<FileRow[]> {
+  if (ids.length === 0) return [];
   return db.query<FileRow[]>(
     'SELECT * FROM files WHERE project_id = $1 AND id = ANY($2::text[]) AND deleted_at IS NULL',
     [projectId, ids],

@@ -17,23 +17,26 @@ export type Ending =
 const TRIGGER: Record<Ending['kind'], TurnTrigger> = { completed: 'complete', cancelled: 'cancel', failed: 'fail' };
 
 /**
- * Ends a turn whose row `tx` has locked: its terminal event and its state in one transaction. A message that was cut
- * off is stored with what was streamed (contract.md §3 `agent.message`). `observeEnd` follows the commit. A cancel that
- * was accepted stands, though the turn came to another end before it heard of it (spec.md "States and transitions").
+ * Ends a turn whose row `tx` has locked: its last answer (`before`), its terminal event and its state in one statement.
+ * Without an answer, a message that was cut off is stored with what was streamed (contract.md §3 `agent.message`).
+ * `observeEnd` follows the commit. A cancel that was accepted stands, though the turn came to another end before it
+ * heard of it (spec.md "States and transitions").
  */
-export async function endLockedTurn(tx: EntityManager, turn: TurnRow, met: Ending): Promise<void> {
+export async function endLockedTurn(
+  tx: EntityManager,
+  turn: TurnRow,
+  met: Ending,
+  before: NewEvent[] = [],
+): Promise<void> {
   const ending: Ending = turn.cancel_requested_at === null ? met : { kind: 'cancelled' };
   const state = TRANSITIONS[turn.state][TRIGGER[ending.kind]];
   if (state === null) throw new RangeError(`a ${turn.state} turn cannot become ${ending.kind}`);
-  const events: NewEvent[] = [];
-  if (turn.state === 'running' && ending.kind !== 'completed') events.push(...(await cutOffMessage(tx, turn)));
+  const events = [...before];
+  const isCutOff = turn.state === 'running' && ending.kind !== 'completed' && before.length === 0;
+  if (isCutOff) events.push(...(await cutOffMessage(tx, turn)));
   const { cancel_ms, ...spent } = await account(tx, turn);
   events.push(terminalEvent(ending, spent));
-  await appendEvents(tx, turn, events);
-  await tx.query(
-    `UPDATE turns SET state = $2, ended_at = clock_timestamp(), transition_at = clock_timestamp() WHERE id = $1`,
-    [turn.id, state],
-  );
+  await appendEvents(tx, turn, events, state);
   turn.state = state;
   const { usage, usage_details: usageDetails, timing } = spent;
   turn.ended = { state, reason: reasonOf(ending), usage, usageDetails, timing, cancelMs: cancel_ms };

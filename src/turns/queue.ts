@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { ServiceError } from '../errors.js';
-import { appendEvents } from '../events/log.js';
+import { appendEvents, type EventRow } from '../events/log.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/types.js';
 import { newId } from '../ids.js';
 import { traceparent } from '../tracing.js';
@@ -20,7 +20,7 @@ export interface QueuedTurn {
   model_id: string;
   trace: string | null;
   position: number;
-  event: { id: string; turn_id: string; type: string; created_at: string; data: string };
+  event: EventRow;
 }
 
 /**
@@ -38,8 +38,10 @@ export async function queueTurn(
     'SELECT max_running_turns FROM projects WHERE id = $1 FOR NO KEY UPDATE',
     [projectId],
   );
-  const [session]: { model_id: string; turn_count: number; state: TurnState | null }[] = await tx.query(
-    `SELECT model_id, turn_count, (SELECT state FROM turns WHERE turns.id = last_turn_id) AS state
+  // Of its own: what it counts must be seen after the wait for the project's lock, which every new turn takes.
+  const [session]: { model_id: string; turn_count: number; state: TurnState | null; open: number }[] = await tx.query(
+    `SELECT model_id, turn_count, (SELECT state FROM turns WHERE turns.id = last_turn_id) AS state,
+       (SELECT count(*) FROM turns WHERE project_id = $2 AND state IN ('queued', 'running')) AS open
      FROM sessions WHERE id = $1 AND project_id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`,
     [sessionId, projectId],
   );
@@ -51,11 +53,7 @@ export async function queueTurn(
     );
   }
   const limit = project!.max_running_turns;
-  const [open]: { count: number }[] = await tx.query(
-    `SELECT count(*) FROM turns WHERE project_id = $1 AND state IN ('queued', 'running')`,
-    [projectId],
-  );
-  if (open!.count >= limit) {
+  if (session.open >= limit) {
     throw new ServiceError(
       'too_many_running_turns',
       `The project has ${limit} queued or running turns, its limit. Send the message again after any of them ends.`,
@@ -80,11 +78,7 @@ export async function queueTurn(
       trace,
     ],
   );
-  await appendEvents(tx, turn, [{ type: 'user.message', data: { ...message } }]);
-  const [event]: QueuedTurn['event'][] = await tx.query(
-    'SELECT id, turn_id, type, created_at, data::text FROM events WHERE turn_id = $1 AND position = 1',
-    [turn.id],
-  );
+  const [event] = await appendEvents(tx, turn, [{ type: 'user.message', data: { ...message } }]);
   return {
     id: turn.id,
     session_id: sessionId,
