@@ -61,6 +61,7 @@ async function callAndStore(
   const answer = await callOnce(deps, model, request, attempt, observer, signal);
   const store = async (): Promise<StepOutcome> => {
     await writer.flush();
+    fenced.signal.throwIfAborted();
     return storeStep(deps, {
       attempt,
       answer: { ...answer, content: withUsableIds(answer.content, request.messages) },

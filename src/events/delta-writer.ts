@@ -22,7 +22,8 @@ export interface DeltaSource {
 
 /**
  * The deltas of one attempt at a model call: sent live at once, kept for resuming behind it in batches. Calls
- * `onFenced` once the turn has ended or another attempt has begun: this writer is then a late one, and stores nothing.
+ * `onFenced` once the turn has ended or moved on, or another attempt has begun: this writer is then a late one, and stores
+ * nothing.
  */
 export class DeltaWriter {
   #number = 0;
@@ -63,8 +64,8 @@ export class DeltaWriter {
     const { turnId, position, attempt, messageId } = this.source;
     const stored: unknown[] = await this.db.query(
       `WITH alive AS (
-         UPDATE turns SET progress_at = clock_timestamp() WHERE id = $1 AND state = 'running'
-           AND NOT EXISTS (SELECT FROM model_attempts WHERE turn_id = $1 AND (position, attempt) > ($2, $3))
+         UPDATE turns SET progress_at = clock_timestamp() WHERE id = $1 AND state = 'running' AND position = $2
+           AND NOT EXISTS (SELECT FROM model_attempts WHERE turn_id = $1 AND position = $2 AND attempt > $3)
          RETURNING id),
        kept AS (
          INSERT INTO deltas (turn_id, position, attempt, number, type, message_id, content)

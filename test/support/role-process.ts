@@ -26,6 +26,8 @@ export interface RoleProcess {
   stop(): Promise<number | null>;
   /** SIGSTOP, as a process that the machine has forgotten; `kill` ends it all the same. */
   freeze(): void;
+  /** SIGCONT: it goes on where it was frozen. */
+  thaw(): void;
   /** Starts it again in its place. */
   start(): Promise<void>;
   /** What it has logged, over all its lives. */
@@ -81,6 +83,7 @@ export async function startRole(role: Role, env: Record<string, string>): Promis
       return child.exitCode;
     },
     freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
     start,
     log: () => log,
   };

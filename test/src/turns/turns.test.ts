@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { transaction } from '../../../src/db/transaction.js';
 import { DeltaWriter } from '../../../src/events/delta-writer.js';
+import { appendEvents } from '../../../src/events/log.js';
 import { Notifier } from '../../../src/events/notifier.js';
 import { createLogger } from '../../../src/log.js';
 import { createKey } from '../../../src/projects/api-keys.js';
@@ -10,6 +11,7 @@ import type { WorkflowState } from '../../../src/temporal/turn-workflows.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
 import { claimTurn } from '../../../src/turns/claim.js';
 import { endTurn, type Ending } from '../../../src/turns/end.js';
+import { lockRunningTurn } from '../../../src/turns/lock.js';
 import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
 import { cancelOverdue, sweepOnce, type SweepDeps } from '../../../src/turns/sweep.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
@@ -137,6 +139,20 @@ describe('turns in Postgres', () => {
           turn,
         ),
       ).to.deep.equal(['second']);
+    });
+
+    it('of an attempt that the turn has gone past, by the outcome of an earlier one, are refused', async () => {
+      const turn = await running();
+      let fenced = 0;
+      const writer = writerOf(turn, 1, () => (fenced += 1));
+      await transaction(db, async (tx) => {
+        const outcome = { type: 'agent.message' as const, data: { message_id: 'msg_0', content: 'told' } };
+        await appendEvents(tx, await lockRunningTurn(tx, turn.id), [outcome]);
+      });
+      writer.write('agent.message.delta', 'late');
+      await writer.flush();
+      expect(fenced).to.equal(1);
+      expect(await column('SELECT content AS value FROM deltas WHERE turn_id = $1', turn)).to.deep.equal([]);
     });
 
     it('are kept when they are written while a batch is on its way', async () => {

@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import { steps, text, toolUse, wait } from '../support/scripted-model.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
+import type { StoredEvent } from '../support/turn-checker.js';
+
+/**
+ * A worker freezes for longer than its heartbeats may stay away, another one takes its work over, and then it goes on:
+ * with the rest of the model's answer and the result of its tool call before it.
+ */
+describe('a worker that comes back after it was overtaken', function () {
+  this.timeout(90_000);
+  let system: FaultSystem;
+  let ended: Turn;
+  let goingOn: Turn;
+  let buying: Turn;
+  before(async () => {
+    system = await startFaultSystem({ workers: 0, env: { LOG_LEVEL: 'info' } });
+    // Frozen with its connections alive, it would still be given tasks, for as long as its polls last (a minute).
+    const [host, port] = process.env.TEST_TEMPORAL_ADDRESS!.split(':') as [string, string];
+    const proxy = await startTcpProxy({ host, port: Number(port) });
+    const frozen = await system.addRole('worker', { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` });
+    const { mcp, model } = system;
+    const [late, other] = [model.gate(), model.gate()];
+    let boughtOnce!: () => void;
+    const called = new Promise<void>((resolve) => (boughtOnce = resolve));
+    mcp.options.tools = [{ name: 'buy', run: () => (boughtOnce(), late.opened.then(() => 'bought')) }];
+    const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url });
+    const cut = () => text('one two late', { every: 0, before: { 2: wait(late) } });
+    model.on(/^ended/, cut(), text('one two three'));
+    model.on(/^going on/, cut(), text('one two three', { every: 0, before: { 1: wait(other) } }));
+    model.on(/^buying/, steps(toolUse('mcp__shop__buy'), 'Looked after.'));
+    const begin = async (content: string, session = {}): Promise<Turn> => {
+      const turn = await system.send(await system.session(session), content);
+      void system.watch(turn);
+      return turn;
+    };
+    ended = await begin('ended');
+    goingOn = await begin('going on');
+    buying = await begin('buying', { mcp_servers: [body.id] });
+    await Promise.all([ended, goingOn].map(streamsTwo));
+    await called;
+
+    frozen.freeze();
+    await proxy.close();
+    await system.addRole('worker');
+    await Promise.all([system.ended(ended), system.ended(buying), other.reached]);
+    const before = frozen.log().length;
+    late.open();
+    frozen.thaw();
+    // It logs each activity that it leaves.
+    for (const { turnId } of [ended, goingOn, buying]) {
+      await until(() => new RegExp(`${turnId}.*"activity"`).test(frozen.log().slice(before)));
+    }
+    other.open();
+    await system.verify();
+  });
+  after(() => system.close());
+
+  /** Until the worker has kept what the turn's model has said so far. */
+  const streamsTwo = async ({ turnId }: Turn): Promise<void> => {
+    const kept = (): Promise<unknown[]> =>
+      system.db.query(`SELECT FROM deltas WHERE turn_id = $1 AND content LIKE '%two%'`, [turnId]);
+    await until(async () => (await kept()).length > 0);
+  };
+  const toldIn = async ({ sessionId }: Turn): Promise<StoredEvent[]> =>
+    (await system.history(sessionId)).filter((event) => event.type !== 'user.message');
+
+  it('adds nothing to a turn that has ended', async () => {
+    const [told, ...rest] = await toldIn(ended);
+    expect(told).to.include({ type: 'agent.message', content: 'one two three' });
+    expect(rest.map((event) => event.type as string)).to.deep.equal(['turn.completed']);
+  });
+
+  it('adds nothing to a turn that goes on elsewhere', async () => {
+    const [told, ...rest] = await toldIn(goingOn);
+    expect(told).to.include({ type: 'agent.message', content: 'one two three' });
+    expect(rest.map((event) => event.type as string)).to.deep.equal(['turn.completed']);
+    const deltas = await system.db.query<{ content: string }[]>('SELECT content FROM deltas WHERE turn_id = $1', [
+      goingOn.turnId,
+    ]);
+    expect(deltas.map(({ content }) => content).join('')).not.to.include('late');
+  });
+
+  it('has called its tool once, and the late result changes nothing', async () => {
+    expect(system.mcp.calls.length).to.equal(1);
+    const results = (await toldIn(buying)).filter((event) => event.type === 'agent.tool_result');
+    expect(results).to.have.length(1);
+    expect(results[0].content).to.match(/outcome .* is unknown/);
+  });
+});
+
+async function until(happened: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await happened()); tries += 1) {
+    if (tries === 1000) throw new Error('it has not happened');
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
