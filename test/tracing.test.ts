@@ -1,6 +1,9 @@
 import { Client, Connection } from '@temporalio/client';
 import { expect } from 'chai';
-import { stopTracing, tracingWanted } from '../src/tracing.js';
+import { randomBytes } from 'node:crypto';
+import { transaction } from '../src/db/transaction.js';
+import { stopTracing, tracingWanted, within } from '../src/tracing.js';
+import { queueTurn } from '../src/turns/queue.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
 import { startOtlpReceiver, type OtlpReceiver } from './support/otlp-receiver.js';
 import { text, thinking, toolUse } from './support/scripted-model.js';
@@ -22,6 +25,25 @@ describe('traces', () => {
     await stopTracing();
     await mcp.close();
     await receiver.close();
+  });
+
+  it('go on where the sweep starts a turn that nobody else did', async () => {
+    const sessionId = await service.session();
+    const [session] = await service.db.query<{ project_id: string }[]>(
+      'SELECT project_id FROM sessions WHERE id = $1',
+      [sessionId],
+    );
+    const traceId = randomBytes(16).toString('hex');
+    const message = { content: 'Hello', files: [], skills: [] };
+    await within(`00-${traceId}-${randomBytes(8).toString('hex')}-01`, () =>
+      transaction(service.db, (tx) => queueTurn(tx, session!.project_id, sessionId, message)),
+    );
+    await service.ended(sessionId);
+    const until = performance.now() + 20_000;
+    while (!receiver.tree(traceId).startsWith('StartWorkflow:turn') && performance.now() < until) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(receiver.tree(traceId)).to.match(/^StartWorkflow:turn/);
   });
 
   it('are one per turn, from the request to the model and the MCP call', async () => {

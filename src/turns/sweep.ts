@@ -109,7 +109,8 @@ export async function sweepOnce(deps: SweepDeps): Promise<void> {
        ORDER BY progress_at LIMIT ${MOST_TURNS} FOR NO KEY UPDATE SKIP LOCKED)
      UPDATE turns SET progress_at = clock_timestamp()
      FROM quiet, sessions WHERE turns.id = quiet.id AND sessions.id = turns.session_id
-     RETURNING turns.id, session_id, turns.project_id, model_id, cancel_requested_at IS NOT NULL AS cancel_wished`,
+     RETURNING turns.id, session_id, turns.project_id, model_id, turns.trace,
+       cancel_requested_at IS NOT NULL AS cancel_wished`,
   );
   const limit = pLimit(PARALLEL);
   await Promise.all(
