@@ -21,7 +21,8 @@ export interface ModelAttempt {
 
 /**
  * Registers a call.
- * @throws TurnEndedError when the turn does not run any more
+ * @throws TurnEndedError when the turn does not run any more, or the tables lack the end of the step before: they were
+ * restored from a backup that is older than the workflow, whose place in the turn is not theirs
  */
 export async function beginAttempt(db: DataSource, turnId: string, step: number): Promise<ModelAttempt> {
   const messageId = newId('message');
@@ -30,6 +31,8 @@ export async function beginAttempt(db: DataSource, turnId: string, step: number)
      SELECT id, $2, position,
        1 + coalesce((SELECT max(attempt) FROM model_attempts a WHERE a.turn_id = $1 AND a.position = turns.position), 0), $3
      FROM turns WHERE id = $1 AND state = 'running'
+       AND ($2 = 1 OR EXISTS (SELECT FROM model_steps s WHERE s.turn_id = $1 AND s.step = $2 - 1))
+       AND NOT EXISTS (SELECT FROM tool_calls c WHERE c.turn_id = $1 AND c.step = $2 - 1 AND c.state <> 'done')
      RETURNING position, attempt,
        (SELECT count(*) FROM model_attempts a WHERE a.turn_id = $1 AND a.step = $2 AND a.error IS NOT NULL) AS failures,
        (SELECT extract(epoch FROM clock_timestamp() - min(a.started_at)) * 1000 FROM model_attempts a

@@ -25,7 +25,7 @@ export interface StoredToolCall {
   state: 'pending' | 'started' | 'done';
 }
 
-/** Loads a tool call. @throws TurnEndedError when its turn is gone */
+/** Loads a tool call. @throws TurnEndedError when its turn is gone, or older than its workflow (restored from a backup) */
 export async function loadToolCall(
   db: DataSource,
   turnId: string,

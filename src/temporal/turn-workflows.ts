@@ -24,8 +24,11 @@ export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled' | '
 
 /** The workflows of turns: workflow id = turn id. */
 export interface TurnWorkflows {
-  /** Starts the turn's workflow; when it runs already, that is the same success. Returns false when one has ended. */
-  start(turn: StartableTurn): Promise<boolean>;
+  /**
+   * Starts the turn's workflow; when it runs already, that is the same success. Returns false when one has ended, unless
+   * it shall be started `again`.
+   */
+  start(turn: StartableTurn, options?: { again: boolean }): Promise<boolean>;
   /** Asks the turn's workflow to cancel; one that is not there has nothing to cancel. */
   cancel(turnId: string): Promise<void>;
   /** What became of the turn's workflow. */
@@ -75,7 +78,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
     });
   };
   return {
-    async start(turn) {
+    async start(turn, { again } = { again: false }) {
       const input: TurnInput = { turnId: turn.id };
       try {
         const start = (): ReturnType<typeof client.workflow.start> =>
@@ -83,7 +86,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
             workflowId: turn.id,
             args: [input],
             taskQueue: options.taskQueue,
-            workflowIdReusePolicy: 'REJECT_DUPLICATE',
+            workflowIdReusePolicy: again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
             workflowIdConflictPolicy: 'USE_EXISTING',
             workflowExecutionTimeout: options.executionTimeoutMs,
             requestEagerStart: options.eager,

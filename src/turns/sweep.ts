@@ -54,18 +54,12 @@ const ENDING_OF: Partial<Record<WorkflowState, Ending>> = {
     message: 'The turn failed for an internal reason.',
     retryable: true,
   },
-  completed: {
-    kind: 'failed',
-    type: 'internal_error',
-    message: 'The turn stopped for an internal reason.',
-    retryable: true,
-  },
   cancelled: { kind: 'cancelled' },
 };
 
 /**
- * Looks after open turns that show no sign of life: starts the ones whose workflow never started or vanished, delivers
- * cancels, ends the ones whose workflow is gone. Every process runs it; `SKIP LOCKED` and the moved `progress_at` give
+ * Looks after open turns that show no sign of life: starts the ones whose workflow never started, vanished or thinks it
+ * is complete, delivers cancels, ends the ones whose workflow is gone. Every process runs it; `SKIP LOCKED` and the moved `progress_at` give
  * each turn to one of them at a time. Returns a function that stops it after the round under way.
  */
 export function startSweep(deps: SweepDeps): () => Promise<void> {
@@ -151,8 +145,10 @@ async function lookAfter(deps: SweepDeps, turn: QuietTurn): Promise<void> {
     }
     return;
   }
-  if (state === 'not found') {
-    await workflows.start(turn);
+  // A workflow that is complete knew of more than the tables: they were restored from a backup, and what they hold counts.
+  const again = state === 'completed' && (await isStillOpen(deps.db, turn.id));
+  if (state === 'not found' || again) {
+    await workflows.start(turn, { again });
     if (turn.cancel_wished) await workflows.cancel(turn.id);
     count('started');
     log.warn({ turn_id: turn.id }, 'the sweep started the workflow of a turn');
@@ -163,6 +159,13 @@ async function lookAfter(deps: SweepDeps, turn: QuietTurn): Promise<void> {
     count('ended');
     log.warn({ turn_id: turn.id, workflow: state }, 'the sweep ended a turn whose workflow is over');
   }
+}
+
+async function isStillOpen(db: DataSource, turnId: string): Promise<boolean> {
+  const rows: unknown[] = await db.query(`SELECT FROM turns WHERE id = $1 AND state IN ('queued', 'running')`, [
+    turnId,
+  ]);
+  return rows.length > 0;
 }
 
 /** Removes at most `limit` deltas of turns that ended a minute ago or more; returns how many. */
