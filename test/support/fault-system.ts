@@ -44,6 +44,8 @@ export interface FaultSystem {
   proxies: { postgres: TcpProxy; temporal: TcpProxy } | null;
   model: ScriptedModel;
   mcp: TestMcpServer;
+  /** The API key that calls use unless told otherwise. */
+  key: string;
   /** Straight to the database and to Temporal, past the proxies. */
   db: DataSource;
   client: Client;
@@ -137,6 +139,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     proxies,
     model,
     mcp,
+    key: defaultKey,
     db,
     client: temporalClient.client,
     addRole,
@@ -233,7 +236,12 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
 
     async close() {
       await Promise.all([...apis, ...workers].map((each) => each.kill()));
-      await Promise.all([model.close().catch(() => undefined), mcp.close(), db.destroy(), temporalClient.close()]);
+      await Promise.all([
+        model.close().catch(() => undefined),
+        mcp.close(),
+        db.isInitialized && db.destroy(),
+        temporalClient.close(),
+      ]);
       await Promise.all([proxies?.postgres.close(), proxies?.temporal.close()]);
       await Promise.all([postgres?.stop() ?? database.drop(), temporal?.stop()]);
       rmSync(dataDir, { recursive: true, force: true });
