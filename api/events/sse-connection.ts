@@ -58,10 +58,12 @@ export class SseConnection {
     return this.session.isConnected && !this.res.writableEnded;
   }
 
-  /** Sends a frame of a turn and waits until the socket takes more. */
-  async send(turnId: string, frame: Frame, signal: AbortSignal): Promise<void> {
+  /** Sends frames of a turn in one write and waits until the socket takes more. */
+  async send(turnId: string, frames: Frame[], signal: AbortSignal): Promise<void> {
     if (!this.isOpen) return;
-    await this.session.batch(wireOf(turnId, frame));
+    this.res.cork();
+    await Promise.all(frames.map((frame) => this.session.batch(wireOf(turnId, frame))));
+    this.res.uncork();
     if (this.res.writableNeedDrain) await once(this.res, 'drain', { signal }).catch(() => undefined);
   }
 

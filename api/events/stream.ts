@@ -15,6 +15,7 @@ const RETRY_MS = 2000;
 /** An EventSource reconnects after every end: after the last event it need not hurry. */
 const RETRY_AFTER_END_MS = 15_000;
 const PAGE = 200;
+const MOST_AT_ONCE = 64 * 1024;
 
 /** Events of the current turn as Server-Sent Events: replay, live and resume are one ordered sequence. */
 export const streamEvents = operation<undefined, Session>({
@@ -89,17 +90,20 @@ async function pushLive(
   at: { turnId: string; position: Position },
   signal: AbortSignal,
 ): Promise<void> {
-  const reader = feed.watch(at.turnId);
+  let resume = (): void => undefined;
+  const wake = (): void => resume();
+  const reader = feed.watch(at.turnId, wake);
+  signal.addEventListener('abort', wake);
   let upToDate = false;
   try {
     while (!signal.aborted && connection.isOpen) {
-      const changed = reader.changed(signal);
+      const changed = new Promise<void>((resolve) => (resume = resolve));
       const frames = await reader.after(at.position);
-      for (const frame of frames) {
-        await connection.send(at.turnId, frame, signal);
-        at.position = frame.position;
-        if (upToDate) observeLag(frame);
-        if (isTerminal(frame)) return;
+      for (const portion of portions(frames)) {
+        await connection.send(at.turnId, portion, signal);
+        at.position = portion.at(-1)!.position;
+        if (upToDate) portion.forEach(observeLag);
+        if (isTerminal(portion.at(-1)!)) return;
         if (signal.aborted) return;
       }
       if (frames.length > 0) continue;
@@ -107,8 +111,24 @@ async function pushLive(
       await changed;
     }
   } finally {
-    feed.release(reader);
+    signal.removeEventListener('abort', wake);
+    feed.release(reader, wake);
   }
+}
+
+/** What goes out in one write: the frames that are there, but no more than a socket soon takes. */
+function* portions(frames: Frame[]): Generator<Frame[]> {
+  let portion: Frame[] = [];
+  let characters = 0;
+  for (const frame of frames) {
+    portion.push(frame);
+    characters += frame.json.length;
+    if (characters < MOST_AT_ONCE) continue;
+    yield portion;
+    portion = [];
+    characters = 0;
+  }
+  if (portion.length > 0) yield portion;
 }
 
 /** Clocks of two machines differ a little: less than nothing counts as nothing. */
@@ -128,9 +148,9 @@ async function pushStored(
   while (!signal.aborted && connection.isOpen) {
     const frames = await readFrames(db, at.turnId, at.position, PAGE, false);
     if (frames.length === 0) return;
-    for (const frame of frames) {
-      await connection.send(at.turnId, frame, signal);
-      at.position = frame.position;
+    for (const portion of portions(frames)) {
+      await connection.send(at.turnId, portion, signal);
+      at.position = portion.at(-1)!.position;
     }
   }
 }

@@ -32,20 +32,20 @@ export class Feed {
     this.#poll = setInterval(() => void this.#pollTables(), POLL_MS);
   }
 
-  /** The reader of a turn, kept while anybody watches; `release` it. */
-  watch(turnId: string): TurnReader {
+  /** The reader of a turn, kept while anybody watches; calls `wake` when there may be more. `release` it. */
+  watch(turnId: string, wake: () => void): TurnReader {
     let reader = this.#readers.get(turnId);
     if (reader === undefined) {
       reader = new TurnReader(turnId, this.db, this.log);
       this.#readers.set(turnId, reader);
     }
-    reader.watchers += 1;
+    reader.watchers.add(wake);
     return reader;
   }
 
-  release(reader: TurnReader): void {
-    reader.watchers -= 1;
-    if (reader.watchers > 0) return;
+  release(reader: TurnReader, wake: () => void): void {
+    reader.watchers.delete(wake);
+    if (reader.watchers.size > 0) return;
     this.#readers.delete(reader.turnId);
     reader.close();
   }

@@ -18,14 +18,14 @@ type LiveDelta = Extract<Wake, { content: string }>;
  * read from the tables by the watcher that wants them.
  */
 export class TurnReader {
-  watchers = 0;
+  /** Each is called when there may be more frames; the feed keeps them. */
+  readonly watchers = new Set<() => void>();
   #ring: Frame[] = [];
   #ringCharacters = 0;
   /** Every frame after this position up to the head is in the ring; null until the first read. */
   #floor: Position | null = null;
   #head: Position = START;
   #pending: LiveDelta[] = [];
-  #wakes = new Set<() => void>();
   #catching: Promise<void> | null = null;
   #again = false;
   #gapTimer: NodeJS.Timeout | null = null;
@@ -47,25 +47,6 @@ export class TurnReader {
     if (this.#floor === null) await this.#catching;
     if (this.#floor !== null && comparePositions(position, this.#floor) >= 0) return this.#fromRing(position);
     return readFrames(this.db, this.turnId, position, PAGE, true);
-  }
-
-  /** Resolves at the next change, or when the signal aborts. */
-  changed(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        this.#wakes.delete(done);
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      this.#wakes.add(done);
-      signal.addEventListener('abort', done, { once: true });
-      if (signal.aborted || this.#closed) done();
-    });
-  }
-
-  /** True when frames after `position` may be waiting: a watcher that slept looks again. */
-  isBehind(position: Position): boolean {
-    return this.#floor === null || comparePositions(position, this.#head) < 0;
   }
 
   /**
@@ -193,7 +174,7 @@ export class TurnReader {
   }
 
   #wake(): void {
-    for (const wake of [...this.#wakes]) wake();
+    for (const wake of [...this.watchers]) wake();
   }
 }
 
