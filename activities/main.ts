@@ -72,6 +72,8 @@ export async function startWorker(
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
     maxConcurrentLocalActivityExecutions: WORKFLOW_TASKS,
     ...(config.workerDeployment !== null && { workerDeploymentOptions: versioned(config.workerDeployment) }),
+    // Code that cannot go on with a turn's history fails it at once: the sweep ends it, and the session is free again.
+    workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
     maxHeartbeatThrottleInterval: config.heartbeatThrottleMs,
     defaultHeartbeatThrottleInterval: config.heartbeatThrottleMs,
     stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,

@@ -21,10 +21,21 @@ export const CLOSING = {
   },
 } satisfies Record<string, Command>;
 
+/** What other code than this service's would have done first. */
+export const WAITING: Command = {
+  commandType: CommandType.COMMAND_TYPE_START_TIMER,
+  startTimerCommandAttributes: { timerId: 'other', startToFireTimeout: { nanos: 1_000_000 } },
+};
+
 /** Starts a workflow under a turn's id that ends in that way at its first task. */
 export async function startClosing(client: Client, turnId: string, command: Command): Promise<void> {
   const taskQueue = `closing-${turnId}`;
   await client.workflow.start(TURN_WORKFLOW, { workflowId: turnId, taskQueue, args: [{ turnId }] });
+  await answerFirstTask(client, taskQueue, command);
+}
+
+/** Does the next workflow task of a queue that no worker polls yet, with that command. */
+export async function answerFirstTask(client: Client, taskQueue: string, command: Command): Promise<void> {
   const { taskToken } = await client.withDeadline(Date.now() + 20_000, () =>
     client.workflowService.pollWorkflowTaskQueue({
       namespace: 'default',
