@@ -78,7 +78,8 @@ const loading = async (): Promise<void> => {
 let fault: unknown;
 try {
   await Promise.all([killing(), loading()]);
-  for (const load of loads) await load.verify(180_000);
+  const ends = await system.verify(180_000);
+  for (const load of loads) await load.check(ends);
 } catch (error) {
   fault = error;
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { FaultSystem, Turn } from './fault-system.js';
 import { steps, text, toolUse } from './scripted-model.js';
+import type { StoredEvent } from './turn-checker.js';
 
 /** How long each of the two answers of a turn takes: words, and milliseconds from word to word. */
 export interface Pace {
@@ -13,8 +14,10 @@ export interface Load {
   turns: Promise<Turn[]>;
   /** Resolves when that many answers are under way. */
   underWay(count: number): Promise<void>;
-  /** Waits for all ends and checks them: completed, with the whole answer, each tool called at most once. */
-  verify(timeoutMs?: number): Promise<void>;
+  /** Has the system verified, and its own turns checked. */
+  verify(): Promise<void>;
+  /** Checks those of the ends that are its own: completed, with the whole answer, each tool called at most once. */
+  check(ends: StoredEvent[]): Promise<void>;
 }
 
 /** Prepares a system for loads: its MCP server registered, its model scripted. Returns how to start one. */
@@ -45,12 +48,13 @@ export async function prepareLoad(system: FaultSystem): Promise<(turns: number, 
         return turn;
       }),
     );
-    return {
+    const load: Load = {
       turns,
       underWay: async (wanted) => void (await model.request(before + wanted - 1)),
-      async verify(timeoutMs) {
+      verify: async () => load.check(await system.verify()),
+      async check(all) {
         const mine = new Set((await turns).map(({ turnId }) => turnId));
-        const ends = (await system.verify(timeoutMs)).filter((end) => mine.has(end.turn_id as string));
+        const ends = all.filter((end) => mine.has(end.turn_id as string));
         expect(ends.map((end) => end.type as string)).to.deep.equal(ends.map(() => 'turn.completed'));
         for (const { sessionId, turnId } of await turns) {
           const n = numbers.get(turnId)!;
@@ -60,6 +64,7 @@ export async function prepareLoad(system: FaultSystem): Promise<(turns: number, 
         }
       },
     };
+    return load;
   };
 }
 
