@@ -9,9 +9,12 @@ import { estimateRequest } from './models/tokens.js';
 import { withUsableIds } from './models/tool-use-ids.js';
 import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
-import { loadTurn } from './turn-context.js';
+import { offeredTools } from './tools/offered.js';
+import { loadTurn, type TurnContext } from './turn-context.js';
 import type { StepOutcome, TurnActivities } from './turn-activities.js';
 
+/** What Temporal is told of a tool that is none (architecture.md "What Temporal carries"). */
+const UNKNOWN_TOOL = '(unknown)';
 /** By that the count of a request is raised when the API finds it too long all the same, up to so much in all. */
 const UNDERCOUNT_STEP = 1.5;
 const MOST_UNDERCOUNT = 3;
@@ -24,8 +27,9 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return ({ turnId, step, compacted }) =>
     runActivity(deps.log, { turn_id: turnId, step }, async (signal): Promise<StepOutcome> => {
       const stored = await storedOutcome(deps.db, turnId, step);
-      if (stored !== null) return stored;
+      if (stored !== null && stored.kind !== 'tools') return stored;
       const turn = await loadTurn(deps.db, turnId);
+      if (stored !== null) return withOfferedNames(turn, stored);
       let refused: { size: number; error: unknown } | null = null;
       for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
         if (refused !== null && undercount > MOST_UNDERCOUNT) throw refused.error;
@@ -34,13 +38,22 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
         const size = estimateRequest(built.request);
         if (refused !== null && size >= refused.size) continue;
         try {
-          return await callAndStore(deps, built, await beginAttempt(deps.db, turnId, step), signal);
+          const attempt = await beginAttempt(deps.db, turnId, step);
+          return withOfferedNames(turn, await callAndStore(deps, built, attempt, signal));
         } catch (error) {
           if (!isTooLong(error)) throw error;
           refused = { size, error };
         }
       }
     });
+}
+
+/** A tool that the turn does not offer: the model made its name up, and what it made up may be any text of its answer. */
+function withOfferedNames(turn: TurnContext, outcome: StepOutcome): StepOutcome {
+  if (outcome.kind !== 'tools') return outcome;
+  const { builtIn, mcp } = offeredTools(turn);
+  const offered = new Set([...builtIn, ...mcp].map(({ name }) => name));
+  return { kind: 'tools', tools: outcome.tools.map((name) => (offered.has(name) ? name : UNKNOWN_TOOL)) };
 }
 
 async function callAndStore(

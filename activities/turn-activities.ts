@@ -26,7 +26,7 @@ export interface BegunTurn {
 
 export type StepOutcome =
   | { kind: 'ended' }
-  /** The tools to run, by full name, in the order of their indices. */
+  /** The tools to run, by full name where the turn offers them, in the order of their indices. */
   | { kind: 'tools'; tools: string[] }
   /** The model paused: ask it to go on. */
   | { kind: 'again' }
