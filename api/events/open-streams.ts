@@ -12,6 +12,7 @@ const CHECK_MS = 4000;
 export class OpenStreams {
   #streams = new Map<AbortController, string>();
   #timer: NodeJS.Timeout;
+  #closed = false;
 
   constructor(
     private readonly db: DataSource,
@@ -23,6 +24,8 @@ export class OpenStreams {
   /** Runs one stream; its signal aborts when it has to end. */
   async run(keyId: string, serve: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const controller = new AbortController();
+    // Its request was under way when the process began to drain: kept open, it would hold the drain up to its end.
+    if (this.#closed) controller.abort();
     this.#streams.set(controller, keyId);
     openStreams.inc();
     try {
@@ -33,8 +36,9 @@ export class OpenStreams {
     }
   }
 
-  /** Ends all of them, each after its current frame. */
+  /** Ends all of them, each after its current frame, and whatever opens from now on. */
   close(): void {
+    this.#closed = true;
     clearInterval(this.#timer);
     for (const controller of this.#streams.keys()) controller.abort();
   }

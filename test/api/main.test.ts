@@ -42,6 +42,25 @@ describe('the end of an API process', () => {
     idle.destroy();
   });
 
+  it('ends a stream that opens while the process drains', async () => {
+    const api = await startApi({ ...service.config, shutdownGraceSeconds: 20 }, createLogger('silent', 'test'));
+    const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    const lock = service.db.createQueryRunner();
+    await lock.startTransaction();
+    await lock.query('LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE');
+    const opening = fetch(`${api.url}/v1/sessions/${session.id}/events/stream`, {
+      headers: { Authorization: `Bearer ${service.key}` },
+    });
+    await soon();
+    const closed = api.close();
+    await lock.rollbackTransaction();
+    await lock.release();
+    const released = Date.now();
+    expect(await (await opening).text()).to.contain('retry: 2000');
+    await closed;
+    expect(Date.now() - released).to.be.below(15_000);
+  });
+
   it('cuts what takes longer than the grace', async () => {
     const api = await startApi({ ...service.config, shutdownGraceSeconds: 0.3 }, createLogger('silent', 'test'));
     const socket = await open(api);
