@@ -37,10 +37,11 @@ export class SseConnection {
    * besides what its socket holds: with more than 1 MiB and a socket that took nothing for 10 s it is closed.
    */
   static async open(ctx: Koa.Context, retryMs: number, pending: () => Promise<number>): Promise<SseConnection> {
-    if (!URL.canParse(ctx.req.url ?? '/', `http://${ctx.req.headers.host ?? 'localhost'}`)) {
-      throw new ServiceError('bad_request', 'The Host header or the path is no part of a URL.');
+    // better-sse makes a fetch Request of it, which takes no user name or password.
+    const url = URL.parse(ctx.req.url ?? '/', `http://${ctx.req.headers.host ?? 'localhost'}`);
+    if (url === null || url.username !== '' || url.password !== '') {
+      throw new ServiceError('bad_request', 'The Host header or the path is no part of a URL that can be used here.');
     }
-    ctx.respond = false;
     const session = await createSession(ctx.req, ctx.res, {
       statusCode: 200,
       retry: retryMs,
@@ -49,6 +50,8 @@ export class SseConnection {
       headers: { 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' },
       ...WIRE,
     });
+    // Only now: what fails before must be answered.
+    ctx.respond = false;
     const connection = new SseConnection(session, ctx.res, pending);
     if (session.isConnected) await session.batch(ping);
     return connection;

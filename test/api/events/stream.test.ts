@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { rawHttp } from '../../support/raw-http.js';
 import { message, steps, text, thinking, toolUse, wait } from '../../support/scripted-model.js';
 import { openSse, type SseFrame, type SseReader } from '../../support/sse-reader.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
@@ -71,6 +72,23 @@ describe('the event stream', () => {
     expect(Object.keys(frames[1]!.data)).to.deep.equal(['type', 'turn_id', 'message_id', 'content']);
     for (const { event, data } of frames) expect(data.type).to.equal(event);
     expect(new Set(frames.map(({ id }) => id)).size).to.equal(4);
+  });
+
+  it('answers a Host header and a request target that hold a password', async () => {
+    const sessionId = await service.session();
+    const path = `/v1/sessions/${sessionId}/events/stream`;
+    for (const [target, host] of [
+      [path, 'user:secret@x'],
+      [`http://user:secret@x${path}`, 'x'],
+    ]) {
+      const answer = await rawHttp(
+        service.url,
+        `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${service.key}\r\nConnection: close\r\n\r\n`,
+      );
+      expect(answer)
+        .to.match(/^HTTP\/1.1 400 /)
+        .and.contain('"bad_request"');
+    }
   });
 
   it('waits for the first turn of a session, with pings, wherever it is watched', async () => {
