@@ -33,8 +33,8 @@ export interface StreamObserver {
   thinking(content: string): void;
 }
 
-/** A block as it grows: pieces are joined once, at its end. */
-type GrowingBlock = { block: AssistantBlock; pieces: string[]; complete: boolean } | null;
+/** A block as it grows: pieces are joined once, at its end. `half` of a character waits for the other one. */
+type GrowingBlock = { block: AssistantBlock; pieces: string[]; half: string; complete: boolean } | null;
 
 /**
  * Calls the model and reads its answer as a stream. `answer` is filled while it comes in, so that a caller whose call
@@ -138,7 +138,9 @@ function take(
       return;
     case 'content_block_stop': {
       const block = growing[event.index];
-      if (block != null) block.complete = true;
+      if (block == null) return;
+      block.complete = true;
+      if (block.half !== '') hear(block, storableText(block.half), observer);
       return;
     }
     case 'message_stop':
@@ -146,9 +148,13 @@ function take(
   }
 }
 
-function takeUsage(usage: CallUsage, reported: Partial<Record<keyof CallUsage, number | null>>): void {
+/** Some servers tell no cost. */
+function takeUsage(
+  usage: CallUsage,
+  reported: Partial<Record<keyof CallUsage, number | null>> | null | undefined,
+): void {
   for (const field of Object.keys(usage) as (keyof CallUsage)[]) {
-    const value = reported[field];
+    const value = reported?.[field];
     // The API counts up within a message: the last figure stands.
     if (typeof value === 'number') usage[field] = value;
   }
@@ -164,19 +170,21 @@ function startedInput(input: unknown): string[] {
 function begin(block: Anthropic.ContentBlock): GrowingBlock {
   switch (block.type) {
     case 'text':
-      return { block: { type: 'text', text: '' }, pieces: [block.text], complete: false };
+      return { block: { type: 'text', text: '' }, pieces: [block.text], half: '', complete: false };
     case 'thinking':
       return {
         block: { type: 'thinking', thinking: '', signature: block.signature },
         pieces: [block.thinking],
+        half: '',
         complete: false,
       };
     case 'redacted_thinking':
-      return { block: { type: 'redacted_thinking', data: block.data }, pieces: [], complete: false };
+      return { block: { type: 'redacted_thinking', data: block.data }, pieces: [], half: '', complete: false };
     case 'tool_use':
       return {
         block: { type: 'tool_use', id: storableText(block.id), name: storableText(block.name), input: {} },
         pieces: startedInput(block.input),
+        half: '',
         complete: false,
       };
     default:
@@ -187,19 +195,14 @@ function begin(block: Anthropic.ContentBlock): GrowingBlock {
 function grow(growing: GrowingBlock, delta: Anthropic.RawContentBlockDelta, observer: StreamObserver): void {
   if (growing === null) return;
   switch (delta.type) {
-    case 'text_delta': {
-      const text = storableText(delta.text);
-      growing.pieces.push(text);
-      if (text !== '') observer.text(text);
+    case 'text_delta':
+      hear(growing, storableText(wholeCharacters(growing, delta.text)), observer);
       return;
-    }
-    case 'thinking_delta': {
+    case 'thinking_delta':
       // Kept as it came: its signature is over these characters.
       growing.pieces.push(delta.thinking);
-      const text = storableText(delta.thinking);
-      if (text !== '') observer.thinking(text);
+      hear(growing, storableText(wholeCharacters(growing, delta.thinking)), observer);
       return;
-    }
     case 'signature_delta':
       if (growing.block.type === 'thinking') growing.block.signature += delta.signature;
       return;
@@ -208,6 +211,24 @@ function grow(growing: GrowingBlock, delta: Anthropic.RawContentBlockDelta, obse
       return;
     default:
       return;
+  }
+}
+
+/** A server that cuts its text by UTF-16 units sends an emoji in two deltas, each of which alone is no text. */
+function wholeCharacters(growing: NonNullable<GrowingBlock>, delta: string): string {
+  const text = growing.half + delta;
+  const last = text.charCodeAt(text.length - 1);
+  const end = last >= 0xd800 && last <= 0xdbff ? text.length - 1 : text.length;
+  growing.half = text.slice(end);
+  return text.slice(0, end);
+}
+
+function hear(growing: NonNullable<GrowingBlock>, text: string, observer: StreamObserver): void {
+  if (text === '') return;
+  if (growing.block.type === 'thinking') observer.thinking(text);
+  else if (growing.block.type === 'text') {
+    growing.pieces.push(text);
+    observer.text(text);
   }
 }
 

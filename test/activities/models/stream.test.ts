@@ -58,6 +58,29 @@ describe('the stream of an answer', () => {
     expect(answer.usage).to.include({ input_tokens: 5, cache_read_input_tokens: 7, output_tokens: 3 });
   });
 
+  it('does without a cost where the server tells none', async () => {
+    const frames = [
+      { type: 'message_start', message: { id: 'm', type: 'message', role: 'assistant', content: [], usage: null } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Free.' } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+      { type: 'message_stop' },
+    ];
+    const body = frames.map((frame) => `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`).join('');
+    model.reply({ kind: 'http', status: 200, headers: { 'content-type': 'text/event-stream' }, body });
+    const { answer } = await call();
+    expect(answer).to.deep.include({ content: [{ type: 'text', text: 'Free.' }], stopReason: 'end_turn' });
+    expect(answer.usage).to.include({ input_tokens: 0, output_tokens: 0 });
+  });
+
+  it('keeps a character whose halves come apart', async () => {
+    model.reply(text(['Well done \ud83d', '\ude00!']));
+    const { answer, heard } = await call();
+    expect(answer.content).to.deep.equal([{ type: 'text', text: 'Well done 😀!' }]);
+    expect(heard).to.equal('Well done 😀!');
+  });
+
   it('asks for no tool in an answer that ended early', async () => {
     for (const stopReason of ['max_tokens', 'refusal', 'model_context_window_exceeded'] as const) {
       model.reply(message([text('Now '), toolUse('buy', {})], { stopReason }));
