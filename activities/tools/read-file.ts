@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { isStorableText } from '../../src/text.js';
 import { detectEncoding, toUtf8Lines } from './decode-text.js';
 import { nativeBlock, unlessMissing, type StoredFile } from './file-blocks.js';
 import { describeFile, sessionFiles, type SessionFile } from './session-files.js';
@@ -69,6 +70,8 @@ function notText(file: SessionFile): string {
 
 /** The whole text of a result of this session that the model has a preview of. */
 async function shortenedResult(db: DataSource, { turn }: ToolCall, toolUseId: string): Promise<SessionFile | null> {
+  // The model made it up; Postgres would refuse the question.
+  if (!isStorableText(toolUseId)) return null;
   const [row] = await db.query<{ overflow_key: string; name: string }[]>(
     `SELECT overflow_key, name FROM tool_calls JOIN turns ON turns.id = turn_id
      WHERE session_id = $1 AND tool_use_id = $2 AND overflow_key IS NOT NULL

@@ -203,6 +203,13 @@ describe('file tools', () => {
       expect(textOf(answers[2]!)).to.contain('has no file');
     });
 
+    it('has no file of an id that Postgres cannot be asked for', async () => {
+      await attach();
+      const answer = await run(readFile, { file_id: 'file_\0' });
+      expect(answer.isError).to.equal(true);
+      expect(textOf(answer)).to.contain('has no file');
+    });
+
     it('pages the whole of a result that was shortened', async () => {
       const turn = await attach();
       const key = storageKey('results', turn, '0-0');
