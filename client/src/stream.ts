@@ -27,7 +27,7 @@ export class EventStream implements AsyncIterable<StreamEvent> {
   #retryMs = 2_000;
   /** Attempts in vain since the last connection. */
   #failures = 0;
-  /** When the last byte came. */
+  /** When the last byte came, or was asked for. */
   #lastSign = 0;
 
   /** @internal */
@@ -59,6 +59,8 @@ export class EventStream implements AsyncIterable<StreamEvent> {
           const event = JSON.parse(item.data) as StreamEvent;
           this.#lastEventId = item.id;
           yield event;
+          // While the reader was busy, nobody looked for bytes.
+          this.#lastSign = Date.now();
           if (isTerminal(event)) return;
         }
         if (this.#retryMs >= RETRY_OF_THE_END_MS) return;

@@ -96,6 +96,19 @@ describe('stream() of the client', () => {
     await isWhole(events, id);
   });
 
+  it('comes back after a pause of the reader in which the connection broke, however long it was', async () => {
+    const { id, rest } = await held();
+    proxy.faults.push({ cut: 900 });
+    const events: StreamEvent[] = [];
+    for await (const event of client.stream(id, { reconnectForMs: 500 })) {
+      events.push(event);
+      if (events.length === 1) await new Promise((resolve) => setTimeout(resolve, 1500));
+      if (isBeforeRest(event)) rest.open();
+    }
+    await isWhole(events, id);
+    expect(proxy.requests.filter(({ path }) => path.endsWith('/stream'))).to.have.length(2);
+  });
+
   it('can be left and taken up by another one', async () => {
     const id = await service.session();
     await service.send(id, 'Count');
