@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { ERROR_STATUS } from '../src/errors.js';
 import { startLocalModel, type LocalModel } from '../temporal-dev/local-model/server.js';
 import { installClient } from './support/packed-client.js';
@@ -68,6 +69,34 @@ describe('the code in the documents runs', function () {
     expect(outs[1]).to.match(/turn\.completed, last frame turn_/);
     expect(outs[2]).to.equal('A text, bytes, a Blob or a ReadableStream.\n');
     expect(outs[3]).to.contain('There is no model of this id.').and.contain('local-rules');
+  });
+
+  it('the types of the client, in a project of their own', async () => {
+    const modules = fileURLToPath(new URL('../node_modules/', import.meta.url));
+    await writeFile(
+      join(client.folder, 'example.mts'),
+      `import { AgentSessionClient, ApiError, type Session, type StreamEvent } from '@agent-session-service/client';
+       import { fromPath } from '@agent-session-service/client/node';
+       const client = new AgentSessionClient({ baseUrl: 'http://127.0.0.1:8080', apiKey: 'ask_' });
+       const session: Session = await client.createSession({ model_id: 'm' });
+       const file = await client.uploadFile(await fromPath('a.csv'));
+       const onEvent = (event: StreamEvent): void => console.log(event.type);
+       const { end } = await client.run(session.id, { content: 'Hi', files: [file.id] }, { onEvent });
+       if (end.type === 'turn.failed') console.log(end.error.message);
+       try {
+         await client.getSession(file.id);
+       } catch (error) {
+         if (error instanceof ApiError && error.is('validation_error')) console.log(error.details?.errors[0]?.path);
+       }
+       // @ts-expect-error content must be there
+       await client.sendMessage(session.id, {});`,
+    );
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022'];
+    await run(process.execPath, [
+      join(modules, 'typescript/bin/tsc'),
+      ...options,
+      ...['--typeRoots', join(modules, '@types'), '--types', 'node', 'example.mts'],
+    ]);
   });
 });
 
