@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { withEmbeddedDatabase } from './embedded-postgres.js';
+import { lockHolder } from '#temporal-dev/lock.mjs';
+import { dataDirLock, withEmbeddedDatabase } from './embedded-postgres.js';
 
 /** `npm run doctor`: what the environment does not name is what `npm start` keeps in DATA_DIR. */
 const { env } = process;
@@ -16,6 +17,11 @@ if (!env.MODELS_FILE && !env.ANTHROPIC_API_KEY && kept('models.json') !== undefi
 const temporal = kept('temporal.json');
 if (!env.TEMPORAL_ADDRESS && temporal !== undefined) {
   env.TEMPORAL_ADDRESS = `127.0.0.1:${(JSON.parse(temporal) as { port: number }).port}`;
+}
+if (!env.DATABASE_URL && lockHolder(dataDirLock(dataDir))?.role !== 'start') {
+  process.stdout.write(
+    `npm start does not run on ${dataDir}; its Temporal server and local model run as long as it does.\n\n`,
+  );
 }
 if (env.DATABASE_URL || !existsSync(dataDir)) {
   await import('../src/doctor/doctor-cli.js');

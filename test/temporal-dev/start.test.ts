@@ -14,6 +14,7 @@ import { makeStateDir } from '../support/state-dir.js';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const START = join(root, 'temporal-dev', 'start.mjs');
 const KEYS = join(root, 'dist', 'temporal-dev', 'keys.js');
+const DOCTOR = join(root, 'dist', 'temporal-dev', 'doctor.js');
 
 /** What a developer has who typed `npm start`. */
 interface Running {
@@ -99,6 +100,12 @@ async function createKey(dataDir: string): Promise<string> {
   return stdout;
 }
 
+/** What `npm run doctor` prints, whatever it finds. */
+async function doctor(dataDir: string): Promise<string> {
+  const ran = promisify(execFile)(process.execPath, [DOCTOR], { cwd: root, env: environment(dataDir) });
+  return (await ran.catch((error: { stdout: string }) => error)).stdout;
+}
+
 describe('npm start', function () {
   this.timeout(60_000);
   const dataDir = makeStateDir();
@@ -117,6 +124,12 @@ describe('npm start', function () {
     await once(second.child, 'close');
     expect(second.child.exitCode).to.equal(1);
     expect(second.output()).to.include(`already runs on ${dataDir}`).and.include(String(service.child.pid));
+
+    expect(await doctor(dataDir))
+      .to.include('model local-rules')
+      .and.include('Everything answers.')
+      .and.not.include('does not run');
+    expect(await doctor(join(dataDir, 'none'))).to.include(`npm start does not run on ${join(dataDir, 'none')}`);
 
     const key = await createKey(dataDir);
     expect(key).to.match(/^\S+\n$/);

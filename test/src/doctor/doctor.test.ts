@@ -1,13 +1,19 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { createServer, request as forward, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
 import { diagnose, table } from '../../../src/doctor/doctor.js';
 import type { Finding } from '../../../src/doctor/fault.js';
 import { seal } from '../../../src/mcp/credentials.js';
+import { emulatorMissing, startGcsEmulator, type GcsEmulator } from '../../support/gcs-emulator.js';
+import { skip } from '../../support/skip.js';
+import { temporalAddress } from '../../support/temporal.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
 
 const KEY = Buffer.alloc(32, 7);
@@ -123,6 +129,25 @@ describe('doctor', () => {
     }
   });
 
+  it('names search attributes that the namespace lacks', async () => {
+    const namespace = `bare-${randomUUID()}`;
+    const connection = await Connection.connect({ address: await temporalAddress() });
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: msToTs('1 day'),
+    });
+    await connection.close();
+    process.env.TEMPORAL_NAMESPACE = namespace;
+    const findings = await diagnose(env);
+    delete process.env.TEMPORAL_NAMESPACE;
+    const [missing, worker, ...others] = findings.filter(({ ok }) => !ok);
+    expect(missing).to.have.property('part', 'search attributes');
+    expect(missing!.detail).to.contain('lacks ProjectId, SessionId, ModelId');
+    expect(missing!.cure).to.contain('search-attribute create');
+    expect(worker).to.have.property('part', 'worker');
+    expect(others).to.deep.equal([]);
+  });
+
   it('names a task queue that nobody polls', async () => {
     const finding = await only('worker', { TASK_QUEUE: 'another' });
     expect(finding.detail).to.contain('another');
@@ -162,5 +187,56 @@ describe('doctor', () => {
       .to.include({ part: 'configuration' })
       .and.have.property('detail')
       .that.contains('DOCTOR_TEST_KEY');
+  });
+
+  describe('with a bucket', () => {
+    let emulator: GcsEmulator;
+    let front: Server;
+    before(async function () {
+      this.timeout(180_000);
+      const missing = await emulatorMissing();
+      if (missing !== null) skip(this, missing);
+      emulator = await startGcsEmulator();
+      // The emulator takes any signature; this does what Google does with a wrong one.
+      front = createServer((request, response) => {
+        if (request.url!.includes('X-Goog-Signature')) return response.writeHead(403).end();
+        const { method, headers, url } = request;
+        const onward = forward(`${emulator.url}${url}`, { method, headers }, (answer) => {
+          response.writeHead(answer.statusCode!, answer.headers);
+          answer.pipe(response);
+        });
+        request.pipe(onward);
+      }).listen(0, '127.0.0.1');
+      await once(front, 'listening');
+    });
+    after(async () => {
+      front?.close();
+      await emulator?.stop();
+    });
+
+    it('tries a link, names one that is refused, and an account that may not sign', async () => {
+      const bucket = { STORAGE_URL: `gs://${emulator.bucket}/files` };
+      expect((await diagnose({ ...env, ...bucket })).filter(({ ok }) => !ok)).to.deep.equal([]);
+
+      process.env.STORAGE_EMULATOR_HOST = `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
+      const refused = await only('storage', bucket);
+      process.env.STORAGE_EMULATOR_HOST = emulator.url;
+      expect(refused.detail).to.equal('the signed link answers 403');
+      expect(refused.cure).to.contain('roles/iam.serviceAccountTokenCreator');
+
+      const key = process.env.GOOGLE_APPLICATION_CREDENTIALS;
+      const user = { type: 'authorized_user', client_id: 'x', client_secret: 'x', refresh_token: 'x' };
+      process.env.GOOGLE_APPLICATION_CREDENTIALS = join(dir, 'user.json');
+      writeFileSync(process.env.GOOGLE_APPLICATION_CREDENTIALS, JSON.stringify(user));
+      const unsigned = await only('storage', bucket);
+      process.env.GOOGLE_APPLICATION_CREDENTIALS = key;
+      expect(unsigned.detail).to.contain('no signed link');
+      expect(unsigned.cure).to.contain('roles/iam.serviceAccountTokenCreator');
+      expect(await emulator.names(), 'what doctor leaves behind').to.deep.equal([]);
+
+      expect((await only('storage', { STORAGE_URL: 'gs://no-such-bucket' })).cure).to.contain(
+        'roles/storage.objectUser',
+      );
+    });
   });
 });
