@@ -67,7 +67,7 @@ export async function startWorker(
       ...createActivities({ config, db, log, storage, notifier, models, mcp }),
       ...createMaintenanceActivities({ config, db, log, storage }),
     },
-    // More than one project's turns may be (contract.md §2 `max_running_turns`): another's first one finds a slot.
+    // More than one project takes, by `max_running_turns` and its share for tools: another's first turn finds a slot.
     maxConcurrentActivityTaskExecutions: config.workerMaxActivities,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
     maxConcurrentLocalActivityExecutions: WORKFLOW_TASKS,
