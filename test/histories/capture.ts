@@ -80,7 +80,12 @@ const PATHS: Path[] = [
   {
     name: 'many-tools',
     play: (scene) => {
-      scene.service.model.script(steps(Array.from({ length: 20 }, () => toolUse('list_files')), 'Done.'));
+      scene.service.model.script(
+        steps(
+          Array.from({ length: 20 }, () => toolUse('list_files')),
+          'Done.',
+        ),
+      );
       return simple(scene);
     },
   },
