@@ -63,7 +63,7 @@ describe('stream() of the client', () => {
     await isWhole(events, id);
     expect(proxy.requests.length).to.be.at.least(5);
     expect(proxy.requests.at(-1)!.headers['last-event-id']).to.match(/^turn_/);
-  }).timeout(60_000);
+  });
 
   it('goes on elsewhere when its API process drains', async () => {
     const other = await service.anotherApi();

@@ -81,7 +81,7 @@ export async function startTurnService(options: TurnServiceOptions = {}): Promis
     },
     stream: (sessionId, lastEventId) =>
       openSse(`${service.url}/v1/sessions/${sessionId}/events/stream`, service.key, lastEventId),
-    async ended(sessionId, timeoutMs = 30_000) {
+    async ended(sessionId, timeoutMs = 100_000) {
       const until = performance.now() + timeoutMs;
       for (;;) {
         const session = await client.getSession(sessionId);

@@ -106,8 +106,7 @@ async function doctor(dataDir: string): Promise<string> {
   return (await ran.catch((error: { stdout: string }) => error)).stdout;
 }
 
-describe('npm start', function () {
-  this.timeout(60_000);
+describe('npm start', () => {
   const dataDir = makeStateDir();
   let session: string;
   let turn: string;

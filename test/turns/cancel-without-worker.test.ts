@@ -60,5 +60,5 @@ describe('cancel without a worker', () => {
     const ends = (await service.history(sessionId)).filter((event) => event.turn_id === turnId);
     expect(ends).to.have.length(3);
     expect(service.model.requests).to.have.length(2);
-  }).timeout(60_000);
+  });
 });

@@ -206,5 +206,5 @@ describe('cancel', () => {
     const at = (share: number): number => Math.round(took[Math.ceil(share * RUNS) - 1]!);
     console.log(`      POST cancel → turn.cancelled: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, max ${at(1)} ms`);
     expect(at(1)).to.be.lessThan(20_000);
-  }).timeout(60_000);
+  });
 });

@@ -107,8 +107,7 @@ describe('the request for any state of a session', () => {
   });
   after(() => builder.close());
 
-  it('is one that the model accepts', async function () {
-    this.timeout(60_000);
+  it('is one that the model accepts', async () => {
     const session = fc.record({
       past: fc.array(pastTurn, { maxLength: 4 }),
       current: currentTurn,

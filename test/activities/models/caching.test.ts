@@ -12,8 +12,7 @@ describe('the prompt cache', () => {
   });
   after(() => service.close());
 
-  it('serves most of a session of twenty turns', async function () {
-    this.timeout(60_000);
+  it('serves most of a session of twenty turns', async () => {
     const { model } = service;
     model.script(({ step }) => (step === 0 ? [thinking('.'), toolUse('list_files')] : 'An answer. '.repeat(20)));
     const sessionId = await service.session({ instruction: 'Rules of the house. '.repeat(50) });

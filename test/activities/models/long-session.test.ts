@@ -46,8 +46,7 @@ describe('a session longer than its model’s context', () => {
     return rows.length;
   };
 
-  it('is compacted again and again; each request fits, the history stays whole', async function () {
-    this.timeout(60_000);
+  it('is compacted again and again; each request fits, the history stays whole', async () => {
     const sessionId = await newSession();
     const ends = [];
     for (let number = 1; number <= 24; number += 1) ends.push(await turn(sessionId, `Message number ${number}.`));

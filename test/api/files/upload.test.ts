@@ -245,8 +245,7 @@ describe('POST /v1/files', () => {
     });
   });
 
-  it('takes 100 MiB, and no byte more', async function () {
-    this.timeout(60_000);
+  it('takes 100 MiB, and no byte more', async () => {
     const most = await postStream(service, streamedFile(100 * MIB));
     expect([most.status, most.body.size_bytes]).to.deep.equal([201, 100 * MIB]);
     const before = await stored();

@@ -196,7 +196,7 @@ describe('/v1/skills', () => {
     expect(packed.details).to.deep.equal({ max_bytes: 50 * MIB });
     refused(await upload(Buffer.alloc(50 * MIB)), 422, 'invalid_skill_bundle');
     reachedLimit('skill package: 50 MiB');
-  }).timeout(60_000);
+  });
 
   it('wants one part, the file', async () => {
     const none = new FormData();

@@ -209,6 +209,6 @@ describe('skill packages', () => {
       expect(error).to.have.property('type', 'skill_bundle_too_large');
       expect(error.details).to.deep.equal({ max_bytes: 200 * MIB });
       reachedLimit('skill package: 200 MiB in all');
-    }).timeout(60_000);
+    });
   });
 });

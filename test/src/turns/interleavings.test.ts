@@ -32,8 +32,7 @@ const script: fc.Arbitrary<Script> = fc.array(
 );
 const USAGE = { input_tokens: 1, output_tokens: 1, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
 
-describe('interleavings of writers', function () {
-  this.timeout(60_000);
+describe('interleavings of writers', () => {
   const log = createLogger('silent', 'test');
   let database: TestDatabase;
   let db: DataSource;
