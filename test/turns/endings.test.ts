@@ -6,7 +6,7 @@ import { startTurnService, type TurnService } from '../support/turns.js';
 describe('how a turn goes and ends', () => {
   let service: TurnService;
   before(async () => {
-    service = await startTurnService({ config: { maxSteps: 2, turnTimeoutSeconds: 3 } });
+    service = await startTurnService({ config: { maxSteps: 2 } });
   });
   after(() => service.close());
   afterEach(() => {
@@ -140,36 +140,40 @@ describe('how a turn goes and ends', () => {
     service.model.reply(message(text('No.'), { stopReason: 'refusal' }));
     expect((await run()).end).to.include({ type: 'turn.completed', stop_reason: 'refusal' });
   });
+});
+
+describe('the time limit of a turn', () => {
+  let service: TurnService;
+  before(async () => {
+    // Long enough for an ordinary turn on a busy machine.
+    service = await startTurnService({ config: { turnTimeoutSeconds: 6 } });
+  });
+  after(() => service.close());
+  afterEach(() => service.model.reset());
 
   it('fails with turn_timeout while the model talks; the session goes on', async () => {
     service.model.reply([text('Endless '), wait(600_000), text('never')]);
-    const before = performance.now();
-    const { sessionId, end, events } = await run();
-    expect(performance.now() - before).to.be.within(2900, 12_000);
+    const sessionId = await service.session();
+    await service.send(sessionId, 'Go');
+    const end = await service.ended(sessionId);
+    const events = await service.history(sessionId);
+    expect(end.timing.total_ms).to.be.within(5900, 30_000);
     expect(end).to.include({ type: 'turn.failed' });
     expect(end.error).to.include({ type: 'turn_timeout', retryable: true });
-    expect(typesOf(events)).to.deep.equal(['user.message', 'agent.message', 'turn.failed']);
+    expect(events.map(({ type }) => type as string)).to.deep.equal(['user.message', 'agent.message', 'turn.failed']);
     expect(events[1]).to.include({ content: 'Endless ', incomplete: true });
     await service.model.requests[0]!.aborted;
     service.model.reply('Quick.');
     await service.send(sessionId, 'Again');
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
   });
-});
 
-describe('a turn of many quick steps', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService({ config: { turnTimeoutSeconds: 2 } });
-  });
-  after(() => service.close());
-
-  it('ends at its time limit, however short each of them is', async () => {
+  it('holds however short each of its steps is', async () => {
     service.model.script(() => [wait(400), thinking('.'), toolUse('list_files')]);
     const sessionId = await service.session();
     await service.send(sessionId, 'Go');
     const end = await service.ended(sessionId);
     expect(end.error).to.include({ type: 'turn_timeout' });
-    expect(end.timing.total_ms).to.be.lessThan(8000);
+    expect(end.timing.total_ms).to.be.lessThan(30_000);
   });
 });
