@@ -7,6 +7,8 @@ const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 const MAX_SCHEMA_CHARACTERS = 64 * 1024;
 /** Enough for any form; what walks the schema after this check may be recursive. */
 const MAX_SCHEMA_DEPTH = 100;
+/** Of combinators and references that are merged at the top: branches that refer to themselves multiply. */
+const MAX_BRANCHES = 64;
 const COMBINATORS = ['allOf', 'anyOf', 'oneOf'] as const;
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
@@ -18,7 +20,9 @@ const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false }
  */
 export function sanitizeInputSchema(schema: unknown): Schema {
   if (!isObject(schema) || !isBounded(schema)) return { type: 'object' };
-  const { properties, required, ...rest } = flatten(schema, schema);
+  const budget = { branches: MAX_BRANCHES };
+  const { properties, required, ...rest } = flatten(schema, schema, budget);
+  if (budget.branches < 0) return { type: 'object' };
   for (const dropped of ['$schema', '$id', '$ref', ...COMBINATORS]) delete rest[dropped];
   const kept = isObject(properties) ? Object.entries(properties).filter(([name]) => PROPERTY_NAME.test(name)) : [];
   const names = new Set(kept.map(([name]) => name));
@@ -32,7 +36,7 @@ export function sanitizeInputSchema(schema: unknown): Schema {
 }
 
 /** The top of the schema with its own local `$ref` and combinators merged in: parameters of any branch are parameters. */
-function flatten(schema: Schema, root: Schema, depth = 0): Schema {
+function flatten(schema: Schema, root: Schema, budget: { branches: number }, depth = 0): Schema {
   const merged: Schema = { ...schema };
   if (depth === 4) return merged;
   const referred = typeof schema.$ref === 'string' ? definitionOf(schema.$ref, root) : null;
@@ -41,8 +45,10 @@ function flatten(schema: Schema, root: Schema, depth = 0): Schema {
   );
   if (referred !== null) branches.push({ branch: referred, all: true });
   for (const { branch, all } of branches) {
+    budget.branches -= 1;
+    if (budget.branches < 0) break;
     if (!isObject(branch)) continue;
-    const { properties, required } = flatten(branch, root, depth + 1);
+    const { properties, required } = flatten(branch, root, budget, depth + 1);
     merged.properties = { ...object(properties), ...object(merged.properties) };
     if (all) merged.required = [...list(merged.required), ...list(required)];
   }

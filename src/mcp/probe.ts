@@ -34,7 +34,7 @@ export async function probeServer(
     const connection = await McpConnection.open({ url, credential, network, listen: false }, deadline.signal);
     try {
       const clean = cleanerFor(credential.secret);
-      const tools = toolRows(await connection.listTools(deadline.signal), clean);
+      const tools = await toolRows(await connection.listTools(deadline.signal), clean);
       const { serverName } = connection;
       return { tools, serverName: serverName === null ? null : cut(clean(serverName), MAX_SERVER_NAME_LENGTH) };
     } finally {

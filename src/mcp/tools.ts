@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { McpToolRow } from '../db/entities/mcp-servers.js';
 import { codePointLength, isStorableText, storableText } from '../text.js';
 import { sanitizeInputSchema } from './input-schema.js';
@@ -19,15 +20,16 @@ export function cleanerFor(secret: string | null): Clean {
 /**
  * The tools of a complete `tools/list` as they are kept (spec.md "MCP server": tools): over-long names dropped, 256 kept
  * in the server's order, descriptions cut. A name that Postgres or JSON cannot carry could never be called; of two tools
- * of one name the first counts.
+ * of one name the first counts. Checking a large schema takes some 0.1 s: others get their turn after each tool.
  */
-export function toolRows(listed: readonly unknown[], clean: Clean): McpToolRow[] {
+export async function toolRows(listed: readonly unknown[], clean: Clean): Promise<McpToolRow[]> {
   const rows = new Map<string, McpToolRow>();
   for (const tool of listed) {
     if (rows.size === MAX_TOOLS) break;
     const { name, description, inputSchema, annotations } = (tool ?? {}) as Record<string, unknown>;
     if (typeof name !== 'string' || name === '' || !isStorableText(name)) continue;
     if (codePointLength(name) > MAX_NAME_LENGTH || rows.has(name)) continue;
+    await setImmediate();
     const { readOnlyHint, idempotentHint } = (annotations ?? {}) as Record<string, unknown>;
     rows.set(name, {
       name,
@@ -41,7 +43,8 @@ export function toolRows(listed: readonly unknown[], clean: Clean): McpToolRow[]
 
 /** The first `length` code points. */
 export function cut(text: string, length: number): string {
-  return codePointLength(text) <= length ? text : [...text].slice(0, length).join('');
+  // A server's text may have millions.
+  return text.length <= length ? text : [...text.slice(0, 2 * length)].slice(0, length).join('');
 }
 
 function cleanJson(value: unknown, clean: Clean): unknown {

@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { sanitizeInputSchema } from '../../../src/mcp/input-schema.js';
+import { toolRows } from '../../../src/mcp/tools.js';
 
 const object = { type: 'object' };
 
@@ -71,6 +72,29 @@ describe('input schemas of MCP tools', () => {
     const deep = JSON.parse(`${'{"properties":{"a":'.repeat(3000)}{}${'}}'.repeat(3000)}`) as unknown;
     expect(sanitizeInputSchema(deep)).to.deep.include(object);
     expect(sanitizeInputSchema({ ...object, description: 'x'.repeat(100_000) })).to.deep.equal(object);
+  });
+
+  it('are left open where branches at the top are too many, or multiply', () => {
+    const branches = Array.from({ length: 1000 }, (_, index) => ({ properties: { [`p${index}`]: {} } }));
+    expect(sanitizeInputSchema({ ...object, anyOf: branches })).to.deep.equal({ type: 'object' });
+    const self = { $ref: '#/$defs/a' };
+    const endless = { ...self, $defs: { a: { anyOf: Array.from({ length: 2500 }, () => self) } } };
+    expect(sanitizeInputSchema(endless)).to.deep.equal({ type: 'object' });
+    const few = sanitizeInputSchema({ ...object, anyOf: branches.slice(0, 60) });
+    expect(Object.keys(few.properties as object)).to.have.length(60);
+  });
+
+  it('let others have their turn while a server’s many are checked', async () => {
+    let turns = 0;
+    const tick = (): void => {
+      turns += 1;
+      next = setImmediate(tick);
+    };
+    let next = setImmediate(tick);
+    const tools = Array.from({ length: 50 }, (_, index) => ({ name: `t${index}`, inputSchema: object }));
+    expect(await toolRows(tools, (text) => text)).to.have.length(50);
+    clearImmediate(next);
+    expect(turns).to.be.at.least(49);
   });
 
   it('are always valid, whatever a server sends', () => {
