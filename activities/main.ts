@@ -1,4 +1,5 @@
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { realpathSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { NativeConnection, Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker';
 import pRetry from 'p-retry';
 import { ConfigError, type Config } from '../src/config.js';
@@ -143,7 +144,7 @@ async function main(): Promise<void> {
   await worker.failed;
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+if (process.argv[1] !== undefined && fileURLToPath(import.meta.url) === realpathSync(process.argv[1])) {
   main().catch((error: unknown) => {
     process.stderr.write(`${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`);
     process.exit(1);

@@ -1,7 +1,17 @@
 import { expect } from 'chai';
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import getPort from 'get-port';
 import { parse, parseAllDocuments } from 'yaml';
 import { registry } from '../src/metrics.js';
+import { createTestDatabase, type TestDatabase } from './support/postgres.js';
+import { startScriptedModel, type ScriptedModel } from './support/scripted-model.js';
+import { temporalAddress } from './support/temporal.js';
 
 const root = new URL('../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
@@ -56,3 +66,92 @@ function checkPod({ terminationGracePeriodSeconds, securityContext, containers: 
   expect(securityContext.runAsNonRoot).to.equal(true);
   expect(container!.securityContext.readOnlyRootFilesystem).to.equal(true);
 }
+
+/** What the image runs, from dist, without a container around it. */
+describe('the entry script of the image', function () {
+  this.timeout(60_000);
+  let database: TestDatabase;
+  let model: ScriptedModel;
+  let dir: string;
+  let env: NodeJS.ProcessEnv;
+  before(async () => {
+    [database, model] = await Promise.all([createTestDatabase(), startScriptedModel()]);
+    dir = mkdtempSync(join(tmpdir(), 'image-'));
+    const sizes = { context_window: 200_000, max_output_tokens: 8000, supports_thinking: true };
+    const entry = { id: 'scripted', display_name: 'Scripted', model: 'scripted-1', base_url: model.url, ...sizes };
+    writeFileSync(join(dir, 'models.json'), JSON.stringify([entry]));
+    env = {
+      PATH: process.env.PATH,
+      DATABASE_URL: database.url,
+      TEMPORAL_ADDRESS: await temporalAddress(),
+      TASK_QUEUE: `image-${database.url.slice(-8)}`,
+      MODELS_FILE: join(dir, 'models.json'),
+      ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+      STORAGE_URL: `file://${join(dir, 'files')}`,
+      MAINTENANCE: 'off',
+      SHUTDOWN_GRACE_SECONDS: '1',
+    };
+  });
+  after(async () => {
+    await Promise.all([database.drop(), model.close()]);
+    rmSync(dir, { recursive: true });
+  });
+
+  interface Started {
+    child: ChildProcess;
+    output: () => string;
+    /** Resolves with the exit code. */
+    ended: Promise<number | null>;
+  }
+
+  function launch(command: string, args: string[], more: NodeJS.ProcessEnv = {}): Started {
+    const child = spawn(command, args, { cwd: fileURLToPath(root), env: { ...env, ...more } });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+    const ended = once(child, 'close').then(([code]) => code as number | null);
+    return { child, output: () => output, ended };
+  }
+  const role = (...args: string[]): Started => launch('sh', ['deploy/image/entrypoint.sh', ...args]);
+
+  async function ran(...args: string[]): Promise<{ code: number | null; output: string }> {
+    const { ended, output } = role(...args);
+    return { code: await ended, output: output() };
+  }
+
+  it('has every role that ends by itself', async () => {
+    expect(await ran('migrate')).to.deep.equal({ code: 0, output: 'The database is up to date.\n' });
+    expect(await ran('keys', 'create', '--project', 'demo')).to.include({ code: 0 });
+    expect((await ran('keys', 'list', '--json')).output).to.contain('"project": "demo"');
+    expect(await ran('reencrypt')).to.include({ code: 0 });
+    const { code, output } = await ran('doctor');
+    expect(code, 'no worker runs').to.equal(1);
+    expect(output).to.contain('nobody polls the task queue').and.contain('1 of 9 fail.');
+    expect(await ran('console')).to.deep.include({ code: 2 });
+  });
+
+  for (const [name, variable] of [
+    ['api', 'PORT'],
+    ['worker', 'METRICS_PORT'],
+  ] as const) {
+    it(`gives SIGTERM on to the ${name}, which ends well`, async () => {
+      const port = await getPort();
+      const { child, ended, output } = launch('sh', ['deploy/image/entrypoint.sh', name], { [variable]: String(port) });
+      const alive = () => fetch(`http://127.0.0.1:${port}/healthz`).catch(() => null);
+      while ((await alive())?.ok !== true) {
+        expect(child.exitCode, output()).to.equal(null);
+        await sleep(50);
+      }
+      child.kill('SIGTERM');
+      expect(await ended, output()).to.equal(0);
+    });
+
+    it(`starts the ${name} through a link to the checkout`, async () => {
+      const link = join(dir, `checkout-${name}`);
+      symlinkSync(fileURLToPath(root), link);
+      const main = join(link, name === 'api' ? 'dist/api/main.js' : 'dist/activities/main.js');
+      const { ended, output } = launch(process.execPath, [main], { MAX_STEPS: 'many' });
+      expect(await ended, 'it looks at its settings').to.equal(1);
+      expect(output()).to.contain('MAX_STEPS');
+    });
+  }
+});
