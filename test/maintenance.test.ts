@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import { utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { createMaintenanceActivities } from '../activities/maintenance/index.js';
 import { openStorage } from '../src/files/open-storage.js';
@@ -140,8 +143,24 @@ describe('maintenance', () => {
     expect(await count('deltas')).to.equal(0);
   });
 
-  it('removes orphaned objects', async () => {
-    expect(await run('storage')).to.have.keys('finishedDeletions', 'removedObjects', 'removedRows');
+  it('removes objects that nothing has owned for longer than the grace, and no others', async () => {
+    const storage = openStorage(service.config);
+    const old = new Date(Date.now() - 25 * 3_600_000);
+    const put = async (key: string): Promise<void> => {
+      await storage.put(key, Buffer.from(key), { contentType: 'text/plain' });
+      utimesSync(join(fileURLToPath(service.config.storageUrl), key), old, old);
+    };
+    await Promise.all(['files/p/orphan', 'tmp/crashed', 'files/p/owned', 'files/p/young'].map(put));
+    utimesSync(join(fileURLToPath(service.config.storageUrl), 'files/p/young'), new Date(), new Date());
+    await service.db.query(
+      `INSERT INTO files (id, project_id, filename, mime_type, size_bytes, origin, storage_key)
+       SELECT 'file_owned', id, 'a.txt', 'text/plain', 1, 'UPLOAD', 'files/p/owned' FROM projects`,
+    );
+    expect(await run('storage')).to.deep.equal({ finishedDeletions: 0, removedObjects: 2, removedRows: 0 });
+    const left: string[] = [];
+    for await (const { key } of storage.list('')) left.push(key);
+    expect(left).to.have.members(['files/p/owned', 'files/p/young']);
+    expect(await metricsText()).to.contain('maintenance_items_total{task="storage",item="removedObjects"} 2');
   });
 
   it('counts a step that fails, and tells Temporal no content', async () => {
