@@ -1,5 +1,6 @@
-# GKE and not a Cloud Run worker pool: Cloud Run kills 10 s after SIGTERM, a model call lasts minutes, and one that is
-# cut off is paid for twice. A pod may take terminationGracePeriodSeconds (deploy/kubernetes/worker.yaml).
+# GKE and not a Cloud Run worker pool: a model call lasts minutes, and one that is cut off is paid for twice. A pod may take
+# terminationGracePeriodSeconds (deploy/kubernetes/worker.yaml); Cloud Run's services are killed 10 s after SIGTERM, and of
+# its worker pools we found no longer time documented.
 resource "google_container_cluster" "workers" {
   name                = "agent-session-workers"
   location            = var.region
