@@ -100,6 +100,6 @@ describe('retries of the client', () => {
     const impatient = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key, timeoutMs: 1500 });
     proxy.faults.push({ hold: new Promise((resolve) => setTimeout(resolve, 3000)) });
     expect((await impatient.listModels()).items).to.have.length(1);
-    expect(proxy.requests).to.have.length(2);
+    expect(proxy.requests).to.have.length.of.at.least(2);
   });
 });

@@ -55,7 +55,8 @@ describe('connecting the MCP servers of a turn', () => {
     servers[1]!.options.gateway = () => true;
     const begun = Date.now();
     const outcomes = await connect();
-    expect(Date.now() - begun).to.be.within(7500, 9500);
+    // A second attempt would have ended after 16 s.
+    expect(Date.now() - begun).to.be.within(7500, 15_000);
     expect(outcomes).to.deep.equal([
       { serverId: ids[0], ok: false, message: REFUSED },
       { serverId: ids[1], ok: false, message: SILENT },
