@@ -18,7 +18,7 @@ export async function openDataSource(databaseUrl: string, poolSize: number, name
     poolSize,
     connectTimeoutMS: 5000,
     extra: {
-      ...(process.env.NOPREP ? {} : { Client: PreparedClient }),
+      Client: PreparedClient,
       types: typeParsers,
       keepAlive: true,
       options: '-c timezone=UTC',
