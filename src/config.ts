@@ -217,7 +217,9 @@ function usesTemporalFile(env: NodeJS.ProcessEnv): boolean {
 function faultOf(error: NonNullable<typeof check.errors>[number]): string {
   if (error.keyword === 'required')
     return `${(error.params as { missingProperty: string }).missingProperty} must be set`;
-  return `${error.instancePath.slice(1)} ${error.message}`;
+  const values =
+    error.keyword === 'enum' ? `: ${(error.params as { allowedValues: string[] }).allowedValues.join(', ')}` : '';
+  return `${error.instancePath.slice(1)} ${error.message}${values}`;
 }
 
 function list(value: string | undefined): string[] {

@@ -38,6 +38,12 @@ describe('the configuration', () => {
     }
   });
 
+  it('names the values that a setting may have', () => {
+    expect(faultsOf({ ...GOOD, LOG_LEVEL: 'loud' })).to.deep.equal([
+      'LOG_LEVEL must be equal to one of the allowed values: trace, debug, info, warn, error, fatal, silent',
+    ]);
+  });
+
   it('takes a misspelt name for a mistake, and leaves foreign variables alone', () => {
     expect(faultsOf({ ...GOOD, METRIC_PORT: '9', RATE_LIMIT_PER_MINTUE: '5', TEMPORAL_ADRESS: 'x' })).to.deep.equal([
       'METRIC_PORT is no setting: is METRICS_PORT meant?',
