@@ -12,13 +12,15 @@ export interface LiveKey {
   expiresAt: string | null;
 }
 
-/** A key as `keys -- list --json` shows it (contract.md §5). */
+/** A key as `keys -- list` shows it. */
 export interface ListedKey {
   id: string;
   project: string;
   scopes: string[];
   created_at: string;
   revoked_at: string | null;
+  expires_at: string | null;
+  live: boolean;
 }
 
 export interface NewKey {
@@ -60,7 +62,7 @@ export async function createKey(
 /** Every key ever issued, newest first. */
 export async function listKeys(db: Db): Promise<ListedKey[]> {
   return db.query<ListedKey[]>(
-    `SELECT k.id, p.name AS project, k.scopes, k.created_at, k.revoked_at
+    `SELECT k.id, p.name AS project, k.scopes, k.created_at, k.revoked_at, k.expires_at, ${LIVE} AS live
      FROM api_keys k JOIN projects p ON p.id = k.project_id
      ORDER BY k.created_at DESC, k.id DESC`,
   );

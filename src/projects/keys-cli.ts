@@ -83,7 +83,7 @@ function list(args: string[]): Command {
   const { values } = parse({ args, options: { json: { type: 'boolean', default: false } } });
   return async (db) => {
     const keys = await listKeys(db);
-    process.stdout.write(values.json ? `${JSON.stringify(keys, null, 2)}\n` : keys.map(lineOf).join(''));
+    process.stdout.write(values.json ? `${JSON.stringify(keys.map(jsonOf), null, 2)}\n` : keys.map(lineOf).join(''));
     return 0;
   };
 }
@@ -169,7 +169,13 @@ function limitOf(text: string | undefined): number | undefined {
   return limit;
 }
 
-function lineOf({ id, project, scopes, created_at, revoked_at }: ListedKey): string {
-  const state = revoked_at === null ? 'live' : `revoked ${revoked_at}`;
+/** contract.md §5 says which fields. */
+function jsonOf({ id, project, scopes, created_at, revoked_at }: ListedKey): object {
+  return { id, project, scopes, created_at, revoked_at };
+}
+
+function lineOf({ id, project, scopes, created_at, revoked_at, expires_at, live }: ListedKey): string {
+  const end = expires_at === null ? '' : `${live ? ', expires' : 'expired'} ${expires_at}`;
+  const state = revoked_at === null ? `${live ? 'live' : ''}${end}` : `revoked ${revoked_at}`;
   return `${id}  ${project}  ${scopes.join(',')}  ${created_at}  ${state}\n`;
 }

@@ -79,6 +79,18 @@ describe('npm run keys (contract.md §5)', () => {
     expect((await listed())[0]).to.include({ id, revoked_at: first });
   });
 
+  it('list tells which keys are live, expire or have expired, to people; to programs what the contract says', async () => {
+    await run('create', '--project', 'ending');
+    const [{ id }] = (await listed()) as [{ id: string }];
+    const line = async (): Promise<string> => (await run('list')).out.split('\n')[0]!;
+    expect(await line()).to.match(/ {2}live$/);
+    await run('expire', id, '--at', '2999-01-01T00:00:00Z');
+    expect(await line()).to.match(/ {2}live, expires 2999-01-01\S+$/);
+    await run('expire', id, '--at', '2020-01-01T00:00:00Z');
+    expect(await line()).to.match(/ {2}expired 2020-01-01\S+$/);
+    expect((await listed())[0]).to.have.all.keys('id', 'project', 'scopes', 'created_at', 'revoked_at');
+  });
+
   it('revoke of a key that does not exist fails', async () => {
     const { code, err } = await run('revoke', 'key_none');
     expect(code).to.equal(1);
