@@ -4,17 +4,28 @@ export type SseItem = { kind: 'frame'; id: string; data: string } | { kind: 'ret
 /** @internal Reads frames and `retry` lines (WHATWG "Server-sent events") as they arrive; the rest is skipped. */
 export class SseParser {
   #decoder = new TextDecoder();
-  #rest = '';
+  /** The line that has not ended yet. */
+  #line = '';
+  #endedInCr = false;
   #data: string[] = [];
   #id = '';
 
   /** What is complete after this chunk. */
   *push(chunk: Uint8Array): Generator<SseItem, void> {
-    const text = this.#rest + this.#decoder.decode(chunk, { stream: true });
-    // A CR at the end may be the first half of a CRLF.
-    const lines = text.split(/\r\n|\n|\r(?!$)/);
-    this.#rest = lines.pop()!;
-    for (const line of lines) yield* this.#take(line);
+    const decoded = this.#decoder.decode(chunk, { stream: true });
+    if (decoded === '') return;
+    // A CR at the end may be the first half of a CRLF: it waits.
+    const text = this.#endedInCr ? `\r${decoded}` : decoded;
+    this.#endedInCr = text.endsWith('\r');
+    const ends = (this.#endedInCr ? text.slice(0, -1) : text).split(/\r\n|\n|\r/);
+    // Only what is new is looked through: a line may have megabytes, in thousands of chunks.
+    const begun = ends.pop()!;
+    for (const end of ends) {
+      const line = this.#line + end;
+      this.#line = '';
+      yield* this.#take(line);
+    }
+    this.#line += begun;
   }
 
   *#take(line: string): Generator<SseItem, void> {

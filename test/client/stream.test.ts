@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { AgentSessionClient, ApiError, type StreamEvent } from '../../client/src/index.js';
+import { SseParser, type SseItem } from '../../client/src/sse.js';
 import { startFaultyProxy, type FaultyProxy } from '../support/faulty-proxy.js';
 import { Gate, text, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
@@ -147,5 +148,47 @@ describe('stream() of the client', () => {
     const nowhere = new AgentSessionClient({ baseUrl: 'http://127.0.0.1:9', apiKey: 'none' });
     const away = await read(nowhere.stream('ses_x', { reconnectForMs: -1 })).catch((error: unknown) => error);
     expect(away).to.include({ name: 'ConnectionError' });
+  });
+});
+
+describe('what the client reads of a stream', () => {
+  const parsed = (bytes: Buffer, size: number): SseItem[] => {
+    const parser = new SseParser();
+    const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
+      bytes.subarray(n * size, (n + 1) * size),
+    );
+    return chunks.flatMap((chunk) => [...parser.push(chunk)]);
+  };
+
+  it('is the same however it is cut, with every kind of line end', () => {
+    for (const end of ['\n', '\r\n', '\r']) {
+      const lines = [
+        'retry: 2000',
+        ': ping',
+        '',
+        'id: t:1',
+        'event: x',
+        'data: é😀',
+        'data:two',
+        '',
+        'data: 3',
+        '',
+        ': end',
+      ];
+      for (let size = 1; size < 20; size += 1) {
+        expect(parsed(Buffer.from(lines.join(end)), size), `${JSON.stringify(end)} ${size}`).to.deep.equal([
+          { kind: 'retry', ms: 2000 },
+          { kind: 'frame', id: 't:1', data: 'é😀\ntwo' },
+          { kind: 'frame', id: 't:1', data: '3' },
+        ]);
+      }
+    }
+  });
+
+  it('may be one frame of megabytes in small pieces', () => {
+    const text = 'x'.repeat(16_000_000);
+    expect(parsed(Buffer.from(`id: t:1\ndata: ${text}\n\n`), 500)).to.deep.equal([
+      { kind: 'frame', id: 't:1', data: text },
+    ]);
   });
 });
