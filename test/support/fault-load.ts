@@ -51,7 +51,11 @@ export async function prepareLoad(system: FaultSystem): Promise<(turns: number, 
     const load: Load = {
       turns,
       underWay: async (wanted) => void (await model.request(before + wanted - 1)),
-      verify: async () => load.check(await system.verify()),
+      async verify() {
+        // Those that are still being sent are part of it.
+        await turns;
+        await load.check(await system.verify());
+      },
       async check(all) {
         const mine = new Set((await turns).map(({ turnId }) => turnId));
         const ends = all.filter((end) => mine.has(end.turn_id as string));

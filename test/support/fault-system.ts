@@ -129,6 +129,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   const keys = new Map<string, string>();
   const accepted: Turn[] = [];
   const watching: Promise<Watched>[] = [];
+  const closed = new AbortController();
   let next = 0;
 
   const system: FaultSystem = {
@@ -178,7 +179,12 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     },
 
     watch(turn) {
-      const watched = watchOver(() => apis[next++ % apis.length]!.url, keys.get(turn.sessionId) ?? defaultKey, turn);
+      const watched = watchOver(
+        () => apis[next++ % apis.length]!.url,
+        keys.get(turn.sessionId) ?? defaultKey,
+        turn,
+        closed.signal,
+      );
       watching.push(watched);
       return watched;
     },
@@ -235,6 +241,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     },
 
     async close() {
+      closed.abort();
       await Promise.all([...apis, ...workers].map((each) => each.kill()));
       await Promise.all([
         model.close().catch(() => undefined),
@@ -253,9 +260,16 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
 }
 
 /** Reads a turn's stream to its terminal event; whenever it ends before, goes on elsewhere after the last frame. */
-async function watchOver(url: () => string, key: string, { sessionId, turnId }: Turn): Promise<Watched> {
+async function watchOver(
+  url: () => string,
+  key: string,
+  { sessionId, turnId }: Turn,
+  closed: AbortSignal,
+): Promise<Watched> {
   const watched: Watched = { turnId, frames: [] };
   for (;;) {
+    // The system was closed over a turn that nobody verified.
+    if (closed.aborted) return watched;
     const last = watched.frames.at(-1);
     if (last !== undefined && /^turn\.(completed|cancelled|failed)$/.test(last.event)) return watched;
     const stream = await openSse(`${url()}/v1/sessions/${sessionId}/events/stream`, key, last?.id).catch(() => null);
