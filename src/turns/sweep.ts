@@ -59,8 +59,9 @@ const ENDING_OF: Partial<Record<WorkflowState, Ending>> = {
 
 /**
  * Looks after open turns that show no sign of life: starts the ones whose workflow never started, vanished or thinks it
- * is complete, delivers cancels, ends the ones whose workflow is gone. Every process runs it; `SKIP LOCKED` and the moved `progress_at` give
- * each turn to one of them at a time. Returns a function that stops it after the round under way.
+ * is complete, delivers cancels, ends the ones whose workflow is gone. Every process runs it; `SKIP LOCKED` and the
+ * moved `progress_at` give each turn to one of them at a time. Returns a function that stops it after the round under
+ * way.
  */
 export function startSweep(deps: SweepDeps): () => Promise<void> {
   // Two loops: an end that is due must not wait for a Temporal that is away.

@@ -185,7 +185,8 @@ describe('npm start', () => {
       async () => (await call(service, 'GET', `/sessions/${session}`)).body.status === 'COMPLETE',
       40_000,
     );
-    expect(await workflowStatus(dataDir, turn)).to.equal('COMPLETED');
+    // The workflow hears of the end that its activity has committed a moment later.
+    await eventually('its workflow completes', async () => (await workflowStatus(dataDir, turn)) === 'COMPLETED');
 
     const left = serverPids(dataDir);
     service.child.kill('SIGKILL');

@@ -213,6 +213,12 @@ describe('turns in Postgres', () => {
       expect((await sweep('not found')).started).to.deep.equal([]);
     });
 
+    it('start again when their workflow thinks it is complete', async () => {
+      const turn = await quiet(await running());
+      expect((await sweep('completed')).started).to.deep.equal([turn.id]);
+      expect(await stateOf(turn)).to.equal('running');
+    });
+
     it('are left alone while they show signs of life, or their workflow runs', async () => {
       const alive = await running();
       const turn = await quiet(await running());
@@ -226,7 +232,6 @@ describe('turns in Postgres', () => {
       ['terminated', 'turn.failed', 'terminated'],
       ['timed out', 'turn.failed', 'turn_timeout'],
       ['failed', 'turn.failed', 'internal_error'],
-      ['completed', 'turn.failed', 'internal_error'],
       ['cancelled', 'turn.cancelled', null],
     ] as const) {
       it(`end when their workflow is ${state}`, async () => {
