@@ -9,7 +9,7 @@ import { estimateRequest } from './models/tokens.js';
 import { withUsableIds } from './models/tool-use-ids.js';
 import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
-import { offeredTools } from './tools/offered.js';
+import { findTool } from './tools/find-tool.js';
 import { loadTurn, type TurnContext } from './turn-context.js';
 import type { StepOutcome, TurnActivities } from './turn-activities.js';
 
@@ -51,9 +51,7 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
 /** A tool that the turn does not offer: the model made its name up, and what it made up may be any text of its answer. */
 function withOfferedNames(turn: TurnContext, outcome: StepOutcome): StepOutcome {
   if (outcome.kind !== 'tools') return outcome;
-  const { builtIn, mcp } = offeredTools(turn);
-  const offered = new Set([...builtIn, ...mcp].map(({ name }) => name));
-  return { kind: 'tools', tools: outcome.tools.map((name) => (offered.has(name) ? name : UNKNOWN_TOOL)) };
+  return { kind: 'tools', tools: outcome.tools.map((name) => (findTool(turn, name) === null ? UNKNOWN_TOOL : name)) };
 }
 
 async function callAndStore(
