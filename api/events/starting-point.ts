@@ -2,13 +2,21 @@ import type { DataSource } from 'typeorm';
 import { parseEventId, START, type Position } from '../../src/events/position.js';
 import { isOpen, type TurnState } from '../../src/turns/states.js';
 
+/** A place in a turn, and whether that turn is queued or running. */
+export interface PlaceInTurn {
+  kind: 'turn';
+  turnId: string;
+  position: Position;
+  open: boolean;
+}
+
 /** Where a stream begins. */
 export type StartingPoint =
   /** No turn yet: wait for the first one. */
   | { kind: 'wait' }
   /** After the terminal event of the current turn: nothing to send. */
   | { kind: 'over' }
-  | { kind: 'turn'; turnId: string; position: Position; open: boolean };
+  | PlaceInTurn;
 
 /**
  * Decides where a stream of a session begins (contract.md §3 "Stream, …"): `Last-Event-ID` of any of its turns resumes

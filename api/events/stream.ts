@@ -2,14 +2,13 @@ import { pendingCharacters, readFrames, type Frame } from '../../src/events/log.
 import { START, type Position } from '../../src/events/position.js';
 import { isTerminal } from '../../src/events/turn-reader.js';
 import { streamLagSeconds } from '../../src/metrics.js';
-import type { Session } from '../../src/sessions/store.js';
-import { isOpen, type TurnState } from '../../src/turns/states.js';
+import { findSession, type Session } from '../../src/sessions/store.js';
 import type { ApiDeps } from '../deps.js';
 import { deltaSchema, eventSchema } from '../http/event-schemas.js';
 import { operation } from '../http/operation.js';
 import { sessionOfPath } from '../http/session-of-path.js';
 import { SseConnection } from './sse-connection.js';
-import { startingPoint, type StartingPoint } from './starting-point.js';
+import { startingPoint, type PlaceInTurn, type StartingPoint } from './starting-point.js';
 
 const RETRY_MS = 2000;
 /** An EventSource reconnects after every end: after the last event it need not hurry. */
@@ -40,7 +39,7 @@ export const streamEvents = operation<undefined, Session>({
       ctx.res.once('close', () => gone.abort());
       if (ctx.res.closed) gone.abort();
       try {
-        await push(deps, session.id, start, connection, at, AbortSignal.any([drained, gone.signal]));
+        await push(deps, session, start, connection, at, AbortSignal.any([drained, gone.signal]));
       } finally {
         connection.end();
       }
@@ -50,34 +49,28 @@ export const streamEvents = operation<undefined, Session>({
 
 async function push(
   deps: ApiDeps,
-  sessionId: string,
+  session: Session,
   start: StartingPoint,
   connection: SseConnection,
   at: { turnId: string; position: Position },
   signal: AbortSignal,
 ): Promise<void> {
   if (start.kind === 'over') return;
-  const from = start.kind === 'turn' ? start : await firstTurn(deps, sessionId, signal);
+  const from = start.kind === 'turn' ? start : await firstTurn(deps, session, signal);
   if (from === null) return;
   at.turnId = from.turnId;
   at.position = from.position;
   await (from.open ? pushLive(deps, connection, at, signal) : pushStored(deps, connection, at, signal));
 }
 
-type FirstTurn = Omit<Extract<StartingPoint, { kind: 'turn' }>, 'kind'>;
-
 /** The first turn of a session that has none yet; null when the session is deleted or the stream is over. */
-async function firstTurn({ db, feed }: ApiDeps, sessionId: string, signal: AbortSignal): Promise<FirstTurn | null> {
+async function firstTurn({ db, feed }: ApiDeps, session: Session, signal: AbortSignal): Promise<PlaceInTurn | null> {
   while (!signal.aborted) {
-    const nudge = feed.sessionNudge(sessionId, signal);
-    const [session]: { last_turn_id: string | null; state: TurnState | null }[] = await db.query(
-      `SELECT last_turn_id, state FROM sessions LEFT JOIN turns ON turns.id = last_turn_id
-       WHERE sessions.id = $1 AND deleted_at IS NULL`,
-      [sessionId],
-    );
-    if (session === undefined) return null;
-    const { last_turn_id: turnId, state } = session;
-    if (turnId !== null) return { turnId, position: START, open: state !== null && isOpen(state) };
+    const nudge = feed.sessionNudge(session.id, signal);
+    const now = await findSession(db, session.project_id, session.id);
+    if (now === null) return null;
+    const start = await startingPoint(db, now, '');
+    if (start.kind === 'turn') return start;
     await nudge;
   }
   return null;
