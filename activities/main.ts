@@ -1,4 +1,3 @@
-import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { NativeConnection, Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker';
 import pRetry from 'p-retry';
@@ -6,6 +5,7 @@ import { ConfigError, type Config } from '../src/config.js';
 import { openDataSource } from '../src/db/data-source.js';
 import { Notifier } from '../src/events/notifier.js';
 import { openStorage } from '../src/files/open-storage.js';
+import { isEntry } from '../src/is-entry.js';
 import { createLogger, type Logger } from '../src/log.js';
 import { observePool } from '../src/metrics.js';
 import { createMcpNetwork } from '../src/mcp/network.js';
@@ -144,7 +144,7 @@ async function main(): Promise<void> {
   await worker.failed;
 }
 
-if (process.argv[1] !== undefined && fileURLToPath(import.meta.url) === realpathSync(process.argv[1])) {
+if (isEntry(import.meta.url)) {
   main().catch((error: unknown) => {
     process.stderr.write(`${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`);
     process.exit(1);

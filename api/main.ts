@@ -1,7 +1,6 @@
 import type { ConnectionLike } from '@temporalio/client';
-import { realpathSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { ConfigError, type Config } from '../src/config.js';
+import { isEntry } from '../src/is-entry.js';
 import { createLogger, type Logger } from '../src/log.js';
 import { observeOpenTurns, observePool } from '../src/metrics.js';
 import { loadSettings } from '../src/settings.js';
@@ -70,7 +69,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void end());
 }
 
-if (process.argv[1] !== undefined && fileURLToPath(import.meta.url) === realpathSync(process.argv[1])) {
+if (isEntry(import.meta.url)) {
   main().catch((error: unknown) => {
     process.stderr.write(`${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`);
     process.exit(1);
