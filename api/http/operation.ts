@@ -46,8 +46,7 @@ export interface Call<Body = unknown, Resource = unknown> {
  * An operation of the API: one file each, its schema on top. Checks run in the order of contract.md §1: key,
  * permission, rate limit, `resource` (the path's), body, idempotency, `handle` (api/http/serve).
  */
-// A table of operations holds bodies and resources of many types; each is kept together by operation().
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- a table holds many types; operation() keeps each together
 export interface Operation<Body = any, Resource = any> {
   /** operationId and one-line summary of the OpenAPI document. */
   id: string;
