@@ -40,7 +40,7 @@ export default tseslint.config(
       },
     },
   },
-  { files: ['temporal-dev/**', 'test/**', 'bench/**', '**/*-cli.ts'], rules: { 'no-console': 'off' } },
+  { files: ['temporal-dev/**', 'ops/**', 'test/**', 'bench/**'], rules: { 'no-console': 'off' } },
   {
     files: ['test/**', 'bench/**'],
     rules: {

@@ -1,5 +1,5 @@
-import type { Notifier } from '../src/events/notifier.js';
-import type { ModelClients } from './models/clients.js';
+import type { Notifier } from '../src/events/notify.js';
+import type { ModelClients } from './model/clients.js';
 import type { ToolDeps } from './tools/tool.js';
 
 /** What activities work with; made once by the worker. */

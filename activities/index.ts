@@ -1,11 +1,11 @@
-import { beginTurn } from './begin-turn.js';
-import { callModel } from './call-model.js';
-import { callTool } from './call-tool.js';
-import { compactContext } from './compact-context.js';
-import { connectMcpServers } from './connect-mcp-servers.js';
+import { beginTurn } from './turn/begin-turn.js';
+import { callModel } from './turn/call-model.js';
+import { callTool } from './turn/call-tool.js';
+import { compactContext } from './turn/compact.js';
+import { connectMcpServers } from './turn/connect.js';
 import type { ActivityDeps } from './deps.js';
-import { finishTurn } from './finish-turn.js';
-import type { TurnActivities } from './turn-activities.js';
+import { finishTurn } from './turn/finish.js';
+import type { TurnActivities } from './turn/turn-activities.js';
 
 /** Everything a workflow can do. */
 export function createActivities(deps: ActivityDeps): TurnActivities {

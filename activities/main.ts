@@ -1,27 +1,27 @@
 import { fileURLToPath } from 'node:url';
 import { NativeConnection, Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker';
 import pRetry from 'p-retry';
-import { ConfigError, type Config } from '../src/config.js';
+import { ConfigError, type Config } from '../src/platform/config.js';
 import { openDataSource } from '../src/db/data-source.js';
-import { Notifier } from '../src/events/notifier.js';
+import { Notifier } from '../src/events/notify.js';
 import { openStorage } from '../src/files/open-storage.js';
-import { isEntry } from '../src/is-entry.js';
-import { createLogger, type Logger } from '../src/log.js';
-import { observePool } from '../src/metrics.js';
+import { isEntry } from '../src/platform/is-entry.js';
+import { createLogger, type Logger } from '../src/platform/logger.js';
+import { observePool } from '../src/platform/metrics.js';
 import { createMcpNetwork } from '../src/mcp/network.js';
 import { loadModels } from '../src/models/catalogue.js';
-import { loadSettings } from '../src/settings.js';
+import { loadSettings } from '../src/platform/settings.js';
 import { createTemporalClient, temporalSettings } from '../src/temporal/connection.js';
 import { traceTemporal, type TemporalTracing } from '../src/temporal/tracing.js';
-import { stopTracing } from '../src/tracing.js';
+import { stopTracing } from '../src/platform/tracing.js';
 import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
-import { startTurnUpkeep } from '../src/turns/upkeep.js';
+import { startTurnUpkeep } from '../src/turns/reconciler.js';
 import { createActivities } from './index.js';
 import { createMaintenanceActivities } from './maintenance/index.js';
-import { ModelClients } from './models/clients.js';
+import { ModelClients } from './model/clients.js';
 import { startStatusServer } from './status-server.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
-import { McpConnections } from './tools/mcp-connections.js';
+import { McpConnections } from './tools/mcp/connections.js';
 
 /** `npm run build` writes it to dist; the tests run these sources and use the same one. */
 const BUNDLES = new URL(import.meta.url.endsWith('.ts') ? '../dist/' : '../', import.meta.url);

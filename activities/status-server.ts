@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { DataSource } from 'typeorm';
-import type { Config } from '../src/config.js';
-import { metricsText, registry } from '../src/metrics.js';
+import type { Config } from '../src/platform/config.js';
+import { metricsText, registry } from '../src/platform/metrics.js';
 
 /** The worker's `/healthz`, `/readyz` and `/metrics` on METRICS_PORT (contract.md §5). */
 export async function startStatusServer(

@@ -1,7 +1,7 @@
 import { makeTelemetryFilterString, Runtime, type LogEntry, type RuntimeOptions } from '@temporalio/worker';
 import getPort from 'get-port';
-import type { Logger } from '../src/log.js';
-import { addMetricsSource } from '../src/metrics.js';
+import type { Logger } from '../src/platform/logger.js';
+import { addMetricsSource } from '../src/platform/metrics.js';
 
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
 /** What of the SDK's metadata goes to the log: ids and small facts. */

@@ -1,10 +1,10 @@
 import type { ConnectionLike } from '@temporalio/client';
 import type { DataSource } from 'typeorm';
-import type { Config } from '../src/config.js';
+import type { Config } from '../src/platform/config.js';
 import { openDataSource } from '../src/db/data-source.js';
 import { openStorage } from '../src/files/open-storage.js';
 import type { Storage } from '../src/files/storage.js';
-import type { Logger } from '../src/log.js';
+import type { Logger } from '../src/platform/logger.js';
 import { createMcpNetwork, type McpNetwork } from '../src/mcp/network.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';

@@ -1,11 +1,11 @@
 import type { ConnectionLike } from '@temporalio/client';
-import { ConfigError, type Config } from '../src/config.js';
-import { isEntry } from '../src/is-entry.js';
-import { createLogger, type Logger } from '../src/log.js';
-import { observeOpenTurns, observePool } from '../src/metrics.js';
-import { loadSettings } from '../src/settings.js';
+import { ConfigError, type Config } from '../src/platform/config.js';
+import { isEntry } from '../src/platform/is-entry.js';
+import { createLogger, type Logger } from '../src/platform/logger.js';
+import { observeOpenTurns, observePool } from '../src/platform/metrics.js';
+import { loadSettings } from '../src/platform/settings.js';
 import { traceTemporal } from '../src/temporal/tracing.js';
-import { stopTracing } from '../src/tracing.js';
+import { stopTracing } from '../src/platform/tracing.js';
 import { createApp } from './app.js';
 import { openDeps } from './deps.js';
 import { createDrain } from './http/drain.js';

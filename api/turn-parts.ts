@@ -1,12 +1,12 @@
 import type { ConnectionLike } from '@temporalio/client';
 import type { DataSource } from 'typeorm';
-import type { Config } from '../src/config.js';
+import type { Config } from '../src/platform/config.js';
 import { Feed } from '../src/events/feed.js';
-import { Notifier } from '../src/events/notifier.js';
-import type { Logger } from '../src/log.js';
+import { Notifier } from '../src/events/notify.js';
+import type { Logger } from '../src/platform/logger.js';
 import { connectLazily } from '../src/temporal/connection.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
-import { startTurnUpkeep, type TurnUpkeep } from '../src/turns/upkeep.js';
+import { startTurnUpkeep, type TurnUpkeep } from '../src/turns/reconciler.js';
 import { OpenStreams } from './events/open-streams.js';
 
 /** What the API has to do with turns: starts and cancels them, and streams their events. */

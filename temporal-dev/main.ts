@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import getPort from 'get-port';
 import { acquireLock } from '#temporal-dev/lock.mjs';
 import { step } from '#temporal-dev/progress.mjs';
-import { loadConfig, type Config } from '../src/config.js';
+import { loadConfig, type Config } from '../src/platform/config.js';
 import { openDataSource } from '../src/db/data-source.js';
 import { migrate } from '../src/db/migrate.js';
 import { createKey, findLiveKey, hashOf } from '../src/projects/api-keys.js';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startWorker } from '../activities/main.js';
 import { startApi } from '../api/main.js';
-import type { Config } from '../src/config.js';
-import { createLogger } from '../src/log.js';
+import type { Config } from '../src/platform/config.js';
+import { createLogger } from '../src/platform/logger.js';
 
 /** A request that takes longer (a probe of an MCP server) must not use up the worker's time: both fit in 10 s. */
 const API_HEAD_START_MS = 1_000;

@@ -29,6 +29,7 @@ const CHECKS = [
         'api',
         'activities',
         'workflows',
+        'ops',
         'temporal-dev',
         'client/src',
       ],

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import getPort from 'get-port';
 import { parse, parseAllDocuments } from 'yaml';
-import { registry } from '../src/metrics.js';
+import { registry } from '../src/platform/metrics.js';
 import { createTestDatabase, type TestDatabase } from './support/postgres.js';
 import { startScriptedModel, type ScriptedModel } from './support/scripted-model.js';
 import { temporalAddress } from './support/temporal.js';

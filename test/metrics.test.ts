@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { addMetricsSource, metricsText } from '../src/metrics.js';
+import { addMetricsSource, metricsText } from '../src/platform/metrics.js';
 import { failure, Gate, text, thinking, toolUse, wait } from './support/scripted-model.js';
 import { startTurnService, type TurnService } from './support/turns.js';
 

@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { transaction } from '../src/db/transaction.js';
-import { stopTracing, tracingWanted, within } from '../src/tracing.js';
+import { stopTracing, tracingWanted, within } from '../src/platform/tracing.js';
 import { queueTurn } from '../src/turns/queue.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
 import { startOtlpReceiver, type OtlpReceiver } from './support/otlp-receiver.js';

@@ -13,7 +13,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { TurnFailureType } from '../src/turns/states.js';
-import type { BegunTurn, TurnActivities, UnhappyEnding } from '../activities/turn-activities.js';
+import type { BegunTurn, TurnActivities, UnhappyEnding } from '../activities/turn/turn-activities.js';
 import { TURN_ENDED, type TurnInput } from './contract.js';
 
 const { beginTurn } = proxyLocalActivities<TurnActivities>({

@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { isDatabaseAway } from '../../src/db/transaction.js';
-import { ServiceError } from '../../src/errors.js';
-import { maintenanceItems, maintenanceRuns } from '../../src/metrics.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import { maintenanceItems, maintenanceRuns } from '../../src/platform/metrics.js';
 import type { MaintenanceActivities } from './activities.js';
 import { TASKS, type MaintenanceDeps } from './tasks.js';
 

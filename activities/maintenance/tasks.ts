@@ -1,11 +1,11 @@
 import type { DataSource } from 'typeorm';
-import type { Config } from '../../src/config.js';
+import type { Config } from '../../src/platform/config.js';
 import { cleanStorage, type CleanPosition } from '../../src/files/maintenance.js';
 import type { Storage } from '../../src/files/storage.js';
-import type { Logger } from '../../src/log.js';
+import type { Logger } from '../../src/platform/logger.js';
 import { forgetOldAnswers } from '../../src/projects/idempotency.js';
 import { expireSessions, purgeSessions } from '../../src/sessions/purge.js';
-import { deleteOldDeltas } from '../../src/turns/sweep.js';
+import { deleteOldDeltas } from '../../src/turns/reconcile.js';
 import type { MaintenanceTask } from '../../workflows/contract.js';
 import type { MaintenanceCounts, MaintenancePosition, MaintenanceStep } from './activities.js';
 

@@ -1,6 +1,6 @@
-import type { TurnContext } from '../turn-context.js';
-import { builtInTools } from './built-in.js';
-import { mcpToolsOf, type OfferedTool } from './mcp.js';
+import type { TurnContext } from '../turn/turn-context.js';
+import { builtInTools } from './built-in/index.js';
+import { mcpToolsOf, type OfferedTool } from './mcp/call.js';
 import type { BuiltInTool } from './tool.js';
 
 /** A tool that the turn offers. Built-ins may be repeated: what they do is keyed by the call. */

@@ -1,9 +1,9 @@
 import { Ajv } from 'ajv';
-import { toolCallSeconds } from '../../src/metrics.js';
+import { toolCallSeconds } from '../../src/platform/metrics.js';
 import type { ActivityDeps } from '../deps.js';
-import type { TurnContext } from '../turn-context.js';
+import type { TurnContext } from '../turn/turn-context.js';
 import type { FoundTool } from './find-tool.js';
-import { callTurnMcpTool } from './mcp-turn-call.js';
+import { callTurnMcpTool } from './mcp/turn-call.js';
 import type { StoredToolCall } from './store-call.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolResult } from './tool.js';
 

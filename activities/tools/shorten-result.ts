@@ -1,6 +1,6 @@
 import { storageKey, type Storage } from '../../src/files/storage.js';
-import { truncateUtf8 } from '../../src/text.js';
-import { MAX_LINE } from './read-file.js';
+import { truncateUtf8 } from '../../src/platform/text.js';
+import { MAX_LINE } from './built-in/read-file.js';
 import type { ResultBlock } from './tool.js';
 
 /** What a shortened result is kept under. */

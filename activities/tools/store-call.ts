@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm';
 import { transaction } from '../../src/db/transaction.js';
-import { appendEvents } from '../../src/events/log.js';
+import { appendEvents } from '../../src/events/store.js';
 import type { NewEvent } from '../../src/events/types.js';
-import { truncateUtf8 } from '../../src/text.js';
+import { truncateUtf8 } from '../../src/platform/text.js';
 import { lockRunningTurn, OvertakenError, TurnEndedError } from '../../src/turns/lock.js';
 import type { ActivityDeps } from '../deps.js';
 import { shortenResult, textOf } from './shorten-result.js';

@@ -1,8 +1,8 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import type { Config } from '../../src/config.js';
+import type { Config } from '../../src/platform/config.js';
 import type { Storage } from '../../src/files/storage.js';
-import type { Logger } from '../../src/log.js';
-import type { McpConnections } from './mcp-connections.js';
+import type { Logger } from '../../src/platform/logger.js';
+import type { McpConnections } from './mcp/connections.js';
 
 /** What a tool's result is made of. Bytes stay in file storage; they are read when a request to the model is built. */
 export type ResultBlock =

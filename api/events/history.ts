@@ -1,6 +1,6 @@
-import { ServiceError } from '../../src/errors.js';
-import { eventJson, readHistory } from '../../src/events/log.js';
-import { pageOf } from '../../src/page.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import { eventJson, readHistory } from '../../src/events/store.js';
+import { pageOf } from '../../src/platform/page.js';
 import type { Session } from '../../src/sessions/store.js';
 import { operation } from '../http/operation.js';
 import { pageRequest, pageSchema } from '../http/page.js';

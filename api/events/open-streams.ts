@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
-import type { Logger } from '../../src/log.js';
-import { openStreams } from '../../src/metrics.js';
+import type { Logger } from '../../src/platform/logger.js';
+import { openStreams } from '../../src/platform/metrics.js';
 import { liveKeyIds } from '../../src/projects/api-keys.js';
 
 const CHECK_MS = 4000;

@@ -2,8 +2,8 @@ import { createEventBuffer, createSession, type EventBuffer } from 'better-sse';
 import type Koa from 'koa';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { ServiceError } from '../../src/errors.js';
-import type { Frame } from '../../src/events/log.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import type { Frame } from '../../src/events/store.js';
 import { formatEventId } from '../../src/events/position.js';
 
 const PING_MS = 10_000;

@@ -1,7 +1,7 @@
-import { pendingCharacters, readFrames, type Frame } from '../../src/events/log.js';
+import { pendingCharacters, readFrames, type Frame } from '../../src/events/store.js';
 import { START, type Position } from '../../src/events/position.js';
-import { isTerminal } from '../../src/events/turn-reader.js';
-import { streamLagSeconds } from '../../src/metrics.js';
+import { isTerminal } from '../../src/events/reader.js';
+import { streamLagSeconds } from '../../src/platform/metrics.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
 import type { ApiDeps } from '../deps.js';
 import { deltaSchema, eventSchema } from '../http/event-schemas.js';

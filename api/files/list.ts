@@ -1,4 +1,4 @@
-import { pageOf } from '../../src/page.js';
+import { pageOf } from '../../src/platform/page.js';
 import { listFiles as filesOf, type FileFilter, type FileOrigin } from '../../src/files/store.js';
 import { operation } from '../http/operation.js';
 import { newestFirst, pageSchema } from '../http/page.js';

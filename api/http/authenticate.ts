@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { ServiceError } from '../../src/errors.js';
+import { ServiceError } from '../../src/platform/errors.js';
 import type { KeyLookup } from '../../src/projects/key-cache.js';
 
 /** Finds out who asks. Missing, malformed, unknown, revoked: one answer, which never says which (contract.md §1). */

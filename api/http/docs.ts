@@ -2,7 +2,7 @@ import type Router from '@koa/router';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { extname } from 'node:path';
-import type { Config } from '../../src/config.js';
+import type { Config } from '../../src/platform/config.js';
 
 const require = createRequire(import.meta.url);
 const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'];

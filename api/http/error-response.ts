@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import { isDatabaseAway } from '../../src/db/transaction.js';
-import { ServiceError } from '../../src/errors.js';
-import type { Logger } from '../../src/log.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import type { Logger } from '../../src/platform/logger.js';
 import { lingerForBody } from './linger.js';
 
 /** The one place that turns what was thrown into a response (contract.md §1 "Error envelope"). */

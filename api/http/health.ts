@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
 import type { DataSource } from 'typeorm';
-import { metricsText, registry } from '../../src/metrics.js';
+import { metricsText, registry } from '../../src/platform/metrics.js';
 import type { ApiDeps } from '../deps.js';
 
 const PROBE_MS = 3000;

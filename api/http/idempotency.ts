@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
-import { ServiceError } from '../../src/errors.js';
-import type { Logger } from '../../src/log.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import type { Logger } from '../../src/platform/logger.js';
 import {
   beginIdempotent,
   releaseLease,

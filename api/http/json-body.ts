@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
-import { ServiceError, validationError } from '../../src/errors.js';
-import { isStorableText } from '../../src/text.js';
+import { ServiceError, validationError } from '../../src/platform/errors.js';
+import { isStorableText } from '../../src/platform/text.js';
 import { readBody } from './read-body.js';
 
 const MAX_BYTES = 2 * 1024 * 1024;

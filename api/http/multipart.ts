@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Stream } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { ServiceError, validationError } from '../../src/errors.js';
+import { ServiceError, validationError } from '../../src/platform/errors.js';
 import { storageError } from '../../src/files/storage.js';
 import { parsePartDisposition } from './disposition.js';
 import { BODY_IDLE_MS, requestTimeout } from './read-body.js';

@@ -1,8 +1,8 @@
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import type { Middleware } from 'koa';
-import type { Logger } from '../../src/log.js';
-import { httpRequestSeconds } from '../../src/metrics.js';
-import { continued, traced } from '../../src/tracing.js';
+import type { Logger } from '../../src/platform/logger.js';
+import { httpRequestSeconds } from '../../src/platform/metrics.js';
+import { continued, traced } from '../../src/platform/tracing.js';
 import type { Caller } from './operation.js';
 
 /** One log line and one measurement per request, when its response has ended or its client has gone. */

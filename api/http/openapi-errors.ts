@@ -1,4 +1,4 @@
-import { ERROR_STATUS, type ErrorType } from '../../src/errors.js';
+import { ERROR_STATUS, type ErrorType } from '../../src/platform/errors.js';
 import type { JsonSchema, Operation, Route } from './operation.js';
 
 const strings = (name: string): JsonSchema => object({ [name]: { type: 'array', items: { type: 'string' } } });

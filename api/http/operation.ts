@@ -1,7 +1,7 @@
 import type Koa from 'koa';
 import type { EntityManager } from 'typeorm';
-import type { ErrorType } from '../../src/errors.js';
-import type { Logger } from '../../src/log.js';
+import type { ErrorType } from '../../src/platform/errors.js';
+import type { Logger } from '../../src/platform/logger.js';
 import type { Scope } from '../../src/projects/permissions.js';
 import type { ApiDeps } from '../deps.js';
 

@@ -1,5 +1,5 @@
-import { ServiceError, validationError } from '../../src/errors.js';
-import { decodeCursor, type PageRequest } from '../../src/page.js';
+import { ServiceError, validationError } from '../../src/platform/errors.js';
+import { decodeCursor, type PageRequest } from '../../src/platform/page.js';
 import type { JsonSchema } from './operation.js';
 
 const DEFAULT_LIMIT = 20;

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { ServiceError } from '../../src/errors.js';
+import { ServiceError } from '../../src/platform/errors.js';
 import type { RateLimiter } from '../../src/projects/limits.js';
 
 /**

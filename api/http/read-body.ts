@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { ServiceError } from '../../src/errors.js';
+import { ServiceError } from '../../src/platform/errors.js';
 
 /** A body that sends nothing for this long is cut off (contract.md §1). */
 export const BODY_IDLE_MS = 30_000;

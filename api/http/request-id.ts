@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { newId } from '../../src/ids.js';
+import { newId } from '../../src/platform/ids.js';
 
 /** Names the request, or keeps the name its client gave it (contract.md §1). */
 export function requestId(): Middleware {

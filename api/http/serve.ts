@@ -1,8 +1,8 @@
 import type { Context, Middleware } from 'koa';
 import { jsonHash } from '../../src/projects/idempotency.js';
 import { requireScope } from '../../src/projects/permissions.js';
-import { isStorableText } from '../../src/text.js';
-import type { Logger } from '../../src/log.js';
+import { isStorableText } from '../../src/platform/text.js';
+import type { Logger } from '../../src/platform/logger.js';
 import type { ApiDeps } from '../deps.js';
 import { idempotencyOf, withoutKey } from './idempotency.js';
 import { readJson } from './json-body.js';

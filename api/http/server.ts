@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { ServiceError } from '../../src/errors.js';
-import { newId } from '../../src/ids.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import { newId } from '../../src/platform/ids.js';
 import { errorEnvelope } from './error-response.js';
 
 const LIMITS = {

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../src/errors.js';
+import { ServiceError } from '../../src/platform/errors.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
 import type { Call } from './operation.js';
 

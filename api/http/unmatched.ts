@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { ServiceError } from '../../src/errors.js';
+import { ServiceError } from '../../src/platform/errors.js';
 
 interface Matched {
   methods: string[];

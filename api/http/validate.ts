@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { ServiceError } from '../../src/errors.js';
-import { isStorableText } from '../../src/text.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import { isStorableText } from '../../src/platform/text.js';
 import { pointerToken } from './json-body.js';
 import type { JsonSchema } from './operation.js';
 

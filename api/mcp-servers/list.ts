@@ -1,5 +1,5 @@
 import { listServers } from '../../src/mcp/store.js';
-import { pageOf } from '../../src/page.js';
+import { pageOf } from '../../src/platform/page.js';
 import { operation } from '../http/operation.js';
 import { newestFirst, pageSchema } from '../http/page.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';

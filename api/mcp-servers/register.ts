@@ -1,6 +1,6 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { transaction } from '../../src/db/transaction.js';
-import { newId } from '../../src/ids.js';
+import { newId } from '../../src/platform/ids.js';
 import { readAuth } from '../../src/mcp/auth.js';
 import { probeServer } from '../../src/mcp/probe.js';
 import { insertServer, refuseTaken, requireKnownTools } from '../../src/mcp/store.js';

@@ -1,5 +1,5 @@
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
-import { ServiceError } from '../../src/errors.js';
+import { ServiceError } from '../../src/platform/errors.js';
 import { findServer } from '../../src/mcp/store.js';
 import type { Call } from '../http/operation.js';
 

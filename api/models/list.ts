@@ -1,5 +1,5 @@
-import { ServiceError } from '../../src/errors.js';
-import { pageOf } from '../../src/page.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import { pageOf } from '../../src/platform/page.js';
 import { operation } from '../http/operation.js';
 import { pageRequest, pageSchema } from '../http/page.js';
 import { modelSchema, presentModel } from './present.js';

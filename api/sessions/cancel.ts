@@ -1,7 +1,7 @@
 import { transaction } from '../../src/db/transaction.js';
 import { findSession, lockSession, type Session } from '../../src/sessions/store.js';
 import { requestCancel } from '../../src/turns/cancel.js';
-import { observeEnd } from '../../src/turns/ended.js';
+import { observeEnd } from '../../src/turns/outcome.js';
 import { isOpen } from '../../src/turns/states.js';
 import { operation } from '../http/operation.js';
 import { sessionNotFound, sessionOfPath } from '../http/session-of-path.js';

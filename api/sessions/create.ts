@@ -1,7 +1,7 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { transaction } from '../../src/db/transaction.js';
-import { ServiceError } from '../../src/errors.js';
-import { newId } from '../../src/ids.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import { newId } from '../../src/platform/ids.js';
 import type { ModelCatalogue } from '../../src/models/catalogue.js';
 import { requireScope } from '../../src/projects/permissions.js';
 import { MAX_METADATA_PAIRS, MAX_METADATA_KEY_LENGTH, MAX_METADATA_VALUE_LENGTH } from '../../src/sessions/metadata.js';

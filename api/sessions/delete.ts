@@ -1,5 +1,5 @@
 import { transaction } from '../../src/db/transaction.js';
-import { ServiceError } from '../../src/errors.js';
+import { ServiceError } from '../../src/platform/errors.js';
 import { lockSession, softDeleteSession, type Session } from '../../src/sessions/store.js';
 import { operation } from '../http/operation.js';
 import { sessionNotFound, sessionOfPath } from '../http/session-of-path.js';

@@ -1,7 +1,7 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { transaction } from '../../src/db/transaction.js';
-import { ServiceError, validationError } from '../../src/errors.js';
-import { eventJson } from '../../src/events/log.js';
+import { ServiceError, validationError } from '../../src/platform/errors.js';
+import { eventJson } from '../../src/events/store.js';
 import { fileNotFound, findFiles } from '../../src/files/store.js';
 import type { FileSnapshot, SkillSnapshot } from '../../src/events/types.js';
 import { requireScope } from '../../src/projects/permissions.js';

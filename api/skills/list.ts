@@ -1,4 +1,4 @@
-import { pageOf } from '../../src/page.js';
+import { pageOf } from '../../src/platform/page.js';
 import { listSkills as findSkills } from '../../src/skills/store.js';
 import { operation } from '../http/operation.js';
 import { newestFirst, pageSchema } from '../http/page.js';

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../src/errors.js';
+import { ServiceError } from '../../src/platform/errors.js';
 import { findSkill, type Skill } from '../../src/skills/store.js';
 import type { Operation } from '../http/operation.js';
 

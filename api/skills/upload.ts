@@ -1,5 +1,5 @@
 import { transaction } from '../../src/db/transaction.js';
-import { newId } from '../../src/ids.js';
+import { newId } from '../../src/platform/ids.js';
 import { jsonHash } from '../../src/projects/idempotency.js';
 import { MAX_PACKAGE_BYTES, readBundle } from '../../src/skills/bundle.js';
 import { storeArchive } from '../../src/skills/content.js';

@@ -6,10 +6,10 @@ role=${1:-}
 case "$role" in
   api) exec node dist/api/main.js "$@" ;;
   worker) exec node dist/activities/main.js "$@" ;;
-  migrate) exec node dist/src/db/migrate-cli.js "$@" ;;
-  doctor) exec node dist/src/doctor/doctor-cli.js "$@" ;;
-  keys) exec node dist/temporal-dev/keys.js "$@" ;;
-  reencrypt) exec node dist/src/mcp/reencrypt-cli.js "$@" ;;
+  migrate) exec node dist/ops/migrate.js "$@" ;;
+  doctor) exec node dist/ops/doctor/cli.js "$@" ;;
+  keys) exec node dist/ops/keys.js "$@" ;;
+  reencrypt) exec node dist/ops/reencrypt.js "$@" ;;
   *)
     echo "Say the role: api, worker, migrate, doctor, keys or reencrypt." >&2
     exit 2

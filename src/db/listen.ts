@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Logger } from '../log.js';
+import type { Logger } from '../platform/logger.js';
 
 const BACKOFF_MS = [50, 100, 250, 500, 1000, 2000];
 const PROBE_MS = 10_000;

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { isoFromPostgres } from '../timestamps.js';
+import { isoFromPostgres } from '../platform/timestamps.js';
 
 const { builtins, getTypeParser } = pg.types;
 

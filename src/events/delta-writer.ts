@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { Notifier } from './notifier.js';
+import type { Notifier } from './notify.js';
 import type { DeltaType } from './types.js';
 
 const FLUSH_MS = 250;

@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm';
 import { listen } from '../db/listen.js';
-import type { Logger } from '../log.js';
-import { CHANNEL, parseWake, turnOfWake } from './notifier.js';
-import { TurnReader } from './turn-reader.js';
+import type { Logger } from '../platform/logger.js';
+import { CHANNEL, parseWake, turnOfWake } from './notify.js';
+import { TurnReader } from './reader.js';
 
 const POLL_MS = 1000;
 

@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import { ServiceError } from '../errors.js';
+import { ServiceError } from '../platform/errors.js';
 
 /** A link of the local storage: the path and query after the public address. */
 export function signedPath(fileId: string, expires: number, keys: Buffer[]): string {

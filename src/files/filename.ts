@@ -1,7 +1,7 @@
 import buildDisposition from 'content-disposition';
 import { lookup } from 'mime-types';
-import { ServiceError } from '../errors.js';
-import { codePointLength } from '../text.js';
+import { ServiceError } from '../platform/errors.js';
+import { codePointLength } from '../platform/text.js';
 
 const MAX_LENGTH = 255;
 

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { ulid } from 'ulid';
-import type { Config } from '../config.js';
+import type { Config } from '../platform/config.js';
 import { signedPath } from './download-link.js';
 import { checkedKey, ObjectMissingError, storageError, type Storage, type StoredObject } from './storage.js';
 

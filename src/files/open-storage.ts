@@ -1,4 +1,4 @@
-import type { Config } from '../config.js';
+import type { Config } from '../platform/config.js';
 import { openGcsStorage } from './gcs.js';
 import { openLocalStorage } from './local.js';
 import type { Storage } from './storage.js';

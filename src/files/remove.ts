@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Db } from '../db/transaction.js';
-import type { Logger } from '../log.js';
+import type { Logger } from '../platform/logger.js';
 import type { Storage } from './storage.js';
 import { fileNotFound, type FileRow } from './store.js';
 

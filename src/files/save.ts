@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Readable } from 'node:stream';
 import { isDatabaseAway, transaction } from '../db/transaction.js';
-import { newId } from '../ids.js';
+import { newId } from '../platform/ids.js';
 import { mimeTypeOf } from './filename.js';
 import { newStorageKey, type Storage } from './storage.js';
 import { insertFile, type FileRow } from './store.js';

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { ulid } from 'ulid';
-import { ServiceError } from '../errors.js';
+import { ServiceError } from '../platform/errors.js';
 
 export interface PutOptions {
   contentType: string;

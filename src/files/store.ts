@@ -1,7 +1,7 @@
 import type { Db } from '../db/transaction.js';
 import type { FileOrigin, FileRow } from '../db/entities/files.js';
-import { ServiceError } from '../errors.js';
-import type { PageRequest } from '../page.js';
+import { ServiceError } from '../platform/errors.js';
+import type { PageRequest } from '../platform/page.js';
 
 export type { FileOrigin, FileRow };
 

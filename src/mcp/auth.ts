@@ -1,5 +1,5 @@
 import type { McpAuthType } from '../db/entities/mcp-servers.js';
-import { validationError } from '../errors.js';
+import { validationError } from '../platform/errors.js';
 
 /** `auth` as a client sends it (spec.md "Auth input forms"), its types checked by the operation's schema. */
 export interface AuthInput {

@@ -1,6 +1,6 @@
 import type { McpToolRow } from '../db/entities/mcp-servers.js';
-import { ServiceError } from '../errors.js';
-import { storableText } from '../text.js';
+import { ServiceError } from '../platform/errors.js';
+import { storableText } from '../platform/text.js';
 import type { Credential } from './auth.js';
 import { McpConnection } from './client.js';
 import { UnsafeAddressError, type McpNetwork } from './network.js';

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { ServiceError } from '../errors.js';
+import { ServiceError } from '../platform/errors.js';
 import { isPublicAddress } from './public-address.js';
 
 /** The host without the brackets that a URL puts around IPv6. */

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { McpAuthType, McpServerRow, McpToolRow } from '../db/entities/mcp-servers.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
-import { ServiceError } from '../errors.js';
-import type { PageRequest } from '../page.js';
+import { ServiceError } from '../platform/errors.js';
+import type { PageRequest } from '../platform/page.js';
 import type { Credential } from './auth.js';
 import { seal, unseal } from './credentials.js';
 import type { ProbeResult } from './probe.js';

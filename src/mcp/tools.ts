@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { McpToolRow } from '../db/entities/mcp-servers.js';
-import { codePointLength, isStorableText, storableText } from '../text.js';
+import { codePointLength, isStorableText, storableText } from '../platform/text.js';
 import { sanitizeInputSchema } from './input-schema.js';
 
 /** spec.md "Limits": MCP tools kept. */

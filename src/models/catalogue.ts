@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { Ajv, type JSONSchemaType } from 'ajv';
 import { readFile } from 'node:fs/promises';
-import { ConfigError, type Config } from '../config.js';
+import { ConfigError, type Config } from '../platform/config.js';
 import { BUILT_IN_MODELS } from './built-in.js';
 import type { ModelEntry } from './entry.js';
 

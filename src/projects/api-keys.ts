@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import { transaction, type Db } from '../db/transaction.js';
-import { newId } from '../ids.js';
+import { newId } from '../platform/ids.js';
 import { SCOPES, type Scope } from './permissions.js';
 
 /** What a request may do and on whose behalf. */

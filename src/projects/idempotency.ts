@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { ServiceError } from '../errors.js';
+import { ServiceError } from '../platform/errors.js';
 import type { Db } from '../db/transaction.js';
 
 /** What a request is remembered by: its scope is project and path (contract.md §1 "Idempotency-Key"). */

@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.js';
+import { ServiceError } from '../platform/errors.js';
 
 /** Every permission a key can hold (spec.md "Authentication"). */
 export const SCOPES = [

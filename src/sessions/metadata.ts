@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.js';
+import { ServiceError } from '../platform/errors.js';
 
 export const MAX_METADATA_PAIRS = 16;
 export const MAX_METADATA_PATCH_KEYS = 32;

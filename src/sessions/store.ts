@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { SessionRow } from '../db/entities/sessions.js';
 import type { Db } from '../db/transaction.js';
-import type { PageRequest } from '../page.js';
+import type { PageRequest } from '../platform/page.js';
 
 /** State of a turn as its row has it (src/turns/states). */
 type TurnState = 'queued' | 'running' | 'completed' | 'cancelled' | 'failed';

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { isDatabaseAway } from '../db/transaction.js';
 import { storageKey, type Storage } from '../files/storage.js';
-import type { Logger } from '../log.js';
+import type { Logger } from '../platform/logger.js';
 import { readArchive, type StoredFile } from './archive.js';
 import type { Bundle } from './bundle.js';
 import type { Skill } from './store.js';

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, Lexer, parseDocument, type Document, type ParsedNode, type YAMLMap } from 'yaml';
-import type { ServiceError } from '../errors.js';
-import { codePointLength, isStorableText } from '../text.js';
+import type { ServiceError } from '../platform/errors.js';
+import { codePointLength, isStorableText } from '../platform/text.js';
 import { invalidBundle } from './refusals.js';
 
 const DESCRIPTION_LENGTH = 1024;

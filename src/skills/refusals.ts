@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.js';
+import { ServiceError } from '../platform/errors.js';
 
 /** 422: the package cannot be used; `reason` is a sentence that tells its maker what to change. */
 export function invalidBundle(reason: string): ServiceError {

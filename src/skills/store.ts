@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { SkillRow } from '../db/entities/skills.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
-import { ServiceError } from '../errors.js';
-import type { PageRequest } from '../page.js';
+import { ServiceError } from '../platform/errors.js';
+import type { PageRequest } from '../platform/page.js';
 
 export type Skill = Omit<SkillRow, 'deleted_at'>;
 

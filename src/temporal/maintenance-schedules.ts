@@ -7,8 +7,8 @@ import {
   type ScheduleOptions,
 } from '@temporalio/client';
 import { MAINTENANCE_TASKS, MAINTENANCE_WORKFLOW, type MaintenanceTask } from '../../workflows/contract.js';
-import type { Config } from '../config.js';
-import type { Logger } from '../log.js';
+import type { Config } from '../platform/config.js';
+import type { Logger } from '../platform/logger.js';
 
 /** How often each task runs, and how far after the full hour: they do not come together. */
 const SPEC: Readonly<Record<MaintenanceTask, IntervalSpec>> = {

@@ -2,7 +2,7 @@ import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/
 import { isGrpcServiceError, type Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
-import type { Logger } from '../log.js';
+import type { Logger } from '../platform/logger.js';
 
 const NAMES = Object.values(SEARCH_ATTRIBUTES);
 /** gRPC: DEADLINE_EXCEEDED and UNAVAILABLE. */

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type * as InterceptorsModule from '@temporalio/interceptors-opentelemetry';
 import type { WorkflowClientInterceptor } from '@temporalio/client';
-import { startTracing } from '../tracing.js';
+import { startTracing } from '../platform/tracing.js';
 
 type Interceptors = typeof InterceptorsModule;
 

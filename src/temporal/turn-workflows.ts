@@ -7,7 +7,7 @@ import {
 } from '@temporalio/client';
 import pRetry from 'p-retry';
 import { TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
-import { within } from '../tracing.js';
+import { within } from '../platform/tracing.js';
 import { searchAttributesOf } from './search-attributes.js';
 
 /** What starting a turn's workflow needs: ids only, never content (architecture.md "What Temporal carries"). */

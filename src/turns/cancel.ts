@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { endLockedTurn } from './end.js';
+import { endLockedTurn } from './finish.js';
 import { lockOpenTurn, type TurnRow } from './lock.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { Ended } from './ended.js';
+import type { Ended } from './outcome.js';
 import { isOpen, type TurnState } from './states.js';
 
 /** The row of a turn as a transaction that holds its lock sees it. */

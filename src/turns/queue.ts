@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
-import { ServiceError } from '../errors.js';
-import { appendEvents, type EventRow } from '../events/log.js';
+import { ServiceError } from '../platform/errors.js';
+import { appendEvents, type EventRow } from '../events/store.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/types.js';
-import { newId } from '../ids.js';
-import { traceparent } from '../tracing.js';
+import { newId } from '../platform/ids.js';
+import { traceparent } from '../platform/tracing.js';
 import { isOpen, type TurnState } from './states.js';
 
 export interface Message {

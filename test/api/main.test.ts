@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { startApi, type Api } from '../../api/main.js';
-import { createLogger } from '../../src/log.js';
+import { createLogger } from '../../src/platform/logger.js';
 import { startService, type TestService } from '../support/service.js';
 
 describe('the end of an API process', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { loadConfig } from '../../src/config.js';
+import { loadConfig } from '../../src/platform/config.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import type { Storage } from '../../src/files/storage.js';
 import { skillMd, zip } from '../src/skills/zip.js';

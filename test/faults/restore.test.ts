@@ -132,7 +132,7 @@ describe('a backup taken under load', function () {
       expect(saved.files.length).to.be.at.least(EACH);
       const callsBefore = system.mcp.calls.length;
 
-      expect(await command('src/db/migrate-cli.js')).to.contain('up to date');
+      expect(await command('ops/migrate.js')).to.contain('up to date');
       const began = performance.now();
       await Promise.all(all.map((each) => each.start()));
       const started = Math.round(performance.now() - began);
@@ -140,7 +140,7 @@ describe('a backup taken under load', function () {
       const took = Math.round(performance.now() - began);
       console.log(`      its processes started in ${started} ms; every open turn had ended ${took - started} ms later`);
       await until('doctor is content', async () =>
-        (await command('src/doctor/doctor-cli.js').catch(() => '')).includes('Everything answers.'),
+        (await command('ops/doctor/cli.js').catch(() => '')).includes('Everything answers.'),
       );
 
       const evidence: Evidence = {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Worker } from '@temporalio/worker';
 import { installTemporalRuntime } from '../../activities/temporal-runtime.js';
-import { createLogger } from '../../src/log.js';
+import { createLogger } from '../../src/platform/logger.js';
 import { historyOf, textOfHistory, type WorkflowHistory } from '../support/workflow-history.js';
 
 const HERE = new URL('.', import.meta.url);

@@ -3,9 +3,9 @@ import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { createMcpNetwork, type McpNetwork } from '../../src/mcp/network.js';
 import type { Credential } from '../../src/mcp/auth.js';
 import { seal } from '../../src/mcp/credentials.js';
-import { createLogger } from '../../src/log.js';
-import { callMcpTool, type McpToolResult } from '../../activities/tools/mcp.js';
-import { McpConnections } from '../../activities/tools/mcp-connections.js';
+import { createLogger } from '../../src/platform/logger.js';
+import { callMcpTool, type McpToolResult } from '../../activities/tools/mcp/call.js';
+import { McpConnections } from '../../activities/tools/mcp/connections.js';
 import type { ToolCall, ToolDeps } from '../../activities/tools/tool.js';
 
 const KEYS = [Buffer.alloc(32, 7)];

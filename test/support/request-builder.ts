@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm';
 import type { ActivityDeps } from '../../activities/deps.js';
-import { buildRequest, type BuiltRequest } from '../../activities/models/build-request.js';
-import { ModelClients } from '../../activities/models/clients.js';
-import { loadTurn } from '../../activities/turn-context.js';
+import { buildRequest, type BuiltRequest } from '../../activities/prompt/build-request.js';
+import { ModelClients } from '../../activities/model/clients.js';
+import { loadTurn } from '../../activities/turn/turn-context.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import { createTestDatabase } from './postgres.js';

@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorsByStatus } from '../../api/http/openapi-errors.js';
 import { routes } from '../../api/routes.js';
-import type { ErrorType } from '../../src/errors.js';
+import type { ErrorType } from '../../src/platform/errors.js';
 
 /** The error table of the specification: which operation answers with what. Routes that forget one show up as a gap. */
 const SPECIFIED: Partial<Record<ErrorType, string[]>> = {

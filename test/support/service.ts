@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm';
 import { startApi, type Api } from '../../api/main.js';
-import type { Config } from '../../src/config.js';
+import type { Config } from '../../src/platform/config.js';
 import { openDataSource } from '../../src/db/data-source.js';
-import { createLogger } from '../../src/log.js';
+import { createLogger } from '../../src/platform/logger.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import { createKey, type NewKey } from '../../src/projects/api-keys.js';
 import { apiClient, type ApiCall } from './client.js';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { RunningWorker } from '../../activities/main.js';
 import { startWorker } from '../../activities/main.js';
-import type { Config } from '../../src/config.js';
-import { createLogger } from '../../src/log.js';
+import type { Config } from '../../src/platform/config.js';
+import { createLogger } from '../../src/platform/logger.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import { AgentSessionClient } from '../../client/src/index.js';
 import { temporalAddress } from './temporal.js';

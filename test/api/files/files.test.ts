@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { insertFile } from '../../../src/files/store.js';
-import { newId } from '../../../src/ids.js';
+import { newId } from '../../../src/platform/ids.js';
 import { startService, type TestService } from '../../support/service.js';
 import { upload, type FileBody } from '../../support/upload.js';
 import { reachedLimit } from '../../support/rows.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { createServer, type Server } from 'node:http';
 import { readBody } from '../../../api/http/read-body.js';
-import { ServiceError } from '../../../src/errors.js';
+import { ServiceError } from '../../../src/platform/errors.js';
 import { listen } from '../../../api/http/server.js';
 import { rawHttp } from '../../support/raw-http.js';
 import { startService, type TestService } from '../../support/service.js';

@@ -8,7 +8,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import { errorResponse } from '../../../api/http/error-response.js';
 import { withUpload, type Upload } from '../../../api/http/multipart.js';
-import { createLogger } from '../../../src/log.js';
+import { createLogger } from '../../../src/platform/logger.js';
 import { reached } from '../../support/rows.js';
 import { MULTIPART, multipartBody } from '../../support/upload.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { encodeCursor } from '../../../src/page.js';
+import { encodeCursor } from '../../../src/platform/page.js';
 import { TEST_MODEL } from '../../support/config.js';
 import { startService, type TestService } from '../../support/service.js';
 

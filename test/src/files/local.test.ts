@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readdir } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import type { ServiceError } from '../../../src/errors.js';
+import type { ServiceError } from '../../../src/platform/errors.js';
 import { newStorageKey, ObjectMissingError, storageKey } from '../../../src/files/storage.js';
 import { openTestStorage, type TestStorage } from '../../support/storage.js';
 

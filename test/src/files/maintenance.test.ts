@@ -4,7 +4,7 @@ import { openDataSource } from '../../../src/db/data-source.js';
 import { cleanStorage, type CleanPosition } from '../../../src/files/maintenance.js';
 import { newStorageKey, storageKey } from '../../../src/files/storage.js';
 import { insertFile, type FileRow } from '../../../src/files/store.js';
-import { newId } from '../../../src/ids.js';
+import { newId } from '../../../src/platform/ids.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { openTestStorage, type TestStorage } from '../../support/storage.js';
 

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { listen } from '../../../api/http/server.js';
-import { ConfigError, type Config } from '../../../src/config.js';
+import { ConfigError, type Config } from '../../../src/platform/config.js';
 import { BUILT_IN_MODELS } from '../../../src/models/built-in.js';
 import { apiKeyOf, loadModels } from '../../../src/models/catalogue.js';
 import { TEST_MODEL } from '../../support/config.js';

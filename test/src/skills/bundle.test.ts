@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
-import { ServiceError } from '../../../src/errors.js';
+import { ServiceError } from '../../../src/platform/errors.js';
 import { readArchive } from '../../../src/skills/archive.js';
 import type { Bundle } from '../../../src/skills/bundle.js';
 import { bundleOf, skillMd, zip, type ZipEntry } from './zip.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ServiceError } from '../../../src/errors.js';
+import { ServiceError } from '../../../src/platform/errors.js';
 import { readSkillMd, type SkillMd } from '../../../src/skills/frontmatter.js';
 
 const read = (text: string | Buffer): SkillMd => readSkillMd(Buffer.from(text));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { ServiceError } from '../../../src/errors.js';
+import { ServiceError } from '../../../src/platform/errors.js';
 import { openStorage } from '../../../src/files/open-storage.js';
 import { readSkillMd } from '../../../src/skills/frontmatter.js';
 import { startService } from '../../support/service.js';

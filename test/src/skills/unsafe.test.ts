@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { crc32, deflateRawSync } from 'node:zlib';
-import { ServiceError } from '../../../src/errors.js';
+import { ServiceError } from '../../../src/platform/errors.js';
 import { bundleOf, skillMd, zip, type ZipEntry } from './zip.js';
 
 const SKILL: ZipEntry = { name: 'SKILL.md', content: skillMd() };

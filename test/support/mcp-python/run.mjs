@@ -17,7 +17,7 @@ function run(command, args, env = process.env) {
 
 if (!existsSync(python)) run('python3', ['-m', 'venv', venv]);
 run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', 'mcp==1.30.0']);
-run(process.execPath, ['node_modules/mocha/bin/mocha.js', 'test/activities/tools/mcp-python.test.ts'], {
+run(process.execPath, ['node_modules/mocha/bin/mocha.js', 'test/activities/tools/mcp/python.test.ts'], {
   ...process.env,
   MCP_PYTHON: python,
 });

@@ -1,0 +1,96 @@
+import { ApplicationFailure } from '@temporalio/common';
+import { traced } from '../../src/platform/tracing.js';
+import { modelCallSeconds, modelRetries, modelTokens } from '../../src/platform/metrics.js';
+import type { ActivityDeps } from '../deps.js';
+import { endAttempt, startAttempt, type ModelAttempt } from './attempts.js';
+import type { ModelClient } from './clients.js';
+import { modelFailureOf, type ModelFailure } from './failures.js';
+import type { ModelRequest } from '../prompt/request.js';
+import { streamAnswer, type Answer, type CallUsage, type StreamObserver } from './stream.js';
+
+/** The model's own failures at one step (temporal.md): attempts are no budget, a dead worker uses them up too. */
+const MOST_FAILURES = 6;
+const FAILING_MS = 300_000;
+const FIRST_RETRY_MS = 1000;
+const LONGEST_RETRY_MS = 30_000;
+const SHORTEST_IDLE_SECONDS = 5;
+
+/** Who hears of an answer while it comes in; `settle` runs before a broken call is recorded. */
+export interface CallObserver extends Omit<StreamObserver, 'started'> {
+  settle(): Promise<void>;
+}
+
+/**
+ * Makes a registered call of the model. What a broken call cost is recorded.
+ * @throws ApplicationFailure that Temporal retries after the delay that the model asked for, or that ends the turn
+ */
+export async function callOnce(
+  { db, config }: Pick<ActivityDeps, 'db' | 'config'>,
+  model: ModelClient,
+  request: ModelRequest,
+  attempt: ModelAttempt,
+  observer: CallObserver,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+  const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
+  const began = performance.now();
+  try {
+    const started = (first: CallUsage): void => void startAttempt(db, attempt, first).catch(() => undefined);
+    const heard = { ...observer, started };
+    const idle = idleSeconds(config.modelIdleSeconds, attempt);
+    await traced(`chat ${request.model}`, spanOf(request, attempt), (span) =>
+      streamAnswer(model, request, answer, heard, signal, idle).finally(() =>
+        span.setAttributes({
+          'gen_ai.usage.input_tokens': usage.input_tokens,
+          'gen_ai.usage.output_tokens': usage.output_tokens,
+        }),
+      ),
+    );
+    measure(model, answer, 'ok', began);
+    return answer;
+  } catch (error) {
+    const failure = signal.aborted ? null : modelFailureOf(error);
+    measure(model, answer, failure?.type ?? 'aborted', began);
+    // Best effort: a database that is away must not hide why the call broke.
+    await observer.settle().catch(() => undefined);
+    await endAttempt(db, attempt, answer, failure).catch(() => undefined);
+    if (failure === null) throw error;
+    const told = retryOrGiveUp(failure, attempt);
+    if (told.nonRetryable !== true) modelRetries.inc({ model: model.entry.id, type: failure.type });
+    throw told;
+  }
+}
+
+function spanOf(request: ModelRequest, { step, attempt }: ModelAttempt): Record<string, string | number> {
+  return { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': request.model, step, attempt };
+}
+
+/** The API's count decides, and not every server tells it before: what it refuses is built again with more room. */
+export function isTooLong(error: unknown): boolean {
+  return error instanceof ApplicationFailure && error.type === 'context_too_long';
+}
+
+function measure({ entry }: ModelClient, { usage }: Answer, outcome: string, began: number): void {
+  modelCallSeconds.observe({ model: entry.id, outcome }, (performance.now() - began) / 1000);
+  for (const [kind, tokens] of Object.entries(usage)) {
+    modelTokens.inc({ model: entry.id, kind: kind.replace('_tokens', '') }, Number(tokens));
+  }
+}
+
+/** A model call that keeps failing ends the turn within 5 minutes: silence is waited for only as long as that allows. */
+function idleSeconds(setting: number, { failures, failingForMs }: ModelAttempt): number {
+  if (failures === 0) return setting;
+  return Math.min(setting, Math.max(SHORTEST_IDLE_SECONDS, (FAILING_MS - failingForMs) / 1000));
+}
+
+function retryOrGiveUp(failure: ModelFailure, { failures, failingForMs }: ModelAttempt): ApplicationFailure {
+  const delayMs = failure.retryAfterMs ?? Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures);
+  const final = !failure.retryable || failures + 1 >= MOST_FAILURES || failingForMs + delayMs > FAILING_MS;
+  return ApplicationFailure.create({
+    message: `The model call failed (${failures + 1} of at most ${MOST_FAILURES}).`,
+    type: failure.type,
+    nonRetryable: final,
+    nextRetryDelay: delayMs,
+  });
+}

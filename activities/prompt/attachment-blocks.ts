@@ -1,0 +1,54 @@
+import type { DataSource } from 'typeorm';
+import type { FileSnapshot } from '../../src/events/types.js';
+import { findFiles, type FileRow } from '../../src/files/store.js';
+import type { Storage } from '../../src/files/storage.js';
+import { nativeBlock, unlessMissing } from '../tools/built-in/file-blocks.js';
+import { describeFile } from '../tools/built-in/session-files.js';
+import type { ResultBlock } from '../tools/tool.js';
+
+/** What one message shows at once; the rest the model can ask for. Base64 of it stays well below a request's 32 MB. */
+const MAX_SHOWN = 20;
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/**
+ * The images and PDFs attached to a message, to be shown to the model at once, by reference; one line of text for what
+ * is deleted, too much or refused by the model's API (contract.md §3 "An attachment that …"). Files of other kinds give
+ * nothing: the message names them.
+ * @throws ServiceError `storage_error` while the storage is away
+ */
+export async function attachmentBlocks(
+  db: DataSource,
+  storage: Storage,
+  { projectId, files }: { projectId: string; files: FileSnapshot[] },
+): Promise<ResultBlock[]> {
+  if (files.length === 0) return [];
+  const rows = await findFiles(
+    db,
+    projectId,
+    files.map(({ id }) => id),
+  );
+  const room = { files: MAX_SHOWN, bytes: MAX_BYTES };
+  const blocks: ResultBlock[] = [];
+  for (const file of files) {
+    const row = rows.find(({ id }) => id === file.id);
+    const block = row === undefined ? 'it was deleted' : await shown(storage, row, room);
+    if (typeof block === 'string')
+      blocks.push({ type: 'text', text: `[${describeFile(file)} is not shown: ${block}.]` });
+    else if (block !== null) blocks.push(block);
+  }
+  return blocks;
+}
+
+async function shown(
+  storage: Storage,
+  row: FileRow,
+  room: { files: number; bytes: number },
+): Promise<ResultBlock | string | null> {
+  const block = await unlessMissing(nativeBlock(storage, row));
+  if (block === 'missing') return 'its content is lost';
+  if (block === null || typeof block === 'string') return block;
+  if (room.files === 0 || row.size_bytes > room.bytes) return 'there is too much to show at once; read_file shows it';
+  room.files -= 1;
+  room.bytes -= row.size_bytes;
+  return block;
+}

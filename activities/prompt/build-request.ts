@@ -1,0 +1,93 @@
+import { ApplicationFailure } from '@temporalio/common';
+import type { ActivityDeps } from '../deps.js';
+import { attachmentBlocks } from './attachment-blocks.js';
+import { offeredTools, type OfferedTools } from './offered-tools.js';
+import type { TurnContext } from '../turn/turn-context.js';
+import type { ModelClient } from '../model/clients.js';
+import { isWorthCompacting } from './compaction.js';
+import { loadConversation, type PastTurn } from './conversation.js';
+import { loadMedia } from './media.js';
+import { toMessages } from './messages.js';
+import { SMALLEST_ANSWER, toRequest, withAnswerRoom, type ModelRequest } from './request.js';
+import { shortenNewestStep, shortenOlderSteps } from './shorten-steps.js';
+import { estimate, requestTokens } from './tokens.js';
+
+/** A request that would fill more of the window makes room first: the rest is for further steps and answers. */
+const FULL_SHARE = 0.7;
+/** Down to that share, so that room is made once in a while and not at every step. */
+const TARGET_SHARE = 0.5;
+/** Only above that is the newest step cut, which the model has not read yet. */
+const TIGHT_SHARE = 0.85;
+
+export interface BuiltRequest {
+  model: ModelClient;
+  tools: OfferedTools;
+  request: ModelRequest;
+}
+
+export interface BuildOptions {
+  /** Earlier turns have been summarised for this step already. */
+  compacted: boolean;
+  /** By how much the API's count turned out to be above what was counted here. */
+  undercount: number;
+}
+
+/**
+ * Builds the request of a turn's next step; `compact` when earlier turns must be summarised first. Where the turn itself
+ * fills the window, its older steps are shortened.
+ * @throws ApplicationFailure `context_too_long` when what cannot be shortened does not fit
+ */
+export async function buildRequest(
+  deps: ActivityDeps,
+  turn: TurnContext,
+  { compacted, undercount }: BuildOptions,
+  signal: AbortSignal,
+): Promise<BuiltRequest | 'compact'> {
+  const model = modelOf(deps, turn.modelId);
+  const tools = offeredTools(turn);
+  const { entry } = model;
+  const attached = await attachmentBlocks(deps.db, deps.storage, turn);
+  for (;;) {
+    signal.throwIfAborted();
+    const conversation = await loadConversation(deps.db, turn);
+    const media = await loadMedia(deps.storage, conversation, attached);
+    const messages = toMessages(conversation, {
+      attachments: media.attachments,
+      media: media.of,
+      toolAlias: (name) => tools.aliases.toModel(name),
+      keepThinking: entry.supports_thinking,
+    });
+    const request = toRequest(entry, turn, tools, messages);
+    const tokens = Math.ceil((await requestTokens(model, request, signal)) * undercount);
+    const share = tokens / entry.context_window;
+    if (share > FULL_SHARE) {
+      if (!compacted && isWorthCompacting(conversation, entry.context_window)) return 'compact';
+      if (await makeRoom(deps, conversation.turns.at(-1)!, tokens, entry.context_window)) continue;
+    }
+    if (tokens + Math.min(SMALLEST_ANSWER, entry.max_output_tokens) > entry.context_window) {
+      throw ApplicationFailure.nonRetryable('The turn does not fit into the context of its model.', 'context_too_long');
+    }
+    return { model, tools, request: withAnswerRoom(entry, request, tokens) };
+  }
+}
+
+/** Shortens the running turn; false when nothing more can be done. */
+async function makeRoom(deps: ActivityDeps, turn: PastTurn, tokens: number, window: number): Promise<boolean> {
+  if (await shortenOlderSteps(deps, turn, tokens - window * TARGET_SHARE)) return true;
+  if (tokens < window * TIGHT_SHARE) return false;
+  const newest = newestTokens(turn);
+  return shortenNewestStep(deps, turn, Math.max(0, window * FULL_SHARE - (tokens - newest)));
+}
+
+function newestTokens(turn: PastTurn): number {
+  const newest = turn.steps.at(-1);
+  return newest === undefined ? 0 : estimate(newest.calls.map((call) => call.content));
+}
+
+/** @throws ApplicationFailure `model_error` when the catalogue has lost the session's model */
+export function modelOf(deps: ActivityDeps, modelId: string): ModelClient {
+  const model = deps.models.get(modelId);
+  if (model === undefined)
+    throw ApplicationFailure.nonRetryable('The catalogue has no such model any more.', 'model_error');
+  return model;
+}

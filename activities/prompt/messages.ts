@@ -1,0 +1,153 @@
+import type Anthropic from '@anthropic-ai/sdk';
+import type { TurnState } from '../../src/turns/states.js';
+import { describeFile } from '../tools/built-in/session-files.js';
+import type { ResultBlock } from '../tools/tool.js';
+import type { Conversation, PastCall, PastStep, PastTurn } from './conversation.js';
+
+type ContentBlock = Anthropic.ContentBlockParam;
+type ShownBlock = Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam;
+
+/** How blocks whose bytes are in storage, and names of tools, get into a request. */
+export interface Rendering {
+  /** What the current message shows of its attached files besides their line. */
+  attachments: ShownBlock[];
+  /** An image or a document of a tool's result; one line of text for what is not shown (any more). */
+  media: (block: Exclude<ResultBlock, { type: 'text' }>) => ShownBlock;
+  /** The name under which the model knows a tool. */
+  toolAlias(fullName: string): string;
+  /** False for a model that knows no thinking: it would refuse the blocks of the one that had its id before. */
+  keepThinking: boolean;
+}
+
+const NO_RESULT: Partial<Record<TurnState, string>> = {
+  cancelled: 'Not completed: the turn was cancelled.',
+  failed: 'Not completed: the turn failed.',
+};
+const NOTES: Partial<Record<TurnState, string>> = {
+  cancelled: '[The previous turn was cancelled by the user before it was finished.]',
+  failed: '[The previous turn failed before it was finished.]',
+};
+
+/**
+ * The messages of a request. Whatever happened to earlier turns, every tool use is followed by its result, no text is
+ * empty, and roles alternate: the API refuses a request otherwise.
+ */
+export function toMessages(conversation: Conversation, rendering: Rendering): Anthropic.MessageParam[] {
+  const messages: Anthropic.MessageParam[] = [];
+  if (conversation.summary !== null) {
+    add(messages, 'user', [text(`<summary-of-earlier-turns>\n${conversation.summary}\n</summary-of-earlier-turns>`)]);
+  }
+  const current = conversation.turns.at(-1);
+  let before = conversation.summarisedState;
+  for (const turn of conversation.turns) {
+    if (turn !== current && turn.steps.at(-1)?.stopReason === 'refusal') add(messages, 'user', refusedTurn(turn));
+    else addTurn(messages, turn, before, turn === current ? rendering.attachments : [], rendering);
+    before = turn.state;
+  }
+  mendEnd(messages);
+  return messages;
+}
+
+function addTurn(
+  messages: Anthropic.MessageParam[],
+  turn: PastTurn,
+  before: TurnState | null,
+  attachments: ShownBlock[],
+  rendering: Rendering,
+): void {
+  add(messages, 'user', userBlocks(turn, before, attachments));
+  for (const step of turn.steps) {
+    add(messages, 'assistant', assistantBlocks(step, rendering));
+    add(messages, 'user', resultsOf(step, turn, rendering));
+  }
+  if (turn.cutOff !== null && turn.cutOff.trim() !== '') add(messages, 'assistant', [text(turn.cutOff.trimEnd())]);
+}
+
+/** The API asks to take out what it refused: it refuses whatever follows otherwise. */
+function refusedTurn(turn: PastTurn): ContentBlock[] {
+  return [text(`[Turn ${turn.number} is left out: the model refused to answer it.]`)];
+}
+
+function userBlocks(turn: PastTurn, before: TurnState | null, attachments: ShownBlock[]): ContentBlock[] {
+  const facts = [`Time of this message: ${turn.queuedAt.slice(0, 19)}Z`];
+  for (const file of turn.files) facts.push(`Attached file: ${describeFile(file)}`);
+  const note = before === null ? undefined : NOTES[before];
+  return [
+    ...(note === undefined ? [] : [text(note)]),
+    text(`<turn-facts>\n${facts.join('\n')}\n</turn-facts>`),
+    ...attachments,
+    text(turn.content),
+  ];
+}
+
+/** A step of nothing but thinking (the answer had no room) says nothing to go on from. */
+function assistantBlocks(step: PastStep, rendering: Rendering): ContentBlock[] {
+  let use = 0;
+  const blocks = step.content.flatMap((block): ContentBlock[] => {
+    switch (block.type) {
+      case 'text':
+        return block.text.trim() === '' ? [] : [block];
+      case 'tool_use': {
+        const call = step.calls[use++];
+        return [{ ...block, name: rendering.toolAlias(call?.name ?? block.name) }];
+      }
+      default:
+        return rendering.keepThinking ? [block] : [];
+    }
+  });
+  return blocks.every(isThinking) ? [] : blocks;
+}
+
+function resultsOf(step: PastStep, turn: PastTurn, rendering: Rendering): Anthropic.ToolResultBlockParam[] {
+  return step.content
+    .filter((block) => block.type === 'tool_use')
+    .map((use, index) => {
+      const call = step.calls[index];
+      if (call?.content == null) {
+        const content = NO_RESULT[turn.state] ?? 'Not completed.';
+        return { type: 'tool_result', tool_use_id: use.id, is_error: true, content };
+      }
+      const content = resultContent(call, rendering);
+      return {
+        type: 'tool_result',
+        tool_use_id: use.id,
+        ...(call.isError && { is_error: true }),
+        ...(content.length > 0 && { content }),
+      };
+    });
+}
+
+/** The API takes text alone in a result that is an error, and some of it. */
+function resultContent(call: PastCall, rendering: Rendering): ShownBlock[] {
+  const blocks = call.content!.flatMap((block): ShownBlock[] => {
+    if (block.type === 'text') return block.text.trim() === '' ? [] : [text(block.text)];
+    return call.isError ? [] : [rendering.media(block)];
+  });
+  return call.isError && blocks.length === 0 ? [text('The tool failed without a message.')] : blocks;
+}
+
+/** An answer that the model is to go on with must not end with thinking or white space. */
+function mendEnd(messages: Anthropic.MessageParam[]): void {
+  const last = messages.at(-1)!;
+  if (last.role !== 'assistant') return;
+  const blocks = last.content as ContentBlock[];
+  while (blocks.length > 0 && isThinking(blocks.at(-1)!)) blocks.pop();
+  const end = blocks.at(-1);
+  if (end === undefined) messages.pop();
+  else if (end.type === 'text') blocks[blocks.length - 1] = text(end.text.trimEnd());
+}
+
+function add(messages: Anthropic.MessageParam[], role: 'user' | 'assistant', blocks: ContentBlock[]): void {
+  if (blocks.length === 0) return;
+  const last = messages.at(-1);
+  if (last?.role === role) (last.content as ContentBlock[]).push(...blocks);
+  else messages.push({ role, content: [...blocks] });
+}
+
+function isThinking(block: ContentBlock): boolean {
+  return block.type === 'thinking' || block.type === 'redacted_thinking';
+}
+
+function text(content: string): Anthropic.TextBlockParam {
+  return { type: 'text', text: content };
+}

@@ -1,0 +1,19 @@
+import type { TurnContext } from '../turn/turn-context.js';
+import { toolAliases, type ToolAliases } from './tool-aliases.js';
+import { builtInTools } from '../tools/built-in/index.js';
+import { mcpToolsOf, type OfferedTool } from '../tools/mcp/call.js';
+import type { BuiltInTool } from '../tools/tool.js';
+
+/** The tools of one turn: the same list at each of its steps. */
+export interface OfferedTools {
+  builtIn: BuiltInTool[];
+  mcp: OfferedTool[];
+  aliases: ToolAliases;
+}
+
+/** The service's own tools first, then those of the connected MCP servers in the session's order. */
+export function offeredTools(turn: TurnContext): OfferedTools {
+  const builtIn = builtInTools(turn);
+  const mcp = mcpToolsOf(turn.servers);
+  return { builtIn, mcp, aliases: toolAliases([...builtIn, ...mcp].map((tool) => tool.name)) };
+}

@@ -1,0 +1,24 @@
+import type Anthropic from '@anthropic-ai/sdk';
+import { ulid } from 'ulid';
+import type { AssistantBlock } from '../model/stream.js';
+
+/** What the Messages API takes back as the id of a tool use. */
+const TOOL_USE_ID = /^[a-zA-Z0-9_-]{1,128}$/;
+
+/**
+ * Gives tool uses an id of this service's own where the model's cannot be used: some servers count from `call_0` in
+ * each answer, and the API refuses a conversation in which an id comes twice.
+ */
+export function withUsableIds(content: AssistantBlock[], messages: Anthropic.MessageParam[]): AssistantBlock[] {
+  const taken = new Set<string>();
+  for (const message of messages) {
+    if (typeof message.content === 'string') continue;
+    for (const block of message.content) if (block.type === 'tool_use') taken.add(block.id);
+  }
+  return content.map((block) => {
+    if (block.type !== 'tool_use') return block;
+    const id = TOOL_USE_ID.test(block.id) && !taken.has(block.id) ? block.id : `toolu_${ulid()}`;
+    taken.add(id);
+    return { ...block, id };
+  });
+}

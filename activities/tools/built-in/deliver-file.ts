@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { ServiceError } from '../../../src/platform/errors.js';
+import { checkedFilename, mimeTypeOf } from '../../../src/files/filename.js';
+import { storageKey } from '../../../src/files/storage.js';
+import { insertFile, MAX_FILE_BYTES, type NewFile } from '../../../src/files/store.js';
+import { newId } from '../../../src/platform/ids.js';
+import { textResult, type BuiltInTool, type ResultEvent } from '../tool.js';
+
+interface Input {
+  filename: string;
+  content: string;
+  encoding?: 'utf-8' | 'base64';
+}
+
+/**
+ * Delivers a file to the user (contract.md §4). The object lies under a key of the call, so that another attempt
+ * replaces it; row, `agent.file` and result are one transaction.
+ */
+export const deliverFile: BuiltInTool = {
+  name: 'deliver_file',
+  description:
+    'Delivers a file to the user, who can download it. Use it for every result that should be a file. ' +
+    'The extension of the name decides the type of the file.',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      filename: { type: 'string', description: 'Name with extension, for example report.csv.' },
+      content: { type: 'string', description: 'The whole content: text, or base64 for binary files.' },
+      encoding: { type: 'string', enum: ['utf-8', 'base64'], description: 'What content is (default utf-8).' },
+    },
+    required: ['filename', 'content'],
+    additionalProperties: false,
+  },
+  async run({ turn, idempotencyKey, input }, { storage }) {
+    const { filename: wanted, content, encoding = 'utf-8' } = input as unknown as Input;
+    const filename = nameOrFault(wanted);
+    if (filename instanceof ServiceError) return textResult(`${filename.message} Nothing was delivered.`, true);
+    const bytes = encoding === 'base64' ? fromBase64(content) : Buffer.from(content);
+    if (bytes === null) return textResult('The content is not valid base64. Nothing was delivered.', true);
+    if (bytes.length > MAX_FILE_BYTES)
+      return textResult('The content is larger than 100 MiB. Nothing was delivered.', true);
+
+    const file: NewFile = {
+      id: newId('file'),
+      project_id: turn.projectId,
+      filename,
+      mime_type: mimeTypeOf(filename),
+      size_bytes: bytes.length,
+      origin: 'OUTPUT',
+      session_id: turn.sessionId,
+      storage_key: storageKey('files', turn.projectId, createHash('sha256').update(idempotencyKey).digest('hex')),
+    };
+    await storage.put(file.storage_key, bytes, { contentType: file.mime_type });
+    return {
+      ...textResult(`Delivered ${JSON.stringify(filename)} (${file.mime_type}, ${bytes.length} bytes) as ${file.id}.`),
+      async commit(tx) {
+        await insertFile(tx, file);
+        return [deliveredEvent(file)];
+      },
+    };
+  },
+};
+
+function deliveredEvent({ id, filename, mime_type, size_bytes }: NewFile): ResultEvent {
+  return { type: 'agent.file', data: { file: { id, filename, mime_type, size_bytes } } };
+}
+
+function nameOrFault(filename: string): string | ServiceError {
+  try {
+    return checkedFilename(filename);
+  } catch (error) {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+}
+
+/** Buffer.from would drop what is no base64 without a word. */
+function fromBase64(content: string): Buffer | null {
+  const text = content.replace(/\s+/g, '');
+  return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text) ? Buffer.from(text, 'base64') : null;
+}

@@ -1,0 +1,59 @@
+import { ObjectMissingError, type Storage } from '../../../src/files/storage.js';
+import { modelImage } from '../mcp/images.js';
+import type { ResultBlock } from '../tool.js';
+
+const MIB = 1024 * 1024;
+/** No larger image passes `modelImage`. */
+const MAX_IMAGE_BYTES = 4 * MIB;
+/** A request may have 32 MB, and base64 makes three bytes four. */
+const MAX_PDF_BYTES = 20 * MIB;
+const EDGE_BYTES = 64 * 1024;
+
+export interface StoredFile {
+  filename: string;
+  mime_type: string;
+  size_bytes: number;
+  storage_key: string;
+}
+
+export type NativeBlock = Extract<ResultBlock, { type: 'image' | 'document' }>;
+
+/**
+ * A file as the model's own kind of content, by reference; null for other kinds, a reason for an image or a PDF that the
+ * model would refuse: one such block fails every further request of the session.
+ * @throws ObjectMissingError
+ */
+export async function nativeBlock(storage: Storage, file: StoredFile): Promise<NativeBlock | string | null> {
+  if (/^image\/(jpeg|png|gif|webp)$/.test(file.mime_type)) return imageBlock(storage, file);
+  if (file.mime_type === 'application/pdf') return pdfBlock(storage, file);
+  return null;
+}
+
+async function imageBlock(storage: Storage, { size_bytes, storage_key }: StoredFile): Promise<NativeBlock | string> {
+  if (size_bytes > MAX_IMAGE_BYTES) return 'the image is too large to be shown';
+  const image = modelImage((await storage.read(storage_key, size_bytes)).toString('base64'));
+  if (image === null) return 'it is no image that can be shown';
+  return { type: 'image', media_type: image.mediaType, storage_key };
+}
+
+async function pdfBlock(storage: Storage, file: StoredFile): Promise<NativeBlock | string> {
+  const { size_bytes, storage_key, filename } = file;
+  if (size_bytes > MAX_PDF_BYTES) return 'the PDF is too large to be shown';
+  const [head, tail] = await Promise.all([
+    storage.read(storage_key, EDGE_BYTES),
+    storage.read(storage_key, EDGE_BYTES, Math.max(0, size_bytes - EDGE_BYTES)),
+  ]);
+  if (!head.subarray(0, 1024).includes('%PDF-') || !tail.includes('%%EOF')) return 'it is no whole PDF';
+  if (head.includes('/Encrypt') || tail.includes('/Encrypt')) return 'the PDF is encrypted';
+  return { type: 'document', media_type: 'application/pdf', storage_key, title: filename };
+}
+
+/** Runs `work`, or says that the object is gone. */
+export async function unlessMissing<T>(work: Promise<T>): Promise<T | 'missing'> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof ObjectMissingError) return 'missing';
+    throw error;
+  }
+}

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import { extname } from 'node:path';
+import mime from 'mime-types';
+import { ServiceError } from '../../../src/platform/errors.js';
+import { storageKey } from '../../../src/files/storage.js';
+import { openSkillFile, readSkillFile, type StoredFile } from '../../../src/skills/content.js';
+import { safeSegments } from '../../../src/skills/paths.js';
+import { detectEncoding, toUtf8Lines } from './decode-text.js';
+import { fileList } from './file-list.js';
+import { modelImage } from '../mcp/images.js';
+import { MAX_LINE, SNIFFED_BYTES } from './read-file.js';
+import { withSelectedSkill, type OpenSkill } from './selected-skill.js';
+import { DEFAULT_LINES, PAGE_BYTES, showPage } from './show-page.js';
+import { readTextPage } from './text-page.js';
+import { textResult, type BuiltInTool, type ToolCall, type ToolResult } from '../tool.js';
+
+/** No larger image passes `modelImage`: it is not even fetched. */
+const MAX_IMAGE_BYTES = 4 * 1024 * 1024;
+const LIST_BYTES = 8 * 1024;
+
+interface Input {
+  skill: string;
+  path: string;
+  offset?: number;
+  limit?: number;
+}
+
+/** Shows one file of a selected skill: text in pages of lines, images as images (contract.md §4). */
+export const readSkillFileTool: BuiltInTool = {
+  name: 'read_skill_file',
+  description:
+    'Reads a file of a skill that the user selected. Text comes in pages of lines, images as images. use_skill lists the files. ' +
+    `Lines of more than ${MAX_LINE} characters count as several lines.`,
+  inputSchema: {
+    type: 'object',
+    properties: {
+      skill: { type: 'string', description: 'Name of the skill.' },
+      path: { type: 'string', description: 'Path of the file, as use_skill lists it.' },
+      offset: { type: 'integer', minimum: 0, description: 'First line to read, counted from 0 (default 0).' },
+      limit: { type: 'integer', minimum: 1, description: `Number of lines (default ${DEFAULT_LINES}).` },
+    },
+    required: ['skill', 'path'],
+    additionalProperties: false,
+  },
+  run(call, deps) {
+    const input = call.input as unknown as Input;
+    return withSelectedSkill(input.skill, call, deps, async (open) => {
+      const path = pathOf(input.path);
+      if (path instanceof ServiceError) return textResult(path.message, true);
+      const file = open.files.find((candidate) => candidate.path === path);
+      return file === undefined ? showFolder(path, open) : showFile(file, input, open, call);
+    });
+  },
+};
+
+/** The path as the archive has it, or why it cannot be one. */
+function pathOf(path: string): string | ServiceError {
+  try {
+    return safeSegments(path).join('/');
+  } catch (error) {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+}
+
+function showFolder(path: string, { skill, files }: OpenSkill): ToolResult {
+  const inside = files.filter((file) => file.path.startsWith(`${path}/`));
+  if (inside.length > 0) return textResult(`Files in ${path}:\n${fileList(inside, PAGE_BYTES)}`);
+  const all = fileList(files, LIST_BYTES);
+  return textResult(`The skill "${skill.name}" has no file ${JSON.stringify(path)}. Its files:\n${all}`, true);
+}
+
+async function showFile(file: StoredFile, input: Input, open: OpenSkill, call: ToolCall): Promise<ToolResult> {
+  if (file.size === 0) return textResult('(The file is empty.)');
+  const { storage, skill } = open;
+  const image = await showImage(file, open, call);
+  if (image !== null) return image;
+  const encoding = detectEncoding(await readSkillFile(storage, skill, file, SNIFFED_BYTES), typeOf(file));
+  if (encoding === null) return textResult(described(file));
+  const offset = input.offset ?? 0;
+  const lines = toUtf8Lines(await openSkillFile(storage, skill, file), encoding, MAX_LINE);
+  const page = await readTextPage(lines, { offset, limit: input.limit ?? DEFAULT_LINES, maxBytes: PAGE_BYTES });
+  return page === null ? textResult(described(file)) : showPage(page, offset);
+}
+
+/** An image goes where requests to the model find it, to the same place at every attempt; null when it is none. */
+async function showImage(
+  file: StoredFile,
+  { storage, skill }: OpenSkill,
+  { turn, toolUseId }: ToolCall,
+): Promise<ToolResult | null> {
+  if (!typeOf(file).startsWith('image/') || file.size > MAX_IMAGE_BYTES) return null;
+  const image = modelImage((await readSkillFile(storage, skill, file, file.size)).toString('base64'));
+  if (image === null) return null;
+  const key = storageKey('results', turn.id, createHash('sha256').update(toolUseId).digest('hex').slice(0, 32));
+  await storage.put(key, image.bytes, { contentType: image.mediaType, size: file.size });
+  return {
+    content: [
+      { type: 'text', text: `${file.path} (${image.mediaType}, ${file.size} bytes)` },
+      { type: 'image', media_type: image.mediaType, storage_key: key },
+    ],
+    isError: false,
+  };
+}
+
+function described(file: StoredFile): string {
+  return `${file.path} cannot be shown: a file of type ${typeOf(file)}, ${file.size} bytes.`;
+}
+
+function typeOf({ path }: StoredFile): string {
+  return mime.lookup(extname(path)) || 'application/octet-stream';
+}

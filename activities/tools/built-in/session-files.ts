@@ -1,0 +1,46 @@
+import type { DataSource } from 'typeorm';
+import type { ToolCall } from '../tool.js';
+
+/** A file that a session has: attached to one of its messages, or delivered in it. */
+export interface SessionFile {
+  id: string;
+  filename: string;
+  mime_type: string;
+  size_bytes: number;
+  origin: 'attached' | 'delivered';
+  /** Null once the file is deleted. */
+  storage_key: string | null;
+}
+
+/** The files of the session in the order in which they came, each once (contract.md §4 `list_files`). */
+export async function sessionFiles(
+  db: DataSource,
+  { sessionId, projectId }: Pick<ToolCall['turn'], 'sessionId' | 'projectId'>,
+): Promise<SessionFile[]> {
+  return db.query<SessionFile[]>(
+    `WITH shown AS (
+       SELECT file, 'attached' AS origin, queued_at AS came_at
+       FROM turns CROSS JOIN json_array_elements(files) AS file WHERE session_id = $1
+       UNION ALL
+       SELECT data->'file', 'delivered', created_at FROM events WHERE session_id = $1 AND type = 'agent.file'
+     ), first AS (
+       SELECT DISTINCT ON (file->>'id') file->>'id' AS id, file->>'filename' AS filename, file->>'mime_type' AS mime_type,
+         (file->>'size_bytes')::bigint AS size_bytes, origin, came_at
+       FROM shown ORDER BY file->>'id', came_at
+     )
+     SELECT first.id, first.filename, first.mime_type, first.size_bytes, first.origin, files.storage_key
+     FROM first LEFT JOIN files ON files.id = first.id AND files.project_id = $2 AND files.deleted_at IS NULL
+     ORDER BY came_at, first.id`,
+    [sessionId, projectId],
+  );
+}
+
+/** One line on a file: what the model needs to choose it. Names are quoted: they are a client's text. */
+export function describeFile({
+  id,
+  filename,
+  mime_type,
+  size_bytes,
+}: Omit<SessionFile, 'origin' | 'storage_key'>): string {
+  return `${JSON.stringify(filename)} (file_id ${id}, ${mime_type}, ${size_bytes} bytes)`;
+}

@@ -1,0 +1,108 @@
+import { TextDecoder } from 'node:util';
+import { truncateUtf8 } from '../../../src/platform/text.js';
+
+/** Lines of a text from the window's offset on. */
+export interface TextPage {
+  text: string;
+  lineCount: number;
+  /** Where to read on; null at the end of the text. */
+  nextLine: number | null;
+  /** How many lines the text has, once its end was reached. */
+  totalLines: number | null;
+  /** The only line of the page was longer than a page and lost its end. */
+  isCut: boolean;
+}
+
+export interface TextWindow {
+  /** The first line, counted from 0. */
+  offset: number;
+  limit: number;
+  maxBytes: number;
+}
+
+/**
+ * Reads lines out of a text as it streams, no further than the page reaches. Null when it is not UTF-8 text.
+ */
+export async function readTextPage(chunks: AsyncIterable<Buffer>, window: TextWindow): Promise<TextPage | null> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const page = new PageBuilder(window);
+  for await (const chunk of chunks) {
+    const text = decode(decoder, chunk);
+    if (text === null) return null;
+    if (page.add(text)) return page.result();
+  }
+  const rest = decode(decoder);
+  if (rest === null) return null;
+  page.add(rest);
+  page.end();
+  return page.result();
+}
+
+function decode(decoder: TextDecoder, chunk?: Buffer): string | null {
+  try {
+    const text = decoder.decode(chunk, { stream: chunk !== undefined });
+    return text.includes('\0') ? null : text;
+  } catch {
+    return null;
+  }
+}
+
+class PageBuilder {
+  private readonly lines: string[] = [];
+  private bytes = 0;
+  /** Number of the line that is being read. */
+  private line = 0;
+  private pending = '';
+  private nextLine: number | null = null;
+  private isCut = false;
+
+  constructor(private readonly window: TextWindow) {}
+
+  /** True once the page is complete. */
+  add(text: string): boolean {
+    const parts = text.split('\n');
+    for (const [index, part] of parts.entries()) {
+      this.append(part);
+      if (index < parts.length - 1 && this.finishLine()) return true;
+    }
+    return false;
+  }
+
+  /** A line feed at the very end starts no further line. */
+  end(): void {
+    if (this.pending !== '') this.finishLine();
+  }
+
+  result(): TextPage {
+    const { lines, nextLine, isCut } = this;
+    const totalLines = nextLine === null ? this.line : null;
+    return { text: lines.join('\n'), lineCount: lines.length, nextLine, totalLines, isCut };
+  }
+
+  /** Keeps of a line no more than shows that it is too long for a page. */
+  private append(part: string): void {
+    if (this.line < this.window.offset) this.pending ||= part.slice(0, 1);
+    else if (this.pending.length <= this.window.maxBytes) this.pending += part;
+  }
+
+  private finishLine(): boolean {
+    const { offset, limit, maxBytes } = this.window;
+    const text = this.pending;
+    this.pending = '';
+    if (this.line < offset) {
+      this.line += 1;
+      return false;
+    }
+    const size = Buffer.byteLength(text) + 1;
+    const isFull = this.lines.length === limit || (this.lines.length > 0 && this.bytes + size > maxBytes);
+    if (isFull) {
+      this.nextLine = this.line;
+      return true;
+    }
+    this.isCut = size > maxBytes;
+    this.lines.push(this.isCut ? truncateUtf8(text, maxBytes) : text);
+    this.bytes += size;
+    this.line += 1;
+    return false;
+  }
+}

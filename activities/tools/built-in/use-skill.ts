@@ -1,0 +1,31 @@
+import { readSkillFile, SKILL_MD } from '../../../src/skills/content.js';
+import { readSkillMd } from '../../../src/skills/frontmatter.js';
+import { fileList } from './file-list.js';
+import { withSelectedSkill } from './selected-skill.js';
+import { textResult, type BuiltInTool } from '../tool.js';
+
+/** Less than what the model gets of a result in whole (store-call): instructions are never cut. */
+const RESULT_BYTES = 46 * 1024;
+
+/** Gives the instructions of a selected skill and names its files (contract.md §4). */
+export const useSkill: BuiltInTool = {
+  name: 'use_skill',
+  description:
+    'Loads a skill that the user selected: returns its instructions and the list of its files, which read_skill_file reads. Call it before you start on a task that the skill covers.',
+  inputSchema: {
+    type: 'object',
+    properties: { name: { type: 'string', description: 'Name of the skill.' } },
+    required: ['name'],
+    additionalProperties: false,
+  },
+  run: (call, deps) =>
+    withSelectedSkill(call.input.name as string, call, deps, async ({ skill, files, storage }) => {
+      const main = files.find(({ path }) => path === SKILL_MD)!;
+      const { body } = readSkillMd(await readSkillFile(storage, skill, main, main.size));
+      const text = `Skill "${skill.name}"\n\n${body.trimEnd()}`;
+      const others = files.filter((file) => file !== main);
+      if (others.length === 0) return textResult(text);
+      const list = fileList(others, RESULT_BYTES - Buffer.byteLength(text));
+      return textResult(`${text}\n\nFiles of the skill (read_skill_file reads them):\n${list}`);
+    }),
+};

@@ -1,0 +1,132 @@
+import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import type { EntityManager } from 'typeorm';
+import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
+import { isSessionLost, type McpConnection } from '../../../src/mcp/client.js';
+import { failureReason, neverReached } from '../../../src/mcp/reasons.js';
+import { credentialOf, recordConnection } from '../../../src/mcp/store.js';
+import { cleanerFor, cut, type Clean } from '../../../src/mcp/tools.js';
+import type { ConnectTarget } from './connections.js';
+import { isAllowed } from './names.js';
+import { mcpResult } from './result.js';
+import { textResult, type ResultEvent, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
+
+export { isAllowed, mcpToolName, mcpToolsOf, type OfferedTool, type ToolSource } from './names.js';
+
+/** A result whose call may have been carried out although no answer came. */
+export interface McpToolResult extends ToolResult {
+  outcomeUnknown?: true;
+}
+
+/** What a call needs to know of its server. */
+export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools'>;
+
+const MAX_ERROR_LENGTH = 4000;
+
+/**
+ * Calls a tool of an MCP server once (contract.md §3 "Tool calls"): sent again only when the server has lost its session
+ * and so has not looked at the call. Faults of the call are results that say what the model can do about it.
+ * @throws the signal's reason when `call.signal` aborts; `notifications/cancelled` is on its way then
+ */
+export async function callMcpTool(
+  call: ToolCall,
+  server: CalledServer,
+  toolName: string,
+  deps: ToolDeps,
+): Promise<McpToolResult> {
+  if (!isAllowed(server, toolName)) {
+    return textResult(`The tool ${toolName} of the MCP server ${server.name} is not allowed.`, true);
+  }
+  const attempt = { sent: false };
+  try {
+    const clean = cleanerFor(credentialOf(deps.config.encryptionKeys, server).secret);
+    try {
+      return await mcpResult(await sendOnce(call, server, toolName, deps, attempt), call, deps, clean);
+    } catch (error) {
+      if (error instanceof McpError) return refused(error, server.name, toolName, clean);
+      throw error;
+    }
+  } catch (error) {
+    call.signal.throwIfAborted();
+    return failed(error, attempt.sent, call, server, toolName);
+  }
+}
+
+async function sendOnce(
+  call: ToolCall,
+  server: CalledServer,
+  toolName: string,
+  { mcp }: ToolDeps,
+  attempt: { sent: boolean },
+): Promise<Record<string, unknown>> {
+  const send = (connection: McpConnection): Promise<Record<string, unknown>> => {
+    attempt.sent = true;
+    return connection.callTool(toolName, call.input, {
+      signal: call.signal,
+      idempotencyKey: call.idempotencyKey,
+      onProgress: call.progress,
+    });
+  };
+  const answer = await mcp.use(server, call.signal, async (connection, retire) => {
+    try {
+      return await send(connection);
+    } catch (error) {
+      if (!(await isSessionLost(connection, error, call.signal))) throw error;
+      retire();
+      attempt.sent = false;
+      return null;
+    }
+  });
+  return answer ?? mcp.use(server, call.signal, send);
+}
+
+/** The server, or the SDK on its behalf, answered with an error of the protocol: the outcome is known. */
+function refused(error: McpError, serverName: string, toolName: string, clean: Clean): McpToolResult {
+  if (error.code === (ErrorCode.ConnectionClosed as number)) throw error;
+  return textResult(
+    `The MCP server ${serverName} answered the call of ${toolName} with an error: ${cut(clean(error.message), MAX_ERROR_LENGTH)}`,
+    true,
+  );
+}
+
+/** The server could not be reached or broke off: clients learn of it too, before the call's result. */
+function failed(
+  error: unknown,
+  sent: boolean,
+  { turn }: ToolCall,
+  server: CalledServer,
+  toolName: string,
+): McpToolResult {
+  const reason = failureReason(error);
+  const text = `The call of ${toolName} on the MCP server ${server.name} failed: ${reason}.`;
+  const commit: ToolResult['commit'] = async (tx) => {
+    const message = `The MCP server ${sent ? 'broke off' : 'could not be connected'}: ${reason}.`;
+    if (!sent) await recordConnection(tx, server.id, message);
+    return (await isReported(tx, turn.id, server.id)) ? [] : [mcpErrorEvent(server, message)];
+  };
+  if (!sent || !mayHaveRun(error)) return { ...textResult(`${text} It was not carried out.`, true), commit };
+  const warning = 'Its outcome is unknown: it may have been carried out. Check before calling it again.';
+  return { ...textResult(`${text} ${warning}`, true), commit, outcomeUnknown: true };
+}
+
+function mcpErrorEvent({ id, name }: CalledServer, message: string): ResultEvent {
+  return { type: 'agent.mcp_error', data: { mcp_server_id: id, name, message } };
+}
+
+/** One `agent.mcp_error` for a turn and server: every further call of it would only say the same. */
+async function isReported(tx: EntityManager, turnId: string, serverId: string): Promise<boolean> {
+  const events = await tx.query<unknown[]>(
+    "SELECT 1 FROM events WHERE turn_id = $1 AND type = 'agent.mcp_error' AND data->>'mcp_server_id' = $2 LIMIT 1",
+    [turnId, serverId],
+  );
+  return events.length > 0;
+}
+
+/** Only a refusal before the call was looked at rules out that it was carried out. */
+function mayHaveRun(error: unknown): boolean {
+  if (error instanceof StreamableHTTPError) {
+    const { code = 0 } = error;
+    return code < 300 || code >= 500 || code === 408;
+  }
+  return !neverReached(error);
+}

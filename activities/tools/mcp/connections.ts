@@ -1,0 +1,177 @@
+import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
+import type { Config } from '../../../src/platform/config.js';
+import { credentialOf } from '../../../src/mcp/store.js';
+import { McpConnection } from '../../../src/mcp/client.js';
+import type { McpNetwork } from '../../../src/mcp/network.js';
+import { McpTimeoutError } from '../../../src/mcp/reasons.js';
+
+/** contract.md §2 "Tools of a turn": one attempt to connect. */
+export const CONNECT_SECONDS = 8;
+const IDLE_MS = 60_000;
+
+/** What of a server makes a connection to it. */
+export type ConnectTarget = Pick<
+  McpServerRow,
+  'id' | 'url' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version'
+>;
+
+interface Entry {
+  connection: Promise<McpConnection>;
+  users: number;
+  /** No longer handed out: closes when its last user is done. */
+  retired: boolean;
+  idle?: NodeJS.Timeout;
+}
+
+/**
+ * A worker's open connections: one for each server, url and version of its credential, shared by the calls of all its
+ * turns, closed when nobody has used it for a minute.
+ */
+export class McpConnections {
+  readonly #entries = new Map<string, Entry>();
+  readonly #closing = new AbortController();
+
+  constructor(
+    private readonly network: McpNetwork,
+    private readonly config: Pick<Config, 'encryptionKeys'>,
+    private readonly idleMs = IDLE_MS,
+  ) {}
+
+  /** Connections that are open or being opened. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Makes sure that the server answers: a kept connection is asked, a lost one replaced; one attempt of 8 s. */
+  async verify(server: ConnectTarget, signal: AbortSignal): Promise<void> {
+    await withDeadline(CONNECT_SECONDS, signal, async (bounded) => {
+      const kept = this.#entries.has(keyOf(server));
+      const alive = await this.use(server, bounded, async (connection, retire) => {
+        if (!kept || (await answers(connection, bounded))) return true;
+        retire();
+        return false;
+      });
+      bounded.throwIfAborted();
+      if (!alive) await this.use(server, bounded, async () => undefined);
+    });
+  }
+
+  /**
+   * Runs `work` on a connection to the server; it stays open for others while any of them uses it. `retire` says that
+   * the server does not know the connection any more: the next use opens another one.
+   */
+  async use<T>(
+    server: ConnectTarget,
+    signal: AbortSignal,
+    work: (connection: McpConnection, retire: () => void) => Promise<T>,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    const key = keyOf(server);
+    const entry = this.#entries.get(key) ?? this.#open(key, server);
+    clearTimeout(entry.idle);
+    entry.users += 1;
+    try {
+      return await work(await unlessAborted(entry.connection, signal), () => this.#forget(key, entry));
+    } finally {
+      entry.users -= 1;
+      if (entry.users === 0) this.#rest(key, entry);
+    }
+  }
+
+  /** Closes everything, in use or not, and the network: the worker shuts down. */
+  async closeAll(): Promise<void> {
+    this.#closing.abort(new Error('the worker shuts down'));
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    for (const entry of entries) {
+      clearTimeout(entry.idle);
+      entry.retired = true;
+    }
+    await Promise.all(entries.map(close));
+    await this.network.close();
+  }
+
+  #open(key: string, server: ConnectTarget): Entry {
+    // Bounded by itself, not by the call that asked first: others may be waiting for it.
+    const connection = withDeadline(CONNECT_SECONDS, this.#closing.signal, (bounded) =>
+      McpConnection.open(
+        {
+          url: new URL(server.url),
+          credential: credentialOf(this.config.encryptionKeys, server),
+          network: this.network,
+          listen: true,
+        },
+        bounded,
+      ),
+    );
+    const entry: Entry = { connection, users: 0, retired: false };
+    this.#entries.set(key, entry);
+    connection.catch(() => this.#forget(key, entry));
+    return entry;
+  }
+
+  #rest(key: string, entry: Entry): void {
+    if (entry.retired) {
+      void close(entry);
+      return;
+    }
+    entry.idle = setTimeout(() => {
+      this.#forget(key, entry);
+      void close(entry);
+    }, this.idleMs).unref();
+  }
+
+  #forget(key: string, entry: Entry): void {
+    entry.retired = true;
+    clearTimeout(entry.idle);
+    if (this.#entries.get(key) === entry) this.#entries.delete(key);
+  }
+}
+
+async function answers(connection: McpConnection, signal: AbortSignal): Promise<boolean> {
+  return connection.ping(signal).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function close(entry: Entry): Promise<void> {
+  const connection = await entry.connection.catch(() => null);
+  await connection?.close().catch(() => undefined);
+}
+
+function keyOf({ id, credential_version, url }: ConnectTarget): string {
+  return JSON.stringify([id, credential_version, url]);
+}
+
+/** Runs `work` with a signal that also aborts after `seconds`. */
+async function withDeadline<T>(
+  seconds: number,
+  signal: AbortSignal,
+  work: (bounded: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(new McpTimeoutError(seconds)), seconds * 1000);
+  const abort = (): void => deadline.abort(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    signal.throwIfAborted();
+    return await work(deadline.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

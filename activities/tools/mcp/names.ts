@@ -1,0 +1,46 @@
+import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
+
+/** A tool of an MCP server as the model is told of it. */
+export interface OfferedTool {
+  /** Full name, `mcp__<server>__<tool>`; `aliases.ts` has the one the model sees. */
+  name: string;
+  description: string;
+  inputSchema: Record<string, unknown>;
+  serverId: string;
+  /** The server's own name of the tool. */
+  toolName: string;
+  /** A call may be sent again (`readOnlyHint`, `idempotentHint`). */
+  repeatable: boolean;
+}
+
+/** What of a server decides its tools; a turn's own record of it has the same fields. */
+export type ToolSource = Pick<McpServerRow, 'id' | 'name' | 'tools' | 'allowed_tools'>;
+
+/**
+ * The tools of the last probe that the allow-list lets through (spec.md "MCP server"), in a fixed order: the session's
+ * order of servers, the server's order of tools. The same list gives the same request, which model caches reward.
+ */
+export function mcpToolsOf(servers: readonly ToolSource[]): OfferedTool[] {
+  return servers.flatMap((server) =>
+    server.tools
+      .filter((tool) => isAllowed(server, tool.name))
+      .map((tool) => ({
+        name: mcpToolName(server.name, tool.name),
+        description: tool.description,
+        inputSchema: tool.input_schema,
+        serverId: server.id,
+        toolName: tool.name,
+        repeatable: tool.repeatable,
+      })),
+  );
+}
+
+/** `mcp__<server>__<tool>`: server names have no underscore, so the parts can be told apart. */
+export function mcpToolName(serverName: string, toolName: string): string {
+  return `mcp__${serverName}__${toolName}`;
+}
+
+/** True when the allow-list, if there is one, names the tool. */
+export function isAllowed({ allowed_tools }: Pick<McpServerRow, 'allowed_tools'>, toolName: string): boolean {
+  return allowed_tools === null || allowed_tools.includes(toolName);
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { Clean } from '../../../src/mcp/tools.js';
+import { storageKey } from '../../../src/files/storage.js';
+import { modelImage } from './images.js';
+import type { ResultBlock, ToolCall, ToolDeps, ToolResult } from '../tool.js';
+
+type Json = Record<string, unknown>;
+
+/**
+ * What the model gets of a tool's answer, in its order: text whole, images it can take by reference to file storage,
+ * everything else named in a line of text, so that nothing is dropped silently.
+ */
+export async function mcpResult(
+  answer: Json,
+  call: ToolCall,
+  { storage, log }: Pick<ToolDeps, 'storage' | 'log'>,
+  clean: Clean,
+): Promise<ToolResult> {
+  const parts = Array.isArray(answer.content) ? (answer.content as unknown[]) : [];
+  const blocks: ResultBlock[] = [];
+  let images = 0;
+
+  const addText = (text: string): void => {
+    const cleaned = clean(text);
+    if (cleaned.trim() !== '') blocks.push({ type: 'text', text: cleaned });
+  };
+  const addBytes = async (kind: string, data: unknown, mimeType: unknown, label: string): Promise<void> => {
+    const image = modelImage(data);
+    if (image === null) return addText(notShown(kind, data, mimeType, label));
+    const storage_key = storageKey('results', call.turn.id, `${hashOf(call.toolUseId)}-${images}`);
+    images += 1;
+    try {
+      await storage.put(storage_key, image.bytes, { contentType: image.mediaType, size: image.bytes.length });
+      blocks.push({ type: 'image', media_type: image.mediaType, storage_key });
+    } catch (err) {
+      // The tool has run; losing its whole result for the sake of one image would be worse.
+      log.warn({ err, turn_id: call.turn.id }, 'an image of a tool result could not be stored');
+      addText(`[${kind}${label}: lost, the file storage was unavailable]`);
+    }
+  };
+
+  for (const part of parts) {
+    const { type, text, data, mimeType, resource } = object(part);
+    if (type === 'text') addText(string(text));
+    else if (type === 'image') await addBytes('image', data, mimeType, '');
+    else if (type === 'resource') {
+      const { uri, text: content, blob, mimeType: kind } = object(resource);
+      if (typeof content === 'string') addText(`[resource ${string(uri)}${inParentheses(kind)}]\n${content}`);
+      else await addBytes('resource', blob, kind, ` ${string(uri)}`);
+    } else if (type === 'resource_link') addText(linkText(object(part)));
+    else if (type === 'audio') addText(notShown('audio', data, mimeType, ''));
+    else addText(`[content of a kind that cannot be shown: ${string(type) || 'unnamed'}]`);
+  }
+  const structured = structuredText(answer.structuredContent, parts);
+  if (structured !== null) addText(structured);
+  if (blocks.length === 0) addText('[The tool returned no content.]');
+  return { content: blocks, isError: answer.isError === true };
+}
+
+/** The structured result as JSON, unless a text of the answer already is the same JSON, as the protocol asks for. */
+function structuredText(structured: unknown, parts: unknown[]): string | null {
+  if (structured === undefined || structured === null) return null;
+  const told = parts.some((part) => {
+    const { type, text } = object(part);
+    return type === 'text' && isDeepStrictEqual(parseJson(string(text)), structured);
+  });
+  return told ? null : JSON.stringify(structured, null, 2);
+}
+
+function linkText({ uri, name, title, description, mimeType, size }: Json): string {
+  const label = [string(title) || string(name), `<${string(uri)}>`].filter((word) => word !== '').join(' ');
+  const facts = [string(mimeType), typeof size === 'number' ? `${size} bytes` : ''].filter((fact) => fact !== '');
+  const note = string(description) === '' ? '' : `: ${string(description)}`;
+  return `[link to a resource ${label}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}${note}]`;
+}
+
+function notShown(kind: string, data: unknown, mimeType: unknown, label: string): string {
+  const bytes = typeof data === 'string' ? `, about ${Math.floor((data.length * 3) / 4)} bytes` : '';
+  return `[${kind}${label}${inParentheses(mimeType)}${bytes}: cannot be shown to you]`;
+}
+
+function inParentheses(mimeType: unknown): string {
+  return typeof mimeType === 'string' && mimeType !== '' ? ` (${mimeType})` : '';
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function object(value: unknown): Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+}
+
+function string(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,84 @@
+import { DeltaWriter } from '../../src/events/delta-writer.js';
+import { OvertakenError } from '../../src/turns/lock.js';
+import type { ActivityDeps } from '../deps.js';
+import { beginAttempt, type ModelAttempt } from '../model/attempts.js';
+import { buildRequest, type BuiltRequest } from '../prompt/build-request.js';
+import { callOnce, isTooLong } from '../model/call-once.js';
+import { storedOutcome, storeStep } from '../model/store-step.js';
+import { estimateRequest } from '../prompt/tokens.js';
+import { withUsableIds } from '../prompt/tool-use-ids.js';
+import { runActivity } from './run-activity.js';
+import { storeOutcome } from './store-outcome.js';
+import { findTool } from '../tools/find-tool.js';
+import { loadTurn, type TurnContext } from './turn-context.js';
+import type { StepOutcome, TurnActivities } from './turn-activities.js';
+
+/** What Temporal is told of a tool that is none (architecture.md "What Temporal carries"). */
+const UNKNOWN_TOOL = '(unknown)';
+/** By that the count of a request is raised when the API finds it too long all the same, up to so much in all. */
+const UNDERCOUNT_STEP = 1.5;
+const MOST_UNDERCOUNT = 3;
+
+/**
+ * One step of a turn: calls the model, streams what comes in, stores the outcome. Run again after its commit, it finds
+ * the outcome and returns it.
+ */
+export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
+  return ({ turnId, step, compacted }) =>
+    runActivity(deps.log, { turn_id: turnId, step }, async (signal): Promise<StepOutcome> => {
+      const stored = await storedOutcome(deps.db, turnId, step);
+      if (stored !== null && stored.kind !== 'tools') return stored;
+      const turn = await loadTurn(deps.db, turnId);
+      if (stored !== null) return withOfferedNames(turn, stored);
+      let refused: { size: number; error: unknown } | null = null;
+      for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
+        if (refused !== null && undercount > MOST_UNDERCOUNT) throw refused.error;
+        const built = await buildRequest(deps, turn, { compacted, undercount }, signal);
+        if (built === 'compact') return { kind: 'compact' };
+        const size = estimateRequest(built.request);
+        if (refused !== null && size >= refused.size) continue;
+        try {
+          const attempt = await beginAttempt(deps.db, turnId, step);
+          return withOfferedNames(turn, await callAndStore(deps, built, attempt, signal));
+        } catch (error) {
+          if (!isTooLong(error)) throw error;
+          refused = { size, error };
+        }
+      }
+    });
+}
+
+/** A tool that the turn does not offer: the model made its name up, and what it made up may be any text of its answer. */
+function withOfferedNames(turn: TurnContext, outcome: StepOutcome): StepOutcome {
+  if (outcome.kind !== 'tools') return outcome;
+  return { kind: 'tools', tools: outcome.tools.map((name) => (findTool(turn, name) === null ? UNKNOWN_TOOL : name)) };
+}
+
+async function callAndStore(
+  deps: ActivityDeps,
+  { model, request, tools }: BuiltRequest,
+  attempt: ModelAttempt,
+  cancelled: AbortSignal,
+): Promise<StepOutcome> {
+  const { db, notifier, config } = deps;
+  const fenced = new AbortController();
+  const writer = new DeltaWriter(attempt, db, notifier, () => fenced.abort(new OvertakenError(attempt.turnId)));
+  const observer = {
+    text: (content: string) => writer.write('agent.message.delta', content),
+    thinking: (content: string) => writer.write('agent.thinking.delta', content),
+    settle: () => writer.flush(),
+  };
+  const signal = AbortSignal.any([cancelled, fenced.signal]);
+  const answer = await callOnce(deps, model, request, attempt, observer, signal);
+  const store = async (): Promise<StepOutcome> => {
+    await writer.flush();
+    fenced.signal.throwIfAborted();
+    return storeStep(deps, {
+      attempt,
+      answer: { ...answer, content: withUsableIds(answer.content, request.messages) },
+      toolName: (alias) => tools.aliases.toFull(alias) ?? alias,
+      isLast: attempt.step >= config.maxSteps,
+    });
+  };
+  return storeOutcome(store, cancelled);
+}

@@ -1,0 +1,43 @@
+import type { ActivityDeps } from '../deps.js';
+import { runActivity } from './run-activity.js';
+import { storeOutcome } from './store-outcome.js';
+import { loadTurn, type TurnContext } from './turn-context.js';
+import { outcomeUnknown, runTool } from '../tools/run-tool.js';
+import { ProjectShare } from '../tools/concurrency-limit.js';
+import { findTool, type FoundTool } from '../tools/find-tool.js';
+import { loadToolCall, startToolCall, storeToolResult, type StoredToolCall } from '../tools/store-call.js';
+import type { ToolResult } from '../tools/tool.js';
+import type { TurnActivities } from './turn-activities.js';
+
+/** Of a worker's slots, for the tool calls of one project: with its turns' model calls it does not take all of them. */
+const TOOLS_SHARE = 0.5;
+
+/**
+ * One tool call of a step. At most once: `started` is recorded before the call leaves, and an attempt that finds it
+ * without a result does not call again, unless the tool may be repeated (contract.md §3 "Tool calls").
+ */
+export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
+  const share = new ProjectShare(Math.max(1, Math.floor(deps.config.workerMaxActivities * TOOLS_SHARE)));
+  return ({ turnId, step, index }) =>
+    runActivity(deps.log, { turn_id: turnId, step, index }, async (signal) => {
+      const call = await loadToolCall(deps.db, turnId, step, index);
+      if (call.state === 'done') return;
+      const turn = await loadTurn(deps.db, turnId);
+      await share.within(turn.projectId, async () => {
+        const result = await resultOf(deps, turn, call, signal);
+        await storeOutcome(() => storeToolResult(deps, call, result), signal);
+      });
+    });
+}
+
+async function resultOf(
+  deps: ActivityDeps,
+  turn: TurnContext,
+  call: StoredToolCall,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const tool: FoundTool | null = findTool(turn, call.name);
+  if (call.state === 'started' && tool?.repeatable !== true) return outcomeUnknown(call.name);
+  await startToolCall(deps.db, call);
+  return runTool(deps, turn, call, tool, signal);
+}

@@ -1,0 +1,48 @@
+import { endTurn, type Ending } from '../../src/turns/finish.js';
+import type { TurnFailureType } from '../../src/turns/states.js';
+import type { ActivityDeps } from '../deps.js';
+import { lastModelFailure } from '../model/attempts.js';
+import { runActivity } from './run-activity.js';
+import type { TurnActivities, UnhappyEnding } from './turn-activities.js';
+
+const MESSAGES: Record<TurnFailureType, string> = {
+  model_error: 'The model could not be called.',
+  model_overloaded: 'The model is overloaded. Send the message again later.',
+  model_rate_limited: 'The model refused further calls for now (rate limit). Send the message again later.',
+  context_too_long: 'The message and its results do not fit into the model’s context.',
+  turn_timeout: 'The turn took longer than a turn may.',
+  terminated: 'The turn was terminated by an operator.',
+  internal_error: 'The turn failed for an internal reason.',
+};
+const FINAL: ReadonlySet<TurnFailureType> = new Set(['model_error', 'context_too_long']);
+
+/** Ends a turn that was cancelled or has failed; one that has ended already stays as it is. */
+export function finishTurn(deps: ActivityDeps): TurnActivities['finishTurn'] {
+  return ({ turnId, ending }) =>
+    runActivity(deps.log, { turn_id: turnId }, async () => {
+      await endTurn(deps, turnId, await told(deps, turnId, ending));
+    });
+}
+
+async function told(deps: ActivityDeps, turnId: string, ending: UnhappyEnding): Promise<Ending> {
+  if (ending.kind === 'cancelled') return ending;
+  const last = await lastModelFailure(deps.db, turnId);
+  const failure = last?.type === ending.type ? last : null;
+  const lost = ending.type === 'model_error' && failure === null ? await lostModel(deps, turnId) : null;
+  return {
+    kind: 'failed',
+    type: ending.type,
+    message: failure?.message ?? lost ?? MESSAGES[ending.type],
+    retryable: failure?.retryable ?? !FINAL.has(ending.type),
+  };
+}
+
+/** What to say when the catalogue has lost the session's model since the session was made; else null. */
+async function lostModel({ db, models }: ActivityDeps, turnId: string): Promise<string | null> {
+  const [session]: { model_id: string }[] = await db.query(
+    'SELECT model_id FROM sessions JOIN turns ON turns.session_id = sessions.id WHERE turns.id = $1',
+    [turnId],
+  );
+  if (session === undefined || models.get(session.model_id) !== undefined) return null;
+  return `The model ${session.model_id} is not available any more.`;
+}

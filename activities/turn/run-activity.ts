@@ -1,0 +1,79 @@
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporalio/common';
+import { ServiceError } from '../../src/platform/errors.js';
+import { isDatabaseAway } from '../../src/db/transaction.js';
+import type { Logger } from '../../src/platform/logger.js';
+import { OvertakenError, TurnEndedError } from '../../src/turns/lock.js';
+import { TURN_ENDED } from '../../workflows/contract.js';
+
+const BEAT_MS = 200;
+const AWAY_RETRY = '1 s';
+/** An unknown fault that often is no passing one: the turn ends as internal_error instead of being tried for an hour. */
+const MOST_ATTEMPTS_AT_UNKNOWN_FAULTS = 10;
+
+/**
+ * Runs the body of an activity: beats from entry to exit (models think in silence), and turns what it throws into what
+ * Temporal acts on. Only a user's cancel is a cancel; a worker that shuts down, a pause or a reset hand the work over.
+ * Messages of failures are fixed texts: histories hold no content (architecture.md).
+ */
+export async function runActivity<T>(
+  log: Logger,
+  ids: { turn_id: string; step?: number; index?: number },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const context = Context.current();
+  const began = performance.now();
+  const tell = (outcome: string): void => {
+    const { activityType: activity, attempt } = context.info;
+    log.info({ ...ids, activity, attempt, outcome, ms: Math.round(performance.now() - began) }, 'activity');
+  };
+  const beat = setInterval(() => context.heartbeat(), BEAT_MS);
+  try {
+    const result = await work(context.cancellationSignal);
+    tell('ok');
+    return result;
+  } catch (error) {
+    const failure = failureOf(error, context, log.child(ids));
+    tell(failure instanceof ApplicationFailure ? (failure.type ?? 'failed') : 'cancelled');
+    throw failure;
+  } finally {
+    clearInterval(beat);
+  }
+}
+
+function failureOf(error: unknown, context: Context, log: Logger): Error {
+  if (error instanceof TurnEndedError) {
+    return ApplicationFailure.nonRetryable('The turn has ended.', TURN_ENDED);
+  }
+  if (context.cancellationSignal.aborted) {
+    return context.cancellationDetails?.cancelRequested === true
+      ? new CancelledFailure('cancelled')
+      : ApplicationFailure.retryable('This worker gave the work back.', 'HandedOver');
+  }
+  // Told as an end, it would leave a turn open that still runs. The next attempt finds the outcome, or the end.
+  if (error instanceof OvertakenError) {
+    return ApplicationFailure.retryable('Another attempt was quicker.', 'Overtaken');
+  }
+  if (error instanceof TemporalFailure) return error;
+  if (isDatabaseAway(error)) {
+    return ApplicationFailure.create({
+      message: 'Postgres is away.',
+      type: 'DatabaseAway',
+      nextRetryDelay: AWAY_RETRY,
+    });
+  }
+  if (error instanceof ServiceError && error.type === 'storage_error') {
+    return ApplicationFailure.create({
+      message: 'The storage is away.',
+      type: 'StorageAway',
+      nextRetryDelay: AWAY_RETRY,
+    });
+  }
+  const { info } = context;
+  log.error({ err: error, activity: info.activityType, attempt: info.attempt }, 'an activity failed unexpectedly');
+  return ApplicationFailure.create({
+    message: 'An unexpected fault; the worker’s log has it under this turn’s id.',
+    type: 'InternalError',
+    nonRetryable: info.attempt >= MOST_ATTEMPTS_AT_UNKNOWN_FAULTS,
+  });
+}

@@ -1,0 +1,36 @@
+import type { TurnFailureType } from '../../src/turns/states.js';
+
+/** What the turn workflow can have done. Ids and small facts only: content stays in Postgres and file storage. */
+export interface TurnActivities {
+  /** Claims the turn; null when it has ended. */
+  beginTurn(input: { turnId: string }): Promise<BegunTurn | null>;
+  /** Connects the session's MCP servers, all at once; the ones that fail are absent from this turn. */
+  connectMcpServers(input: { turnId: string }): Promise<void>;
+  /** One step: a call of the model, its outcome stored. With nothing more to do it also completes the turn. */
+  callModel(input: { turnId: string; step: number; compacted: boolean }): Promise<StepOutcome>;
+  /** Summarises older turns, so that the next request fits the model's context. */
+  compactContext(input: { turnId: string; step: number }): Promise<void>;
+  /** One tool call of a step: its result stored. */
+  callTool(input: { turnId: string; step: number; index: number }): Promise<void>;
+  /** Ends a turn that was cancelled or has failed. */
+  finishTurn(input: { turnId: string; ending: UnhappyEnding }): Promise<void>;
+}
+
+export interface BegunTurn {
+  modelId: string;
+  mcpServers: number;
+  maxSteps: number;
+  /** What is left of the turn's time. */
+  remainingMs: number;
+}
+
+export type StepOutcome =
+  | { kind: 'ended' }
+  /** The tools to run, by full name where the turn offers them, in the order of their indices. */
+  | { kind: 'tools'; tools: string[] }
+  /** The model paused: ask it to go on. */
+  | { kind: 'again' }
+  /** The request would not fit: compact first. */
+  | { kind: 'compact' };
+
+export type UnhappyEnding = { kind: 'cancelled' } | { kind: 'failed'; type: TurnFailureType };

@@ -1,0 +1,70 @@
+import type { DataSource } from 'typeorm';
+import type { McpToolRow } from '../../src/db/entities/mcp-servers.js';
+import type { FileSnapshot, SkillSnapshot } from '../../src/events/types.js';
+import { TurnEndedError } from '../../src/turns/lock.js';
+
+/** A server of the turn's session as the turn recorded it when it connected. */
+export interface TurnServer {
+  id: string;
+  name: string;
+  tools: McpToolRow[];
+  allowed_tools: null;
+}
+
+/** What the activities of a turn know of it. */
+export interface TurnContext {
+  id: string;
+  sessionId: string;
+  projectId: string;
+  number: number;
+  queuedAt: string;
+  skills: SkillSnapshot[];
+  files: FileSnapshot[];
+  modelId: string;
+  thinkingEnabled: boolean;
+  instruction: string | null;
+  /** Connected servers, in the session's order. */
+  servers: TurnServer[];
+}
+
+interface Row {
+  id: string;
+  session_id: string;
+  project_id: string;
+  number: number;
+  queued_at: string;
+  skills: SkillSnapshot[];
+  files: FileSnapshot[];
+  model_id: string;
+  thinking_enabled: boolean;
+  instruction: string | null;
+  servers: TurnServer[];
+}
+
+/**
+ * Loads a running turn.
+ * @throws TurnEndedError when it does not run (any more)
+ */
+export async function loadTurn(db: DataSource, turnId: string): Promise<TurnContext> {
+  const [row]: Row[] = await db.query(
+    `SELECT turns.id, session_id, turns.project_id, number, queued_at, skills, files, model_id, thinking_enabled, instruction,
+       coalesce((SELECT json_agg(json_build_object('id', server_id, 'name', name, 'tools', tools, 'allowed_tools', NULL) ORDER BY index)
+         FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
+     FROM turns JOIN sessions ON sessions.id = session_id WHERE turns.id = $1 AND state = 'running'`,
+    [turnId],
+  );
+  if (row === undefined) throw new TurnEndedError(turnId);
+  return {
+    id: row.id,
+    sessionId: row.session_id,
+    projectId: row.project_id,
+    number: row.number,
+    queuedAt: row.queued_at,
+    skills: row.skills,
+    files: row.files,
+    modelId: row.model_id,
+    thinkingEnabled: row.thinking_enabled,
+    instruction: row.instruction,
+    servers: row.servers,
+  };
+}

@@ -1,0 +1,40 @@
+import { ConfigError, type Config } from '../../src/platform/config.js';
+import { loadModels } from '../../src/models/catalogue.js';
+import { loadSettings } from '../../src/platform/settings.js';
+import { examine, type Finding } from './check.js';
+import { modelCheck } from './models.js';
+import { postgresChecks } from './postgres.js';
+import { storageCheck } from './storage.js';
+import { temporalChecks } from './temporal.js';
+
+/** Looks at every connection of the service, all at once; without settings that can be used, at those only. */
+export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
+  let config: Config;
+  try {
+    config = await loadSettings(env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const cure = 'Correct the environment of the process (docs/operations/settings.md).';
+    return error.faults.map((detail) => ({ part: 'configuration', ok: false, detail, cure }));
+  }
+  const models = [...(await loadModels(config)).values()];
+  const checks = [
+    ...postgresChecks(config),
+    ...temporalChecks(config),
+    storageCheck(config),
+    ...models.map((entry) => modelCheck(entry, env)),
+  ];
+  return Promise.all(checks.map(examine));
+}
+
+/** The findings as a table for a terminal, and what to do about each fault. */
+export function table(findings: Finding[]): string {
+  const width = Math.max(...findings.map(({ part }) => part.length));
+  const lines = findings.flatMap(({ part, ok, detail, cure }) => [
+    `${ok ? 'ok  ' : 'FAIL'}  ${part.padEnd(width)}  ${detail}`,
+    ...(cure === null ? [] : [`      ${' '.repeat(width)}  → ${cure}`]),
+  ]);
+  const faults = findings.filter(({ ok }) => !ok).length;
+  const verdict = faults === 0 ? 'Everything answers.' : `${faults} of ${findings.length} fail.`;
+  return `${[...lines, '', verdict].join('\n')}\n`;
+}

@@ -1,0 +1,49 @@
+import Anthropic, { APIConnectionError, APIError, AuthenticationError, NotFoundError } from '@anthropic-ai/sdk';
+import { apiKeyOf, type ModelEntry } from '../../src/models/catalogue.js';
+import { Fault, type Check } from './check.js';
+
+/** A model of the catalogue: its key is there, its API answers, accepts the key and knows the model. Costs nothing. */
+export function modelCheck(entry: ModelEntry, env: NodeJS.ProcessEnv): Check {
+  const variable = entry.api_key_env ?? 'ANTHROPIC_API_KEY';
+  const address = entry.base_url ?? 'https://api.anthropic.com';
+  const cure = `Check that ${address} can be reached from here.`;
+  return {
+    part: `model ${entry.id}`,
+    cure,
+    async run() {
+      const key = apiKeyOf(entry, env);
+      if (key === undefined && (entry.base_url === undefined || entry.api_key_env !== undefined)) {
+        throw new Fault(`has no key`, `Set ${variable}.`);
+      }
+      const api = new Anthropic({
+        apiKey: key ?? 'none',
+        authToken: null,
+        baseURL: entry.base_url ?? null,
+        maxRetries: 0,
+        timeout: 10_000,
+      });
+      try {
+        return await ask(api, entry.model);
+      } catch (error) {
+        if (error instanceof AuthenticationError) throw new Fault(`${address} refuses the key`, `Check ${variable}.`);
+        if (error instanceof APIConnectionError) throw new Fault(`${address} cannot be reached`, cure);
+        if (error instanceof APIError) throw new Fault(`${address} answers ${error.status ?? 'nothing'}`, cure);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Counting tokens tries key and model; servers without it are asked for their list. */
+async function ask(api: Anthropic, model: string): Promise<string> {
+  try {
+    await api.messages.countTokens({ model, messages: [{ role: 'user', content: 'x' }] });
+    return `${model} answers`;
+  } catch (error) {
+    if (!(error instanceof NotFoundError) && !(error instanceof APIError && error.status === 405)) throw error;
+  }
+  const known: string[] = [];
+  for await (const { id } of api.models.list({ limit: 100 })) known.push(id);
+  if (known.includes(model)) return `${model} is listed`;
+  throw new Fault(`the API does not know ${model}`, 'Correct "model" of this entry in MODELS_FILE.');
+}

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import type { DataSource } from 'typeorm';
+import { openDataSource } from '../../src/db/data-source.js';
+import { unseal, UnsealError } from '../../src/mcp/credentials.js';
+import type { Config } from '../../src/platform/config.js';
+import { Fault, type Check } from './check.js';
+
+const NOTIFY_MS = 3000;
+
+/** Postgres: reachable, migrated, able to LISTEN; and the key that opens what it keeps sealed. */
+export function postgresChecks({ databaseUrl, encryptionKeys }: Config): Check[] {
+  const withDb = async <T>(work: (db: DataSource) => Promise<T>): Promise<T> => {
+    const db = await openDataSource(databaseUrl, 2, 'doctor');
+    try {
+      return await work(db);
+    } finally {
+      await db.destroy();
+    }
+  };
+  const reach = 'Check DATABASE_URL (host, port, user, password, database name) and that this host may connect.';
+  return [
+    {
+      part: 'postgres',
+      cure: reach,
+      run: () =>
+        withDb(async (db) => {
+          const [row] = await db.query<{ version: string; max: string }[]>(
+            `SELECT current_setting('server_version') AS version, current_setting('max_connections') AS max`,
+          );
+          return `Postgres ${row!.version}, at most ${row!.max} connections`;
+        }),
+    },
+    { part: 'schema', cure: reach, run: () => withDb(schema) },
+    { part: 'listen', cure: reach, run: () => withDb((db) => listens(databaseUrl, db)) },
+    { part: 'encryption', cure: reach, run: () => withDb((db) => credentials(db, encryptionKeys)) },
+  ];
+}
+
+async function schema(db: DataSource): Promise<string> {
+  const cure = 'Bring the database up to date: npm run migrate (the image: role migrate).';
+  const [table] = await db.query<{ there: boolean }[]>(`SELECT to_regclass('migrations') IS NOT NULL AS there`);
+  if (!table!.there) throw new Fault('the database is empty', cure);
+  const wanted = db.migrations.map((migration) => migration.name ?? migration.constructor.name);
+  const rows = await db.query<{ name: string }[]>('SELECT name FROM migrations');
+  const done = new Set(rows.map(({ name }) => name));
+  const missing = wanted.filter((name) => !done.has(name));
+  if (missing.length > 0) throw new Fault(`migrations are missing: ${missing.join(', ')}`, cure);
+  const newer = rows.length - wanted.length;
+  return newer > 0 ? `current, with ${newer} migrations of a newer version` : `current, ${wanted.length} migrations`;
+}
+
+/** What the live stream lives on: a notification sent on the pool arrives on a listening connection. */
+async function listens(databaseUrl: string, db: DataSource): Promise<string> {
+  const channel = `doctor_${randomUUID().replaceAll('-', '')}`;
+  const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5000 });
+  await client.connect();
+  try {
+    await client.query(`LISTEN ${channel}`);
+    const began = performance.now();
+    const arrived = new Promise<boolean>((resolve) => {
+      client.once('notification', () => resolve(true));
+      setTimeout(() => resolve(false), NOTIFY_MS);
+    });
+    await db.query('SELECT pg_notify($1, $2)', [channel, 'x']);
+    if (!(await arrived)) {
+      throw new Fault(
+        'a notification did not arrive within 3 s',
+        'DATABASE_URL must lead to Postgres itself or a session pooler: LISTEN breaks behind transaction pooling.',
+      );
+    }
+    return `a notification took ${Math.round(performance.now() - began)} ms`;
+  } finally {
+    await client.end();
+  }
+}
+
+async function credentials(db: DataSource, keys: Buffer[]): Promise<string> {
+  const rows = await db.query<{ id: string; credential: string }[]>(
+    'SELECT id, credential FROM mcp_servers WHERE credential IS NOT NULL AND deleted_at IS NULL',
+  );
+  const closed = rows.filter(({ id, credential }) => {
+    try {
+      unseal(keys, id, credential);
+      return false;
+    } catch (error) {
+      if (error instanceof UnsealError) return true;
+      throw error;
+    }
+  });
+  if (closed.length > 0) {
+    throw new Fault(
+      `${closed.length} of ${rows.length} credentials of MCP servers do not open, ${closed[0]!.id} for one`,
+      'Put the key they were sealed with back into ENCRYPTION_KEY (behind the newest), then npm run mcp:reencrypt.',
+    );
+  }
+  return rows.length === 0 ? 'no credentials stored yet' : `opens all ${rows.length} credentials`;
+}

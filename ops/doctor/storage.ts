@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto';
+import type { Config } from '../../src/platform/config.js';
+import { verifyLink } from '../../src/files/download-link.js';
+import { openStorage } from '../../src/files/open-storage.js';
+import type { Storage } from '../../src/files/storage.js';
+import { Fault, type Check } from './check.js';
+
+const LINK_SECONDS = 60;
+
+/** The file storage, by a round trip: put, read, fetch by a signed link, delete. */
+export function storageCheck(config: Config): Check {
+  const isBucket = config.storageUrl.startsWith('gs://');
+  return {
+    part: 'storage',
+    cure: isBucket
+      ? 'Check the bucket in STORAGE_URL and that the service account has roles/storage.objectUser on it.'
+      : 'Check that the folder of STORAGE_URL (or DATA_DIR) exists and belongs to the user of this process.',
+    async run() {
+      const storage = openStorage(config);
+      const content = Buffer.from(randomUUID());
+      // Where maintenance finds it, should this process die in between.
+      const key = `tmp/doctor-${randomUUID()}`;
+      await storage.put(key, content, { contentType: 'text/plain' });
+      try {
+        const read = await storage.read(key, 100);
+        if (!read.equals(content))
+          throw new Fault('reads something else than was written', 'Is it shared with another?');
+        await (isBucket ? fetchLink(storage, key, content) : checkLink(storage, config, key));
+      } finally {
+        await storage.delete(key);
+      }
+      return `${config.storageUrl}: put, read, signed link, delete`;
+    },
+  };
+}
+
+const linked = (key: string) => ({
+  id: 'file_doctor',
+  storage_key: key,
+  filename: 'doctor.txt',
+  mime_type: 'text/plain',
+});
+
+async function fetchLink(storage: Storage, key: string, content: Buffer): Promise<void> {
+  const cure =
+    'The service account must be allowed to sign for itself: roles/iam.serviceAccountTokenCreator on its own account.';
+  const url = await storage.downloadUrl(linked(key), LINK_SECONDS).catch((error: Error) => {
+    throw new Fault(`no signed link: ${error.cause instanceof Error ? error.cause.message : error.message}`, cure);
+  });
+  const response = await fetch(url);
+  if (!response.ok) throw new Fault(`the signed link answers ${response.status}`, cure);
+  if (!Buffer.from(await response.arrayBuffer()).equals(content))
+    throw new Fault('the signed link serves other bytes', cure);
+}
+
+/** A local link is served by the API: here it must carry a signature that every process accepts. */
+async function checkLink(storage: Storage, { encryptionKeys }: Config, key: string): Promise<void> {
+  const url = new URL(await storage.downloadUrl(linked(key), LINK_SECONDS));
+  verifyLink('file_doctor', Object.fromEntries(url.searchParams), encryptionKeys);
+}

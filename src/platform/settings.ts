@@ -1,0 +1,23 @@
+import { ConfigError, loadConfig, type Config } from './config.js';
+import { checkModels } from '../models/catalogue.js';
+
+/**
+ * The settings of a process that runs turns: `loadConfig`, and the models that MODELS_FILE names.
+ * @throws ConfigError listing every fault of both at once
+ */
+export async function loadSettings(env: NodeJS.ProcessEnv): Promise<Config> {
+  const faults: string[] = [];
+  const note = (error: unknown): void => {
+    if (!(error instanceof ConfigError)) throw error;
+    faults.push(...error.faults);
+  };
+  let config: Config | undefined;
+  try {
+    config = loadConfig(env);
+  } catch (error) {
+    note(error);
+  }
+  await checkModels(env).catch(note);
+  if (config === undefined || faults.length > 0) throw new ConfigError(faults);
+  return config;
+}

@@ -1,0 +1,182 @@
+import pLimit from 'p-limit';
+import type { DataSource } from 'typeorm';
+import type { Notifier } from '../events/notify.js';
+import type { Logger } from '../platform/logger.js';
+import type { TurnWorkflows, WorkflowState } from '../temporal/turn-workflows.js';
+import { endTurn, type Ending } from './finish.js';
+
+const EVERY_MS = 2000;
+/** A turn without a sign of life for that long is looked at: seen within 10 s of anything that happened to it. */
+const QUIET_SECONDS = 5;
+const MOST_TURNS = 100;
+/** Deltas that one round removes: some hundred turns' worth. */
+const MOST_DELTAS = 20_000;
+const PARALLEL = 8;
+/** A cancel that nobody carried out by then is carried out here, worker or not: 20 s is the promise. */
+const CANCEL_OVERDUE_SECONDS = 15;
+const DELTAS_KEPT_SECONDS = 60;
+
+export interface SweepDeps {
+  db: DataSource;
+  notifier: Notifier;
+  workflows: TurnWorkflows;
+  log: Logger;
+  /** Counts what the sweep did, by action. */
+  count: (action: string) => void;
+}
+
+interface QuietTurn {
+  id: string;
+  session_id: string;
+  project_id: string;
+  model_id: string;
+  trace: string | null;
+  cancel_wished: boolean;
+}
+
+/** What the end of a workflow that left its turn open means for the turn (architecture.md "A turn is never lost"). */
+const ENDING_OF: Partial<Record<WorkflowState, Ending>> = {
+  terminated: {
+    kind: 'failed',
+    type: 'terminated',
+    message: 'The turn was terminated by an operator.',
+    retryable: true,
+  },
+  'timed out': {
+    kind: 'failed',
+    type: 'turn_timeout',
+    message: 'The turn took longer than a turn may.',
+    retryable: true,
+  },
+  failed: {
+    kind: 'failed',
+    type: 'internal_error',
+    message: 'The turn failed for an internal reason.',
+    retryable: true,
+  },
+  cancelled: { kind: 'cancelled' },
+};
+
+/**
+ * Looks after open turns that show no sign of life: starts the ones whose workflow never started, vanished or thinks it
+ * is complete, delivers cancels, ends the ones whose workflow is gone. Every process runs it; `SKIP LOCKED` and the
+ * moved `progress_at` give each turn to one of them at a time. Returns a function that stops it after the round under
+ * way.
+ */
+export function startSweep(deps: SweepDeps): () => Promise<void> {
+  // Two loops: an end that is due must not wait for a Temporal that is away.
+  const stops = [repeat(deps.log, () => sweepOnce(deps)), repeat(deps.log, () => cancelOverdue(deps))];
+  return async () => void (await Promise.all(stops.map((stop) => stop())));
+}
+
+/** Runs rounds, one after the other; returns a function that stops after the one under way. */
+function repeat(log: Logger, round: () => Promise<void>): () => Promise<void> {
+  let stopped = false;
+  let timer: NodeJS.Timeout;
+  let underWay: Promise<void> = Promise.resolve();
+  const next = (): void => {
+    if (stopped) return;
+    // Not all processes at the same moment.
+    timer = setTimeout(
+      () => {
+        underWay = round()
+          .catch((err: unknown) => log.warn({ err }, 'a round of the sweep failed, the next one follows'))
+          .then(next);
+      },
+      EVERY_MS * (0.75 + Math.random() / 2),
+    );
+  };
+  next();
+  return async () => {
+    stopped = true;
+    clearTimeout(timer);
+    await underWay;
+  };
+}
+
+/** One round of looking at quiet turns. */
+export async function sweepOnce(deps: SweepDeps): Promise<void> {
+  await deleteOldDeltas(deps.db, MOST_DELTAS);
+  const [turns]: [QuietTurn[]] = await deps.db.query(
+    `WITH quiet AS (
+       SELECT id FROM turns
+       WHERE state IN ('queued', 'running') AND progress_at < clock_timestamp() - interval '${QUIET_SECONDS} s'
+       ORDER BY progress_at LIMIT ${MOST_TURNS} FOR NO KEY UPDATE SKIP LOCKED)
+     UPDATE turns SET progress_at = clock_timestamp()
+     FROM quiet, sessions WHERE turns.id = quiet.id AND sessions.id = turns.session_id
+     RETURNING turns.id, session_id, turns.project_id, model_id, turns.trace,
+       cancel_requested_at IS NOT NULL AS cancel_wished`,
+  );
+  const limit = pLimit(PARALLEL);
+  await Promise.all(
+    turns.map((turn) =>
+      limit(() =>
+        lookAfter(deps, turn).catch((err: unknown) =>
+          deps.log.warn({ err, turn_id: turn.id }, 'the sweep could not look after a turn, it tries again'),
+        ),
+      ),
+    ),
+  );
+}
+
+/** Ends the turns whose cancel nobody carried out in time; their workflows are told without waiting for Temporal. */
+export async function cancelOverdue(deps: SweepDeps): Promise<void> {
+  const { db, workflows, log, count } = deps;
+  const overdue: { id: string }[] = await db.query(
+    `SELECT id FROM turns WHERE state IN ('queued', 'running')
+       AND cancel_requested_at < clock_timestamp() - interval '${CANCEL_OVERDUE_SECONDS} s'`,
+  );
+  for (const { id } of overdue) {
+    if (!(await endTurn(deps, id, { kind: 'cancelled' }))) continue;
+    count('cancelled');
+    log.warn({ turn_id: id }, 'the sweep cancelled a turn that nobody else did');
+    workflows
+      .cancel(id)
+      .catch((err: unknown) => log.warn({ err, turn_id: id }, 'a cancel did not reach Temporal; its turn has ended'));
+  }
+}
+
+async function lookAfter(deps: SweepDeps, turn: QuietTurn): Promise<void> {
+  const { workflows, log, count } = deps;
+  const state = await workflows.describe(turn.id);
+  if (state === 'running') {
+    if (turn.cancel_wished) {
+      await workflows.cancel(turn.id);
+      count('cancel_delivered');
+    }
+    return;
+  }
+  // A workflow that is complete knew of more than the tables: they were restored from a backup, and what they hold counts.
+  const again = state === 'completed' && (await isStillOpen(deps.db, turn.id));
+  if (state === 'not found' || again) {
+    await workflows.start(turn, { again });
+    if (turn.cancel_wished) await workflows.cancel(turn.id);
+    count('started');
+    log.warn({ turn_id: turn.id }, 'the sweep started the workflow of a turn');
+    return;
+  }
+  const ending = ENDING_OF[state];
+  if (ending !== undefined && (await endTurn(deps, turn.id, ending))) {
+    count('ended');
+    log.warn({ turn_id: turn.id, workflow: state }, 'the sweep ended a turn whose workflow is over');
+  }
+}
+
+async function isStillOpen(db: DataSource, turnId: string): Promise<boolean> {
+  const rows: unknown[] = await db.query(`SELECT FROM turns WHERE id = $1 AND state IN ('queued', 'running')`, [
+    turnId,
+  ]);
+  return rows.length > 0;
+}
+
+/** Removes at most `limit` deltas of turns that ended a minute ago or more; returns how many. */
+export async function deleteOldDeltas(db: DataSource, limit: number): Promise<number> {
+  const [, count] = await db.query<[unknown[], number]>(
+    `DELETE FROM deltas WHERE ctid = ANY(ARRAY(
+       SELECT deltas.ctid FROM deltas JOIN turns ON turns.id = deltas.turn_id
+       WHERE turns.ended_at < clock_timestamp() - interval '${DELTAS_KEPT_SECONDS} s'
+       LIMIT $1 FOR UPDATE OF deltas SKIP LOCKED))`,
+    [limit],
+  );
+  return count;
+}

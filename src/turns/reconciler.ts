@@ -1,0 +1,61 @@
+import type { ConnectionLike } from '@temporalio/client';
+import type { DataSource } from 'typeorm';
+import type { Config } from '../platform/config.js';
+import type { Notifier } from '../events/notify.js';
+import type { Logger } from '../platform/logger.js';
+import { sweepActions } from '../platform/metrics.js';
+import { createTemporalClient, temporalSettings } from '../temporal/connection.js';
+import { ensureSearchAttributes } from '../temporal/search-attributes.js';
+import { temporalHealth, type TemporalHealth } from '../temporal/health.js';
+import { createTurnWorkflows, type TurnWorkflows } from '../temporal/turn-workflows.js';
+import { startSweep } from './reconcile.js';
+
+/** Beyond a turn's own limit: the server's time-out is only a backstop. */
+const EXECUTION_MARGIN_MS = 600_000;
+const ATTRIBUTES_RETRY_MS = 10_000;
+
+/** What every process has to do with turns: their workflows, and the sweep that looks after them. */
+export interface TurnUpkeep {
+  workflows: TurnWorkflows;
+  health: () => Promise<TemporalHealth>;
+  close(): Promise<void>;
+}
+
+/** `eager`: client and worker share this process and the connection. */
+export function startTurnUpkeep(
+  config: Config,
+  parts: { db: DataSource; notifier: Notifier; log: Logger; connection: ConnectionLike; eager: boolean },
+): TurnUpkeep {
+  const { db, notifier, log, connection, eager } = parts;
+  const { namespace } = temporalSettings();
+  const client = createTemporalClient(connection);
+
+  // Until the namespace is known to have them, turns start without search attributes: a start with an unknown one is
+  // refused, and a message must not wait for Temporal.
+  let searchable = false;
+  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
+  const checkAttributes = async (): Promise<void> => {
+    const state = await ensureSearchAttributes(client, namespace, log);
+    searchable = state === 'present';
+    if (state === 'unknown' && !closed) timer = setTimeout(() => void checkAttributes(), ATTRIBUTES_RETRY_MS);
+  };
+  void checkAttributes();
+
+  const workflows = createTurnWorkflows(client, {
+    taskQueue: config.taskQueue,
+    executionTimeoutMs: config.turnTimeoutSeconds * 1000 + EXECUTION_MARGIN_MS,
+    eager,
+    searchable: () => searchable,
+  });
+  const stopSweep = startSweep({ db, notifier, workflows, log, count: (action) => sweepActions.inc({ action }) });
+  return {
+    workflows,
+    health: () => temporalHealth(client, namespace, config.taskQueue),
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      await stopSweep();
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { expect } from 'chai';
+import type { ModelClient } from '../../../activities/model/clients.js';
+import { ModelSilentError } from '../../../activities/model/failures.js';
+import { streamAnswer, type Answer } from '../../../activities/model/stream.js';
+import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '../../support/scripted-model.js';
+import type { ScriptedModel } from '../../support/scripted-model.js';
+
+const IDLE_SECONDS = 0.5;
+
+describe('the stream of an answer', () => {
+  let model: ScriptedModel;
+  before(async () => {
+    model = await startScriptedModel();
+  });
+  after(() => model.close());
+
+  const call = async (): Promise<{ answer: Answer; heard: string; started: unknown }> => {
+    const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+    const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
+    const api = new Anthropic({ apiKey: 'k', baseURL: model.url, maxRetries: 0 });
+    let heard = '';
+    let started: unknown;
+    const observer = {
+      started: (first: unknown) => void (started = first),
+      text: (piece: string) => void (heard += piece),
+      thinking: () => undefined,
+    };
+    const params = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Go' }] };
+    const signal = new AbortController().signal;
+    await streamAnswer({ api } as ModelClient, params, answer, observer, signal, IDLE_SECONDS);
+    return { answer, heard, started };
+  };
+  const failureOf = (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => 'none',
+      (error: unknown) => error,
+    );
+
+  it('lives on every byte, whatever it says', async () => {
+    const pings = Array.from({ length: 6 }, () => [wait(250), raw(': still here\n\n')]).flat();
+    model.reply([text('Slow '), ...pings, text('but sure.')]);
+    expect((await call()).heard).to.equal('Slow but sure.');
+  });
+
+  it('is broken off when nothing comes', async () => {
+    model.reply([text('Then '), silence()]);
+    const began = performance.now();
+    expect(await failureOf(call())).to.be.instanceOf(ModelSilentError);
+    expect(performance.now() - began).to.be.within(450, 5000);
+    await model.requests.at(-1)!.aborted;
+  });
+
+  it('tells the cost at its start and at its end', async () => {
+    model.reply(message(text('Yes.'), { usage: { input_tokens: 5, cache_read_input_tokens: 7, output_tokens: 3 } }));
+    const { answer, started } = await call();
+    expect(started).to.include({ input_tokens: 5, cache_read_input_tokens: 7 });
+    expect(answer.usage).to.include({ input_tokens: 5, cache_read_input_tokens: 7, output_tokens: 3 });
+  });
+
+  it('does without a cost where the server tells none', async () => {
+    const frames = [
+      { type: 'message_start', message: { id: 'm', type: 'message', role: 'assistant', content: [], usage: null } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Free.' } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+      { type: 'message_stop' },
+    ];
+    const body = frames.map((frame) => `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`).join('');
+    model.reply({ kind: 'http', status: 200, headers: { 'content-type': 'text/event-stream' }, body });
+    const { answer } = await call();
+    expect(answer).to.deep.include({ content: [{ type: 'text', text: 'Free.' }], stopReason: 'end_turn' });
+    expect(answer.usage).to.include({ input_tokens: 0, output_tokens: 0 });
+  });
+
+  it('keeps a character whose halves come apart', async () => {
+    model.reply(text(['Well done \ud83d', '\ude00!']));
+    const { answer, heard } = await call();
+    expect(answer.content).to.deep.equal([{ type: 'text', text: 'Well done 😀!' }]);
+    expect(heard).to.equal('Well done 😀!');
+  });
+
+  it('asks for no tool in an answer that ended early', async () => {
+    for (const stopReason of ['max_tokens', 'refusal', 'model_context_window_exceeded'] as const) {
+      model.reply(message([text('Now '), toolUse('buy', {})], { stopReason }));
+      expect((await call()).answer.content).to.deep.equal([{ type: 'text', text: 'Now ' }]);
+    }
+  });
+});

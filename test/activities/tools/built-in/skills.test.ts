@@ -1,0 +1,210 @@
+import { expect } from 'chai';
+import { builtInTools } from '../../../../activities/tools/built-in/index.js';
+import type { ResultBlock, SelectedSkill, ToolDeps, ToolResult } from '../../../../activities/tools/tool.js';
+import { openStorage } from '../../../../src/files/open-storage.js';
+import type { Storage } from '../../../../src/files/storage.js';
+import { createLogger } from '../../../../src/platform/logger.js';
+import { startService, type TestService } from '../../../support/service.js';
+import { skillMd, zip } from '../../../src/skills/zip.js';
+
+const TURN_ID = 'turn_01hzzzzzzzzzzzzzzzzzzzzzzz';
+/** 1 × 1, transparent. */
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+);
+const FILES = {
+  'SKILL.md': `\uFEFF${skillMd('demo', 'Shows how.', '# Demo\r\n\r\nRead `docs/long.txt`.\r\n')}`,
+  'docs/long.txt': Array.from({ length: 5000 }, (_, index) => `line ${index}\n`).join(''),
+  'docs/wide.txt': `${'é'.repeat(40_000)}\nsecond`,
+  'docs/Größe.md': '# ü\r\nzwei\r\n',
+  'empty.txt': '',
+  'logo.png': PNG,
+  'fake.png': 'no image at all',
+  'huge.png': Buffer.concat([PNG, Buffer.alloc(5 * 1024 * 1024)]),
+  'data.bin': Buffer.from([0, 1, 2, 3]),
+  'latin1.txt': Buffer.from([0x47, 0xf6]),
+  'utf16.csv': Buffer.from('\uFEFFä;1\nö;2', 'utf16le'),
+  'logo.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>',
+};
+
+describe('skill tools', () => {
+  let service: TestService;
+  let deps: ToolDeps;
+  let storage: Storage;
+  let selected: SelectedSkill;
+  let projectId: string;
+
+  async function upload(name: string, files: Record<string, string | Buffer>): Promise<SelectedSkill> {
+    const form = new FormData();
+    const archive = zip(Object.entries(files).map(([path, content]) => ({ name: `${name}/${path}`, content })));
+    form.set('file', new Blob([new Uint8Array(archive)]), 'demo.zip');
+    const { body } = await service.api('POST', '/v1/skills', form);
+    return { id: body.id, name: body.name, description: body.description };
+  }
+
+  before(async () => {
+    service = await startService();
+    storage = openStorage(service.config);
+    const log = createLogger('silent', 'test');
+    deps = { config: service.config, db: service.db, log, storage } as unknown as ToolDeps;
+    selected = await upload('demo', FILES);
+    [{ id: projectId }] = await service.db.query('SELECT id FROM projects');
+  });
+  after(() => service.close());
+
+  function run(tool: string, input: Record<string, unknown>, skills = [selected]): Promise<ToolResult> {
+    const turn = { id: TURN_ID, sessionId: 'ses_1', projectId, skills };
+    const call = { turn, toolUseId: 'toolu_01AbC', idempotencyKey: 'k', input };
+    const found = builtInTools({ skills: [selected] }).find(({ name }) => name === tool)!;
+    return found.run({ ...call, signal: AbortSignal.timeout(5000), progress: () => undefined }, deps);
+  }
+  const textOf = ({ content }: ToolResult): string => (content[0] as Extract<ResultBlock, { type: 'text' }>).text;
+  const read = async (path: string, window: { offset?: number; limit?: number } = {}): Promise<string> => {
+    const result = await run('read_skill_file', { skill: 'demo', path, ...window });
+    expect(result.isError).to.equal(false);
+    return textOf(result);
+  };
+
+  it('are there only where skills are selected', () => {
+    const names = (skills: SelectedSkill[]): string[] => builtInTools({ skills }).map(({ name }) => name);
+    expect(names([selected])).to.include.members(['use_skill', 'read_skill_file']);
+    expect(names([])).not.to.include.members(['use_skill', 'read_skill_file']);
+  });
+
+  describe('use_skill', () => {
+    it('gives the instructions without the frontmatter, and the files with their sizes', async () => {
+      const result = await run('use_skill', { name: 'demo' });
+      expect(result.isError).to.equal(false);
+      const text = textOf(result);
+      expect(text).to.match(/^Skill "demo"\n\n# Demo\r\n\r\nRead `docs\/long.txt`.\n/);
+      expect(text).not.to.include('description:');
+      expect(text).to.include(`- docs/long.txt (${FILES['docs/long.txt'].length} bytes)\n`);
+      expect(text).to.include('- empty.txt (0 bytes)\n').and.to.include('- docs/Größe.md (');
+      expect(text).not.to.include('- SKILL.md');
+    });
+
+    it('names no files where there are none', async () => {
+      const single = await upload('single', { 'SKILL.md': skillMd('single') });
+      expect(textOf(await run('use_skill', { name: 'single' }, [single]))).to.equal('Skill "single"\n\nDo it.');
+    });
+
+    it('cuts a list of very long paths', async () => {
+      const files = Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`${'d'.repeat(200)}/${i}`, 'x']));
+      const many = await upload('many', { 'SKILL.md': skillMd('many'), ...files });
+      const text = textOf(await run('use_skill', { name: 'many' }, [many]));
+      expect(text).to.match(/- … and \d+ more; read_skill_file with the path of a folder lists that folder$/);
+      expect(Buffer.byteLength(text)).to.be.below(48 * 1024);
+    });
+
+    it('says which skills there are when the name is none of them', async () => {
+      const result = await run('use_skill', { name: 'other' });
+      expect(result.isError).to.equal(true);
+      expect(textOf(result)).to.equal('There is no skill "other" in this turn. Selected skills: demo.');
+      expect(textOf(await run('use_skill', { name: 'demo' }, []))).to.match(/No skills were selected/);
+    });
+
+    it("cannot load a skill that is deleted, nor another project's", async () => {
+      const gone = await upload('gone', { 'SKILL.md': skillMd('gone'), 'a.txt': 'x' });
+      await service.api('DELETE', `/v1/skills/${gone.id}`);
+      for (const result of [
+        await run('use_skill', { name: 'gone' }, [gone]),
+        await run('read_skill_file', { skill: 'gone', path: 'a.txt' }, [gone]),
+      ]) {
+        expect(result.isError).to.equal(true);
+        expect(textOf(result)).to.match(/^cannot load skill "gone"/);
+      }
+    });
+
+    it('cannot load a skill whose object went after its row was read', async () => {
+      const lost = await upload('lost', { 'SKILL.md': skillMd('lost') });
+      await storage.delete(`skills/${projectId}/${lost.id}`);
+      const result = await run('use_skill', { name: 'lost' }, [lost]);
+      expect(result.isError).to.equal(true);
+      expect(textOf(result)).to.match(/^cannot load skill "lost"/);
+    });
+  });
+
+  describe('read_skill_file', () => {
+    it('reads text whole where it fits a page', async () => {
+      expect(await read('docs/Größe.md')).to.equal('# ü\r\nzwei\r');
+      expect(await read('docs/Größe.md'.normalize('NFD'))).to.equal('# ü\r\nzwei\r');
+      expect(await read('./SKILL.md')).to.match(/^---\nname: demo/);
+      expect(await read('logo.svg')).to.match(/^<svg/);
+      expect(await read('empty.txt')).to.equal('(The file is empty.)');
+    });
+
+    it('pages long text by lines and says how to read on', async () => {
+      const first = await read('docs/long.txt');
+      expect(first).to.match(/^line 0\nline 1\n/);
+      expect(first).to.match(/\nline 1999\n\n\[Lines 0 to 1999 are shown; read on with offset 2000.\]$/);
+      expect(await read('docs/long.txt', { offset: 4998 })).to.equal('line 4998\nline 4999');
+      expect(await read('docs/long.txt', { offset: 4999, limit: 1 })).to.equal('line 4999');
+      expect(await read('docs/long.txt', { offset: 10, limit: 2 })).to.equal(
+        'line 10\nline 11\n\n[Lines 10 to 11 are shown; read on with offset 12.]',
+      );
+      const beyond = await run('read_skill_file', { skill: 'demo', path: 'docs/long.txt', offset: 5000 });
+      expect(beyond.isError).to.equal(true);
+      expect(textOf(beyond)).to.match(/has 5000 lines; there is no line 5000/);
+    });
+
+    it('keeps pages below 40 KiB, and shows long lines as several', async () => {
+      const first = await read('docs/wide.txt');
+      expect(Buffer.byteLength(first)).to.be.within(30_000, 41_100);
+      const [, next] = /\[Lines 0 to \d+ are shown; read on with offset (\d+).\]$/.exec(first)!;
+      const pages = [first.slice(0, first.lastIndexOf('\n\n['))];
+      for (let offset = Number(next); !pages.at(-1)!.endsWith('second');) {
+        const page = await read('docs/wide.txt', { offset });
+        offset = Number(/read on with offset (\d+)/.exec(page)?.[1]);
+        pages.push(page.replace(/\n\n\[Lines .*$/, ''));
+      }
+      expect(pages.join('\n').replaceAll('\n', '')).to.equal(`${'é'.repeat(40_000)}second`);
+    });
+
+    it('lists a folder', async () => {
+      expect(await read('docs')).to.match(/^Files in docs:\n- docs\/Größe.md \(12 bytes\)\n- docs\/long.txt/);
+    });
+
+    it('reads what spreadsheets and old tools write', async () => {
+      expect(await read('latin1.txt')).to.equal('Gö');
+      expect(await read('utf16.csv')).to.equal('ä;1\nö;2');
+    });
+
+    it('shows an image as one, by reference, and again at the same place', async () => {
+      const result = await run('read_skill_file', { skill: 'demo', path: 'logo.png' });
+      const [text, image] = result.content as [ResultBlock, Extract<ResultBlock, { type: 'image' }>];
+      expect(text).to.deep.equal({ type: 'text', text: `logo.png (image/png, ${PNG.length} bytes)` });
+      expect(image).to.include({ type: 'image', media_type: 'image/png' });
+      expect(image.storage_key).to.match(new RegExp(`^results/${TURN_ID}/`));
+      expect((await storage.read(image.storage_key, 1000)).equals(PNG)).to.equal(true);
+      expect(await run('read_skill_file', { skill: 'demo', path: 'logo.png' })).to.deep.equal(result);
+    });
+
+    it('describes what is neither text nor an image that the model takes', async () => {
+      expect(await read('data.bin')).to.match(/^data.bin cannot be shown: .*application\/octet-stream, 4 bytes/);
+      expect(await read('huge.png')).to.match(/^huge.png cannot be shown: .*image\/png, \d+ bytes/);
+      expect(await read('fake.png')).to.equal('no image at all');
+    });
+
+    for (const [path, message] of [
+      ['../SKILL.md', /"..\/SKILL.md" is unsafe: it contains ".."/],
+      ['/etc/passwd', /is absolute/],
+      ['C:\\x', /backslash/],
+      ['a\0b', /NUL/],
+      ['missing.txt', /has no file "missing.txt". Its files:\n- SKILL.md/],
+      ['', /is unsafe/],
+    ] as [string, RegExp][]) {
+      it(`refuses the path ${JSON.stringify(path)}`, async () => {
+        const result = await run('read_skill_file', { skill: 'demo', path });
+        expect(result.isError).to.equal(true);
+        expect(textOf(result)).to.match(message);
+      });
+    }
+
+    it('reads no skill that was not selected', async () => {
+      const result = await run('read_skill_file', { skill: 'other', path: 'SKILL.md' });
+      expect(result.isError).to.equal(true);
+      expect(textOf(result)).to.match(/Selected skills: demo/);
+    });
+  });
+});

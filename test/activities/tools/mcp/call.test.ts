@@ -1,0 +1,344 @@
+import { once } from 'node:events';
+import { createServer as createNetServer, type AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { createMcpNetwork } from '../../../../src/mcp/network.js';
+import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
+import {
+  startMcpServer,
+  type McpServerOptions,
+  type TestMcpServer,
+  type TestTool,
+} from '../../../support/mcp-server.js';
+
+const SECRET = 'secret-0123456789';
+const never = (): Promise<never> => new Promise(() => undefined);
+
+describe('calling a tool of an MCP server', () => {
+  const closers: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closers.splice(0)) await close();
+  });
+
+  const start = async (
+    tools: TestTool[],
+    options: McpServerOptions = {},
+    wanted: Parameters<typeof mcpCalls>[0] = {},
+  ): Promise<{ server: TestMcpServer; calls: McpCalls }> => {
+    const server = await startMcpServer({ tools, ...options });
+    const calls = mcpCalls({ hosts: [server.host], ...wanted });
+    closers.push(calls.close, server.close);
+    return { server, calls };
+  };
+
+  const until = async (condition: () => boolean): Promise<void> => {
+    while (!condition()) await sleep(5);
+  };
+
+  for (const mode of ['sessions', 'stateless', 'json'] as const) {
+    it(`passes input and key on and brings the answer (${mode})`, async () => {
+      const { server, calls } = await start([{ name: 'echo', run: ({ arguments: input }) => JSON.stringify(input) }], {
+        [mode]: true,
+      });
+      const input = { text: 'ü🔧', nested: [{ a: null }] };
+      const result = await calls.call(calls.row('s', server.url), 'echo', input, { idempotencyKey: 'turn_1-2-0' });
+      expect(result).to.deep.equal({ content: [{ type: 'text', text: JSON.stringify(input) }], isError: false });
+      expect(server.calls).to.have.length(1);
+      expect(server.calls[0]!.meta).to.include({ 'agent-session-service/idempotency-key': 'turn_1-2-0' });
+    });
+  }
+
+  it('enforces the allow-list again', async () => {
+    const { server, calls } = await start([{ name: 'a' }]);
+    const result = await calls.call(calls.row('s', server.url, { allowed_tools: ['b'] }), 'a');
+    expect([result.isError, result.outcomeUnknown, server.log]).to.deep.equal([true, undefined, []]);
+    expect(textOf(result)).to.match(/not allowed/);
+  });
+
+  it('passes on an error of the tool and one of the protocol', async () => {
+    const { server, calls } = await start([
+      { name: 'failing', run: () => ({ content: [{ type: 'text', text: 'no such city' }], isError: true }) },
+      { name: 'throwing', run: () => Promise.reject(new Error('broken inside')) },
+    ]);
+    const row = calls.row('s', server.url);
+    expect(await calls.call(row, 'failing')).to.deep.equal({
+      content: [{ type: 'text', text: 'no such city' }],
+      isError: true,
+    });
+    const thrown = await calls.call(row, 'throwing');
+    expect([thrown.isError, thrown.outcomeUnknown, thrown.commit]).to.deep.equal([true, undefined, undefined]);
+    expect(textOf(thrown)).to.match(/answered the call of throwing with an error: .*broken inside/);
+  });
+
+  it('runs calls of one server side by side on one connection', async () => {
+    let running = 0;
+    const together = async (): Promise<string> => {
+      running += 1;
+      await until(() => running === 3);
+      return 'ok';
+    };
+    const { server, calls } = await start([{ name: 'meet', run: together }]);
+    const row = calls.row('s', server.url);
+    const results = await Promise.all([calls.call(row, 'meet'), calls.call(row, 'meet'), calls.call(row, 'meet')]);
+    expect(results.map(textOf)).to.deep.equal(['ok', 'ok', 'ok']);
+    expect(server.log.filter((method) => method === 'initialize')).to.have.length(1);
+  });
+
+  it('tells of progress', async () => {
+    const { server, calls } = await start([
+      {
+        name: 'slow',
+        run: async ({ progress }) => {
+          for (const step of [1, 2, 3]) await progress(step);
+          return 'done';
+        },
+      },
+    ]);
+    let signs = 0;
+    await calls.call(calls.row('s', server.url), 'slow', {}, { progress: () => (signs += 1) });
+    expect(signs).to.equal(3);
+  });
+
+  for (const mode of ['sessions', 'json'] as const) {
+    it(`tells the server of a cancel at once and leaves nothing open (${mode})`, async () => {
+      const { server, calls } = await start([{ name: 'hang', run: never }, { name: 'a' }], { [mode]: true });
+      const row = calls.row('s', server.url);
+      const cancel = new AbortController();
+      const call = calls.call(row, 'hang', {}, { signal: cancel.signal });
+      await until(() => server.calls.length === 1);
+      const reason = new Error('the turn is cancelled');
+      cancel.abort(reason);
+      expect(await call.catch((error: unknown) => error)).to.equal(reason);
+      const begun = Date.now();
+      await until(() => server.cancelled.length === 1);
+      expect(Date.now() - begun).to.be.lessThan(5000);
+      expect(textOf(await calls.call(row, 'a')), 'the connection lives on').to.equal('ok');
+      expect(server.log.filter((method) => method === 'initialize')).to.have.length(1);
+    });
+  }
+
+  it('sends no cancel for a call that has ended', async () => {
+    const { server, calls } = await start([{ name: 'a' }]);
+    const cancel = new AbortController();
+    await calls.call(calls.row('s', server.url), 'a', {}, { signal: cancel.signal });
+    cancel.abort();
+    await sleep(100);
+    expect(server.log).not.to.include('notifications/cancelled');
+  });
+
+  for (const unknownSession of [404, 400] as const) {
+    it(`shakes hands again when a restarted server has lost its sessions (${unknownSession})`, async () => {
+      const { server, calls } = await start([{ name: 'count' }], { unknownSession });
+      const row = calls.row('s', server.url);
+      await calls.call(row, 'count');
+      await server.restart();
+      await sleep(20); // the closed sockets are noticed
+      expect(textOf(await calls.call(row, 'count'))).to.equal('ok');
+      expect(server.calls, 'each call once').to.have.length(2);
+    });
+  }
+
+  it('does so once only', async () => {
+    const { server, calls } = await start([{ name: 'a' }]);
+    server.options.gateway = (_, res, body) => {
+      if (!body.includes('tools/call')) return false;
+      res.writeHead(404).end();
+      return true;
+    };
+    const result = await calls.call(calls.row('s', server.url), 'a');
+    expect(textOf(result)).to.match(/HTTP 404.*not carried out/);
+    expect(server.log.filter((method) => method === 'tools/call')).to.have.length(2);
+  });
+
+  it('does not take a 400 of a living session for a lost one', async () => {
+    const { server, calls } = await start([{ name: 'a' }]);
+    server.options.gateway = (_, res, body) => {
+      if (!body.includes('tools/call')) return false;
+      res.writeHead(400).end();
+      return true;
+    };
+    const result = await calls.call(calls.row('s', server.url), 'a');
+    expect(textOf(result)).to.match(/HTTP 400/);
+    expect(server.log.filter((method) => method === 'tools/call')).to.have.length(1);
+  });
+
+  it('says that the outcome is unknown when the server dies in mid-call', async () => {
+    const { server, calls } = await start([{ name: 'hang', run: never }]);
+    const call = calls.call(calls.row('s', server.url), 'hang');
+    await until(() => server.calls.length === 1);
+    await server.kill();
+    const begun = Date.now();
+    const result = await call;
+    expect(Date.now() - begun).to.be.lessThan(10_000);
+    expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, true]);
+    expect(textOf(result)).to.match(/outcome is unknown/);
+    expect(result.commit, 'clients hear of it').to.be.a('function');
+    await server.restart();
+    expect(server.calls, 'not sent again').to.have.length(1);
+  });
+
+  it('says that the outcome is unknown for an answer that is none and for 5xx', async () => {
+    for (const [status, type] of [
+      [200, 'text/html'],
+      [200, 'application/json'],
+      [502, 'text/html'],
+      [504, 'text/html'],
+    ] as const) {
+      const { server, calls } = await start([{ name: 'a' }]);
+      server.options.gateway = (_, res, body) => {
+        if (!body.includes('tools/call')) return false;
+        res.writeHead(status, { 'content-type': type }).end('BODY');
+        return true;
+      };
+      const result = await calls.call(calls.row('s', server.url), 'a');
+      expect([result.isError, result.outcomeUnknown], `${status} ${type}`).to.deep.equal([true, true]);
+      expect(textOf(result)).not.to.include('BODY');
+      expect(server.log.filter((method) => method === 'tools/call')).to.have.length(1);
+    }
+  });
+
+  it('knows that nothing was carried out when there was no way to the server', async () => {
+    const { server, calls } = await start([{ name: 'a' }]);
+    await server.close();
+    const result = await calls.call(calls.row('s', server.url), 'a');
+    expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, undefined]);
+    expect(textOf(result)).to.match(/refused the connection\. It was not carried out/);
+  });
+
+  it('knows so when the credential is refused, and shows none', async () => {
+    const credential = { type: 'BEARER', header: null, secret: SECRET } as const;
+    const { server, calls } = await start([{ name: 'a' }], { auth: { header: 'authorization', value: 'other' } });
+    const result = await calls.call(calls.row('s', server.url, {}, credential), 'a');
+    expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, undefined]);
+    expect(textOf(result))
+      .to.match(/HTTP 401/)
+      .and.not.to.include(SECRET);
+  });
+
+  it('keeps the credential out of what an echoing server answers', async () => {
+    const credential = { type: 'HEADER', header: 'X-Key', secret: SECRET } as const;
+    const { server, calls } = await start([
+      { name: 'echo', run: () => `your key is ${SECRET}` },
+      { name: 'throw', run: () => Promise.reject(new Error(`bad key ${SECRET}`)) },
+    ]);
+    const row = calls.row('s', server.url, {}, credential);
+    expect(textOf(await calls.call(row, 'echo'))).to.equal('your key is [credential]');
+    expect(textOf(await calls.call(row, 'throw')))
+      .to.include('bad key [credential]')
+      .and.not.to.include(SECRET);
+  });
+
+  it('refuses a name that resolves to loopback now (DNS rebinding)', async () => {
+    let sockets = 0;
+    const bait = createNetServer((socket) => {
+      sockets += 1;
+      socket.destroy();
+    }).listen(0, '127.0.0.1');
+    await once(bait, 'listening');
+    const { port } = bait.address() as AddressInfo;
+    const answers = ['93.184.215.14', '127.0.0.1'];
+    const network = createMcpNetwork([], async () => [{ address: answers.shift()!, family: 4 }]);
+    const url = `https://rebind.example:${port}/mcp`;
+    await network.checkUrl(url);
+    const calls = mcpCalls({ network });
+    const result = await calls.call(calls.row('s', url), 'a');
+    expect(textOf(result)).to.match(/resolves to a private or local address.*not carried out/);
+    expect(sockets).to.equal(0);
+    await calls.close();
+    bait.close();
+  });
+
+  it('resumes a stream that the server lets go of', async () => {
+    const { server, calls } = await start([{ name: 'a' }]);
+    server.options.gateway = (req, res, body) => {
+      const sse = { 'content-type': 'text/event-stream' };
+      if (body.includes('tools/call')) {
+        const { id } = JSON.parse(body) as { id: number };
+        server.calls.push({ name: 'a', arguments: { id }, meta: {} });
+        res.writeHead(200, sse).end('id: 1\nretry: 50\ndata: \n\n');
+        return true;
+      }
+      if (req.headers['last-event-id'] !== '1') return false;
+      const result = { content: [{ type: 'text', text: 'resumed' }] };
+      const message = JSON.stringify({ jsonrpc: '2.0', id: server.calls[0]!.arguments.id, result });
+      res.writeHead(200, sse).end(`id: 2\ndata: ${message}\n\n`);
+      return true;
+    };
+    expect(textOf(await calls.call(calls.row('s', server.url), 'a'))).to.equal('resumed');
+    expect(server.calls).to.have.length(1);
+  });
+
+  it('is not kept busy by a server that floods it with requests and reconnections', async () => {
+    const { server, calls } = await start([{ name: 'a' }]);
+    const ping = `data: {"jsonrpc":"2.0","id":1,"method":"ping"}\n\n`;
+    let replies = 0;
+    server.options.gateway = async (req, res, body) => {
+      if (req.method === 'GET') {
+        res.writeHead(200, { 'content-type': 'text/event-stream' });
+        res.end(`retry: 0\n\n${ping.repeat(10_000)}`);
+        return true;
+      }
+      if (!body.includes('"result":{}')) return false;
+      replies += 1;
+      await sleep(300);
+      res.writeHead(202).end();
+      return true;
+    };
+    const row = calls.row('s', server.url);
+    await calls.call(row, 'a');
+    await sleep(900);
+    expect(textOf(await calls.call(row, 'a'))).to.equal('ok');
+    expect(replies).to.be.within(1, 80);
+    expect(server.log.filter((method) => method === 'GET').length).to.be.within(1, 4);
+  });
+
+  describe('connections', () => {
+    it('close when idle, with a goodbye', async () => {
+      const { server, calls } = await start([{ name: 'a' }], {}, { idleMs: 50 });
+      await calls.call(calls.row('s', server.url), 'a');
+      expect(calls.mcp.size).to.equal(1);
+      await until(() => server.log.includes('DELETE'));
+      expect(calls.mcp.size).to.equal(0);
+    });
+
+    it('are others for another credential', async () => {
+      const { server, calls } = await start([{ name: 'a' }]);
+      await calls.call(calls.row('s', server.url), 'a');
+      await calls.call(calls.row('s', server.url, { credential_version: 2 }), 'a');
+      expect(server.log.filter((method) => method === 'initialize')).to.have.length(2);
+    });
+
+    it('are asked before a turn relies on them, and replaced when lost', async () => {
+      const { server, calls } = await start([{ name: 'a' }]);
+      const row = calls.row('s', server.url);
+      const { signal } = new AbortController();
+      await calls.mcp.verify(row, signal);
+      await calls.mcp.verify(row, signal);
+      expect(server.log.filter((method) => method === 'initialize' || method === 'ping')).to.deep.equal([
+        'initialize',
+        'ping',
+      ]);
+      await server.restart();
+      await calls.mcp.verify(row, signal);
+      expect(server.log.filter((method) => method === 'initialize')).to.have.length(2);
+      await server.kill();
+      await calls.mcp.verify(row, signal).then(
+        () => expect.fail('verified'),
+        () => undefined,
+      );
+      expect(calls.mcp.size).to.equal(0);
+    });
+
+    it('all close at the end', async () => {
+      const { server, calls } = await start([{ name: 'a' }, { name: 'hang', run: never }]);
+      const row = calls.row('s', server.url);
+      await calls.call(row, 'a');
+      const hanging = calls.call(row, 'hang');
+      await until(() => server.calls.length === 2);
+      await calls.close();
+      expect((await hanging).outcomeUnknown).to.equal(true);
+      await sleep(50);
+      expect(await server.connections()).to.equal(0);
+    });
+  });
+});

@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import { connectServers } from '../../../../activities/turn/connect-servers.js';
+import { createLogger } from '../../../../src/platform/logger.js';
+import { createMcpNetwork } from '../../../../src/mcp/network.js';
+import { findServers } from '../../../../src/mcp/store.js';
+import { McpConnections } from '../../../../activities/tools/mcp/connections.js';
+import { startMcpServer, type TestMcpServer } from '../../../support/mcp-server.js';
+import { startService, type TestService } from '../../../support/service.js';
+
+const REFUSED = 'The MCP server could not be connected: it refused the connection.';
+const SILENT = 'The MCP server could not be connected: it did not answer within 8 seconds.';
+
+describe('connecting the MCP servers of a turn', () => {
+  let service: TestService;
+  let servers: TestMcpServer[];
+  let ids: string[];
+  let mcp: McpConnections;
+  before(async () => {
+    servers = await Promise.all(['one', 'two', 'three'].map(() => startMcpServer({ tools: [{ name: 'a' }] })));
+    const hosts = servers.map(({ host }) => host);
+    service = await startService({ config: { mcpAllowedHosts: hosts } });
+    ids = [];
+    for (const [index, { url }] of servers.entries()) {
+      ids.push((await service.api('POST', '/v1/mcp-servers', { name: `server-${index}`, url })).body.id);
+    }
+    mcp = new McpConnections(createMcpNetwork(hosts), service.config);
+  });
+  after(async () => {
+    await mcp.closeAll();
+    await service.close();
+    for (const server of servers) await server.close();
+  });
+
+  const connect = async (signal = new AbortController().signal): ReturnType<typeof connectServers> => {
+    const [project] = await service.db.query<{ id: string }[]>(`SELECT id FROM projects WHERE name = 'demo'`);
+    const rows = await findServers(service.db, project!.id, ids);
+    return connectServers(rows, { mcp, db: service.db, log: createLogger('silent', 'test') }, signal);
+  };
+  const shown = async (index: number): Promise<Record<string, string | null>> =>
+    (await service.api('GET', `/v1/mcp-servers/${ids[index]}`)).body;
+
+  it('records when each was connected', async () => {
+    const before = await shown(0);
+    expect(await connect()).to.deep.equal(ids.map((serverId) => ({ serverId, ok: true })));
+    const after = await shown(0);
+    expect(after).to.deep.equal({ ...before, last_connected_at: after.last_connected_at });
+    expect(after.last_connected_at! > before.created_at!).to.equal(true);
+    await connect();
+    expect((await shown(0)).last_connected_at! > after.last_connected_at!, 'at every turn').to.equal(true);
+  });
+
+  it('records why one was not, beside the others, after at most 8 s', async () => {
+    const before = [await shown(0), await shown(1)];
+    await servers[0]!.kill();
+    servers[1]!.options.gateway = () => true;
+    const begun = Date.now();
+    const outcomes = await connect();
+    // A second attempt would have ended after 16 s.
+    expect(Date.now() - begun).to.be.within(7500, 15_000);
+    expect(outcomes).to.deep.equal([
+      { serverId: ids[0], ok: false, message: REFUSED },
+      { serverId: ids[1], ok: false, message: SILENT },
+      { serverId: ids[2], ok: true },
+    ]);
+    expect(await shown(0)).to.deep.equal({ ...before[0], last_connect_error: REFUSED });
+    expect(await shown(1)).to.deep.equal({ ...before[1], last_connect_error: SILENT });
+  });
+
+  it('clears the error with the next success', async () => {
+    await servers[0]!.restart();
+    servers[1]!.options.gateway = undefined;
+    expect((await connect()).map(({ ok }) => ok)).to.deep.equal([true, true, true]);
+    expect((await shown(0)).last_connect_error).to.equal(null);
+  });
+
+  it('stops at once when the turn is cancelled, and records nothing', async () => {
+    servers[0]!.options.gateway = () => true;
+    await servers[0]!.restart();
+    const before = await shown(0);
+    const cancel = new AbortController();
+    const reason = new Error('cancelled');
+    setTimeout(() => cancel.abort(reason), 100);
+    const begun = Date.now();
+    expect(await connect(cancel.signal).catch((error: unknown) => error)).to.equal(reason);
+    expect(Date.now() - begun).to.be.lessThan(5000);
+    expect(await shown(0)).to.deep.equal(before);
+    servers[0]!.options.gateway = undefined;
+  });
+});

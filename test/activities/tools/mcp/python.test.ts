@@ -1,0 +1,88 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import getPort from 'get-port';
+import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
+import { NO_CREDENTIAL } from '../../../../src/mcp/auth.js';
+import { createMcpNetwork } from '../../../../src/mcp/network.js';
+import { probeServer } from '../../../../src/mcp/probe.js';
+import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
+import { skip } from '../../../support/skip.js';
+
+const SERVER = fileURLToPath(new URL('../../../support/mcp-python/server.py', import.meta.url));
+
+describe('a server of the Python SDK', () => {
+  let child: ChildProcess;
+  let calls: McpCalls | undefined;
+  let row: McpServerRow;
+  let port: number;
+
+  const startServer = async (): Promise<void> => {
+    child = spawn(process.env.MCP_PYTHON!, [SERVER, String(port)], { stdio: ['ignore', 'ignore', 'pipe'] });
+    for await (const line of child.stderr!) if (String(line).includes('running on')) break;
+    child.stderr!.resume();
+  };
+  const stopServer = async (): Promise<void> => {
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  };
+
+  before(async function () {
+    if (process.env.MCP_PYTHON === undefined) skip(this, 'needs the Python SDK; npm run test:mcp-python');
+    port = await getPort();
+    calls = mcpCalls({ hosts: [`127.0.0.1:${port}`] });
+    row = calls.row('python', `http://127.0.0.1:${port}/mcp`);
+    await startServer();
+  });
+  after(async () => {
+    if (calls === undefined) return;
+    await calls.close();
+    await stopServer();
+  });
+
+  it('tells its tools, also when the path redirects', async () => {
+    const network = createMcpNetwork([`127.0.0.1:${port}`]);
+    for (const url of [row.url, `${row.url}/`]) {
+      const { tools, serverName } = await probeServer(network, new URL(url), () => NO_CREDENTIAL);
+      expect(serverName).to.equal('python-sdk');
+      expect(tools.map(({ name }) => name)).to.include.members(['add', 'slow']);
+      expect(tools.find(({ name }) => name === 'add')).to.deep.include({
+        description: 'Adds two numbers.',
+        repeatable: true,
+      });
+    }
+    await network.close();
+  });
+
+  it('answers, fails and draws', async () => {
+    const sum = await calls!.call(row, 'add', { a: 2, b: 3 });
+    expect(textOf(sum)).to.match(/^5/);
+    const failed = await calls!.call(row, 'fail', { reason: 'no reason' });
+    expect([failed.isError, failed.outcomeUnknown]).to.deep.equal([true, undefined]);
+    expect(textOf(failed)).to.include('no reason');
+    expect((await calls!.call(row, 'picture')).content[0]).to.include({ type: 'image', media_type: 'image/png' });
+  });
+
+  it('reports progress and is cancelled', async () => {
+    let signs = 0;
+    const progress = (): number => (signs += 1);
+    expect(textOf(await calls!.call(row, 'slow', { steps: 3 }, { progress }))).to.include('done');
+    expect(signs).to.equal(3);
+    const cancel = new AbortController();
+    const call = calls!.call(row, 'slow', { steps: 1000 }, { signal: cancel.signal });
+    await sleep(200);
+    cancel.abort(new Error('cancelled'));
+    await call.catch(() => undefined);
+    await sleep(500);
+    expect(textOf(await calls!.call(row, 'cancelled_calls'))).to.include('slow');
+  });
+
+  it('may restart between calls', async () => {
+    await stopServer();
+    await startServer();
+    expect(textOf(await calls!.call(row, 'add', { a: 1 }))).to.match(/^2/);
+  });
+});

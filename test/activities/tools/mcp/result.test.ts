@@ -1,0 +1,169 @@
+import { expect } from 'chai';
+import { modelImage } from '../../../../activities/tools/mcp/images.js';
+import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
+import { startMcpServer, type TestMcpServer } from '../../../support/mcp-server.js';
+
+/** 1 × 1 pixels each. */
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+const GIF = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
+const WEBP = 'UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA';
+const JPEG =
+  '/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wAALCAABAAEBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAAA//EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AR//Z';
+
+describe('results of MCP tools', () => {
+  let server: TestMcpServer;
+  let calls: McpCalls;
+  let answer: unknown;
+  before(async () => {
+    server = await startMcpServer({ tools: [{ name: 'a', run: () => answer }] });
+  });
+  beforeEach(() => {
+    calls = mcpCalls({ hosts: [server.host] });
+  });
+  afterEach(() => calls.close());
+  after(() => server.close());
+
+  const resultOf = (content: unknown): ReturnType<McpCalls['call']> => {
+    answer = content;
+    return calls.call(calls.row('s', server.url), 'a');
+  };
+
+  it('keep text whole and in order', async () => {
+    const long = 'x'.repeat(300_000);
+    const { content } = await resultOf({
+      content: [
+        { type: 'text', text: 'one' },
+        { type: 'text', text: long },
+      ],
+    });
+    expect(content).to.deep.equal([
+      { type: 'text', text: 'one' },
+      { type: 'text', text: long },
+    ]);
+  });
+
+  it('are storable, and never empty', async () => {
+    expect(textOf(await resultOf({ content: [{ type: 'text', text: 'a\0b\ud800c' }] }))).to.equal('ab�c');
+    for (const content of [[], [{ type: 'text', text: ' \n' }], [{ type: 'text', text: '' }]]) {
+      expect(textOf(await resultOf({ content }))).to.equal('[The tool returned no content.]');
+    }
+  });
+
+  for (const [mime, data] of [
+    ['image/png', PNG],
+    ['image/gif', GIF],
+    ['image/webp', WEBP],
+    ['image/jpeg', JPEG],
+  ] as const) {
+    it(`store ${mime} and refer to it`, async () => {
+      const { content } = await resultOf({
+        content: [
+          { type: 'text', text: 'see' },
+          { type: 'image', data, mimeType: 'image/png' },
+        ],
+      });
+      const [, image] = content as { type: string; media_type: string; storage_key: string }[];
+      expect(image).to.deep.include({ type: 'image', media_type: mime });
+      expect(image!.storage_key).to.match(/^results\/turn_1\/[0-9a-f]{32}-0$/);
+      expect(calls.stored.get(image!.storage_key)!.toString('base64')).to.equal(data);
+    });
+  }
+
+  it('give every image of a call its own object, the same when the call is repeated', async () => {
+    const two = {
+      content: [
+        { type: 'image', data: PNG, mimeType: 'image/png' },
+        { type: 'image', data: GIF, mimeType: 'image/gif' },
+      ],
+    };
+    await resultOf(two);
+    expect([...calls.stored.keys()].map((key) => key.slice(-2))).to.deep.equal(['-0', '-1']);
+  });
+
+  it('name an image that the model cannot take', async () => {
+    const wide = Buffer.from(PNG, 'base64');
+    wide.writeUInt32BE(8001, 16);
+    for (const [data, mimeType] of [
+      [Buffer.from('<svg/>').toString('base64'), 'image/svg+xml'],
+      [Buffer.from('no image at all').toString('base64'), 'image/png'],
+      [wide.toString('base64'), 'image/png'],
+      [Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(5_000_000)]).toString('base64'), 'image/png'],
+    ] as const) {
+      const result = await resultOf({ content: [{ type: 'image', data, mimeType }] });
+      expect(textOf(result)).to.include(`[image (${mimeType}), about `).and.include('cannot be shown to you]');
+    }
+    expect(calls.stored.size).to.equal(0);
+  });
+
+  it('name an image that could not be stored', async () => {
+    const failing = mcpCalls({ hosts: [server.host], failStorage: true });
+    answer = { content: [{ type: 'image', data: PNG, mimeType: 'image/png' }] };
+    const result = await failing.call(failing.row('s', server.url), 'a');
+    expect([textOf(result), result.isError]).to.deep.equal(['[image: lost, the file storage was unavailable]', false]);
+    await failing.close();
+  });
+
+  it('name what is of another kind', async () => {
+    const result = await resultOf({
+      content: [
+        { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' },
+        {
+          type: 'resource_link',
+          uri: 'file:///a.txt',
+          name: 'a.txt',
+          mimeType: 'text/plain',
+          size: 5,
+          description: 'A file',
+        },
+        { type: 'resource', resource: { uri: 'demo://text', mimeType: 'text/markdown', text: '# Hi' } },
+        { type: 'resource', resource: { uri: 'demo://bytes', mimeType: 'application/zip', blob: 'AAAA' } },
+      ],
+    });
+    expect(textOf(result).split('\n')).to.deep.equal([
+      '[audio (audio/wav), about 3 bytes: cannot be shown to you]',
+      '[link to a resource a.txt <file:///a.txt> (text/plain, 5 bytes): A file]',
+      '[resource demo://text (text/markdown)]',
+      '# Hi',
+      '[resource demo://bytes (application/zip), about 3 bytes: cannot be shown to you]',
+    ]);
+  });
+
+  it('show an image that comes as a resource', async () => {
+    const resource = { uri: 'demo://png', mimeType: 'image/png', blob: PNG };
+    const { content } = await resultOf({ content: [{ type: 'resource', resource }] });
+    expect(content[0]).to.include({ type: 'image', media_type: 'image/png' });
+  });
+
+  it('add the structured result unless a text already is it', async () => {
+    const structuredContent = { temperature: 22.5, tags: ['a'] };
+    const alone = await resultOf({ content: [], structuredContent });
+    expect(JSON.parse(textOf(alone))).to.deep.equal(structuredContent);
+    const both = await resultOf({
+      content: [{ type: 'text', text: '{"tags":["a"],"temperature":22.5}' }],
+      structuredContent,
+    });
+    expect(both.content).to.have.length(1);
+    const other = await resultOf({ content: [{ type: 'text', text: 'It is warm.' }], structuredContent });
+    expect(other.content).to.have.length(2);
+  });
+});
+
+describe('images for the model', () => {
+  it('are known by their bytes', () => {
+    for (const [data, mediaType] of [
+      [PNG, 'image/png'],
+      [GIF, 'image/gif'],
+      [WEBP, 'image/webp'],
+      [JPEG, 'image/jpeg'],
+    ] as const) {
+      expect(modelImage(data)).to.deep.equal({ bytes: Buffer.from(data, 'base64'), mediaType });
+    }
+  });
+
+  it('are none when cut off, or no base64', () => {
+    for (const data of [undefined, 7, '', 'not base64!', `${PNG}!`]) expect(modelImage(data)).to.equal(null);
+    for (const data of [PNG, GIF, WEBP, JPEG]) {
+      expect(modelImage(Buffer.from(data, 'base64').subarray(0, 12).toString('base64'))).to.equal(null);
+    }
+  });
+});

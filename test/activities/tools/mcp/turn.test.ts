@@ -1,0 +1,262 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import {
+  startMcpServer,
+  type McpServerOptions,
+  type TestMcpServer,
+  type TestTool,
+} from '../../../support/mcp-server.js';
+import { text, toolUse } from '../../../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../../../support/turns.js';
+import { connectClient, fetchHistory, textOfHistory } from '../../../support/workflow-history.js';
+
+const SECRET = 'known-secret-0123456789';
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- events of many types
+type Event = Record<string, any>;
+
+interface Registered {
+  server: TestMcpServer;
+  id: string;
+  name: string;
+}
+
+describe('MCP servers in turns', () => {
+  let service: TurnService;
+  const allowed: string[] = [];
+  const servers: TestMcpServer[] = [];
+  let count = 0;
+  before(async () => {
+    service = await startTurnService({ config: { mcpAllowedHosts: allowed } });
+  });
+  beforeEach(() => service.model.reset());
+  afterEach(() => {
+    expect(
+      service.model.refused.map(({ refused }) => refused),
+      'the model takes every request',
+    ).to.deep.equal([]);
+  });
+  after(async () => {
+    await service.close();
+    for (const server of servers) await server.close();
+  });
+
+  const register = async (
+    tools: TestTool[],
+    body: Record<string, unknown> = {},
+    options: McpServerOptions = {},
+  ): Promise<Registered> => {
+    const server = await startMcpServer({ tools, ...options });
+    servers.push(server);
+    allowed.push(server.host);
+    count += 1;
+    const name = `server-${count}`;
+    const answer = await service.api('POST', '/v1/mcp-servers', { name, url: server.url, ...body });
+    expect(answer.status).to.equal(201);
+    return { server, id: answer.body.id, name };
+  };
+  const until = async (condition: () => boolean): Promise<void> => {
+    for (const end = Date.now() + 10_000; !condition(); await sleep(10)) {
+      if (Date.now() > end) throw new Error('it did not come to that');
+    }
+  };
+  /** The names of the MCP tools that the model was told of in its last request. */
+  const offered = (): string[] =>
+    (service.model.requests.at(-1)!.body.tools as { name: string }[])
+      .map(({ name }) => name)
+      .filter((name) => name.startsWith('mcp__'));
+  const run = async (sessionId: string, content: string): Promise<Event[]> => {
+    const turnId = await service.send(sessionId, content);
+    await service.ended(sessionId);
+    return (await service.history(sessionId)).filter((event) => event.turn_id === turnId);
+  };
+  const results = (events: Event[]): unknown[] =>
+    events.filter(({ type }) => type === 'agent.tool_result').map(({ content, is_error }) => [content, is_error]);
+
+  it('run the calls of one step side by side and give the results in order', async () => {
+    let running = 0;
+    const meet = async (): Promise<void> => {
+      running += 1;
+      await until(() => running === 2);
+    };
+    const one = await register([
+      {
+        name: 'slow',
+        run: () =>
+          meet()
+            .then(() => sleep(200))
+            .then(() => 'slow'),
+      },
+    ]);
+    const two = await register([{ name: 'fast', run: () => meet().then(() => 'fast') }]);
+    const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [two.id, one.id] });
+    const names = [`mcp__${one.name}__slow`, `mcp__${two.name}__fast`];
+    service.model.on(/both/, [toolUse(names[0]!, { a: 1 }), toolUse(names[1]!)], 'done');
+    const events = await run(sessionId, 'call both');
+    expect(offered(), "the session's order").to.deep.equal([names[1], names[0]]);
+    expect(events.filter(({ type }) => type === 'agent.tool_use').map(({ name }) => name)).to.deep.equal(names);
+    const { messages } = service.model.requests.at(-1)!.body;
+    const blocks = messages.at(-1)!.content as unknown as { type: string; content: { text: string }[] }[];
+    expect(blocks.filter(({ type }) => type === 'tool_result').map(({ content }) => content[0]!.text)).to.deep.equal([
+      'slow',
+      'fast',
+    ]);
+    expect(one.server.calls).to.have.length(1);
+    expect(one.server.calls[0]!.arguments).to.deep.equal({ a: 1 });
+    expect(one.server.calls[0]!.meta['agent-session-service/idempotency-key']).to.be.a('string');
+  });
+
+  it('show names that the API refuses under an alias to the model, in full to clients', async () => {
+    const tool = `read.file/${'x'.repeat(80)}`;
+    const { id, name, server } = await register([{ name: tool, run: () => 'content' }]);
+    const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
+    service.model.on(/alias/, () => [toolUse(offered()[0]!)], 'done', 'again');
+    const events = await run(sessionId, 'use the alias');
+    expect(offered()[0]).to.match(/^[a-zA-Z0-9_-]{1,64}$/);
+    for (const type of ['agent.tool_use', 'agent.tool_result']) {
+      expect(events.find((event) => event.type === type)).to.include({ name: `mcp__${name}__${tool}` });
+    }
+    expect(server.calls.map((call) => call.name)).to.deep.equal([tool]);
+    await run(sessionId, 'the alias in the history');
+    expect(service.model.refused).to.deep.equal([]);
+  });
+
+  it('offer only allowed tools, and enforce that at the call too', async () => {
+    const { id, name, server } = await register([{ name: 'a' }, { name: 'b' }], { allowed_tools: ['a'] });
+    const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
+    service.model.on(
+      /hidden/,
+      [toolUse(`mcp__${name}__b`)],
+      async () => {
+        await service.api('PATCH', `/v1/mcp-servers/${id}`, { allowed_tools: ['b'] });
+        return [toolUse(`mcp__${name}__a`)];
+      },
+      'done',
+    );
+    const events = await run(sessionId, 'call the hidden one');
+    expect(offered()).to.deep.equal([`mcp__${name}__a`]);
+    expect(results(events).map((result) => (result as unknown[])[1])).to.deep.equal([true, true]);
+    expect(server.calls).to.deep.equal([]);
+  });
+
+  it('follow renames, probes and deletions from the next turn on', async () => {
+    const { id, name, server } = await register([{ name: 'a' }]);
+    const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
+    const path = `/v1/mcp-servers/${id}`;
+    service.model.on(
+      /rename/,
+      async () => {
+        await service.api('PATCH', path, { name: `${name}-renamed` });
+        server.options.tools = [{ name: 'a' }, { name: 'new' }];
+        await service.api('POST', `${path}/probe`);
+        return [toolUse(`mcp__${name}__a`)];
+      },
+      'done',
+    );
+    const events = await run(sessionId, 'rename in the middle');
+    expect(results(events)).to.deep.equal([['ok', false]]);
+    expect(offered()).to.deep.equal([`mcp__${name}__a`]);
+    await run(sessionId, 'hello');
+    expect(offered()).to.deep.equal([`mcp__${name}-renamed__a`, `mcp__${name}-renamed__new`]);
+    expect((await service.api('DELETE', path)).status).to.equal(204);
+    await run(sessionId, 'hello');
+    expect(offered()).to.deep.equal([]);
+  });
+
+  it('report a server that cannot be connected, once, and go on without it', async () => {
+    const dead = await register([{ name: 'a' }]);
+    const alive = await register([{ name: 'b' }]);
+    const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [dead.id, alive.id] });
+    await dead.server.kill();
+    const events = await run(sessionId, 'hello');
+    expect(events.map(({ type }) => type)).to.deep.equal([
+      'user.message',
+      'agent.mcp_error',
+      'agent.message',
+      'turn.completed',
+    ]);
+    const message = 'The MCP server could not be connected: it refused the connection.';
+    expect(events[1]).to.deep.include({ mcp_server_id: dead.id, name: dead.name, message });
+    expect(offered()).to.deep.equal([`mcp__${alive.name}__b`]);
+    const shown = async (): Promise<Record<string, unknown>> =>
+      (await service.api('GET', `/v1/mcp-servers/${dead.id}`)).body;
+    expect(await shown()).to.deep.include({ last_connect_error: message, last_connected_at: null });
+    await dead.server.restart();
+    await run(sessionId, 'hello');
+    expect(offered()).to.have.length(2);
+    expect((await shown()).last_connect_error).to.equal(null);
+    expect((await shown()).last_connected_at).to.be.a('string');
+  });
+
+  it('report a server that breaks off in the middle, once, before the result', async () => {
+    const { id, name, server } = await register([{ name: 'die', run: () => server.kill() }]);
+    const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
+    service.model.on(/die/, [toolUse(`mcp__${name}__die`)], [toolUse(`mcp__${name}__die`)], 'done');
+    const events = await run(sessionId, 'die twice');
+    expect(events.map(({ type }) => type)).to.deep.equal([
+      'user.message',
+      'agent.tool_use',
+      'agent.mcp_error',
+      'agent.tool_result',
+      'agent.tool_use',
+      'agent.tool_result',
+      'agent.message',
+      'turn.completed',
+    ]);
+    const [first, second] = results(events) as [string, boolean][];
+    expect(first![0]).to.match(/outcome is unknown/);
+    expect(second![0]).to.match(/was not carried out/);
+    expect(server.calls).to.have.length(1);
+  });
+
+  it('hear of a cancel', async () => {
+    const { id, name, server } = await register([{ name: 'hang', run: () => new Promise(() => undefined) }]);
+    const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
+    service.model.on(/hang/, [toolUse(`mcp__${name}__hang`)], text('never'));
+    await service.send(sessionId, 'hang');
+    await until(() => server.calls.length > 0);
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    const begun = Date.now();
+    await until(() => server.cancelled.length > 0);
+    expect(Date.now() - begun).to.be.lessThan(10_000);
+    expect((await service.ended(sessionId)).type).to.equal('turn.cancelled');
+  });
+
+  it('leave no trace of a credential in tables, events, the model’s requests or Temporal', async () => {
+    const auth = { header: 'authorization', value: `Bearer ${SECRET}` };
+    const { id, name, server } = await register(
+      [
+        { name: 'echo', run: () => `you sent ${SECRET}` },
+        { name: 'throw', run: () => Promise.reject(new Error(`you sent ${SECRET}`)) },
+      ],
+      { auth: { type: 'BEARER', token: SECRET } },
+      { auth },
+    );
+    const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
+    service.model.on(/secret/, [toolUse(`mcp__${name}__echo`), toolUse(`mcp__${name}__throw`)], 'done');
+    const events = await run(sessionId, 'tell the secret');
+    expect(server.calls).to.have.length(2);
+    server.options.auth = { ...auth, value: 'other' };
+    await server.restart();
+    const refused = await run(sessionId, 'once more');
+    expect(refused[1]!.message).to.match(/rejected the credential \(HTTP 401\)/);
+
+    const temporal = await connectClient(process.env.TEMPORAL_ADDRESS!);
+    const turnIds = [...new Set((await service.history(sessionId)).map(({ turn_id }) => turn_id as string))];
+    const histories = await Promise.all(turnIds.map((turnId) => fetchHistory(temporal.client, turnId)));
+    await temporal.close();
+    const tables: { table: string }[] = await service.db.query(
+      `SELECT format('%I', tablename) AS table FROM pg_tables WHERE schemaname = 'public'`,
+    );
+    const rows = await Promise.all(tables.map(({ table }) => service.db.query(`SELECT * FROM ${table}`)));
+    for (const [where, content] of Object.entries({
+      events: JSON.stringify(events),
+      tables: JSON.stringify(rows),
+      temporal: histories.map(textOfHistory).join('\n'),
+      model: JSON.stringify(service.model.requests.map(({ body }) => body)),
+    })) {
+      expect(content.length, where).to.be.greaterThan(100);
+      expect(content.includes(SECRET), where).to.equal(false);
+    }
+  });
+});

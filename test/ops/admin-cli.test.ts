@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { runKeysCli } from '../../ops/keys-cli.js';
+import { startService, type TestService } from '../support/service.js';
+
+describe('keys: expiry, projects and limits', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService();
+  });
+  after(() => service.close());
+
+  const run = (...args: string[]): Promise<number> => runKeysCli(args, service.config.databaseUrl);
+
+  it('lets a key expire, and takes it back', async () => {
+    const key = await service.newKey();
+    const [row] = await service.db.query<{ id: string }[]>('SELECT id FROM api_keys ORDER BY created_at DESC LIMIT 1');
+    const status = async (): Promise<number> => (await service.as(key)('GET', '/v1/models')).status;
+    expect(await run('expire', row!.id, '--at', new Date(Date.now() - 1000).toISOString())).to.equal(0);
+    expect(await status()).to.equal(401);
+    expect(await run('expire', row!.id, '--at', 'never')).to.equal(0);
+    expect(await status()).to.equal(200);
+    expect(await run('expire', 'key_none', '--at', 'never')).to.equal(1);
+    for (const args of [
+      ['expire', row!.id],
+      ['expire', '--at', 'never'],
+      ['expire', row!.id, '--at', 'soon'],
+    ]) {
+      expect(await run(...args)).to.equal(2);
+    }
+  });
+
+  it('lists projects, and limits one', async () => {
+    expect(await run('limit', '--project', 'demo', '--max-running-turns', '3')).to.equal(0);
+    expect(await service.db.query(`SELECT max_running_turns FROM projects WHERE name = 'demo'`)).to.deep.equal([
+      { max_running_turns: 3 },
+    ]);
+    expect(await run('projects', '--json')).to.equal(0);
+    expect(await run('limit', '--project', 'none', '--max-running-turns', '3')).to.equal(1);
+    expect(await run('limit', '--project', 'demo')).to.equal(2);
+  });
+});

@@ -1,0 +1,242 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { randomUUID } from 'node:crypto';
+import { createServer, request as forward, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
+import { diagnose, table } from '../../ops/doctor/doctor.js';
+import type { Finding } from '../../ops/doctor/check.js';
+import { seal } from '../../src/mcp/credentials.js';
+import { emulatorMissing, startGcsEmulator, type GcsEmulator } from '../support/gcs-emulator.js';
+import { skip } from '../support/skip.js';
+import { temporalAddress } from '../support/temporal.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+
+const KEY = Buffer.alloc(32, 7);
+
+describe('doctor', () => {
+  let service: TurnService;
+  let dir: string;
+  let env: NodeJS.ProcessEnv;
+  before(async () => {
+    service = await startTurnService();
+    dir = mkdtempSync(join(tmpdir(), 'doctor-'));
+    writeModels({});
+    env = {
+      DATABASE_URL: service.config.databaseUrl,
+      ENCRYPTION_KEY: KEY.toString('base64'),
+      DATA_DIR: dir,
+      MODELS_FILE: join(dir, 'models.json'),
+      TASK_QUEUE: service.config.taskQueue,
+      DOCTOR_TEST_KEY: 'sk-test',
+    };
+  });
+  after(async () => {
+    rmSync(dir, { recursive: true });
+    await service.close();
+  });
+
+  function writeModels(more: object): void {
+    const entry = { id: 'scripted', display_name: 'Scripted', model: 'scripted-1', base_url: service.model.url };
+    const sizes = { context_window: 200_000, max_output_tokens: 8000, supports_thinking: true };
+    const models = [{ ...entry, ...sizes, api_key_env: 'DOCTOR_TEST_KEY', ...more }];
+    writeFileSync(join(dir, 'models.json'), JSON.stringify(models));
+  }
+
+  /** Diagnoses with one thing wrong; expects exactly the named part to fail. */
+  async function only(part: string, wrong: NodeJS.ProcessEnv = {}): Promise<Finding> {
+    const findings = await diagnose({ ...env, ...wrong });
+    expect(
+      findings.filter(({ ok }) => !ok).map((one) => one.part),
+      table(findings),
+    ).to.deep.equal([part]);
+    return findings.find(({ ok }) => !ok)!;
+  }
+
+  it('finds a whole service well', async () => {
+    const findings = await diagnose(env);
+    expect(findings.filter(({ ok }) => !ok)).to.deep.equal([]);
+    expect(findings.map(({ part }) => part)).to.deep.equal([
+      ...['postgres', 'schema', 'listen', 'encryption', 'temporal', 'search attributes', 'worker', 'storage'],
+      'model scripted',
+    ]);
+    expect(table(findings)).to.contain('ok    listen').and.contain('Everything answers.');
+  });
+
+  it('names what is wrong with the configuration, and asks nothing else then', async () => {
+    const findings = await diagnose({ ...env, ENCRYPTION_KEY: 'x', MAX_STEPS: 'many' });
+    expect(findings.map(({ part }) => part)).to.deep.equal(['configuration', 'configuration']);
+    expect(table(findings)).to.contain('ENCRYPTION_KEY').and.contain('MAX_STEPS').and.contain('2 of 2 fail.');
+  });
+
+  it('names Postgres that is away', async () => {
+    const findings = await diagnose({ ...env, DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' });
+    const failed = findings.filter(({ ok }) => !ok);
+    expect(failed.map(({ part }) => part)).to.deep.equal(['postgres', 'schema', 'listen', 'encryption']);
+    expect(failed[0]).to.have.property('cure').that.contains('DATABASE_URL');
+  });
+
+  it('names a schema that is behind', async () => {
+    await service.db.query(`UPDATE migrations SET name = 'x' || name`);
+    const finding = await only('schema');
+    await service.db.query('UPDATE migrations SET name = substr(name, 2)');
+    expect(finding.cure).to.contain('npm run migrate');
+    expect(finding.detail).to.contain('Initial');
+  });
+
+  it('names a way to Postgres that loses notifications', async () => {
+    // What a transaction pooler does: the session that listens is another one when the notification comes.
+    await service.db.query(
+      `CREATE SCHEMA away; CREATE FUNCTION away.pg_notify(text, text) RETURNS void LANGUAGE sql AS ''`,
+    );
+    const name = new URL(service.config.databaseUrl).pathname.slice(1);
+    await service.db.query(`ALTER DATABASE ${name} SET search_path = away, pg_catalog, public`);
+    const finding = await only('listen');
+    await service.db.query(`ALTER DATABASE ${name} RESET search_path; DROP SCHEMA away CASCADE`);
+    expect(finding.cure).to.contain('transaction pooling');
+  });
+
+  it('names a key that does not open what is stored', async () => {
+    const sealed = seal([Buffer.alloc(32, 9)], 'mcp_1', 'token');
+    await service.db.query(
+      `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, credential, tools)
+       SELECT 'mcp_1', id, 'n', 'https://x', 'BEARER', $1, '[]' FROM projects`,
+      [sealed],
+    );
+    const finding = await only('encryption');
+    expect(finding.detail).to.contain('mcp_1');
+    expect(finding.cure).to.contain('ENCRYPTION_KEY').and.contain('mcp:reencrypt');
+    await service.db.query('UPDATE mcp_servers SET credential = $1', [seal([KEY], 'mcp_1', 'token')]);
+    expect((await diagnose(env)).every(({ ok }) => ok)).to.equal(true);
+  });
+
+  it('names Temporal that is away, or has no such namespace', async () => {
+    const { TEMPORAL_ADDRESS: address } = process.env;
+    process.env.TEMPORAL_NAMESPACE = 'nowhere';
+    const unknown = await diagnose(env);
+    delete process.env.TEMPORAL_NAMESPACE;
+    process.env.TEMPORAL_ADDRESS = '127.0.0.1:9';
+    const away = await diagnose(env);
+    process.env.TEMPORAL_ADDRESS = address;
+    for (const findings of [unknown, away]) {
+      const failed = findings.filter(({ ok }) => !ok);
+      expect(failed.map(({ part }) => part)).to.include.members(['temporal', 'worker']);
+      expect(failed[0]!.cure).to.contain('TEMPORAL_NAMESPACE');
+    }
+  });
+
+  it('names search attributes that the namespace lacks', async () => {
+    const namespace = `bare-${randomUUID()}`;
+    const connection = await Connection.connect({ address: await temporalAddress() });
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: msToTs('1 day'),
+    });
+    await connection.close();
+    process.env.TEMPORAL_NAMESPACE = namespace;
+    const findings = await diagnose(env);
+    delete process.env.TEMPORAL_NAMESPACE;
+    const [missing, worker, ...others] = findings.filter(({ ok }) => !ok);
+    expect(missing).to.have.property('part', 'search attributes');
+    expect(missing!.detail).to.contain('lacks ProjectId, SessionId, ModelId');
+    expect(missing!.cure).to.contain('search-attribute create');
+    expect(worker).to.have.property('part', 'worker');
+    expect(others).to.deep.equal([]);
+  });
+
+  it('names a task queue that nobody polls', async () => {
+    const finding = await only('worker', { TASK_QUEUE: 'another' });
+    expect(finding.detail).to.contain('another');
+    expect(finding.cure).to.contain('npm run worker');
+  });
+
+  it('names a storage that cannot be written', async () => {
+    const file = join(dir, 'a-file');
+    writeFileSync(file, '');
+    chmodSync(file, 0o400);
+    expect((await only('storage', { STORAGE_URL: `file://${file}` })).cure).to.contain('STORAGE_URL');
+  });
+
+  it('names a model that is away, refuses its key, or is unknown', async () => {
+    writeModels({ base_url: 'http://127.0.0.1:9' });
+    expect((await only('model scripted')).detail).to.contain('cannot be reached');
+    const listed = JSON.stringify({ data: [{ type: 'model', id: 'scripted-1' }], has_more: false });
+    const answers: Record<string, [status: number, list: string]> = { strict: [401, '{}'], simple: [404, listed] };
+    const server = createServer((request, response) => {
+      const [status, list] = answers[request.url!.split('/')[1]!]!;
+      if (request.url!.includes('/v1/models')) response.setHeader('content-type', 'application/json').end(list);
+      else response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    writeModels({ base_url: `${url}/strict` });
+    expect((await only('model scripted')).cure).to.contain('DOCTOR_TEST_KEY');
+    writeModels({ base_url: `${url}/simple`, model: 'no-such-model' });
+    expect((await only('model scripted')).detail).to.contain('no-such-model');
+    writeModels({ base_url: `${url}/simple` });
+    expect((await diagnose(env)).every(({ ok }) => ok)).to.equal(true);
+    server.close();
+    writeModels({});
+    const missing = await diagnose({ ...env, DOCTOR_TEST_KEY: '' });
+    expect(missing).to.have.length(1);
+    expect(missing[0])
+      .to.include({ part: 'configuration' })
+      .and.have.property('detail')
+      .that.contains('DOCTOR_TEST_KEY');
+  });
+
+  describe('with a bucket', () => {
+    let emulator: GcsEmulator;
+    let front: Server;
+    before(async function () {
+      this.timeout(180_000);
+      const missing = await emulatorMissing();
+      if (missing !== null) skip(this, missing);
+      emulator = await startGcsEmulator();
+      // The emulator takes any signature; this does what Google does with a wrong one.
+      front = createServer((request, response) => {
+        if (request.url!.includes('X-Goog-Signature')) return response.writeHead(403).end();
+        const { method, headers, url } = request;
+        const onward = forward(`${emulator.url}${url}`, { method, headers }, (answer) => {
+          response.writeHead(answer.statusCode!, answer.headers);
+          answer.pipe(response);
+        });
+        request.pipe(onward);
+      }).listen(0, '127.0.0.1');
+      await once(front, 'listening');
+    });
+    after(async () => {
+      front?.close();
+      await emulator?.stop();
+    });
+
+    it('tries a link, names one that is refused, and an account that may not sign', async () => {
+      const bucket = { STORAGE_URL: `gs://${emulator.bucket}/files` };
+      expect((await diagnose({ ...env, ...bucket })).filter(({ ok }) => !ok)).to.deep.equal([]);
+
+      process.env.STORAGE_EMULATOR_HOST = `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
+      const refused = await only('storage', bucket);
+      process.env.STORAGE_EMULATOR_HOST = emulator.url;
+      expect(refused.detail).to.equal('the signed link answers 403');
+      expect(refused.cure).to.contain('roles/iam.serviceAccountTokenCreator');
+
+      const key = process.env.GOOGLE_APPLICATION_CREDENTIALS;
+      const user = { type: 'authorized_user', client_id: 'x', client_secret: 'x', refresh_token: 'x' };
+      process.env.GOOGLE_APPLICATION_CREDENTIALS = join(dir, 'user.json');
+      writeFileSync(process.env.GOOGLE_APPLICATION_CREDENTIALS, JSON.stringify(user));
+      const unsigned = await only('storage', bucket);
+      process.env.GOOGLE_APPLICATION_CREDENTIALS = key;
+      expect(unsigned.detail).to.contain('no signed link');
+      expect(unsigned.cure).to.contain('roles/iam.serviceAccountTokenCreator');
+      expect(await emulator.names(), 'what doctor leaves behind').to.deep.equal([]);
+
+      expect((await only('storage', { STORAGE_URL: 'gs://no-such-bucket' })).cure).to.contain(
+        'roles/storage.objectUser',
+      );
+    });
+  });
+});

@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import { runKeysCli } from '../../ops/keys-cli.js';
+import { SCOPES } from '../../src/projects/permissions.js';
+import { startService, type TestService } from '../support/service.js';
+
+describe('npm run keys (contract.md §5)', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService();
+  });
+  after(() => service.close());
+
+  /** Runs the command as npm does, and catches what it writes. */
+  const run = async (...args: string[]): Promise<{ code: number; out: string; err: string }> => {
+    const written = { out: '', err: '' };
+    const { stdout, stderr } = process;
+    const [writeOut, writeErr] = [stdout.write.bind(stdout), stderr.write.bind(stderr)];
+    stdout.write = (text: string | Uint8Array) => ((written.out += String(text)), true);
+    stderr.write = (text: string | Uint8Array) => ((written.err += String(text)), true);
+    try {
+      return { code: await runKeysCli(args, service.config.databaseUrl), ...written };
+    } finally {
+      stdout.write = writeOut;
+      stderr.write = writeErr;
+    }
+  };
+  const listed = async () =>
+    JSON.parse((await run('list', '--json')).out) as { id: string; [field: string]: unknown }[];
+
+  it('create prints the key alone, and the key works at once', async () => {
+    const { code, out } = await run('create', '--project', 'acme');
+    expect(code).to.equal(0);
+    expect(out).to.match(/^ask_[A-Za-z0-9_-]{43}\n$/);
+    expect((await service.as(out.trim())('GET', '/v1/sessions')).status).to.equal(200);
+  });
+
+  it('create gives the permissions asked for, all when told so or not told', async () => {
+    await run('create', '--project', 'scoped', '--scopes', 'files:read, sessions:read,files:read');
+    await run('create', '--project', 'scoped', '--scopes', 'all');
+    await run('create', '--project', 'scoped');
+    const scopes = (await listed()).filter(({ project }) => project === 'scoped').map((key) => key.scopes);
+    expect(scopes).to.deep.equal([SCOPES, SCOPES, ['files:read', 'sessions:read']]);
+  });
+
+  it('create makes the project once, and sets its limit when told to', async () => {
+    const limitOf = async (project: string) =>
+      service.db.query('SELECT max_running_turns AS max FROM projects WHERE name = $1', [project]);
+    await run('create', '--project', 'limited');
+    expect(await limitOf('limited')).to.deep.equal([{ max: 100 }]);
+    await run('create', '--project', 'limited', '--max-running-turns', '7');
+    await run('create', '--project', 'limited');
+    expect(await limitOf('limited')).to.deep.equal([{ max: 7 }]);
+  });
+
+  it('list shows every key, and never a key itself', async () => {
+    const { out: key } = await run('create', '--project', 'listed');
+    const { out } = await run('list', '--json');
+    expect(out).to.not.contain(key.trim());
+    const [newest] = await listed();
+    expect(newest).to.have.all.keys('id', 'project', 'scopes', 'created_at', 'revoked_at');
+    expect(newest).to.include({ project: 'listed', revoked_at: null });
+    expect((await run('list')).out).to.contain(newest!.id);
+  });
+
+  it('revoke holds within 5 s, also for a key that is in use', async () => {
+    const { out } = await run('create', '--project', 'revoked');
+    const client = service.as(out.trim());
+    expect((await client('GET', '/v1/sessions')).status).to.equal(200);
+    const [{ id }] = (await listed()) as [{ id: string }];
+    expect((await run('revoke', id)).code).to.equal(0);
+    const start = Date.now();
+    while ((await client('GET', '/v1/sessions')).status !== 401) {
+      expect(Date.now() - start).to.be.lessThan(5000);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    const first = (await listed())[0]!.revoked_at;
+    expect(first).to.match(/Z$/);
+    expect((await run('revoke', id)).code).to.equal(0);
+    expect((await listed())[0]).to.include({ id, revoked_at: first });
+  });
+
+  it('list tells which keys are live, expire or have expired, to people; to programs what the contract says', async () => {
+    await run('create', '--project', 'ending');
+    const [{ id }] = (await listed()) as [{ id: string }];
+    const line = async (): Promise<string> => (await run('list')).out.split('\n')[0]!;
+    expect(await line()).to.match(/ {2}live$/);
+    await run('expire', id, '--at', '2999-01-01T00:00:00Z');
+    expect(await line()).to.match(/ {2}live, expires 2999-01-01\S+$/);
+    await run('expire', id, '--at', '2020-01-01T00:00:00Z');
+    expect(await line()).to.match(/ {2}expired 2020-01-01\S+$/);
+    expect((await listed())[0]).to.have.all.keys('id', 'project', 'scopes', 'created_at', 'revoked_at');
+  });
+
+  it('revoke of a key that does not exist fails', async () => {
+    const { code, err } = await run('revoke', 'key_none');
+    expect(code).to.equal(1);
+    expect(err).to.contain('key_none');
+  });
+
+  const wrong: string[][] = [
+    [],
+    ['destroy'],
+    ['create'],
+    ['create', '--project', ' '],
+    ['create', '--project', 'a\0b'],
+    ['create', '--project', 'p', '--scopes', 'sessions:admin'],
+    ['create', '--project', 'p', '--scopes', ''],
+    ['create', '--project', 'p', '--max-running-turns', '0'],
+    ['create', '--project', 'p', '--max-running-turns', '1.5'],
+    ['create', '--project', 'p', '--other'],
+    ['create', 'p'],
+    ['list', 'x'],
+    ['revoke'],
+    ['revoke', 'a', 'b'],
+  ];
+  for (const args of wrong) {
+    it(`says how it is used when given: ${JSON.stringify(args)}`, async () => {
+      const { code, out, err } = await run(...args);
+      expect(code).to.equal(2);
+      expect(out).to.equal('');
+      expect(err).to.contain('Usage:');
+    });
+  }
+});

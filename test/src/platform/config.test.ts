@@ -1,0 +1,74 @@
+import { expect } from 'chai';
+import { ConfigError, loadConfig } from '../../../src/platform/config.js';
+import { loadSettings } from '../../../src/platform/settings.js';
+
+const KEY = Buffer.alloc(32, 1).toString('base64');
+const GOOD = { DATABASE_URL: 'postgres://localhost/x', ENCRYPTION_KEY: KEY };
+
+const faultsOf = (env: NodeJS.ProcessEnv): string[] => {
+  try {
+    loadConfig(env);
+    return [];
+  } catch (error) {
+    return (error as ConfigError).faults;
+  }
+};
+
+describe('the configuration', () => {
+  it('is small: two settings are enough, empty ones count as unset', () => {
+    expect(loadConfig({ ...GOOD, PORT: '', RETENTION_DAYS: '' })).to.include({ port: 8080, retentionDays: null });
+    expect(loadConfig({ ...GOOD, RETENTION_DAYS: '30', MAINTENANCE: 'off' })).to.include({
+      retentionDays: 30,
+      maintenance: false,
+    });
+  });
+
+  it('lists every fault in one message, the models’ too', async () => {
+    const error = await loadSettings({
+      PORT: 'x',
+      MAX_STEPS: '0',
+      ENCRYPTION_KEY: 'short',
+      MODELS_FILE: '/none',
+    }).catch((fault: unknown) => fault as ConfigError);
+    expect(error).to.be.instanceOf(ConfigError);
+    const { faults, message } = error as ConfigError;
+    expect(faults).to.have.length(5);
+    for (const part of ['DATABASE_URL', 'PORT', 'MAX_STEPS', 'ENCRYPTION_KEY', 'MODELS_FILE']) {
+      expect(message).to.contain(part);
+    }
+  });
+
+  it('names the values that a setting may have', () => {
+    expect(faultsOf({ ...GOOD, LOG_LEVEL: 'loud' })).to.deep.equal([
+      'LOG_LEVEL must be equal to one of the allowed values: trace, debug, info, warn, error, fatal, silent',
+    ]);
+  });
+
+  it('takes a misspelt name for a mistake, and leaves foreign variables alone', () => {
+    expect(faultsOf({ ...GOOD, METRIC_PORT: '9', RATE_LIMIT_PER_MINTUE: '5', TEMPORAL_ADRESS: 'x' })).to.deep.equal([
+      'METRIC_PORT is no setting: is METRICS_PORT meant?',
+      'RATE_LIMIT_PER_MINTUE is no setting: is RATE_LIMIT_PER_MINUTE meant?',
+      'TEMPORAL_ADRESS is no setting: is TEMPORAL_ADDRESS meant?',
+    ]);
+    expect(faultsOf({ DATABSE_URL: 'postgres://x/x', ENCRYPTION_KEY: KEY }).join()).to.contain(
+      'is DATABASE_URL meant?',
+    );
+    const foreign = { HOME: '/', POST: '1', PORTS: '2', API_PORT: 'tcp://10.0.0.1', PGHOST: 'x', NODE_ENV: 'test' };
+    expect(faultsOf({ ...GOOD, ...foreign, DATABASE_URI: 'other' })).to.deep.equal([]);
+  });
+
+  it('refuses what contradicts itself', () => {
+    const one = (env: NodeJS.ProcessEnv): string => {
+      const faults = faultsOf({ ...GOOD, ...env });
+      expect(faults).to.have.length(1);
+      return faults[0]!;
+    };
+    expect(one({ PORT: '8081', METRICS_PORT: '8081' })).to.contain('METRICS_PORT');
+    expect(one({ ENCRYPTION_KEY: `${KEY},${KEY}` })).to.contain('twice');
+    expect(one({ TEMPORAL_API_KEY: 'k' })).to.contain('without TEMPORAL_ADDRESS');
+    expect(one({ TEMPORAL_API_KEY: 'k', TEMPORAL_ADDRESS: 'a:1', TEMPORAL_TLS: 'false' })).to.contain('in the clear');
+    expect(one({ TEMPORAL_TLS_CLIENT_CERT_PATH: '/c' })).to.contain('together');
+    expect(one({ CORS_ORIGINS: 'https://a.example/,*' })).to.contain('CORS_ORIGINS');
+    expect(faultsOf({ ...GOOD, PORT: '0', METRICS_PORT: '0' })).to.deep.equal([]);
+  });
+});
