@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode } from '@temporalio/worker';
 
 /** Far above what the workflow weighs: only a forbidden import (typeorm, say) gets there, and it would do so silently. */
-const LARGEST_BUNDLE = { plain: 3_000_000, traced: 5_000_000 };
+const MAX_BUNDLE = { plain: 3_000_000, traced: 5_000_000 };
 
 /**
  * Bundles dist/workflows, so that a worker starts without doing it: as it is, and with Temporal's tracing in it, for
@@ -26,7 +26,7 @@ async function bundle(name: string, workflowInterceptorModules: string[]): Promi
       error: (message) => process.stderr.write(`${message}\n`),
     },
   });
-  const limit = workflowInterceptorModules.length === 0 ? LARGEST_BUNDLE.plain : LARGEST_BUNDLE.traced;
+  const limit = workflowInterceptorModules.length === 0 ? MAX_BUNDLE.plain : MAX_BUNDLE.traced;
   if (code.length > limit) throw new Error(`${name} has ${code.length} characters: what did it import?`);
   if ((await readFile(target, 'utf8').catch(() => null)) === code) return;
   await writeFile(`${target}.new`, code);

@@ -15,7 +15,7 @@ import { createTemporalClient, temporalSettings } from '../src/temporal/connecti
 import { traceTemporal, type TemporalTracing } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
 import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
-import { startTurnUpkeep } from '../src/turns/reconciler.js';
+import { startTurnReconciler } from '../src/turns/reconciler.js';
 import { createActivities } from './index.js';
 import { createMaintenanceActivities } from './maintenance/index.js';
 import { ModelClients } from './model/clients.js';
@@ -56,7 +56,7 @@ export async function startWorker(
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
   const mcp = new McpConnections(createMcpNetwork(config.mcpAllowedHosts), config);
-  const upkeep = startTurnUpkeep(config, { db, notifier, log, connection, eager: false });
+  const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: false });
   const storage = openStorage(config);
   const graceMs = config.shutdownGraceSeconds * 1000;
   const worker = await Worker.create({
@@ -91,7 +91,7 @@ export async function startWorker(
   const shutDown = async (): Promise<void> => {
     if (worker.getState() === 'RUNNING') worker.shutdown();
     await run.catch(() => undefined);
-    await upkeep.close();
+    await reconciler.close();
     await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
     await connection.close();
     stopObserving();

@@ -6,7 +6,7 @@ import { Notifier } from '../src/events/notify.js';
 import type { Logger } from '../src/platform/logger.js';
 import { connectLazily } from '../src/temporal/connection.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
-import { startTurnUpkeep, type TurnUpkeep } from '../src/turns/reconciler.js';
+import { startTurnReconciler, type TurnReconciler } from '../src/turns/reconciler.js';
 import { OpenStreams } from './events/open-streams.js';
 
 /** What the API has to do with turns: starts and cancels them, and streams their events. */
@@ -15,7 +15,7 @@ export interface TurnParts {
   workflows: TurnWorkflows;
   feed: Feed;
   streams: OpenStreams;
-  health: TurnUpkeep['health'];
+  health: TurnReconciler['health'];
 }
 
 /** `shared`: the connection of a worker in this process; its turns then start eagerly. */
@@ -27,14 +27,14 @@ export function openTurnParts(
 ): { parts: TurnParts; close(): Promise<void> } {
   const connection = shared ?? connectLazily();
   const notifier = new Notifier(db, log);
-  const upkeep = startTurnUpkeep(config, { db, notifier, log, connection, eager: shared !== undefined });
+  const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: shared !== undefined });
   const feed = new Feed(config.databaseUrl, db, log);
   const streams = new OpenStreams(db, log);
   return {
-    parts: { notifier, workflows: upkeep.workflows, feed, streams, health: upkeep.health },
+    parts: { notifier, workflows: reconciler.workflows, feed, streams, health: reconciler.health },
     async close() {
       streams.close();
-      await upkeep.close();
+      await reconciler.close();
       await notifier.flush();
       await feed.close();
       if (shared === undefined) await connection.close();

@@ -27,7 +27,7 @@ import { EmbeddedServer } from './server-process.js';
 const DATABASE = 'agent_sessions';
 /** Where root keeps what the Postgres user must reach when DATA_DIR or the checkout is closed to that user. */
 const SHARED_HOME = '/var/lib/agent-session-service';
-const ORPHAN_PATIENCE_MS = 5_000;
+const ORPHAN_TIMEOUT_MS = 5_000;
 const BORROW_TIMEOUT_MS = 60_000;
 const execute = promisify(execFile);
 
@@ -239,7 +239,7 @@ async function stopOrphan(cluster: string): Promise<void> {
   const isOurs = (): boolean => commandLine(pid).includes(cluster);
   if (isOurs()) {
     process.kill(pid, 'SIGINT');
-    const deadline = Date.now() + ORPHAN_PATIENCE_MS;
+    const deadline = Date.now() + ORPHAN_TIMEOUT_MS;
     while (isOurs() && Date.now() < deadline) await sleep(20);
     if (isOurs()) process.kill(pid, 'SIGKILL');
   }

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { processIdentity } from './lock.mjs';
 
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 const watched = new Map();
 const leftovers = [];
 
@@ -25,7 +25,7 @@ for (const [pid, { signal, identity }] of [...watched].reverse()) {
   const lives = () => identity !== null && processIdentity(pid) === identity;
   if (!lives()) continue;
   process.kill(pid, signal);
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + TIMEOUT_MS;
   while (lives() && Date.now() < deadline) await sleep(20);
   if (lives()) process.kill(pid, 'SIGKILL');
 }

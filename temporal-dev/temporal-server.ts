@@ -9,7 +9,7 @@ import { processIdentity } from '#temporal-dev/lock.mjs';
 import { temporalCli } from '#temporal-dev/temporal-cli.mjs';
 import { EmbeddedServer } from './server-process.js';
 
-const ORPHAN_PATIENCE_MS = 5_000;
+const ORPHAN_TIMEOUT_MS = 5_000;
 
 /**
  * Without these a no-op activity takes 101 ms instead of 8-12: the server polls its own queues 20 times a second as it
@@ -158,7 +158,7 @@ async function stopOrphan({ pid, started }: State): Promise<void> {
   const lives = (): boolean => started !== null && processIdentity(pid) === started;
   if (!lives()) return;
   process.kill(pid, 'SIGTERM');
-  const deadline = Date.now() + ORPHAN_PATIENCE_MS;
+  const deadline = Date.now() + ORPHAN_TIMEOUT_MS;
   while (lives() && Date.now() < deadline) await sleep(20);
   if (lives()) process.kill(pid, 'SIGKILL');
 }

@@ -13,7 +13,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { TurnFailureType } from '../src/turns/states.js';
-import type { BegunTurn, TurnActivities, UnhappyEnding } from '../activities/turn/turn-activities.js';
+import type { BegunTurn, TurnActivities, UnsuccessfulOutcome } from '../activities/turn/turn-activities.js';
 import { TURN_ENDED, type TurnInput } from './contract.js';
 
 const { beginTurn } = proxyLocalActivities<TurnActivities>({
@@ -38,13 +38,13 @@ const SHOWN_TOOLS = 5;
 export async function turn(input: TurnInput & { step?: number }): Promise<void> {
   const { turnId } = input;
   try {
-    await leaveBehindAfterCancel(run(turnId, input.step ?? 1));
+    await abandonAfterCancel(run(turnId, input.step ?? 1));
   } catch (error) {
     if (!(error instanceof TemporalFailure) || hasEnded(error)) {
       if (error instanceof TemporalFailure) return;
       throw error;
     }
-    const ending = endingOf(error);
+    const ending = outcomeOf(error);
     setCurrentDetails(ending.kind === 'cancelled' ? 'cancelled' : `failed: ${ending.type}`);
     await CancellationScope.nonCancellable(() => finishTurn({ turnId, ending }));
     throw error;
@@ -67,7 +67,7 @@ async function run(turnId: string, firstStep: number): Promise<void> {
     const outcome = await activities.model(turnId, step);
     if (outcome.kind === 'ended') break;
     if (outcome.kind === 'tools') {
-      setCurrentDetails(`step ${step} of at most ${begun.maxSteps}: ${listed(outcome.tools)}`);
+      setCurrentDetails(`step ${step} of at most ${begun.maxSteps}: ${formatToolNames(outcome.tools)}`);
       await activities.tools(turnId, step, outcome.tools);
     }
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof turn>({ turnId, step: step + 1 });
@@ -114,7 +114,7 @@ function turnActivities(begun: BegunTurn) {
 }
 
 /** Waits for the work; after a cancel no longer than the cap. */
-function leaveBehindAfterCancel(work: Promise<void>): Promise<void> {
+function abandonAfterCancel(work: Promise<void>): Promise<void> {
   const overdue = CancellationScope.current().cancelRequested.catch(async (cancelled: unknown) => {
     await CancellationScope.nonCancellable(() => sleep(CANCEL_CAP));
     throw cancelled;
@@ -133,7 +133,7 @@ function hasEnded(error: TemporalFailure): boolean {
  * How the turn ends after a failure. Decided by the scope, not by the error: after a dead worker the error is a
  * timeout though the user cancelled.
  */
-function endingOf(error: TemporalFailure): UnhappyEnding {
+function outcomeOf(error: TemporalFailure): UnsuccessfulOutcome {
   if (CancellationScope.current().consideredCancelled) return { kind: 'cancelled' };
   const cause = error instanceof ActivityFailure ? error.cause : error;
   if (cause instanceof TimeoutFailure) return { kind: 'failed', type: 'turn_timeout' };
@@ -148,7 +148,7 @@ function endingOf(error: TemporalFailure): UnhappyEnding {
   return { kind: 'failed', type: type ?? 'internal_error' };
 }
 
-function listed(tools: string[]): string {
+function formatToolNames(tools: string[]): string {
   const more = tools.length - SHOWN_TOOLS;
   return `tools ${tools.slice(0, SHOWN_TOOLS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

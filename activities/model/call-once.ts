@@ -9,11 +9,11 @@ import type { ModelRequest } from '../prompt/request.js';
 import { streamAnswer, type Answer, type CallUsage, type StreamObserver } from './stream.js';
 
 /** The model's own failures at one step (temporal.md): attempts are no budget, a dead worker uses them up too. */
-const MOST_FAILURES = 6;
+const MAX_FAILURES = 6;
 const FAILING_MS = 300_000;
 const FIRST_RETRY_MS = 1000;
-const LONGEST_RETRY_MS = 30_000;
-const SHORTEST_IDLE_SECONDS = 5;
+const MAX_RETRY_MS = 30_000;
+const MIN_IDLE_SECONDS = 5;
 
 /** Who hears of an answer while it comes in; `settle` runs before a broken call is recorded. */
 export interface CallObserver extends Omit<StreamObserver, 'started'> {
@@ -81,14 +81,14 @@ function measure({ entry }: ModelClient, { usage }: Answer, outcome: string, beg
 /** A model call that keeps failing ends the turn within 5 minutes: silence is waited for only as long as that allows. */
 function idleSeconds(setting: number, { failures, failingForMs }: ModelAttempt): number {
   if (failures === 0) return setting;
-  return Math.min(setting, Math.max(SHORTEST_IDLE_SECONDS, (FAILING_MS - failingForMs) / 1000));
+  return Math.min(setting, Math.max(MIN_IDLE_SECONDS, (FAILING_MS - failingForMs) / 1000));
 }
 
 function retryOrGiveUp(failure: ModelFailure, { failures, failingForMs }: ModelAttempt): ApplicationFailure {
-  const delayMs = failure.retryAfterMs ?? Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures);
-  const final = !failure.retryable || failures + 1 >= MOST_FAILURES || failingForMs + delayMs > FAILING_MS;
+  const delayMs = failure.retryAfterMs ?? Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** failures);
+  const final = !failure.retryable || failures + 1 >= MAX_FAILURES || failingForMs + delayMs > FAILING_MS;
   return ApplicationFailure.create({
-    message: `The model call failed (${failures + 1} of at most ${MOST_FAILURES}).`,
+    message: `The model call failed (${failures + 1} of at most ${MAX_FAILURES}).`,
     type: failure.type,
     nonRetryable: final,
     nextRetryDelay: delayMs,

@@ -13,10 +13,10 @@ export interface ModelFailure {
 }
 
 /** The model sent nothing for too long (contract.md §3). */
-export class ModelSilentError extends Error {
+export class ModelIdleTimeoutError extends Error {
   constructor(seconds: number) {
     super(`The model sent nothing for ${seconds} s.`);
-    this.name = 'ModelSilentError';
+    this.name = 'ModelIdleTimeoutError';
   }
 }
 
@@ -37,7 +37,11 @@ const TOO_LONG = /prompt is too long|context (window|length|limit)|too many (inp
  * (errors inside a stream have no status).
  */
 export function modelFailureOf(error: unknown): ModelFailure {
-  if (error instanceof ModelSilentError || error instanceof ModelStreamError || error instanceof APIConnectionError) {
+  if (
+    error instanceof ModelIdleTimeoutError ||
+    error instanceof ModelStreamError ||
+    error instanceof APIConnectionError
+  ) {
     return { type: 'model_error', message: sentence(error.message), retryable: true };
   }
   if (!(error instanceof APIError)) {

@@ -4,7 +4,7 @@ import { appendEvents } from '../../src/events/store.js';
 import type { NewEvent } from '../../src/events/types.js';
 import { storableText } from '../../src/platform/text.js';
 import { endLockedTurn } from '../../src/turns/finish.js';
-import { observeEnd } from '../../src/turns/outcome.js';
+import { observeOutcome } from '../../src/turns/outcome.js';
 import { lockRunningTurn } from '../../src/turns/lock.js';
 import type { StopReason } from '../../src/turns/states.js';
 import type { ActivityDeps } from '../deps.js';
@@ -73,9 +73,9 @@ export async function storeStep(
     else await appendEvents(tx, turn, events);
     return turn;
   });
-  if (stored !== null) observeEnd(stored, log);
+  if (stored !== null) observeOutcome(stored, log);
   if (stored === null) return (await storedOutcome(db, attempt.turnId, attempt.step))!;
-  notifier.announce(stored);
+  notifier.notify(stored);
   if (ends) return { kind: 'ended' };
   return runs ? { kind: 'tools', tools: uses.map((use) => step.toolName(use.name)) } : { kind: 'again' };
 }

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { storableText } from '../../src/platform/text.js';
 import type { ModelClient } from './clients.js';
-import { ModelSilentError, ModelStreamError } from './failures.js';
+import { ModelIdleTimeoutError, ModelStreamError } from './failures.js';
 
 export type AssistantBlock =
   | { type: 'text'; text: string }
@@ -39,7 +39,7 @@ type GrowingBlock = { block: AssistantBlock; pieces: string[]; half: string; com
 /**
  * Calls the model and reads its answer as a stream. `answer` is filled while it comes in, so that a caller whose call
  * broke off knows what it cost. Every byte restarts the watchdog: a ping is a sign of life.
- * @throws ModelSilentError, ModelStreamError, the SDK's APIError, or what aborted `signal`
+ * @throws ModelIdleTimeoutError, ModelStreamError, the SDK's APIError, or what aborted `signal`
  */
 export async function streamAnswer(
   { api }: ModelClient,
@@ -82,7 +82,7 @@ class Watchdog {
   #timer: NodeJS.Timeout;
 
   constructor(seconds: number) {
-    this.#timer = setTimeout(() => this.#controller.abort(new ModelSilentError(seconds)), seconds * 1000);
+    this.#timer = setTimeout(() => this.#controller.abort(new ModelIdleTimeoutError(seconds)), seconds * 1000);
   }
 
   get signal(): AbortSignal {

@@ -8,7 +8,7 @@ import { isWorthCompacting } from './compaction.js';
 import { loadConversation, type PastTurn } from './conversation.js';
 import { loadMedia } from './media.js';
 import { toMessages } from './messages.js';
-import { SMALLEST_ANSWER, toRequest, withAnswerRoom, type ModelRequest } from './request.js';
+import { MIN_ANSWER, toRequest, withAnswerRoom, type ModelRequest } from './request.js';
 import { shortenNewestStep, shortenOlderSteps } from './shorten-steps.js';
 import { estimate, requestTokens } from './tokens.js';
 
@@ -64,7 +64,7 @@ export async function buildRequest(
       if (!compacted && isWorthCompacting(conversation, entry.context_window)) return 'compact';
       if (await makeRoom(deps, conversation.turns.at(-1)!, tokens, entry.context_window)) continue;
     }
-    if (tokens + Math.min(SMALLEST_ANSWER, entry.max_output_tokens) > entry.context_window) {
+    if (tokens + Math.min(MIN_ANSWER, entry.max_output_tokens) > entry.context_window) {
       throw ApplicationFailure.nonRetryable('The turn does not fit into the context of its model.', 'context_too_long');
     }
     return { model, tools, request: withAnswerRoom(entry, request, tokens) };

@@ -17,7 +17,7 @@ export const READ_SHARES = [1 / 2, 1 / 4, 1 / 8];
 /** How much it may write. */
 const SUMMARY_SHARE = 1 / 8;
 const SUMMARY_TOKENS = 4096;
-const SMALLEST_SUMMARY = 256;
+const MIN_SUMMARY = 256;
 
 /** Whether earlier turns take so much of the window that summarising them makes room. */
 export function isWorthCompacting(conversation: Conversation, contextWindow: number): boolean {
@@ -54,7 +54,7 @@ export function* summaryRequests(
   const { entry } = model;
   const maxTokens = Math.min(
     entry.max_output_tokens,
-    Math.max(SMALLEST_SUMMARY, Math.min(SUMMARY_TOKENS, Math.floor(entry.context_window * SUMMARY_SHARE))),
+    Math.max(MIN_SUMMARY, Math.min(SUMMARY_TOKENS, Math.floor(entry.context_window * SUMMARY_SHARE))),
   );
   let soFar = summary;
   let passedOver = 0;

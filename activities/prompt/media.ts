@@ -6,7 +6,7 @@ import type { Conversation } from './conversation.js';
 /** A request may have 32 MB, and base64 makes three bytes four. */
 const REQUEST_BYTES = 22 * 1024 * 1024;
 /** With more of them the API takes smaller images only. */
-const MOST_SHOWN = 20;
+const MAX_SHOWN = 20;
 
 type MediaBlock = Exclude<ResultBlock, { type: 'text' }>;
 type ShownBlock = Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam;
@@ -27,7 +27,7 @@ export async function loadMedia(
   conversation: Conversation,
   attachments: ResultBlock[],
 ): Promise<Media> {
-  const room = { bytes: REQUEST_BYTES, count: MOST_SHOWN };
+  const room = { bytes: REQUEST_BYTES, count: MAX_SHOWN };
   const shownAttachments: ShownBlock[] = [];
   for (const block of attachments) {
     shownAttachments.push(block.type === 'text' ? block : await shown(storage, block, room));

@@ -4,12 +4,12 @@ import type { OfferedTools } from './offered-tools.js';
 import type { TurnContext } from '../turn/turn-context.js';
 import { systemPrompt } from './system-prompt.js';
 
-const SMALLEST_THINKING = 1024;
-const LARGEST_THINKING = 16_000;
+const MIN_THINKING = 1024;
+const MAX_THINKING = 16_000;
 /** What a budget may take of the window: thinking counts as output, and answers need room behind it. */
 const THINKING_SHARE = 0.1;
 /** With less room than that for its answer a request is no use. */
-export const SMALLEST_ANSWER = 256;
+export const MIN_ANSWER = 256;
 /** Room between count and truth. */
 const MARGIN_SHARE = 0.01;
 const CACHED = { type: 'ephemeral' } as const;
@@ -50,12 +50,9 @@ export function toRequest(
 /** The request with as much room for its answer as its input leaves. */
 export function withAnswerRoom(entry: ModelEntry, request: ModelRequest, inputTokens: number): ModelRequest {
   const room = Math.floor(entry.context_window * (1 - MARGIN_SHARE)) - inputTokens;
-  const maxTokens = Math.max(
-    Math.min(SMALLEST_ANSWER, entry.max_output_tokens),
-    Math.min(room, entry.max_output_tokens),
-  );
+  const maxTokens = Math.max(Math.min(MIN_ANSWER, entry.max_output_tokens), Math.min(room, entry.max_output_tokens));
   const { thinking, ...rest } = request;
-  const fits = thinking?.type !== 'enabled' || thinking.budget_tokens + SMALLEST_ANSWER <= maxTokens;
+  const fits = thinking?.type !== 'enabled' || thinking.budget_tokens + MIN_ANSWER <= maxTokens;
   return { ...rest, max_tokens: maxTokens, ...(thinking !== undefined && fits && { thinking }) };
 }
 
@@ -67,8 +64,8 @@ function thinkingOf(
 ): Anthropic.ThinkingConfigParam | null {
   if (!turn.thinkingEnabled || !entry.supports_thinking || entry.thinking === 'none') return null;
   if (entry.thinking === 'adaptive') return { type: 'adaptive', display: 'summarized' };
-  const most = Math.min(entry.max_output_tokens / 2, entry.context_window * THINKING_SHARE, LARGEST_THINKING);
-  if (most < SMALLEST_THINKING || !mayThink(messages)) return null;
+  const most = Math.min(entry.max_output_tokens / 2, entry.context_window * THINKING_SHARE, MAX_THINKING);
+  if (most < MIN_THINKING || !mayThink(messages)) return null;
   return { type: 'enabled', budget_tokens: Math.floor(most) };
 }
 

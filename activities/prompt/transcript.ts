@@ -3,23 +3,23 @@ import { textOf } from '../tools/shorten-result.js';
 import type { PastTurn } from './conversation.js';
 
 /** A summary needs the gist: of longer things it reads the start and the end. */
-const MOST_SAID = 12_000;
-const MOST_INPUT_OR_RESULT = 1500;
+const MAX_SAID = 12_000;
+const MAX_INPUT_OR_RESULT = 1500;
 
 /** A turn as the text that a summary is made of. */
 export function transcriptOf(turn: PastTurn): string {
-  const lines = [`User (${turn.queuedAt.slice(0, 19)}Z): ${gist(turn.content, MOST_SAID)}`];
+  const lines = [`User (${turn.queuedAt.slice(0, 19)}Z): ${gist(turn.content, MAX_SAID)}`];
   for (const file of turn.files) lines.push(`(attached ${describeFile(file)})`);
   for (const step of turn.steps) {
     let use = 0;
     for (const block of step.content) {
-      if (block.type === 'text' && block.text.trim() !== '') lines.push(`Agent: ${gist(block.text, MOST_SAID)}`);
+      if (block.type === 'text' && block.text.trim() !== '') lines.push(`Agent: ${gist(block.text, MAX_SAID)}`);
       if (block.type !== 'tool_use') continue;
       const name = step.calls[use++]?.name ?? block.name;
-      lines.push(`Agent calls ${name} (${block.id}): ${gist(JSON.stringify(block.input), MOST_INPUT_OR_RESULT)}`);
+      lines.push(`Agent calls ${name} (${block.id}): ${gist(JSON.stringify(block.input), MAX_INPUT_OR_RESULT)}`);
     }
     for (const call of step.calls) {
-      const text = gist(textOf(call.content ?? []), MOST_INPUT_OR_RESULT);
+      const text = gist(textOf(call.content ?? []), MAX_INPUT_OR_RESULT);
       const media = (call.content ?? [])
         .flatMap((block) => (block.type === 'text' ? [] : [` (${block.type})`]))
         .join('');
@@ -27,7 +27,7 @@ export function transcriptOf(turn: PastTurn): string {
     }
     if (step.stopReason === 'refusal') lines.push('(the agent refused to answer)');
   }
-  if (turn.cutOff !== null) lines.push(`Agent (cut off): ${gist(turn.cutOff, MOST_SAID)}`);
+  if (turn.cutOff !== null) lines.push(`Agent (cut off): ${gist(turn.cutOff, MAX_SAID)}`);
   if (turn.state === 'cancelled' || turn.state === 'failed') lines.push(`(the turn was ${turn.state})`);
   return lines.join('\n');
 }

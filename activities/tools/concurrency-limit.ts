@@ -4,19 +4,22 @@ import { ApplicationFailure } from '@temporalio/common';
  * What one project's tool calls may take of a worker's slots. A call beyond that gives its slot back before it has begun,
  * and Temporal tries it again later: tools that hang, a dozen at once in each turn, leave slots to other projects.
  */
-export class ProjectShare {
+export class ConcurrencyLimit {
   #underWay = new Map<string, number>();
 
   constructor(private readonly most: number) {}
 
   /**
    * Does the work within the project's share.
-   * @throws ApplicationFailure `ShareTaken`, retryable: nothing was done
+   * @throws ApplicationFailure `ConcurrencyLimitReached`, retryable: nothing was done
    */
   async within<T>(projectId: string, work: () => Promise<T>): Promise<T> {
     const underWay = this.#underWay.get(projectId) ?? 0;
     if (underWay >= this.most) {
-      throw ApplicationFailure.retryable('The project’s tool calls have their share of this worker.', 'ShareTaken');
+      throw ApplicationFailure.retryable(
+        'The project’s tool calls have their share of this worker.',
+        'ConcurrencyLimitReached',
+      );
     }
     this.#underWay.set(projectId, underWay + 1);
     try {

@@ -71,7 +71,7 @@ export async function storeToolResult(deps: ActivityDeps, call: StoredToolCall, 
     await appendEvents(tx, turn, [...(extra as NewEvent[]), resultEvent(call, result)]);
     return turn;
   });
-  if (stored !== null) deps.notifier.announce(stored);
+  if (stored !== null) deps.notifier.notify(stored);
 }
 
 async function withinBounds(

@@ -17,7 +17,7 @@ import type { StepOutcome, TurnActivities } from './turn-activities.js';
 const UNKNOWN_TOOL = '(unknown)';
 /** By that the count of a request is raised when the API finds it too long all the same, up to so much in all. */
 const UNDERCOUNT_STEP = 1.5;
-const MOST_UNDERCOUNT = 3;
+const MAX_UNDERCOUNT = 3;
 
 /**
  * One step of a turn: calls the model, streams what comes in, stores the outcome. Run again after its commit, it finds
@@ -32,7 +32,7 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
       if (stored !== null) return withOfferedNames(turn, stored);
       let refused: { size: number; error: unknown } | null = null;
       for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
-        if (refused !== null && undercount > MOST_UNDERCOUNT) throw refused.error;
+        if (refused !== null && undercount > MAX_UNDERCOUNT) throw refused.error;
         const built = await buildRequest(deps, turn, { compacted, undercount }, signal);
         if (built === 'compact') return { kind: 'compact' };
         const size = estimateRequest(built.request);

@@ -3,7 +3,7 @@ import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
 import { loadTurn, type TurnContext } from './turn-context.js';
 import { outcomeUnknown, runTool } from '../tools/run-tool.js';
-import { ProjectShare } from '../tools/concurrency-limit.js';
+import { ConcurrencyLimit } from '../tools/concurrency-limit.js';
 import { findTool, type FoundTool } from '../tools/find-tool.js';
 import { loadToolCall, startToolCall, storeToolResult, type StoredToolCall } from '../tools/store-call.js';
 import type { ToolResult } from '../tools/tool.js';
@@ -17,7 +17,7 @@ const TOOLS_SHARE = 0.5;
  * without a result does not call again, unless the tool may be repeated (contract.md §3 "Tool calls").
  */
 export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
-  const share = new ProjectShare(Math.max(1, Math.floor(deps.config.workerMaxActivities * TOOLS_SHARE)));
+  const share = new ConcurrencyLimit(Math.max(1, Math.floor(deps.config.workerMaxActivities * TOOLS_SHARE)));
   return ({ turnId, step, index }) =>
     runActivity(deps.log, { turn_id: turnId, step, index }, async (signal) => {
       const call = await loadToolCall(deps.db, turnId, step, index);

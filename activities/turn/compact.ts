@@ -12,7 +12,7 @@ import { runActivity } from './run-activity.js';
 import { loadTurn, type TurnContext } from './turn-context.js';
 import type { TurnActivities } from './turn-activities.js';
 
-const UNHEARD: CallObserver = { text: () => undefined, thinking: () => undefined, settle: async () => undefined };
+const noopObserver: CallObserver = { text: () => undefined, thinking: () => undefined, settle: async () => undefined };
 
 /**
  * Summarises older turns of the session by a call of its model, and stores the summary: requests use it from then on,
@@ -30,7 +30,7 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
 
       const summarise = async (request: ModelRequest): Promise<string> => {
         const attempt = await beginAttempt(deps.db, turnId, step);
-        const answer = await callOnce(deps, model, request, attempt, UNHEARD, signal);
+        const answer = await callOnce(deps, model, request, attempt, noopObserver, signal);
         await endAttempt(deps.db, attempt, { ...answer, firstTokenMs: null }, null);
         return answer.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
       };
@@ -73,5 +73,5 @@ async function store(
     await appendEvents(tx, locked, [{ type: 'agent.context_compacted', data: { compacted_turns: count } }]);
     return locked;
   });
-  if (stored !== null) deps.notifier.announce(stored);
+  if (stored !== null) deps.notifier.notify(stored);
 }

@@ -70,5 +70,5 @@ async function record(
     await appendEvents(tx, turn, events);
     return turn;
   });
-  if (recorded !== null) notifier.announce(recorded);
+  if (recorded !== null) notifier.notify(recorded);
 }

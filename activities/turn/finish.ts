@@ -1,9 +1,9 @@
-import { endTurn, type Ending } from '../../src/turns/finish.js';
+import { endTurn, type TurnOutcome } from '../../src/turns/finish.js';
 import type { TurnFailureType } from '../../src/turns/states.js';
 import type { ActivityDeps } from '../deps.js';
 import { lastModelFailure } from '../model/attempts.js';
 import { runActivity } from './run-activity.js';
-import type { TurnActivities, UnhappyEnding } from './turn-activities.js';
+import type { TurnActivities, UnsuccessfulOutcome } from './turn-activities.js';
 
 const MESSAGES: Record<TurnFailureType, string> = {
   model_error: 'The model could not be called.',
@@ -24,7 +24,7 @@ export function finishTurn(deps: ActivityDeps): TurnActivities['finishTurn'] {
     });
 }
 
-async function told(deps: ActivityDeps, turnId: string, ending: UnhappyEnding): Promise<Ending> {
+async function told(deps: ActivityDeps, turnId: string, ending: UnsuccessfulOutcome): Promise<TurnOutcome> {
   if (ending.kind === 'cancelled') return ending;
   const last = await lastModelFailure(deps.db, turnId);
   const failure = last?.type === ending.type ? last : null;

@@ -9,7 +9,7 @@ import { TURN_ENDED } from '../../workflows/contract.js';
 const BEAT_MS = 200;
 const AWAY_RETRY = '1 s';
 /** An unknown fault that often is no passing one: the turn ends as internal_error instead of being tried for an hour. */
-const MOST_ATTEMPTS_AT_UNKNOWN_FAULTS = 10;
+const MAX_ATTEMPTS_AT_UNKNOWN_FAULTS = 10;
 
 /**
  * Runs the body of an activity: beats from entry to exit (models think in silence), and turns what it throws into what
@@ -74,6 +74,6 @@ function failureOf(error: unknown, context: Context, log: Logger): Error {
   return ApplicationFailure.create({
     message: 'An unexpected fault; the worker’s log has it under this turn’s id.',
     type: 'InternalError',
-    nonRetryable: info.attempt >= MOST_ATTEMPTS_AT_UNKNOWN_FAULTS,
+    nonRetryable: info.attempt >= MAX_ATTEMPTS_AT_UNKNOWN_FAULTS,
   });
 }

@@ -13,7 +13,7 @@ export interface TurnActivities {
   /** One tool call of a step: its result stored. */
   callTool(input: { turnId: string; step: number; index: number }): Promise<void>;
   /** Ends a turn that was cancelled or has failed. */
-  finishTurn(input: { turnId: string; ending: UnhappyEnding }): Promise<void>;
+  finishTurn(input: { turnId: string; ending: UnsuccessfulOutcome }): Promise<void>;
 }
 
 export interface BegunTurn {
@@ -33,4 +33,4 @@ export type StepOutcome =
   /** The request would not fit: compact first. */
   | { kind: 'compact' };
 
-export type UnhappyEnding = { kind: 'cancelled' } | { kind: 'failed'; type: TurnFailureType };
+export type UnsuccessfulOutcome = { kind: 'cancelled' } | { kind: 'failed'; type: TurnFailureType };

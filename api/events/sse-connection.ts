@@ -8,7 +8,7 @@ import { formatEventId } from '../../src/events/position.js';
 
 const PING_MS = 10_000;
 const STALL_MS = 10_000;
-const MOST_PENDING = 1024 * 1024;
+const MAX_PENDING = 1024 * 1024;
 
 /** better-sse writes `name:value`; the specification shows `name: value`. */
 const WIRE = { serializer: (json: unknown) => json as string, sanitizer: (value: string) => ` ${value}` };
@@ -80,7 +80,7 @@ export class SseConnection {
   async #closeWhenStalled(): Promise<void> {
     if (this.res.writableNeedDrain) {
       const pending = this.res.writableLength + (await this.pending().catch(() => 0));
-      if (pending > MOST_PENDING) this.res.destroy();
+      if (pending > MAX_PENDING) this.res.destroy();
     }
     this.res.socket?.setTimeout(STALL_MS);
   }

@@ -14,7 +14,7 @@ const RETRY_MS = 2000;
 /** An EventSource reconnects after every end: after the last event it need not hurry. */
 const RETRY_AFTER_END_MS = 15_000;
 const PAGE = 200;
-const MOST_AT_ONCE = 64 * 1024;
+const MAX_AT_ONCE = 64 * 1024;
 
 /** Events of the current turn as Server-Sent Events: replay, live and resume are one ordered sequence. */
 export const streamEvents = operation<undefined, Session>({
@@ -116,7 +116,7 @@ function* portions(frames: Frame[]): Generator<Frame[]> {
   for (const frame of frames) {
     portion.push(frame);
     characters += frame.json.length;
-    if (characters < MOST_AT_ONCE) continue;
+    if (characters < MAX_AT_ONCE) continue;
     yield portion;
     portion = [];
     characters = 0;

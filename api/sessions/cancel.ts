@@ -1,7 +1,7 @@
 import { transaction } from '../../src/db/transaction.js';
 import { findSession, lockSession, type Session } from '../../src/sessions/store.js';
 import { requestCancel } from '../../src/turns/cancel.js';
-import { observeEnd } from '../../src/turns/outcome.js';
+import { observeOutcome } from '../../src/turns/outcome.js';
 import { isOpen } from '../../src/turns/states.js';
 import { operation } from '../http/operation.js';
 import { sessionNotFound, sessionOfPath } from '../http/session-of-path.js';
@@ -22,8 +22,8 @@ export const cancelTurn = operation<undefined, Session>({
       return { session, turn };
     });
     if (turn !== null) {
-      if (!isOpen(turn.state)) deps.notifier.announce(turn);
-      observeEnd(turn, log);
+      if (!isOpen(turn.state)) deps.notifier.notify(turn);
+      observeOutcome(turn, log);
       // The wish is recorded: when this does not arrive, the sweep delivers it or ends the turn itself.
       deps.workflows
         .cancel(turn.id)

@@ -79,7 +79,7 @@ export const sendMessage = operation<Body, Session>({
 
 /** Outside of the transaction, and not waited for: a turn whose workflow does not start now is started by the sweep. */
 function launch({ deps, log }: Pick<Call, 'deps' | 'log'>, turn: QueuedTurn): void {
-  deps.notifier.announce(turn);
+  deps.notifier.notify(turn);
   log.info({ turn_id: turn.id, session_id: turn.session_id }, 'turn queued');
   deps.workflows
     .start(turn)

@@ -15,10 +15,10 @@ export function wait(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 const FIRST_MS = 500;
-const LONGEST_MS = 8_000;
+const MAX_DURATION_MS = 8_000;
 
 /** @internal Doubles with each attempt in vain; a random part of it keeps clients from coming back all at once. */
 export function backOff(failures: number, firstMs = FIRST_MS): number {
-  const ms = Math.min(firstMs * 2 ** failures, Math.max(LONGEST_MS, firstMs));
+  const ms = Math.min(firstMs * 2 ** failures, Math.max(MAX_DURATION_MS, firstMs));
   return ms / 2 + (Math.random() * ms) / 2;
 }

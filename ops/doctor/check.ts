@@ -26,13 +26,13 @@ export interface Finding {
 }
 
 /** A part that does not answer for that long does not answer. */
-const PATIENCE_MS = 15_000;
+const TIMEOUT_MS = 15_000;
 
 /** Looks at one part; never throws. */
 export async function examine({ part, run, cure }: Check): Promise<Finding> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Fault('no answer within 15 s', cure)), PATIENCE_MS);
+    timer = setTimeout(() => reject(new Fault('no answer within 15 s', cure)), TIMEOUT_MS);
   });
   try {
     return { part, ok: true, detail: await Promise.race([run(), late]), cure: null };

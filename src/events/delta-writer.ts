@@ -4,7 +4,7 @@ import type { DeltaType } from './types.js';
 
 const FLUSH_MS = 250;
 /** JSON writes a character as six bytes at the worst, and a NOTIFY payload takes 8,000. */
-const MOST_CHARACTERS = 1200;
+const MAX_CHARACTERS = 1200;
 
 interface DeltaRow {
   number: number;
@@ -94,7 +94,7 @@ export class DeltaWriter {
 
 function* pieces(content: string): Generator<string> {
   for (let start = 0; start < content.length;) {
-    let end = Math.min(start + MOST_CHARACTERS, content.length);
+    let end = Math.min(start + MAX_CHARACTERS, content.length);
     const last = content.charCodeAt(end - 1);
     if (end < content.length && last >= 0xd800 && last <= 0xdbff) end -= 1;
     yield content.slice(start, end);

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { listen } from '../db/listen.js';
 import type { Logger } from '../platform/logger.js';
-import { CHANNEL, parseWake, turnOfWake } from './notify.js';
+import { CHANNEL, parseNotification, turnOfNotification } from './notify.js';
 import { TurnReader } from './reader.js';
 
 const POLL_MS = 1000;
@@ -79,9 +79,9 @@ export class Feed {
   }
 
   #receive(payload: string): void {
-    const reader = this.#readers.get(turnOfWake(payload));
+    const reader = this.#readers.get(turnOfNotification(payload));
     if (reader === undefined && this.#waiting.size === 0) return;
-    const wake = parseWake(payload);
+    const wake = parseNotification(payload);
     if (wake === null) return;
     if ('stored' in wake) {
       this.#nudge(wake.sessionId);

@@ -7,11 +7,11 @@ import type { Position } from './position.js';
 export const CHANNEL = 'turn_events';
 
 /** What a notification says. A delta carries itself; a stored event only its turn, session and position. */
-export type Wake =
+export type TurnNotification =
   | { turnId: string; sessionId: string; stored: number }
   | { turnId: string; position: Position; type: DeltaType; messageId: string; content: string; sentAt: number };
 
-const MOST_PER_STATEMENT = 200;
+const MAX_PER_STATEMENT = 200;
 
 /**
  * Sends wake-ups: outside of any transaction (NOTIFY inside one serialises commits instance-wide), one statement at a
@@ -27,7 +27,7 @@ export class Notifier {
   ) {}
 
   /** After the commit that stored events of a turn up to `position`. */
-  announce(turn: { id: string; session_id: string; position: number }): void {
+  notify(turn: { id: string; session_id: string; position: number }): void {
     this.#push(`${turn.id} ${JSON.stringify([turn.position, turn.session_id])}`);
   }
 
@@ -48,7 +48,7 @@ export class Notifier {
 
   async #send(): Promise<void> {
     while (this.#queue.length > 0) {
-      const payloads = this.#queue.splice(0, MOST_PER_STATEMENT);
+      const payloads = this.#queue.splice(0, MAX_PER_STATEMENT);
       await this.db
         .query(`SELECT pg_notify('${CHANNEL}', payload) FROM unnest($1::text[]) AS payload`, [payloads])
         // The tables hold the truth and readers poll them: a lost wake-up costs a second, never an event.
@@ -59,7 +59,7 @@ export class Notifier {
 }
 
 /** Reads a payload of the channel; null for what is none (another version's, say). */
-export function parseWake(payload: string): Wake | null {
+export function parseNotification(payload: string): TurnNotification | null {
   const space = payload.indexOf(' ');
   if (space < 0) return null;
   const turnId = payload.slice(0, space);
@@ -79,6 +79,6 @@ export function parseWake(payload: string): Wake | null {
 }
 
 /** The turn a payload is about, without parsing the rest: most are about turns that nobody here watches. */
-export function turnOfWake(payload: string): string {
+export function turnOfNotification(payload: string): string {
   return payload.slice(0, payload.indexOf(' '));
 }

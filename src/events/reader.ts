@@ -1,16 +1,16 @@
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
 import { deltaJson, readFrames, type Frame } from './store.js';
-import type { Wake } from './notify.js';
+import type { TurnNotification } from './notify.js';
 import { comparePositions, START, type Position } from './position.js';
 import { TERMINAL_EVENTS } from './types.js';
 
 const RING_CHARACTERS = 1_000_000;
 const PAGE = 200;
 const GAP_RETRY_MS = 60;
-const MOST_PENDING = 10_000;
+const MAX_PENDING = 10_000;
 
-type LiveDelta = Extract<Wake, { content: string }>;
+type LiveDelta = Extract<TurnNotification, { content: string }>;
 
 /**
  * The end of one turn's sequence of frames, shared by all its watchers in this process. Live deltas are taken as they
@@ -66,7 +66,7 @@ export class TurnReader {
     if (this.#floor !== null && comparePositions(delta.position, this.#head) <= 0) return;
     this.#pending.push(delta);
     // The tables will have them.
-    if (this.#pending.length > MOST_PENDING) this.#pending = [];
+    if (this.#pending.length > MAX_PENDING) this.#pending = [];
     this.catchUp();
   }
 

@@ -22,7 +22,7 @@ const FIELDS = new Set(
    queued_ms connect_ms first_token_ms model_ms tools_ms total_ms cancel_ms
    mcp_server_id file key attributes missing schedules removed`.split(/\s+/),
 );
-const LONGEST_TEXT = 2000;
+const MAX_TEXT = 2000;
 
 /**
  * One line of JSON per event on standard output, with Cloud Logging's severity names. Callers pass ids and small
@@ -59,7 +59,7 @@ function allowed(fields: Record<string, unknown>): Record<string, unknown> {
   const redacted: string[] = [];
   for (const [name, value] of Object.entries(fields)) {
     if (!FIELDS.has(name) || (name !== 'err' && !isSmallFact(value))) redacted.push(name);
-    else kept[name] = typeof value === 'string' ? value.slice(0, LONGEST_TEXT) : value;
+    else kept[name] = typeof value === 'string' ? value.slice(0, MAX_TEXT) : value;
   }
   return redacted.length === 0 ? kept : { ...kept, redacted };
 }

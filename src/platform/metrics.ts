@@ -49,8 +49,8 @@ export function observePool(db: DataSource): () => void {
   return () => void pools.delete(pool);
 }
 
-export const sweepActions = new Counter({
-  name: 'sweep_actions_total',
+export const reconcileActions = new Counter({
+  name: 'reconcile_actions_total',
   help: 'What the sweep did for turns that showed no sign of life',
   labelNames: ['action'],
   registers: [registry],

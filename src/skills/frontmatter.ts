@@ -6,7 +6,7 @@ import { invalidBundle } from './refusals.js';
 const DESCRIPTION_LENGTH = 1024;
 const NAME_LENGTH = 64;
 /** What nests deeper in brackets has no meaning here; by the thousand it holds the parser up for seconds. */
-const MOST_NESTED = 100;
+const MAX_NESTED = 100;
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 /** From a line `---` at the start to the next line `---`; either may end in blanks, lines in CRLF. */
 const OPENING = /^---[ \t]*\r?\n/;
@@ -80,7 +80,7 @@ function compose(yaml: string): Document.Parsed {
   for (const token of new Lexer().lex(yaml)) {
     if (token === '[' || token === '{') depth += 1;
     else if (token === ']' || token === '}') depth -= 1;
-    if (depth > MOST_NESTED) throw tooDeep();
+    if (depth > MAX_NESTED) throw tooDeep();
   }
   try {
     // uniqueKeys compares every pair of keys; what matters of it is checked above in one pass.

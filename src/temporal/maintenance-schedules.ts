@@ -18,7 +18,7 @@ const SPEC: Readonly<Record<MaintenanceTask, IntervalSpec>> = {
   deltas: { every: '1h', offset: '35m' },
   storage: { every: '1d', offset: '3h' },
 };
-const LONGEST_RUN = '12h';
+const MAX_RUN = '12h';
 
 /** The schedule's name in the Temporal UI; several task queues share a namespace. */
 export function maintenanceScheduleId(taskQueue: string, task: MaintenanceTask): string {
@@ -55,7 +55,7 @@ async function ensure(client: Client, taskQueue: string, task: MaintenanceTask):
       workflowId: scheduleId,
       taskQueue,
       args: [{ task }],
-      workflowExecutionTimeout: LONGEST_RUN,
+      workflowExecutionTimeout: MAX_RUN,
       staticSummary: `maintenance: ${task}`,
     },
   } satisfies Omit<ScheduleOptions, 'scheduleId'>;

@@ -4,31 +4,35 @@ import { appendEvents } from '../events/store.js';
 import type { Notifier } from '../events/notify.js';
 import type { Logger } from '../platform/logger.js';
 import type { NewEvent, Timing, Usage, UsageDetails } from '../events/types.js';
-import { observeEnd } from './outcome.js';
+import { observeOutcome } from './outcome.js';
 import { lockOpenTurn, type TurnRow } from './lock.js';
 import { TRANSITIONS, type StopReason, type TurnFailureType, type TurnTrigger } from './states.js';
 
 /** How a turn ends. */
-export type Ending =
+export type TurnOutcome =
   | { kind: 'completed'; stopReason: StopReason }
   | { kind: 'cancelled' }
   | { kind: 'failed'; type: TurnFailureType; message: string; retryable: boolean };
 
-const TRIGGER: Record<Ending['kind'], TurnTrigger> = { completed: 'complete', cancelled: 'cancel', failed: 'fail' };
+const TRIGGER: Record<TurnOutcome['kind'], TurnTrigger> = {
+  completed: 'complete',
+  cancelled: 'cancel',
+  failed: 'fail',
+};
 
 /**
  * Ends a turn whose row `tx` has locked: its last answer (`before`), its terminal event and its state in one statement.
  * Without an answer, a message that was cut off is stored with what was streamed (contract.md §3 `agent.message`).
- * `observeEnd` follows the commit. A cancel that was accepted stands, though the turn came to another end before it
+ * `observeOutcome` follows the commit. A cancel that was accepted stands, though the turn came to another end before it
  * heard of it (spec.md "States and transitions").
  */
 export async function endLockedTurn(
   tx: EntityManager,
   turn: TurnRow,
-  met: Ending,
+  met: TurnOutcome,
   before: NewEvent[] = [],
 ): Promise<void> {
-  const ending: Ending = turn.cancel_requested_at === null ? met : { kind: 'cancelled' };
+  const ending: TurnOutcome = turn.cancel_requested_at === null ? met : { kind: 'cancelled' };
   const state = TRANSITIONS[turn.state][TRIGGER[ending.kind]];
   if (state === null) throw new RangeError(`a ${turn.state} turn cannot become ${ending.kind}`);
   const events = [...before];
@@ -46,7 +50,7 @@ export async function endLockedTurn(
 export async function endTurn(
   { db, notifier, log }: { db: DataSource; notifier: Notifier; log: Logger },
   turnId: string,
-  ending: Ending,
+  ending: TurnOutcome,
 ): Promise<boolean> {
   const ended = await transaction(db, async (tx) => {
     const turn = await lockOpenTurn(tx, turnId);
@@ -56,12 +60,12 @@ export async function endTurn(
     return turn;
   });
   if (ended === null) return false;
-  notifier.announce(ended);
-  observeEnd(ended, log);
+  notifier.notify(ended);
+  observeOutcome(ended, log);
   return true;
 }
 
-function reasonOf(ending: Ending): NonNullable<TurnRow['ended']>['reason'] {
+function reasonOf(ending: TurnOutcome): NonNullable<TurnRow['ended']>['reason'] {
   if (ending.kind === 'completed') return ending.stopReason;
   return ending.kind === 'failed' ? ending.type : 'cancelled';
 }
@@ -125,7 +129,7 @@ function millis(interval: string): string {
   return `round(extract(epoch FROM ${interval}) * 1000)::integer`;
 }
 
-function terminalEvent(ending: Ending, spent: Account): NewEvent {
+function terminalEvent(ending: TurnOutcome, spent: Account): NewEvent {
   switch (ending.kind) {
     case 'completed':
       return { type: 'turn.completed', data: { stop_reason: ending.stopReason, ...spent } };

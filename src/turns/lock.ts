@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { Ended } from './outcome.js';
+import type { TurnResult } from './outcome.js';
 import { isOpen, type TurnState } from './states.js';
 
 /** The row of a turn as a transaction that holds its lock sees it. */
@@ -11,8 +11,8 @@ export interface TurnRow {
   state: TurnState;
   position: number;
   cancel_requested_at: string | null;
-  /** How this transaction ended it; `observeEnd` tells it after the commit. */
-  ended?: Ended;
+  /** How this transaction ended it; `observeOutcome` tells it after the commit. */
+  ended?: TurnResult;
 }
 
 /** The turn has ended: what a late writer brings is refused. */

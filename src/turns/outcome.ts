@@ -10,7 +10,7 @@ import {
 import type { StopReason, TurnFailureType, TurnState } from './states.js';
 
 /** What a turn's end says to operators. */
-export interface Ended {
+export interface TurnResult {
   state: TurnState;
   /** Stop reason of a completed turn, failure type of a failed one. */
   reason: StopReason | TurnFailureType | 'cancelled';
@@ -25,7 +25,7 @@ export interface Ended {
  * Measures and logs the end of a turn. After the commit that ended it, by whoever committed: a transaction that runs
  * again, or finds the turn ended, counts nothing.
  */
-export function observeEnd(turn: { id: string; session_id: string; ended?: Ended }, log: Logger): void {
+export function observeOutcome(turn: { id: string; session_id: string; ended?: TurnResult }, log: Logger): void {
   if (turn.ended === undefined) return;
   const { state, reason, usage, usageDetails, timing, cancelMs } = turn.ended;
   const ids = { turn_id: turn.id, session_id: turn.session_id };

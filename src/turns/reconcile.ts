@@ -3,20 +3,20 @@ import type { DataSource } from 'typeorm';
 import type { Notifier } from '../events/notify.js';
 import type { Logger } from '../platform/logger.js';
 import type { TurnWorkflows, WorkflowState } from '../temporal/turn-workflows.js';
-import { endTurn, type Ending } from './finish.js';
+import { endTurn, type TurnOutcome } from './finish.js';
 
-const EVERY_MS = 2000;
+const INTERVAL_MS = 2000;
 /** A turn without a sign of life for that long is looked at: seen within 10 s of anything that happened to it. */
-const QUIET_SECONDS = 5;
-const MOST_TURNS = 100;
+const STALE_SECONDS = 5;
+const MAX_TURNS = 100;
 /** Deltas that one round removes: some hundred turns' worth. */
-const MOST_DELTAS = 20_000;
+const MAX_DELTAS = 20_000;
 const PARALLEL = 8;
 /** A cancel that nobody carried out by then is carried out here, worker or not: 20 s is the promise. */
 const CANCEL_OVERDUE_SECONDS = 15;
 const DELTAS_KEPT_SECONDS = 60;
 
-export interface SweepDeps {
+export interface ReconcileDeps {
   db: DataSource;
   notifier: Notifier;
   workflows: TurnWorkflows;
@@ -25,17 +25,17 @@ export interface SweepDeps {
   count: (action: string) => void;
 }
 
-interface QuietTurn {
+interface StaleTurn {
   id: string;
   session_id: string;
   project_id: string;
   model_id: string;
   trace: string | null;
-  cancel_wished: boolean;
+  cancel_requested: boolean;
 }
 
 /** What the end of a workflow that left its turn open means for the turn (architecture.md "A turn is never lost"). */
-const ENDING_OF: Partial<Record<WorkflowState, Ending>> = {
+const OUTCOME_OF: Partial<Record<WorkflowState, TurnOutcome>> = {
   terminated: {
     kind: 'failed',
     type: 'terminated',
@@ -63,9 +63,9 @@ const ENDING_OF: Partial<Record<WorkflowState, Ending>> = {
  * moved `progress_at` give each turn to one of them at a time. Returns a function that stops it after the round under
  * way.
  */
-export function startSweep(deps: SweepDeps): () => Promise<void> {
+export function startReconciler(deps: ReconcileDeps): () => Promise<void> {
   // Two loops: an end that is due must not wait for a Temporal that is away.
-  const stops = [repeat(deps.log, () => sweepOnce(deps)), repeat(deps.log, () => cancelOverdue(deps))];
+  const stops = [repeat(deps.log, () => reconcileOnce(deps)), repeat(deps.log, () => cancelOverdue(deps))];
   return async () => void (await Promise.all(stops.map((stop) => stop())));
 }
 
@@ -83,7 +83,7 @@ function repeat(log: Logger, round: () => Promise<void>): () => Promise<void> {
           .catch((err: unknown) => log.warn({ err }, 'a round of the sweep failed, the next one follows'))
           .then(next);
       },
-      EVERY_MS * (0.75 + Math.random() / 2),
+      INTERVAL_MS * (0.75 + Math.random() / 2),
     );
   };
   next();
@@ -95,23 +95,23 @@ function repeat(log: Logger, round: () => Promise<void>): () => Promise<void> {
 }
 
 /** One round of looking at quiet turns. */
-export async function sweepOnce(deps: SweepDeps): Promise<void> {
-  await deleteOldDeltas(deps.db, MOST_DELTAS);
-  const [turns]: [QuietTurn[]] = await deps.db.query(
+export async function reconcileOnce(deps: ReconcileDeps): Promise<void> {
+  await deleteOldDeltas(deps.db, MAX_DELTAS);
+  const [turns]: [StaleTurn[]] = await deps.db.query(
     `WITH quiet AS (
        SELECT id FROM turns
-       WHERE state IN ('queued', 'running') AND progress_at < clock_timestamp() - interval '${QUIET_SECONDS} s'
-       ORDER BY progress_at LIMIT ${MOST_TURNS} FOR NO KEY UPDATE SKIP LOCKED)
+       WHERE state IN ('queued', 'running') AND progress_at < clock_timestamp() - interval '${STALE_SECONDS} s'
+       ORDER BY progress_at LIMIT ${MAX_TURNS} FOR NO KEY UPDATE SKIP LOCKED)
      UPDATE turns SET progress_at = clock_timestamp()
      FROM quiet, sessions WHERE turns.id = quiet.id AND sessions.id = turns.session_id
      RETURNING turns.id, session_id, turns.project_id, model_id, turns.trace,
-       cancel_requested_at IS NOT NULL AS cancel_wished`,
+       cancel_requested_at IS NOT NULL AS cancel_requested`,
   );
   const limit = pLimit(PARALLEL);
   await Promise.all(
     turns.map((turn) =>
       limit(() =>
-        lookAfter(deps, turn).catch((err: unknown) =>
+        reconcileTurn(deps, turn).catch((err: unknown) =>
           deps.log.warn({ err, turn_id: turn.id }, 'the sweep could not look after a turn, it tries again'),
         ),
       ),
@@ -120,7 +120,7 @@ export async function sweepOnce(deps: SweepDeps): Promise<void> {
 }
 
 /** Ends the turns whose cancel nobody carried out in time; their workflows are told without waiting for Temporal. */
-export async function cancelOverdue(deps: SweepDeps): Promise<void> {
+export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
   const { db, workflows, log, count } = deps;
   const overdue: { id: string }[] = await db.query(
     `SELECT id FROM turns WHERE state IN ('queued', 'running')
@@ -136,11 +136,11 @@ export async function cancelOverdue(deps: SweepDeps): Promise<void> {
   }
 }
 
-async function lookAfter(deps: SweepDeps, turn: QuietTurn): Promise<void> {
+async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promise<void> {
   const { workflows, log, count } = deps;
   const state = await workflows.describe(turn.id);
   if (state === 'running') {
-    if (turn.cancel_wished) {
+    if (turn.cancel_requested) {
       await workflows.cancel(turn.id);
       count('cancel_delivered');
     }
@@ -150,12 +150,12 @@ async function lookAfter(deps: SweepDeps, turn: QuietTurn): Promise<void> {
   const again = state === 'completed' && (await isStillOpen(deps.db, turn.id));
   if (state === 'not found' || again) {
     await workflows.start(turn, { again });
-    if (turn.cancel_wished) await workflows.cancel(turn.id);
+    if (turn.cancel_requested) await workflows.cancel(turn.id);
     count('started');
     log.warn({ turn_id: turn.id }, 'the sweep started the workflow of a turn');
     return;
   }
-  const ending = ENDING_OF[state];
+  const ending = OUTCOME_OF[state];
   if (ending !== undefined && (await endTurn(deps, turn.id, ending))) {
     count('ended');
     log.warn({ turn_id: turn.id, workflow: state }, 'the sweep ended a turn whose workflow is over');

@@ -3,29 +3,29 @@ import type { DataSource } from 'typeorm';
 import type { Config } from '../platform/config.js';
 import type { Notifier } from '../events/notify.js';
 import type { Logger } from '../platform/logger.js';
-import { sweepActions } from '../platform/metrics.js';
+import { reconcileActions } from '../platform/metrics.js';
 import { createTemporalClient, temporalSettings } from '../temporal/connection.js';
 import { ensureSearchAttributes } from '../temporal/search-attributes.js';
 import { temporalHealth, type TemporalHealth } from '../temporal/health.js';
 import { createTurnWorkflows, type TurnWorkflows } from '../temporal/turn-workflows.js';
-import { startSweep } from './reconcile.js';
+import { startReconciler } from './reconcile.js';
 
 /** Beyond a turn's own limit: the server's time-out is only a backstop. */
 const EXECUTION_MARGIN_MS = 600_000;
 const ATTRIBUTES_RETRY_MS = 10_000;
 
 /** What every process has to do with turns: their workflows, and the sweep that looks after them. */
-export interface TurnUpkeep {
+export interface TurnReconciler {
   workflows: TurnWorkflows;
   health: () => Promise<TemporalHealth>;
   close(): Promise<void>;
 }
 
 /** `eager`: client and worker share this process and the connection. */
-export function startTurnUpkeep(
+export function startTurnReconciler(
   config: Config,
   parts: { db: DataSource; notifier: Notifier; log: Logger; connection: ConnectionLike; eager: boolean },
-): TurnUpkeep {
+): TurnReconciler {
   const { db, notifier, log, connection, eager } = parts;
   const { namespace } = temporalSettings();
   const client = createTemporalClient(connection);
@@ -48,14 +48,20 @@ export function startTurnUpkeep(
     eager,
     searchable: () => searchable,
   });
-  const stopSweep = startSweep({ db, notifier, workflows, log, count: (action) => sweepActions.inc({ action }) });
+  const stopReconciler = startReconciler({
+    db,
+    notifier,
+    workflows,
+    log,
+    count: (action) => reconcileActions.inc({ action }),
+  });
   return {
     workflows,
     health: () => temporalHealth(client, namespace, config.taskQueue),
     async close() {
       closed = true;
       clearTimeout(timer);
-      await stopSweep();
+      await stopReconciler();
     },
   };
 }

@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import type { ModelClient } from '../../../activities/model/clients.js';
-import { ModelSilentError } from '../../../activities/model/failures.js';
+import { ModelIdleTimeoutError } from '../../../activities/model/failures.js';
 import { streamAnswer, type Answer } from '../../../activities/model/stream.js';
 import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '../../support/scripted-model.js';
 import type { ScriptedModel } from '../../support/scripted-model.js';
@@ -46,7 +46,7 @@ describe('the stream of an answer', () => {
   it('is broken off when nothing comes', async () => {
     model.reply([text('Then '), silence()]);
     const began = performance.now();
-    expect(await failureOf(call())).to.be.instanceOf(ModelSilentError);
+    expect(await failureOf(call())).to.be.instanceOf(ModelIdleTimeoutError);
     expect(performance.now() - began).to.be.within(450, 5000);
     await model.requests.at(-1)!.aborted;
   });

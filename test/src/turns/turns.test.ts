@@ -10,13 +10,13 @@ import { createKey } from '../../../src/projects/api-keys.js';
 import type { WorkflowState } from '../../../src/temporal/turn-workflows.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
 import { claimTurn } from '../../../src/turns/claim.js';
-import { endTurn, type Ending } from '../../../src/turns/finish.js';
+import { endTurn, type TurnOutcome } from '../../../src/turns/finish.js';
 import { lockRunningTurn } from '../../../src/turns/lock.js';
 import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
-import { cancelOverdue, sweepOnce, type SweepDeps } from '../../../src/turns/reconcile.js';
+import { cancelOverdue, reconcileOnce, type ReconcileDeps } from '../../../src/turns/reconcile.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
-const FAILED: Ending = { kind: 'failed', type: 'internal_error', message: 'Broken.', retryable: true };
+const FAILED: TurnOutcome = { kind: 'failed', type: 'internal_error', message: 'Broken.', retryable: true };
 
 /** What HTTP cannot bring about: races, and workflows in any state. Postgres is real, Temporal says what the test says. */
 describe('turns in Postgres', () => {
@@ -52,7 +52,8 @@ describe('turns in Postgres', () => {
     await claimTurn(db, turn.id);
     return turn;
   };
-  const end = (turn: QueuedTurn, ending: Ending): Promise<boolean> => endTurn({ db, notifier, log }, turn.id, ending);
+  const end = (turn: QueuedTurn, ending: TurnOutcome): Promise<boolean> =>
+    endTurn({ db, notifier, log }, turn.id, ending);
   const cancel = (turn: QueuedTurn) => transaction(db, (tx) => requestCancel(tx, turn.id));
   const column = async <T>(sql: string, turn: QueuedTurn): Promise<T[]> =>
     (await db.query<{ value: T }[]>(sql, [turn.id])).map(({ value }) => value);
@@ -176,7 +177,7 @@ describe('turns in Postgres', () => {
     /** A round of the sweep while every workflow is in that state, or Temporal away; returns what was asked of it. */
     const sweep = async (state: WorkflowState | 'away'): Promise<{ started: string[]; cancelled: string[] }> => {
       const asked = { started: [] as string[], cancelled: [] as string[] };
-      const deps: SweepDeps = {
+      const deps: ReconcileDeps = {
         db,
         notifier,
         log,
@@ -191,7 +192,7 @@ describe('turns in Postgres', () => {
         },
       };
       await cancelOverdue(deps);
-      await sweepOnce(deps);
+      await reconcileOnce(deps);
       return asked;
     };
     const setBack = async (column: string, turn: QueuedTurn, seconds: number): Promise<QueuedTurn> => {
