@@ -1,7 +1,6 @@
 import { Ajv, type JSONSchemaType } from 'ajv';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { misspelt, TEMPORAL_SETTINGS } from './config-names.js';
 
 /** Settings of every process, read once at start from the environment (contract.md §5). */
 export interface Config {
@@ -109,7 +108,7 @@ const schema: JSONSchemaType<Settings> = {
 };
 const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true });
 const check = ajv.compile(schema);
-const NAMES = Object.keys(schema.properties ?? {});
+export const SETTING_NAMES = Object.keys(schema.properties ?? {});
 
 /** What is wrong with the settings: every fault, one line each. */
 export class ConfigError extends Error {
@@ -125,7 +124,7 @@ export class ConfigError extends Error {
  */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const settings: Record<string, unknown> = {};
-  for (const name of NAMES) {
+  for (const name of SETTING_NAMES) {
     if (env[name] !== undefined && env[name] !== '') settings[name] = env[name];
   }
   const faults = check(settings) ? [] : (check.errors ?? []).map(faultOf);
@@ -143,7 +142,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   if (origins.some((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin)) {
     faults.push('CORS_ORIGINS must be a comma list of origins such as https://app.example.com (no path, no *)');
   }
-  faults.push(...contradictions(settings, env), ...misspelt(env, [...NAMES, ...TEMPORAL_SETTINGS]));
+  faults.push(...contradictions(settings, env));
   const deployment = { name: settings.WORKER_DEPLOYMENT_NAME, buildId: settings.WORKER_BUILD_ID };
   if ((deployment.name === undefined) !== (deployment.buildId === undefined)) {
     faults.push('WORKER_DEPLOYMENT_NAME and WORKER_BUILD_ID must be set together');
