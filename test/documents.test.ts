@@ -5,6 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { SETTING_NAMES } from '../src/platform/config.js';
 import { ERROR_STATUS } from '../src/platform/errors.js';
 import { startLocalModel, type LocalModel } from '../temporal-dev/local-model/server.js';
 import { installClient } from './support/packed-client.js';
@@ -112,6 +113,13 @@ describe('the tables in the documents are those of the code', () => {
       for (const figure of limit.match(/\d[\d,]*( (MiB|KiB))?/g) ?? [])
         expect(text, limit).to.contain(figure.toLowerCase());
     }
+  });
+
+  it('docs/settings.md: every setting', async () => {
+    const rows = (await page('docs/settings.md')).match(/^\|[^|]+\|/gm) ?? [];
+    const names = rows.flatMap((row) => row.match(/(?<=`)[A-Z]+(_[A-Z]+)*(?=`)/g) ?? []);
+    const own = names.filter((name) => !/^(TEMPORAL|OTEL)_/.test(name));
+    expect(own.sort()).to.deep.equal([...SETTING_NAMES].sort());
   });
 
   it('docs/README.md: every page', async () => {

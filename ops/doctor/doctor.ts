@@ -14,7 +14,7 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
     config = await loadSettings(env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const cure = 'Correct the environment of the process (docs/operations/settings.md).';
+    const cure = 'Correct the environment of the process (docs/settings.md).';
     return error.faults.map((detail) => ({ part: 'configuration', ok: false, detail, cure }));
   }
   const models = [...(await loadModels(config)).values()];
