@@ -46,7 +46,6 @@ module.exports = {
           '^workflows/',
           'node_modules/@temporalio/(workflow|common)',
           '^src/turns/states\\.ts$',
-          '^src/events/types\\.ts$',
         ],
       },
     },

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { transaction } from '../../src/db/transaction.js';
 import { appendEvents } from '../../src/events/store.js';
-import type { NewEvent } from '../../src/events/types.js';
+import type { NewEvent } from '../../src/events/schema.js';
 import { storableText } from '../../src/platform/text.js';
 import { endLockedTurn } from '../../src/turns/finish.js';
 import { observeOutcome } from '../../src/turns/outcome.js';

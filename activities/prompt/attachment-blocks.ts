@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { FileSnapshot } from '../../src/events/types.js';
+import type { FileSnapshot } from '../../src/events/fields.js';
 import { findFiles, type FileRow } from '../../src/files/store.js';
 import type { Storage } from '../../src/files/storage.js';
 import { nativeBlock, unlessMissing } from '../tools/built-in/file-blocks.js';

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { FileSnapshot } from '../../src/events/types.js';
+import type { FileSnapshot } from '../../src/events/fields.js';
 import type { TurnState } from '../../src/turns/states.js';
 import type { ResultBlock } from '../tools/tool.js';
 import type { TurnContext } from '../turn/turn-context.js';

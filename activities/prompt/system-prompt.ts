@@ -1,4 +1,4 @@
-import type { SkillSnapshot } from '../../src/events/types.js';
+import type { SkillSnapshot } from '../../src/events/fields.js';
 
 /** The service's own part of the system prompt. The session's instruction follows it and never replaces it. */
 const SERVICE_PROMPT = `You are an agent that works in a session: a conversation in which each message of the user starts one turn of yours. Work on the message until it is done, then answer.

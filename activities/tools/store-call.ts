@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { transaction } from '../../src/db/transaction.js';
 import { appendEvents } from '../../src/events/store.js';
-import type { NewEvent } from '../../src/events/types.js';
+import type { NewEvent } from '../../src/events/schema.js';
 import { truncateUtf8 } from '../../src/platform/text.js';
 import { lockRunningTurn, OvertakenError, TurnEndedError } from '../../src/turns/lock.js';
 import type { ActivityDeps } from '../deps.js';

@@ -1,7 +1,7 @@
 import { transaction } from '../../src/db/transaction.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { appendEvents } from '../../src/events/store.js';
-import type { NewEvent } from '../../src/events/types.js';
+import type { NewEvent } from '../../src/events/schema.js';
 import { findServers } from '../../src/mcp/store.js';
 import { lockRunningTurn, TurnEndedError } from '../../src/turns/lock.js';
 import { connectServers, type ConnectOutcome } from './connect-servers.js';

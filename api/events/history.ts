@@ -5,7 +5,7 @@ import type { Session } from '../../src/sessions/store.js';
 import { operation } from '../http/operation.js';
 import { pageRequest, pageSchema } from '../http/page.js';
 import { sessionOfPath } from '../http/session-of-path.js';
-import { eventSchema } from '../http/event-schemas.js';
+import { eventSchema } from '../../src/events/schema.js';
 
 /** Events of all turns, oldest first, with the part that a turn in progress has produced. */
 export const listEvents = operation<undefined, Session>({

@@ -4,7 +4,7 @@ import { isTerminal } from '../../src/events/reader.js';
 import { streamLagSeconds } from '../../src/platform/metrics.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
 import type { ApiDeps } from '../deps.js';
-import { deltaSchema, eventSchema } from '../http/event-schemas.js';
+import { deltaSchema, eventSchema } from '../../src/events/schema.js';
 import { operation } from '../http/operation.js';
 import { sessionOfPath } from '../http/session-of-path.js';
 import { SseConnection } from './sse-connection.js';

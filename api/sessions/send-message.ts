@@ -3,13 +3,13 @@ import { transaction } from '../../src/db/transaction.js';
 import { ServiceError, validationError } from '../../src/platform/errors.js';
 import { eventJson } from '../../src/events/store.js';
 import { fileNotFound, findFiles } from '../../src/files/store.js';
-import type { FileSnapshot, SkillSnapshot } from '../../src/events/types.js';
+import type { FileSnapshot, SkillSnapshot } from '../../src/events/fields.js';
 import { requireScope } from '../../src/projects/permissions.js';
 import type { Session } from '../../src/sessions/store.js';
 import { findSkills } from '../../src/skills/store.js';
 import { queueTurn, type QueuedTurn } from '../../src/turns/queue.js';
 import type { ApiDeps } from '../deps.js';
-import { userMessageSchema } from '../http/event-schemas.js';
+import { userMessageSchema } from '../../src/events/schema.js';
 import { operation, type Call, type JsonSchema } from '../http/operation.js';
 import { sessionOfPath } from '../http/session-of-path.js';
 

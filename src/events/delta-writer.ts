@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Notifier } from './notify.js';
-import type { DeltaType } from './types.js';
+import type { DeltaType } from './schema.js';
 
 const FLUSH_MS = 250;
 /** JSON writes a character as six bytes at the worst, and a NOTIFY payload takes 8,000. */

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
-import type { DeltaType } from './types.js';
+import type { DeltaType } from './schema.js';
 import type { Position } from './position.js';
 
 /** The one channel of turn wake-ups. */

@@ -3,7 +3,7 @@ import type { Logger } from '../platform/logger.js';
 import { deltaJson, readFrames, type Frame } from './store.js';
 import type { TurnNotification } from './notify.js';
 import { comparePositions, START, type Position } from './position.js';
-import { TERMINAL_EVENTS } from './types.js';
+import { TERMINAL_EVENTS } from './schema.js';
 
 const RING_CHARACTERS = 1_000_000;
 const PAGE = 200;

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import type { TurnState } from '../turns/states.js';
-import type { NewEvent } from './types.js';
+import type { NewEvent } from './schema.js';
 import type { Position } from './position.js';
 
 /** What appending needs of a turn whose row the transaction has locked. */

@@ -1,4 +1,4 @@
-import type { Timing, Usage, UsageDetails } from '../events/types.js';
+import type { Timing, Usage, UsageDetails } from '../events/fields.js';
 import type { Logger } from '../platform/logger.js';
 import {
   cancelSeconds,

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { ServiceError } from '../platform/errors.js';
 import { appendEvents, type EventRow } from '../events/store.js';
-import type { FileSnapshot, SkillSnapshot } from '../events/types.js';
+import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
 import { isOpen, type TurnState } from './states.js';

@@ -18,15 +18,4 @@ export function isOpen(state: TurnState): boolean {
   return state === 'queued' || state === 'running';
 }
 
-/** Why a turn failed (contract.md §3 `turn.failed`). */
-export type TurnFailureType =
-  | 'model_error'
-  | 'model_overloaded'
-  | 'model_rate_limited'
-  | 'context_too_long'
-  | 'turn_timeout'
-  | 'terminated'
-  | 'internal_error';
-
-/** Why a turn completed (contract.md §3 `turn.completed`). */
-export type StopReason = 'end_turn' | 'max_steps' | 'max_output_tokens' | 'refusal';
+export type { StopReason, TurnFailureType } from '../events/fields.js';

@@ -1,0 +1,75 @@
+import type { FromSchema } from 'json-schema-to-ts';
+
+/** A JSON Schema object; `required` fields first, then `optional` ones. It accepts no other field. */
+export function objectSchema<const Required extends object, const Optional extends object = Record<never, never>>(
+  required: Required,
+  optional?: Optional,
+) {
+  return {
+    type: 'object',
+    properties: { ...required, ...(optional as Optional) },
+    required: Object.keys(required) as (keyof Required & string)[],
+    additionalProperties: false,
+  } as const;
+}
+
+export const text = { type: 'string' } as const;
+export const flag = { type: 'boolean' } as const;
+export const count = { type: 'integer', minimum: 0 } as const;
+const millis = { type: ['integer', 'null'], minimum: 0 } as const;
+
+export const file = objectSchema({ id: text, filename: text, mime_type: text, size_bytes: count });
+export const skill = objectSchema({ id: text, name: text, description: text });
+
+const usage = objectSchema({ input_tokens: count, output_tokens: count });
+const usageDetails = objectSchema({
+  cache_read_input_tokens: count,
+  cache_creation_input_tokens: count,
+  model_calls: count,
+});
+const timing = {
+  ...objectSchema({
+    queued_ms: millis,
+    connect_ms: millis,
+    first_token_ms: millis,
+    model_ms: millis,
+    tools_ms: millis,
+    total_ms: count,
+  }),
+  description:
+    'Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message.',
+} as const;
+
+/** What a turn cost and where its time went: a part of every terminal event. */
+export const spent = {
+  usage: {
+    ...usage,
+    type: ['object', 'null'],
+    description: 'input_tokens counts all input, cache reads and writes included; null when the turn never ran.',
+  },
+  usage_details: { ...usageDetails, type: ['object', 'null'] },
+  timing,
+} as const;
+
+export const STOP_REASONS = ['end_turn', 'max_steps', 'max_output_tokens', 'refusal'] as const;
+export const TURN_FAILURE_TYPES = [
+  'model_error',
+  'model_overloaded',
+  'model_rate_limited',
+  'context_too_long',
+  'turn_timeout',
+  'terminated',
+  'internal_error',
+] as const;
+
+/** A file as a message or a delivery recorded it. */
+export type FileSnapshot = FromSchema<typeof file>;
+/** A skill as a message recorded it. */
+export type SkillSnapshot = FromSchema<typeof skill>;
+export type Usage = FromSchema<typeof usage>;
+export type UsageDetails = FromSchema<typeof usageDetails>;
+export type Timing = FromSchema<typeof timing>;
+/** Why a turn completed (contract.md §3 `turn.completed`). */
+export type StopReason = (typeof STOP_REASONS)[number];
+/** Why a turn failed (contract.md §3 `turn.failed`). */
+export type TurnFailureType = (typeof TURN_FAILURE_TYPES)[number];

@@ -1,0 +1,83 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { count, file, flag, objectSchema, skill, spent, STOP_REASONS, text, TURN_FAILURE_TYPES } from './fields.js';
+
+/**
+ * Every stored event's own fields, by type (spec.md "Event", contract.md §3). This is their only definition: the types
+ * below and the OpenAPI document are made from it.
+ */
+const ownFields = {
+  'user.message': objectSchema({
+    content: text,
+    files: { type: 'array', items: file },
+    skills: { type: 'array', items: skill },
+  }),
+  'agent.thinking': objectSchema({ message_id: text, content: text }),
+  'agent.message': objectSchema({ message_id: text, content: text }, { incomplete: { const: true } }),
+  'agent.tool_use': objectSchema({ tool_use_id: text, name: text, input: { type: 'object' } }),
+  'agent.tool_result': objectSchema(
+    { tool_use_id: text, name: text, is_error: flag, content: text },
+    { truncated: { const: true } },
+  ),
+  'agent.file': objectSchema({ file }),
+  'agent.mcp_error': objectSchema({ mcp_server_id: text, name: text, message: text }),
+  'agent.context_compacted': objectSchema({ compacted_turns: count }),
+  'turn.completed': objectSchema({ stop_reason: { enum: STOP_REASONS }, ...spent }),
+  'turn.cancelled': objectSchema(spent),
+  'turn.failed': objectSchema({
+    error: objectSchema({ type: { enum: TURN_FAILURE_TYPES }, message: text, retryable: flag }),
+    ...spent,
+  }),
+} as const;
+
+export type StoredEventType = keyof typeof ownFields;
+export type EventData = { [T in StoredEventType]: FromSchema<(typeof ownFields)[T]> };
+/** An event about to be stored: its type and own fields. */
+export type NewEvent = { [T in StoredEventType]: { type: T; data: EventData[T] } }[StoredEventType];
+
+/** Terminal events close a turn and its stream. */
+export const TERMINAL_EVENTS: ReadonlySet<string> = new Set<StoredEventType>([
+  'turn.completed',
+  'turn.cancelled',
+  'turn.failed',
+]);
+
+/** A stored event as clients get it: the fields that every event has, then its own. */
+function storedEventSchema(type: StoredEventType) {
+  const { properties, required } = ownFields[type];
+  const common = {
+    id: { type: 'string', pattern: '^evt_' },
+    type: { const: type },
+    turn_id: { type: 'string', pattern: '^turn_' },
+    created_at: { type: 'string', format: 'date-time' },
+  };
+  return {
+    title: type,
+    type: 'object',
+    properties: { ...common, ...properties },
+    required: [...Object.keys(common), ...required],
+    additionalProperties: false,
+  };
+}
+
+/** Any stored event, told apart by `type`. */
+export const eventSchema = {
+  $id: 'Event',
+  type: 'object',
+  oneOf: (Object.keys(ownFields) as StoredEventType[]).map(storedEventSchema),
+};
+
+/** A `user.message`, the response of POST messages. */
+export const userMessageSchema = { $id: 'UserMessageEvent', ...storedEventSchema('user.message') };
+
+/** The data of a stream-only frame (contract.md §3 "Data of a delta"). */
+export const deltaSchema = {
+  $id: 'DeltaEvent',
+  ...objectSchema({
+    type: { enum: ['agent.message.delta', 'agent.thinking.delta'] },
+    turn_id: text,
+    message_id: text,
+    content: text,
+  }),
+} as const;
+
+export type DeltaType = FromSchema<typeof deltaSchema>['type'];
