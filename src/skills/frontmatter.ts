@@ -1,12 +1,22 @@
-import { isAlias, isMap, isScalar, Lexer, parseDocument, type Document, type ParsedNode, type YAMLMap } from 'yaml';
-import type { ServiceError } from '../platform/errors.js';
+import {
+  Composer,
+  isAlias,
+  isMap,
+  isScalar,
+  Lexer,
+  Parser,
+  type CST,
+  type Document,
+  type ParsedNode,
+  type YAMLMap,
+} from 'yaml';
 import { codePointLength, isStorableText } from '../platform/text.js';
 import { invalidBundle } from './refusals.js';
 
 const DESCRIPTION_LENGTH = 1024;
 const NAME_LENGTH = 64;
-/** What nests deeper in brackets has no meaning here; by the thousand it holds the parser up for seconds. */
-const MAX_NESTED = 100;
+/** Collections in one another. The composer recurses per level, and near the end of the stack V8 aborts the process. */
+const MAX_DEPTH = 100;
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 /** From a line `---` at the start to the next line `---`; either may end in blanks, lines in CRLF. */
 const OPENING = /^---[ \t]*\r?\n/;
@@ -75,36 +85,36 @@ function parse(yaml: string): Field {
   return (key) => (fields.has(key) ? scalarOf(document, fields.get(key) ?? null) : undefined);
 }
 
+/** @throws ServiceError `invalid_skill_bundle` when collections nest deeper than MAX_DEPTH or documents follow */
 function compose(yaml: string): Document.Parsed {
-  let depth = 0;
-  for (const token of new Lexer().lex(yaml)) {
-    if (token === '[' || token === '{') depth += 1;
-    else if (token === ']' || token === '}') depth -= 1;
-    if (depth > MAX_NESTED) throw tooDeep();
-  }
-  try {
-    // uniqueKeys compares every pair of keys; what matters of it is checked above in one pass.
-    return parseDocument(yaml, {
-      version: '1.2',
-      schema: 'core',
-      resolveKnownTags: false,
-      uniqueKeys: false,
-      prettyErrors: false,
-      logLevel: 'error',
-    });
-  } catch (error) {
-    // Collections nested by the thousand overflow the parser's stack; any other fault is ours to see.
-    if (error instanceof RangeError) throw tooDeep();
-    throw error;
-  }
+  // uniqueKeys compares every pair of keys; `parse` checks the top-level ones in one pass.
+  const composer = new Composer({
+    version: '1.2',
+    schema: 'core',
+    resolveKnownTags: false,
+    uniqueKeys: false,
+    prettyErrors: false,
+    logLevel: 'error',
+  });
+  const [document, another] = composer.compose(boundedTokens(yaml), true, yaml.length);
+  if (another !== undefined) throw invalidBundle('The frontmatter of SKILL.md has more than one YAML document.');
+  return document!;
 }
 
-function tooDeep(): ServiceError {
-  return invalidBundle('The frontmatter of SKILL.md is nested too deeply.');
+/** The parser keeps its open collections on a stack of its own, so the depth is known before anything recurses. */
+function* boundedTokens(yaml: string): Generator<CST.Token, void> {
+  const parser = new Parser();
+  for (const lexeme of new Lexer().lex(yaml)) {
+    yield* parser.next(lexeme);
+    if (parser.stack.length > MAX_DEPTH) {
+      throw invalidBundle(`The frontmatter of SKILL.md nests deeper than ${MAX_DEPTH} levels.`);
+    }
+  }
+  yield* parser.end();
 }
 
 function scalarOf(document: Document.Parsed, node: ParsedNode | null): unknown {
-  const target = isAlias(node) ? (node.resolve(document) ?? null) : node;
+  const target = isAlias(node) ? (node.resolve(document) ?? node) : node;
   return isScalar(target) ? target.value : target;
 }
 
@@ -122,7 +132,7 @@ function nameOf(name: unknown): string {
 }
 
 function descriptionOf(description: unknown): string {
-  if (description === undefined) return '';
+  if (description === undefined || description === null) return '';
   if (typeof description !== 'string') {
     throw invalidBundle('The description in SKILL.md must be a string (leave the key out for none).');
   }

@@ -67,7 +67,13 @@ describe('SKILL.md', () => {
     expect(refusal(withYaml(`name: a\ndescription: ${'x'.repeat(1025)}`))).to.match(/longer than 1024/);
   });
 
-  for (const description of ['7', 'null', '', '[a]', 'false']) {
+  for (const description of ['null', '', '~', '# none']) {
+    it(`stores no description as empty: ${description}`, () => {
+      expect(read(withYaml(`name: a\ndescription: ${description}`)).description).to.equal('');
+    });
+  }
+
+  for (const description of ['7', '[a]', 'false']) {
     it(`refuses a description that is no string: ${description}`, () => {
       expect(refusal(withYaml(`name: a\ndescription: ${description}`))).to.match(/description.*must be a string/);
     });
@@ -91,7 +97,7 @@ describe('SKILL.md', () => {
     ['a list', withYaml('- name: a'), /must be a YAML mapping/],
     ['a name twice', withYaml('name: a\nname: b'), /"name" twice/],
     ['broken YAML', withYaml('name: "a'), /not valid YAML/],
-    ['two documents', withYaml('name: a\n...\nname: b'), /not valid YAML/],
+    ['two documents', withYaml('name: a\n...\nname: b'), /more than one YAML document/],
     ['a tag of its own', withYaml('name: a\nx: !!js/function "alert()"'), /not valid YAML/],
     ['a tagged name', withYaml('name: !secret a'), /not valid YAML/],
     ['an unknown alias', withYaml('name: a\ndescription: *nobody'), /must be a string/],
