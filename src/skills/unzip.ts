@@ -14,8 +14,8 @@ import { bundleTooLarge, invalidBundle, quoted } from './refusals.js';
 
 /** Entries of a package, folders included, whether listed or made by what is in them (spec.md "Limits"). */
 export const MAX_ENTRIES = 500;
-/** Finder adds up to three entries for each that was meant; more litter than that is no package of a person. */
-const MAX_ENTRIES_WITH_LITTER = 4 * MAX_ENTRIES;
+/** macOS Finder adds up to three metadata entries per file. A package with more than that is refused. */
+const MAX_ENTRIES_WITH_DROPPED = 4 * MAX_ENTRIES;
 
 const CHUNK_BYTES = 256 * 1024;
 const STORED = 0;
@@ -41,7 +41,7 @@ export interface ZippedFile {
 }
 
 /**
- * Lists the files of a ZIP archive, litter left out, every header checked (contract.md §2 "Skill archive").
+ * Lists the files of a ZIP archive without operating systems' metadata, every header checked (contract.md §2 "Skill archive").
  * @throws ServiceError `invalid_skill_bundle`, or `skill_bundle_too_large` at the first entry too many
  */
 export async function listFiles(archive: FileHandle, size: number): Promise<ZippedFile[]> {
@@ -63,15 +63,16 @@ async function list(archive: FileHandle, size: number): Promise<ZippedFile[]> {
   const files: ZippedFile[] = [];
   const tree = new PathTree();
   let entries = 0;
-  let litter = 0;
+  let dropped = 0;
   for await (const entry of zip.eachEntry()) {
     const path = entryName(entry);
     const segments = safeSegments(path);
-    if (segments.length === 0) continue;
-    if (isLitter(segments)) litter += 1;
+    // An entry named "." is the package's own folder.
+    const isDropped = segments.length === 0 || isLitter(segments);
+    if (isDropped) dropped += 1;
     else entries += 1;
-    if (entries > MAX_ENTRIES || entries + litter > MAX_ENTRIES_WITH_LITTER) throw tooManyEntries();
-    if (isLitter(segments)) continue;
+    if (entries > MAX_ENTRIES || entries + dropped > MAX_ENTRIES_WITH_DROPPED) throw tooManyEntries();
+    if (isDropped) continue;
     const isFile = checkKind(entry, path);
     tree.add(segments, isFile);
     if (tree.size > MAX_ENTRIES) throw tooManyEntries();

@@ -172,6 +172,12 @@ describe('skill packages', () => {
       expect(await refusal(zip([SKILL, ...flood]))).to.have.property('type', 'skill_bundle_too_large');
     });
 
+    it('stops at the first of too many entries named "."', async () => {
+      const flood = Array.from({ length: 60_000 }, (_, index) => ({ name: './'.repeat(1 + (index % 3)) }));
+      expect(await refusal(zip([SKILL, ...flood]))).to.have.property('type', 'skill_bundle_too_large');
+      expect(paths(await bundleOf(zip([{ name: './' }, SKILL])))).to.deep.equal(['SKILL.md']);
+    });
+
     it('takes a SKILL.md of 32 KiB and not a byte more', async () => {
       const head = skillMd();
       const full = head + 'x'.repeat(32 * KIB - head.length);
