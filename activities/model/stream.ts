@@ -1,4 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk';
+import { isDeeperThan } from '../../src/platform/depth.js';
 import { storableText } from '../../src/platform/text.js';
 import type { ModelClient } from './clients.js';
 import { ModelIdleTimeoutError, ModelStreamError } from './failures.js';
@@ -232,6 +233,9 @@ function hear(growing: NonNullable<GrowingBlock>, text: string, observer: Stream
   }
 }
 
+/** Postgres and JSON.stringify recurse over a tool's input, and fail at some thousand levels. */
+const MAX_INPUT_DEPTH = 100;
+
 /** Answers that end the turn although they may hold tool uses: those were cut in two, or never to be. */
 const ENDS_EARLY: ReadonlySet<Anthropic.StopReason> = new Set([
   'max_tokens',
@@ -252,6 +256,9 @@ function finished(growing: GrowingBlock[], stopReason: Anthropic.StopReason): As
       if (ENDS_EARLY.has(stopReason)) continue;
       const input = one.complete ? toolInput(whole) : null;
       if (input === null) throw new ModelStreamError('The model’s answer has a tool call that is not JSON.');
+      if (isDeeperThan(MAX_INPUT_DEPTH, input)) {
+        throw new ModelStreamError(`The model’s answer has a tool call nested deeper than ${MAX_INPUT_DEPTH} levels.`);
+      }
       block.input = input;
     }
     blocks.push(block);

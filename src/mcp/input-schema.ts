@@ -1,4 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { isDeeperThan } from '../platform/depth.js';
 
 type Schema = Record<string, unknown>;
 
@@ -62,13 +63,7 @@ function definitionOf(ref: string, root: Schema): unknown {
 }
 
 function isBounded(schema: Schema): boolean {
-  const open: { value: unknown; depth: number }[] = [{ value: schema, depth: 1 }];
-  for (let item = open.pop(); item !== undefined; item = open.pop()) {
-    if (typeof item.value !== 'object' || item.value === null) continue;
-    if (item.depth > MAX_SCHEMA_DEPTH) return false;
-    for (const value of Object.values(item.value)) open.push({ value, depth: item.depth + 1 });
-  }
-  return JSON.stringify(schema).length <= MAX_SCHEMA_CHARACTERS;
+  return !isDeeperThan(MAX_SCHEMA_DEPTH, schema) && JSON.stringify(schema).length <= MAX_SCHEMA_CHARACTERS;
 }
 
 /** Checks against the meta-schema only: nothing of an untrusted schema is ever compiled. */

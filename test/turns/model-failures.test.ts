@@ -77,6 +77,9 @@ describe('a model call that fails', () => {
     'a proxy’s page': http(200, '<html>Sign in</html>', { 'content-type': 'text/html' }),
     'a gateway that is away': http(502, '<html>Bad gateway</html>', { 'content-type': 'text/html', ...soon }),
     'calling a tool with half a JSON': message([toolUse('list_files', '{"a": ')]),
+    'calling a tool with an input nested 5,000 levels deep': message([
+      toolUse('list_files', `{"a": ${'['.repeat(5000)}${']'.repeat(5000)}}`),
+    ]),
     'calling a tool with a list': message([toolUse('list_files', '[1, 2]')]),
     garbled: message([text('Begun'), raw('event: content_block_delta\ndata: {{{\n\n'), text('more')]),
   })) {

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clean } from '../../../src/mcp/tools.js';
+import { isDeeperThan } from '../../../src/platform/depth.js';
 import { storageKey } from '../../../src/files/storage.js';
 import { modelImage } from './images.js';
 import type { ResultBlock, ToolCall, ToolDeps, ToolResult } from '../tool.js';
 
 type Json = Record<string, unknown>;
+
+/** Comparing and formatting recurse, and indentation grows with the square of the depth. */
+const MAX_STRUCTURED_DEPTH = 100;
 
 /**
  * What the model gets of a tool's answer, in its order: text whole, images it can take by reference to file storage,
@@ -61,6 +65,9 @@ export async function mcpResult(
 /** The structured result as JSON, unless a text of the answer already is the same JSON, as the protocol asks for. */
 function structuredText(structured: unknown, parts: unknown[]): string | null {
   if (structured === undefined || structured === null) return null;
+  if (isDeeperThan(MAX_STRUCTURED_DEPTH, structured)) {
+    return `[structured result nested deeper than ${MAX_STRUCTURED_DEPTH} levels: cannot be shown to you]`;
+  }
   const told = parts.some((part) => {
     const { type, text } = object(part);
     return type === 'text' && isDeepStrictEqual(parseJson(string(text)), structured);

@@ -134,6 +134,14 @@ describe('results of MCP tools', () => {
     expect(content[0]).to.include({ type: 'image', media_type: 'image/png' });
   });
 
+  it('name a structured result that is nested too deeply', async () => {
+    let structuredContent: Record<string, unknown> = {};
+    for (let depth = 0; depth < 2000; depth += 1) structuredContent = { a: structuredContent };
+    expect(textOf(await resultOf({ content: [], structuredContent }))).to.equal(
+      '[structured result nested deeper than 100 levels: cannot be shown to you]',
+    );
+  });
+
   it('add the structured result unless a text already is it', async () => {
     const structuredContent = { temperature: 22.5, tags: ['a'] };
     const alone = await resultOf({ content: [], structuredContent });
