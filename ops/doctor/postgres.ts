@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../src/db/data-source.js';
-import { unseal, UnsealError } from '../../src/mcp/credentials.js';
+import { SEALED_COLUMNS, unseal, UnsealError } from '../../src/platform/sealed.js';
 import type { Config } from '../../src/platform/config.js';
 import { Fault, type Check } from './check.js';
 
@@ -33,7 +33,7 @@ export function postgresChecks({ databaseUrl, encryptionKeys }: Config): Check[]
     },
     { part: 'schema', cure: reach, run: () => withDb(schema) },
     { part: 'listen', cure: reach, run: () => withDb((db) => listens(databaseUrl, db)) },
-    { part: 'encryption', cure: reach, run: () => withDb((db) => credentials(db, encryptionKeys)) },
+    { part: 'encryption', cure: reach, run: () => withDb((db) => secrets(db, encryptionKeys)) },
   ];
 }
 
@@ -75,24 +75,32 @@ async function listens(databaseUrl: string, db: DataSource): Promise<string> {
   }
 }
 
-async function credentials(db: DataSource, keys: Buffer[]): Promise<string> {
-  const rows = await db.query<{ id: string; credential: string }[]>(
-    'SELECT id, credential FROM mcp_servers WHERE credential IS NOT NULL AND deleted_at IS NULL',
-  );
-  const closed = rows.filter(({ id, credential }) => {
-    try {
-      unseal(keys, id, credential);
-      return false;
-    } catch (error) {
-      if (error instanceof UnsealError) return true;
-      throw error;
-    }
-  });
+async function secrets(db: DataSource, keys: Buffer[]): Promise<string> {
+  const closed: string[] = [];
+  let count = 0;
+  for (const place of SEALED_COLUMNS) {
+    const [table, column] = place.split('.');
+    const rows = await db.query<{ id: string; sealed: string }[]>(
+      `SELECT id, ${column} AS sealed FROM ${table} WHERE ${column} IS NOT NULL AND deleted_at IS NULL`,
+    );
+    count += rows.length;
+    for (const { id, sealed } of rows) if (!opens(() => unseal(keys, place, id, sealed))) closed.push(id);
+  }
   if (closed.length > 0) {
     throw new Fault(
-      `${closed.length} of ${rows.length} credentials of MCP servers do not open, ${closed[0]!.id} for one`,
-      'Put the key they were sealed with back into ENCRYPTION_KEY (behind the newest), then npm run mcp:reencrypt.',
+      `${closed.length} of ${count} stored secrets do not open, that of ${closed[0]} for one`,
+      'Put the key they were sealed with back into ENCRYPTION_KEY (behind the newest), then npm run reencrypt.',
     );
   }
-  return rows.length === 0 ? 'no credentials stored yet' : `opens all ${rows.length} credentials`;
+  return count === 0 ? 'no secrets stored yet' : `opens all ${count} secrets`;
+}
+
+function opens(unsealOne: () => string): boolean {
+  try {
+    unsealOne();
+    return true;
+  } catch (error) {
+    if (error instanceof UnsealError) return false;
+    throw error;
+  }
 }

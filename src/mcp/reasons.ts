@@ -3,7 +3,7 @@ import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { errors } from 'undici';
 import { ResponseTooLargeError } from './bounded-body.js';
 import { McpProtocolError } from './client.js';
-import { UnsealError } from './credentials.js';
+import { UnsealError } from '../platform/sealed.js';
 import { AnswerLostError } from './exchange.js';
 import { RedirectError, UnsafeAddressError } from './network.js';
 

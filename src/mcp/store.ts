@@ -3,8 +3,8 @@ import type { McpAuthType, McpServerRow, McpToolRow } from '../db/entities/mcp-s
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest } from '../platform/page.js';
+import { seal, unseal } from '../platform/sealed.js';
 import type { Credential } from './auth.js';
-import { seal, unseal } from './credentials.js';
 import type { ProbeResult } from './probe.js';
 
 /** A server of the project, or undefined when missing, deleted or of another project. */
@@ -171,7 +171,7 @@ export function credentialOf(
   keys: readonly Buffer[],
   row: { id: string; auth_type: McpAuthType; auth_header: string | null; credential: string | null },
 ): Credential {
-  const secret = row.credential === null ? null : unseal(keys, row.id, row.credential);
+  const secret = row.credential === null ? null : unseal(keys, 'mcp_servers.credential', row.id, row.credential);
   return { type: row.auth_type, header: row.auth_header, secret };
 }
 
@@ -187,7 +187,7 @@ export function requireKnownTools(allowed: readonly string[] | null, tools: read
 }
 
 function sealed(keys: readonly Buffer[], id: string, { secret }: Credential): string | null {
-  return secret === null ? null : seal(keys, id, secret);
+  return secret === null ? null : seal(keys, 'mcp_servers.credential', id, secret);
 }
 
 async function takenOr<T>(write: Promise<T>): Promise<T> {

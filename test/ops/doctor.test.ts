@@ -10,7 +10,7 @@ import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { diagnose, table } from '../../ops/doctor/doctor.js';
 import type { Finding } from '../../ops/doctor/check.js';
-import { seal } from '../../src/mcp/credentials.js';
+import { seal } from '../../src/platform/sealed.js';
 import { emulatorMissing, startGcsEmulator, type GcsEmulator } from '../support/gcs-emulator.js';
 import { skip } from '../support/skip.js';
 import { temporalAddress } from '../support/temporal.js';
@@ -101,7 +101,7 @@ describe('doctor', () => {
   });
 
   it('names a key that does not open what is stored', async () => {
-    const sealed = seal([Buffer.alloc(32, 9)], 'mcp_1', 'token');
+    const sealed = seal([Buffer.alloc(32, 9)], 'mcp_servers.credential', 'mcp_1', 'token');
     await service.db.query(
       `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, credential, tools)
        SELECT 'mcp_1', id, 'n', 'https://x', 'BEARER', $1, '[]' FROM projects`,
@@ -109,8 +109,10 @@ describe('doctor', () => {
     );
     const finding = await only('encryption');
     expect(finding.detail).to.contain('mcp_1');
-    expect(finding.cure).to.contain('ENCRYPTION_KEY').and.contain('mcp:reencrypt');
-    await service.db.query('UPDATE mcp_servers SET credential = $1', [seal([KEY], 'mcp_1', 'token')]);
+    expect(finding.cure).to.contain('ENCRYPTION_KEY').and.contain('npm run reencrypt');
+    await service.db.query('UPDATE mcp_servers SET credential = $1', [
+      seal([KEY], 'mcp_servers.credential', 'mcp_1', 'token'),
+    ]);
     expect((await diagnose(env)).every(({ ok }) => ok)).to.equal(true);
   });
 

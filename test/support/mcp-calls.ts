@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { createMcpNetwork, type McpNetwork } from '../../src/mcp/network.js';
 import type { Credential } from '../../src/mcp/auth.js';
-import { seal } from '../../src/mcp/credentials.js';
+import { seal } from '../../src/platform/sealed.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { callMcpTool, type McpToolResult } from '../../activities/tools/mcp/call.js';
 import { McpConnections } from '../../activities/tools/mcp/connections.js';
@@ -52,7 +52,7 @@ export function mcpCalls({
       url,
       auth_type: credential?.type ?? 'NONE',
       auth_header: credential?.header ?? null,
-      credential: credential?.secret ? seal(KEYS, `mcp_${name}`, credential.secret) : null,
+      credential: credential?.secret ? seal(KEYS, 'mcp_servers.credential', `mcp_${name}`, credential.secret) : null,
       credential_version: 1,
       allowed_tools: null,
       tools: [],

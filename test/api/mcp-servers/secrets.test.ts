@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { openDataSource } from '../../../src/db/data-source.js';
-import { reencryptCredentials } from '../../../src/mcp/reencrypt.js';
+import { reencryptSecrets } from '../../../src/db/reencrypt.js';
 import { credentialOf } from '../../../src/mcp/store.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
@@ -60,8 +60,8 @@ describe('credentials of MCP servers', () => {
       return credentialOf(keys, row!).secret;
     };
     const db = await openDataSource(service.config.databaseUrl, 2, 'reencrypt');
-    expect(await reencryptCredentials(db, [fresh, old!])).to.equal(1);
-    expect(await reencryptCredentials(db, [fresh, old!]), 'nothing is left to do').to.equal(0);
+    expect(await reencryptSecrets(db, [fresh, old!])).to.equal(1);
+    expect(await reencryptSecrets(db, [fresh, old!]), 'nothing is left to do').to.equal(0);
     await db.destroy();
     expect(await read([fresh])).to.equal(SECRET);
 

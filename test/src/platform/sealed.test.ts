@@ -1,45 +1,46 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { isSealedWithNewest, seal, unseal, UnsealError } from '../../../src/mcp/credentials.js';
+import { isSealedWithNewest, seal, unseal, UnsealError } from '../../../src/platform/sealed.js';
 
 const OLD = Buffer.alloc(32, 1);
 const NEW = Buffer.alloc(32, 2);
+const COLUMN = 'mcp_servers.credential';
 
-describe('credentials at rest', () => {
+describe('sealed secrets', () => {
   it('open again, whatever they are', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (secret) => {
-        expect(unseal([NEW], 'mcp_a', seal([NEW], 'mcp_a', secret))).to.equal(secret);
+        expect(unseal([NEW], COLUMN, 'mcp_a', seal([NEW], COLUMN, 'mcp_a', secret))).to.equal(secret);
       }),
     );
   });
 
   it('differ each time and show nothing of the secret', () => {
-    const [one, two] = [seal([NEW], 'mcp_a', 'secret'), seal([NEW], 'mcp_a', 'secret')];
+    const [one, two] = [seal([NEW], COLUMN, 'mcp_a', 'secret'), seal([NEW], COLUMN, 'mcp_a', 'secret')];
     expect(one).not.to.equal(two);
     expect(Buffer.from(one, 'base64').toString('latin1')).not.to.include('secret');
   });
 
   it('open with an older key of the list, and are known to be sealed with one', () => {
-    const sealed = seal([OLD], 'mcp_a', 'secret');
-    expect(unseal([NEW, OLD], 'mcp_a', sealed)).to.equal('secret');
+    const sealed = seal([OLD], COLUMN, 'mcp_a', 'secret');
+    expect(unseal([NEW, OLD], COLUMN, 'mcp_a', sealed)).to.equal('secret');
     expect(isSealedWithNewest([NEW, OLD], sealed)).to.equal(false);
-    expect(isSealedWithNewest([NEW, OLD], seal([NEW, OLD], 'mcp_a', 'secret'))).to.equal(true);
+    expect(isSealedWithNewest([NEW, OLD], seal([NEW, OLD], COLUMN, 'mcp_a', 'secret'))).to.equal(true);
   });
 
   it('do not open in another row', () => {
-    expect(() => unseal([NEW], 'mcp_b', seal([NEW], 'mcp_a', 'secret'))).to.throw(UnsealError);
+    expect(() => unseal([NEW], COLUMN, 'mcp_b', seal([NEW], COLUMN, 'mcp_a', 'secret'))).to.throw(UnsealError);
   });
 
   it('do not open without their key', () => {
-    expect(() => unseal([NEW], 'mcp_a', seal([OLD], 'mcp_a', 'secret'))).to.throw(UnsealError);
+    expect(() => unseal([NEW], COLUMN, 'mcp_a', seal([OLD], COLUMN, 'mcp_a', 'secret'))).to.throw(UnsealError);
   });
 
   it('do not open when any character of them is altered', () => {
-    const sealed = seal([NEW], 'mcp_a', 'secret');
+    const sealed = seal([NEW], COLUMN, 'mcp_a', 'secret');
     for (let at = 0; at < sealed.length; at += 1) {
       const altered = `${sealed.slice(0, at)}${sealed[at] === 'A' ? 'B' : 'A'}${sealed.slice(at + 1)}`;
-      const opened = (): string => unseal([NEW], 'mcp_a', altered);
+      const opened = (): string => unseal([NEW], COLUMN, 'mcp_a', altered);
       expect(opened, `character ${at}`).to.throw(UnsealError);
     }
   });
