@@ -4,7 +4,7 @@ import { isTerminal } from '../../src/events/reader.js';
 import { streamLagSeconds } from '../../src/platform/metrics.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
 import type { ApiDeps } from '../deps.js';
-import { deltaSchema, eventSchema } from '../../src/events/schema.js';
+import { frameSchema } from '../../src/events/schema.js';
 import { operation } from '../http/operation.js';
 import { sessionOfPath } from '../http/session-of-path.js';
 import { SseConnection } from './sse-connection.js';
@@ -23,9 +23,9 @@ export const streamEvents = operation<undefined, Session>({
   headers: { 'Last-Event-ID': 'The id of the last frame received: the stream goes on after it.' },
   success: {
     status: 200,
-    description: 'Frames until the turn’s terminal event; the schema is that of the JSON in a frame’s data.',
+    description: 'Frames until the turn’s terminal event. The schema describes one frame.',
     mediaType: 'text/event-stream',
-    schema: { title: 'Frame data', anyOf: [eventSchema, deltaSchema] },
+    schema: frameSchema,
   },
   errors: ['session_not_found'],
   resource: sessionOfPath,

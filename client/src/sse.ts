@@ -1,5 +1,7 @@
-/** @internal What a stream of Server-Sent Events can say. */
-export type SseItem = { kind: 'frame'; id: string; data: string } | { kind: 'retry'; ms: number };
+import type { StreamFrame } from './types.js';
+
+/** @internal A frame or a `retry` line of an event stream. The type of an event is in its data too. */
+export type SseItem = ({ kind: 'frame' } & Pick<StreamFrame, 'id' | 'data'>) | { kind: 'retry'; ms: number };
 
 /** @internal Reads frames and `retry` lines (WHATWG "Server-sent events") as they arrive; the rest is skipped. */
 export class SseParser {

@@ -33,6 +33,8 @@ export type Usage = NonNullable<TerminalEvent['usage']>;
 /** A fragment of a text that is still being written; only streams have it. */
 export type DeltaEvent = Schemas['DeltaEvent'];
 export type StreamEvent = Event | DeltaEvent;
+/** A frame of the stream as SSE carries it; `data` is a StreamEvent as JSON. */
+export type StreamFrame = Schemas['StreamFrame'];
 
 export type NewSession = JsonBodyOf<'createSession'>;
 export type SessionChange = JsonBodyOf<'updateSession'>;

@@ -81,3 +81,19 @@ export const deltaSchema = {
 } as const;
 
 export type DeltaType = FromSchema<typeof deltaSchema>['type'];
+
+/** One frame of the stream: `data` is a string that holds a stored event or a delta as JSON. */
+export const frameSchema = {
+  $id: 'StreamFrame',
+  type: 'object',
+  properties: {
+    id: { type: 'string', description: 'Send the last one as `Last-Event-ID` to go on after this frame.' },
+    event: { enum: [...Object.keys(ownFields), ...deltaSchema.properties.type.enum] },
+    data: {
+      type: 'string',
+      contentMediaType: 'application/json',
+      contentSchema: { anyOf: [eventSchema, deltaSchema] },
+    },
+  },
+  required: ['id', 'event', 'data'],
+};

@@ -34,6 +34,20 @@ export const checkAgainstOpenApi: ResponseCheck = (method, path, { status, heade
   );
 };
 
+const validateFrame = ajv.compile({ $ref: 'openapi#/components/schemas/StreamFrame' });
+const validateData = ajv.compile({
+  $ref: 'openapi#/components/schemas/StreamFrame/properties/data/contentSchema',
+});
+
+/** Throws when a frame of the event stream, or the JSON inside its data, is not as the OpenAPI document describes it. */
+export function checkFrame(frame: { id: string; event: string; data: string }): void {
+  const { id, data } = frame;
+  if (!validateFrame(frame)) throw new Error(`the frame ${id}: ${ajv.errorsText(validateFrame.errors)}`);
+  if (!validateData(JSON.parse(data))) {
+    throw new Error(`the data of frame ${id}: ${ajv.errorsText(validateData.errors)}`);
+  }
+}
+
 function pointerOf(method: string, path: string, status: number): string | null {
   const { pathname } = new URL(path, 'http://host');
   const known = Object.keys(paths).find((template) =>

@@ -1041,6 +1041,13 @@ export interface components {
             message_id: string;
             content: string;
         };
+        StreamFrame: {
+            /** @description Send the last one as `Last-Event-ID` to go on after this frame. */
+            id: string;
+            /** @enum {unknown} */
+            event: "user.message" | "agent.thinking" | "agent.message" | "agent.tool_use" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta";
+            data: string;
+        };
         File: {
             id: string;
             filename: string;
@@ -1641,13 +1648,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Frames until the turn’s terminal event; the schema is that of the JSON in a frame’s data. */
+            /** @description Frames until the turn’s terminal event. The schema describes one frame. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["Event"] | components["schemas"]["DeltaEvent"];
+                    "text/event-stream": components["schemas"]["StreamFrame"];
                 };
             };
         };

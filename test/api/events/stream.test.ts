@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { checkFrame } from '../../support/openapi-check.js';
 import { rawHttp } from '../../support/raw-http.js';
 import { message, steps, text, thinking, toolUse, wait } from '../../support/scripted-model.js';
 import { openSse, type SseFrame, type SseReader } from '../../support/sse-reader.js';
@@ -72,6 +73,7 @@ describe('the event stream', () => {
     expect(Object.keys(frames[1]!.data)).to.deep.equal(['type', 'turn_id', 'message_id', 'content']);
     for (const { event, data } of frames) expect(data.type).to.equal(event);
     expect(new Set(frames.map(({ id }) => id)).size).to.equal(4);
+    for (const { id, event, data } of frames) checkFrame({ id, event, data: JSON.stringify(data) });
   });
 
   it('answers a Host header and a request target that hold a password', async () => {

@@ -62,13 +62,23 @@ describe('what needs no key', () => {
       ]);
     });
 
-    it('describes every frame of the event stream', async () => {
+    it('describes a frame of the event stream: the fields of SSE, and the JSON inside data', async () => {
       const { body } = await get('/openapi.json');
       const stream = body.paths['/v1/sessions/{session_id}/events/stream'].get;
       expect(stream.parameters.map(({ name }: { name: string }) => name)).to.include('Last-Event-ID');
-      expect(stream.responses['200'].content['text/event-stream'].schema.anyOf).to.deep.equal([
-        { $ref: '#/components/schemas/Event' },
-        { $ref: '#/components/schemas/DeltaEvent' },
+      expect(stream.responses['200'].content['text/event-stream'].schema).to.deep.equal({
+        $ref: '#/components/schemas/StreamFrame',
+      });
+      const { StreamFrame: frame, Event: event, DeltaEvent: delta } = body.components.schemas;
+      expect(frame.required).to.have.members(['event', 'id', 'data']);
+      expect(frame.properties.data).to.deep.equal({
+        type: 'string',
+        contentMediaType: 'application/json',
+        contentSchema: { anyOf: [{ $ref: '#/components/schemas/Event' }, { $ref: '#/components/schemas/DeltaEvent' }] },
+      });
+      expect(frame.properties.event.enum).to.have.members([
+        ...event.oneOf.map(({ title }: { title: string }) => title),
+        ...delta.properties.type.enum,
       ]);
     });
 
