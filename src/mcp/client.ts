@@ -1,10 +1,10 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { ErrorCode, McpError, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { authHeaders, type Credential } from './auth.js';
-import { Exchange } from './exchange.js';
+import { limitedFetch } from './limited-fetch.js';
+import { AnswerLostError, McpRequest } from './mcp-request.js';
 import type { McpNetwork } from './network.js';
-import { wire } from './wire.js';
 
 /** setTimeout takes no more. The SDK's own limit never fires: callers bound the time by their signals. */
 const NO_TIMEOUT = 2 ** 31 - 1;
@@ -37,21 +37,25 @@ export interface CallOptions {
 export class McpConnection {
   readonly #client = new Client({ name: 'agent-session-service', version: '1' }, { capabilities: {} });
   readonly #transport: StreamableHTTPClientTransport;
+  #isClosed = false;
 
   private constructor(readonly options: ConnectionOptions) {
     this.#transport = new StreamableHTTPClientTransport(options.url, {
       requestInit: { headers: { 'User-Agent': 'agent-session-service', ...authHeaders(options.credential) } },
-      fetch: wire(options.network, options.listen),
+      fetch: limitedFetch(options.network, options.listen),
       // Redirects are followed by the network, which checks each hop and keeps the credential from other origins.
       redirectPolicy: 'follow',
     });
+    this.#client.onclose = () => {
+      this.#isClosed = true;
+    };
   }
 
   /** Shakes hands; on failure or abort nothing stays open. */
   static async open(options: ConnectionOptions, signal: AbortSignal): Promise<McpConnection> {
     const connection = new McpConnection(options);
     try {
-      await Exchange.run(
+      await connection.#run(
         signal,
         (inner) => connection.#client.connect(connection.#transport, { signal: inner, timeout: NO_TIMEOUT }),
         { handshake: true },
@@ -80,7 +84,7 @@ export class McpConnection {
     const seen = new Set<string>();
     for (let cursor: string | undefined; ;) {
       const params = cursor === undefined ? {} : { cursor };
-      const page = await Exchange.run(signal, (inner) =>
+      const page = await this.#run(signal, (inner) =>
         this.#client.request({ method: 'tools/list', params }, ResultSchema, { signal: inner, timeout: NO_TIMEOUT }),
       );
       if (!Array.isArray(page.tools)) throw new McpProtocolError('tools/list did not answer with a list of tools');
@@ -96,7 +100,7 @@ export class McpConnection {
 
   /** Resolves when the server still knows this session. */
   async ping(signal: AbortSignal): Promise<void> {
-    await Exchange.run(signal, (inner) => this.#client.ping({ signal: inner, timeout: NO_TIMEOUT }));
+    await this.#run(signal, (inner) => this.#client.ping({ signal: inner, timeout: NO_TIMEOUT }));
   }
 
   /**
@@ -108,21 +112,35 @@ export class McpConnection {
     input: Record<string, unknown>,
     { signal, idempotencyKey, onProgress }: CallOptions,
   ): Promise<Record<string, unknown>> {
-    const request = {
+    const message = {
       method: 'tools/call',
       params: { name, arguments: input, _meta: { [IDEMPOTENCY_META]: idempotencyKey } },
     } as const;
-    return Exchange.run(signal, (inner, exchange) =>
-      this.#client.request(request, ResultSchema, {
+    return this.#run(signal, (inner, request) =>
+      this.#client.request(message, ResultSchema, {
         signal: inner,
         timeout: NO_TIMEOUT,
         onprogress: onProgress,
-        onresumptiontoken: () => exchange.mayResume(),
+        onresumptiontoken: () => request.mayResume(),
       }),
     );
   }
 
-  /** Ends the session politely (at most a second) and drops everything that is still open. */
+  /**
+   * Runs one request. The SDK fails the open requests of a connection that closes with an error code that servers use for
+   * their own errors too. `onclose` runs before that, so an error of a connection that is open came from the server.
+   * @throws AnswerLostError when the connection closed before the answer came
+   */
+  async #run<T>(...[signal, send, options]: Parameters<typeof McpRequest.run<T>>): Promise<T> {
+    try {
+      return await McpRequest.run(signal, send, options);
+    } catch (error) {
+      const isClosedCode = error instanceof McpError && error.code === (ErrorCode.ConnectionClosed as number);
+      throw isClosedCode && this.#isClosed ? new AnswerLostError('the connection was closed') : error;
+    }
+  }
+
+  /** Ends the session (the server gets a second to answer) and drops everything that is still open. */
   async close(): Promise<void> {
     if (this.hasSession) {
       const goodbye = this.#transport.terminateSession().catch(() => undefined);

@@ -1,10 +1,10 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { errors } from 'undici';
+import { UnsealError } from '../platform/sealed.js';
 import { ResponseTooLargeError } from './bounded-body.js';
 import { McpProtocolError } from './client.js';
-import { UnsealError } from '../platform/sealed.js';
-import { AnswerLostError } from './exchange.js';
+import { AnswerLostError } from './mcp-request.js';
 import { RedirectError, UnsafeAddressError } from './network.js';
 
 /** The time for the whole of an attempt is over. */
@@ -62,11 +62,7 @@ export function failureReason(error: unknown): string {
       : `it redirects in a way that cannot be followed (HTTP ${error.status})`;
   }
   if (error instanceof StreamableHTTPError) return httpReason(error.code);
-  if (error instanceof McpError) {
-    return error.code === (ErrorCode.ConnectionClosed as number)
-      ? 'the connection was closed'
-      : `it refused the MCP request (JSON-RPC error ${error.code})`;
-  }
+  if (error instanceof McpError) return `it refused the MCP request (JSON-RPC error ${error.code})`;
   if (error instanceof AnswerLostError) return 'the connection ended before an MCP answer came';
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof ResponseTooLargeError) return 'its answer is too large';

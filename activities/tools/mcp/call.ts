@@ -1,5 +1,5 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { EntityManager } from 'typeorm';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import { isSessionLost, type McpConnection } from '../../../src/mcp/client.js';
@@ -80,9 +80,8 @@ async function sendOnce(
   return answer ?? mcp.use(server, call.signal, send);
 }
 
-/** The server, or the SDK on its behalf, answered with an error of the protocol: the outcome is known. */
+/** The server answered with an error of the protocol: the outcome is known. */
 function refused(error: McpError, serverName: string, toolName: string, clean: Clean): McpToolResult {
-  if (error.code === (ErrorCode.ConnectionClosed as number)) throw error;
   return textResult(
     `The MCP server ${serverName} answered the call of ${toolName} with an error: ${cut(clean(error.message), MAX_ERROR_LENGTH)}`,
     true,

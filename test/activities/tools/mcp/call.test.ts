@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer as createNetServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
 import { createMcpNetwork } from '../../../../src/mcp/network.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
@@ -69,6 +70,16 @@ describe('calling a tool of an MCP server', () => {
     expect([thrown.isError, thrown.outcomeUnknown, thrown.commit]).to.deep.equal([true, undefined, undefined]);
     expect(textOf(thrown)).to.match(/answered the call of throwing with an error: .*broken inside/);
   });
+
+  for (const mode of ['sessions', 'json'] as const) {
+    it(`passes on an error of the server's own with the code that the SDK uses for a closed connection (${mode})`, async () => {
+      const refuse = (): Promise<never> => Promise.reject(new McpError(-32000, 'the quota is used up'));
+      const { server, calls } = await start([{ name: 'a', run: refuse }], { [mode]: true });
+      const result = await calls.call(calls.row('s', server.url), 'a');
+      expect([result.isError, result.outcomeUnknown, result.commit]).to.deep.equal([true, undefined, undefined]);
+      expect(textOf(result)).to.match(/answered the call of a with an error: .*the quota is used up/);
+    });
+  }
 
   it('runs calls of one server side by side on one connection', async () => {
     let running = 0;

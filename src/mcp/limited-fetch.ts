@@ -1,27 +1,27 @@
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { setTimeout } from 'node:timers/promises';
-import { Exchange } from './exchange.js';
+import { McpRequest } from './mcp-request.js';
 import type { McpNetwork } from './network.js';
 
-/** Room for a few images in base64; a single message of a tool is rarely more than some kilobytes. */
+/** Enough for a few images in base64. */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
-/** The SDK comes back to a stream as fast as the server asks for; not faster than this. */
+/** The SDK reopens a stream as fast as the server asks for; this is the minimum between two attempts. */
 const MIN_STREAM_INTERVAL_MS = 500;
-/** Answers to the server's own requests (pings) under way; a server that floods us with them gets no more. */
+/** Answers to the server's own requests (pings) under way at a time. */
 const MAX_REPLIES = 16;
 
 type Kind = 'request' | 'resume' | 'listen' | 'reply' | 'other';
 
-/** The server asked for more replies at once than it gets. */
+/** The server sent more requests at a time than the client answers. */
 export class TooManyRepliesError extends Error {
   override readonly name = 'TooManyRepliesError';
 }
 
 /**
- * The SDK's fetch for one connection: keeps the server within bounds and lets each exchange see its streams. Without
- * `listen` (a probe) the server gets no stream of its own, and all its answers together must fit the limit of one.
+ * The SDK's fetch for one connection: limits what the server may send and lets each request watch its streams. Without
+ * `listen` (a probe) the server gets no stream of its own, and all its answers share the limit of one response.
  */
-export function wire(network: McpNetwork, listen: boolean): FetchLike {
+export function limitedFetch(network: McpNetwork, listen: boolean): FetchLike {
   const shared = { bytes: MAX_RESPONSE_BYTES };
   let replies = 0;
   let nextStreamAt = 0;
@@ -43,8 +43,8 @@ export function wire(network: McpNetwork, listen: boolean): FetchLike {
       replies += 1;
       return send(init.signal).finally(() => (replies -= 1));
     }
-    const exchange = kind === 'request' || kind === 'resume' ? Exchange.current() : undefined;
-    return exchange === undefined ? send(init.signal) : exchange.watch(init.signal, send);
+    const request = kind === 'request' || kind === 'resume' ? McpRequest.current() : undefined;
+    return request === undefined ? send(init.signal) : request.watch(init.signal, send);
   };
 }
 

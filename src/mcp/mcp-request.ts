@@ -1,0 +1,119 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** The connection ended before the answer came: the server may have carried out the request. */
+export class AnswerLostError extends Error {
+  override readonly name = 'AnswerLostError';
+}
+
+/** Time for an answer at the end of a stream to pass through the SDK's parser. */
+const PARSE_TIMEOUT_MS = 500;
+/** Time for a server that offers to resume a stream to come back. */
+const RESUME_TIMEOUT_MS = 60_000;
+/** Time for a server to end the streams of a request that it has answered. */
+const END_TIMEOUT_MS = 1000;
+/** The reason that `notifications/cancelled` carries. */
+const ABANDONED = 'The client no longer waits for the answer.';
+
+const running = new AsyncLocalStorage<McpRequest>();
+
+/**
+ * One request and the streams that may carry its answer. The SDK waits forever when the stream of a request ends
+ * without the answer, and leaves that stream open when the request is aborted. This class ends both.
+ */
+export class McpRequest {
+  readonly #streams = new AbortController();
+  readonly #abandoned: Promise<never>;
+  #abandon!: (reason: unknown) => void;
+  #settled = false;
+  #resumable = false;
+  #open = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  private constructor(readonly handshake: boolean) {
+    this.#abandoned = new Promise<never>((_, reject) => {
+      this.#abandon = reject;
+    });
+  }
+
+  /**
+   * Runs `send` until it answers, `signal` aborts or the answer is lost. In the latter two cases `inner` aborts, so that
+   * the SDK tells the server. `handshake`: the server's own stream, which `send` leaves open, does not belong to the request.
+   */
+  static async run<T>(
+    signal: AbortSignal,
+    send: (inner: AbortSignal, request: McpRequest) => Promise<T>,
+    { handshake = false } = {},
+  ): Promise<T> {
+    signal.throwIfAborted();
+    const request = new McpRequest(handshake);
+    const inner = new AbortController();
+    const onAbort = (): void => {
+      request.#abandon(signal.reason);
+      inner.abort(ABANDONED);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    request.#abandoned.catch(() => inner.abort(ABANDONED));
+    try {
+      return await Promise.race([request.#abandoned, running.run(request, () => send(inner.signal, request))]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      request.#settle(inner.signal.aborted);
+    }
+  }
+
+  /** The request on whose behalf the SDK fetches right now. */
+  static current(): McpRequest | undefined {
+    const request = running.getStore();
+    return request !== undefined && request.#settled && request.handshake ? undefined : request;
+  }
+
+  /** The server has given its stream ids: when the stream breaks off, the SDK asks for the rest. */
+  mayResume(): void {
+    this.#resumable = true;
+  }
+
+  /** Watches one fetch for the answer. */
+  async watch(
+    sdkSignal: AbortSignal | null | undefined,
+    fetch: (signal: AbortSignal, onEnd: () => void) => Promise<Response>,
+  ): Promise<Response> {
+    // The SDK goes on resuming streams of an abandoned request; this answer makes it stop.
+    if (this.#settled) return new Response(null, { status: 405 });
+    const signal = AbortSignal.any([this.#streams.signal, ...(sdkSignal ? [sdkSignal] : [])]);
+    clearTimeout(this.#timer);
+    this.#open += 1;
+    const end = (): void => {
+      this.#open -= 1;
+      if (this.#open > 0 || this.#settled) return;
+      this.#timer = setTimeout(
+        () => this.#abandon(new AnswerLostError('the connection ended before the answer came')),
+        this.#resumable ? RESUME_TIMEOUT_MS : PARSE_TIMEOUT_MS,
+      );
+    };
+    const endOnce = onlyOnce(end);
+    try {
+      const response = await fetch(signal, endOnce);
+      if (response.status === 202) endOnce();
+      return response;
+    } catch (error) {
+      endOnce();
+      throw error;
+    }
+  }
+
+  #settle(abandoned: boolean): void {
+    this.#settled = true;
+    clearTimeout(this.#timer);
+    // After an answer the server ends the stream by itself, and its connection can be used again.
+    if (abandoned) this.#streams.abort();
+    else setTimeout(() => this.#streams.abort(), END_TIMEOUT_MS).unref();
+  }
+}
+
+function onlyOnce(work: () => void): () => void {
+  let done = false;
+  return () => {
+    if (!done) work();
+    done = true;
+  };
+}
