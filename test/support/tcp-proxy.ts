@@ -8,6 +8,10 @@ export interface TcpProxy {
   port: number;
   /** What clients send goes no further from now on; answers still reach them. */
   hold(): void;
+  /** Nothing goes through in either direction from now on; connections stay open, new ones too. */
+  swallow(): void;
+  /** New connections lead to another server; the open ones stay where they are. */
+  retarget(target: { host: string; port: number }): void;
   /** Breaks every connection off, with a reset; new ones go through. */
   cut(): void;
   close(): Promise<void>;
@@ -17,8 +21,10 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   const open = new Set<Socket>();
   const near = new Set<Socket>();
   let holding = false;
+  let swallowing = false;
+  let current = target;
   const server = createServer((client) => {
-    const far = connect(target);
+    const far = connect(current);
     near.add(client);
     client.once('close', () => near.delete(client));
     for (const [socket, other] of [
@@ -31,7 +37,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
         open.delete(socket);
         other.destroy();
       });
-      if (socket !== client || !holding) socket.pipe(other);
+      if (!swallowing && (socket !== client || !holding)) socket.pipe(other);
     }
   });
   server.listen(0, '127.0.0.1');
@@ -46,6 +52,13 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     hold() {
       holding = true;
       for (const client of near) client.unpipe();
+    },
+    swallow() {
+      swallowing = true;
+      for (const socket of open) socket.unpipe();
+    },
+    retarget(next) {
+      current = next;
     },
     cut,
     async close() {
