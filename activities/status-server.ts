@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { DataSource } from 'typeorm';
+import { isReady } from '../src/db/schema-version.js';
 import type { Config } from '../src/platform/config.js';
 import { metricsText, registry } from '../src/platform/metrics.js';
 
@@ -13,10 +14,7 @@ export async function startStatusServer(
   const answers: Record<string, () => Promise<[status: number, type: string, body: string]>> = {
     '/healthz': async () => [200, 'application/json', '{"status":"ok"}'],
     '/readyz': async () => {
-      const ready = await db.query('SELECT 1').then(
-        () => true,
-        () => false,
-      );
+      const ready = await isReady(db).catch(() => false);
       return [ready ? 200 : 503, 'application/json', JSON.stringify({ postgres: ready ? 'ok' : 'away' })];
     },
     '/metrics': async () => [200, registry.contentType, await metricsText()],

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import type { DataSource } from 'typeorm';
+import { isReady } from '../../src/db/schema-version.js';
 import { metricsText, registry } from '../../src/platform/metrics.js';
 import type { ApiDeps } from '../deps.js';
 
@@ -15,12 +15,12 @@ export function healthz(): Middleware {
 }
 
 /**
- * `GET /readyz`: 200 while Postgres answers and its schema is current. The other parts are told, not required: a turn
+ * `GET /readyz`: 200 while Postgres takes writes and its schema is current. The other parts are told, not required: a turn
  * waits for them. With `?deep=1` 503 when any is away (contract.md §5).
  */
 export function readyz(deps: ApiDeps): Middleware {
   return async (ctx) => {
-    const [postgres, parts] = await Promise.all([stateOf(() => schemaIsCurrent(deps.db)), deps.health()]);
+    const [postgres, parts] = await Promise.all([stateOf(() => isReady(deps.db)), deps.health()]);
     const body = { postgres, ...parts };
     const required = ctx.query.deep === '1' ? Object.values(body) : [postgres];
     ctx.status = required.includes('away') ? 503 : 200;
@@ -43,10 +43,4 @@ export async function stateOf(check: () => Promise<boolean>): Promise<PartState>
   const ok = await Promise.race([check().catch(() => false), late]);
   clearTimeout(timer);
   return ok ? 'ok' : 'away';
-}
-
-async function schemaIsCurrent(db: DataSource): Promise<boolean> {
-  const names = db.migrations.map((migration) => migration.name ?? migration.constructor.name);
-  const done = await db.query<unknown[]>('SELECT 1 FROM migrations WHERE name = ANY($1)', [names]);
-  return done.length === names.length;
 }

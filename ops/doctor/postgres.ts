@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../src/db/data-source.js';
+import { missingMigrations } from '../../src/db/schema-version.js';
 import { SEALED_COLUMNS, unseal, UnsealError } from '../../src/platform/sealed.js';
 import type { Config } from '../../src/platform/config.js';
 import { Fault, type Check } from './check.js';
@@ -32,6 +33,7 @@ export function postgresChecks({ databaseUrl, encryptionKeys }: Config): Check[]
         }),
     },
     { part: 'schema', cure: reach, run: () => withDb(schema) },
+    { part: 'replication', cure: reach, run: () => withDb(replication) },
     { part: 'listen', cure: reach, run: () => withDb((db) => listens(databaseUrl, db)) },
     { part: 'encryption', cure: reach, run: () => withDb((db) => secrets(db, encryptionKeys)) },
   ];
@@ -41,13 +43,32 @@ async function schema(db: DataSource): Promise<string> {
   const cure = 'Bring the database up to date: npm run migrate (the image: role migrate).';
   const [table] = await db.query<{ there: boolean }[]>(`SELECT to_regclass('migrations') IS NOT NULL AS there`);
   if (!table!.there) throw new Fault('the database is empty', cure);
-  const wanted = db.migrations.map((migration) => migration.name ?? migration.constructor.name);
-  const rows = await db.query<{ name: string }[]>('SELECT name FROM migrations');
-  const done = new Set(rows.map(({ name }) => name));
-  const missing = wanted.filter((name) => !done.has(name));
+  const missing = await missingMigrations(db);
   if (missing.length > 0) throw new Fault(`migrations are missing: ${missing.join(', ')}`, cure);
-  const newer = rows.length - wanted.length;
-  return newer > 0 ? `current, with ${newer} migrations of a newer version` : `current, ${wanted.length} migrations`;
+  const [{ count }] = (await db.query('SELECT count(*) FROM migrations')) as [{ count: number }];
+  const newer = count - db.migrations.length;
+  return newer > 0 ? `current, with ${newer} migrations of a newer version` : `current, ${count} migrations`;
+}
+
+/**
+ * Whether an acknowledged commit survives a failover. Without a synchronous standby it may not: then a tool call whose
+ * start was recorded on the old primary alone can be sent again (docs/operations/backup.md).
+ */
+async function replication(db: DataSource): Promise<string> {
+  const [row] = await db.query<{ standby: boolean; names: string; commit: string; standbys: number }[]>(
+    `SELECT pg_is_in_recovery() AS standby, current_setting('synchronous_standby_names') AS names,
+       current_setting('synchronous_commit') AS commit, (SELECT count(*) FROM pg_stat_replication) AS standbys`,
+  );
+  const { standby, names, commit, standbys } = row!;
+  if (standby) {
+    throw new Fault(
+      'this server is a read-only standby',
+      'DATABASE_URL must lead to the primary, also after a failover.',
+    );
+  }
+  if (names !== '') return `commits wait for a standby (${names}, synchronous_commit ${commit})`;
+  const kind = standbys > 0 ? `${standbys} asynchronous standbys` : 'no standby that this server streams to';
+  return `${kind}: a failover of the server's own replication may lose the last commits unless its disk is replicated`;
 }
 
 /** What the live stream lives on: a notification sent on the pool arrives on a listening connection. */

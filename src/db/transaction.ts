@@ -48,14 +48,25 @@ const NETWORK_CODES = new Set([
   'ENETUNREACH',
 ]);
 
+/** SQLSTATEs of a server that cannot serve now, though it may soon: during a failover, a restart or an overload. */
+const AWAY_STATES = new Set([
+  '25006', // read-only: a standby, or a primary that was demoted
+  '25P03', // idle-in-transaction timeout
+  '53100', // disk full
+  '53200', // out of memory
+  '53300', // too many connections
+  '55P03', // lock timeout
+  '57014', // statement timeout
+  '58030', // I/O error
+]);
+
 /**
- * True when the fault says that Postgres is away or cut us off (class 08, 57P0x, too many connections, or the network),
- * so that the same call may succeed later.
+ * True when the fault says that Postgres is away or cannot serve now, so that the same call may succeed later.
  */
 export function isDatabaseAway(error: unknown): boolean {
   const code = sqlState(error);
   if (code !== undefined) {
-    return code.startsWith('08') || code.startsWith('57P') || code === '53300' || NETWORK_CODES.has(code);
+    return code.startsWith('08') || code.startsWith('57P') || AWAY_STATES.has(code) || NETWORK_CODES.has(code);
   }
   // typeorm takes a connection that dies between two statements of a transaction away from it.
   if (error instanceof QueryRunnerProviderAlreadyReleasedError || error instanceof QueryRunnerAlreadyReleasedError) {

@@ -61,7 +61,17 @@ describe('doctor', () => {
     const findings = await diagnose(env);
     expect(findings.filter(({ ok }) => !ok)).to.deep.equal([]);
     expect(findings.map(({ part }) => part)).to.deep.equal([
-      ...['postgres', 'schema', 'listen', 'encryption', 'temporal', 'search attributes', 'worker', 'storage'],
+      ...[
+        'postgres',
+        'schema',
+        'replication',
+        'listen',
+        'encryption',
+        'temporal',
+        'search attributes',
+        'worker',
+        'storage',
+      ],
       'model scripted',
     ]);
     expect(table(findings)).to.contain('ok    listen').and.contain('Everything answers.');
@@ -76,7 +86,7 @@ describe('doctor', () => {
   it('names Postgres that is away', async () => {
     const findings = await diagnose({ ...env, DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' });
     const failed = findings.filter(({ ok }) => !ok);
-    expect(failed.map(({ part }) => part)).to.deep.equal(['postgres', 'schema', 'listen', 'encryption']);
+    expect(failed.map(({ part }) => part)).to.deep.equal(['postgres', 'schema', 'replication', 'listen', 'encryption']);
     expect(failed[0]).to.have.property('cure').that.contains('DATABASE_URL');
   });
 

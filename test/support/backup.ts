@@ -54,12 +54,30 @@ async function takeDump({ url }: TestPostgres, bin: string): Promise<Backup> {
 
 async function takeBaseBackup({ adminUrl }: TestPostgres): Promise<Backup> {
   const saved = join(makeStateDir(), 'cluster');
+  const took = stopwatch();
+  await copyCluster(adminUrl, saved);
+  const ms = took();
+  return {
+    how: 'base backup',
+    ms,
+    restore: async () => {
+      const dataDir = makeStateDir();
+      mkdirSync(join(dataDir, 'postgres'));
+      await copyLive(saved, join(dataDir, 'postgres', 'cluster'));
+      const { password } = new URL(adminUrl);
+      writeFileSync(join(dataDir, 'postgres.json'), JSON.stringify({ port: 0, password }));
+      return start(dataDir);
+    },
+  };
+}
+
+/** Copies a cluster that runs into a folder that does not exist yet: a base backup. */
+export async function copyCluster(adminUrl: string, saved: string): Promise<void> {
   const client = new pg.Client({ connectionString: adminUrl });
   await client.connect();
   try {
     const { rows: settings } = await client.query<{ data_directory: string }>('SHOW data_directory');
     const cluster = settings[0]!.data_directory;
-    const took = stopwatch();
     await client.query(`SELECT pg_backup_start('rehearsal', true)`);
     await copyLive(cluster, saved);
     const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
@@ -69,19 +87,6 @@ async function takeBaseBackup({ adminUrl }: TestPostgres): Promise<Backup> {
     writeFileSync(join(saved, 'backup_label'), rows[0]!.labelfile);
     chownSync(join(saved, 'backup_label'), uid, gid);
     rmSync(join(saved, 'postmaster.pid'), { force: true });
-    const ms = took();
-    return {
-      how: 'base backup',
-      ms,
-      restore: async () => {
-        const dataDir = makeStateDir();
-        mkdirSync(join(dataDir, 'postgres'));
-        await copyLive(saved, join(dataDir, 'postgres', 'cluster'));
-        const { password } = new URL(adminUrl);
-        writeFileSync(join(dataDir, 'postgres.json'), JSON.stringify({ port: 0, password }));
-        return start(dataDir);
-      },
-    };
   } finally {
     await client.end();
   }

@@ -27,6 +27,8 @@ export interface FaultSystemOptions {
   ownTemporal?: boolean | { persistent: boolean };
   /** A proxy between the processes and Postgres, and one between them and Temporal. */
   proxies?: boolean;
+  /** The test's own queries go through the proxy too: for a database that moves. */
+  queriesThroughProxy?: boolean;
   env?: Record<string, string>;
 }
 
@@ -88,7 +90,8 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       }
     : null;
   const [model, mcp] = await Promise.all([startScriptedModel(), startMcpServer()]);
-  const db = await openDataSource(database.url, 4, 'test');
+  const proxied = proxies === null ? database.url : through(database.url, proxies.postgres);
+  const db = await openDataSource(options.queriesThroughProxy ? proxied : database.url, 4, 'test');
   const temporalClient = await connectClient(address);
   const dataDir = mkdtempSync(join(tmpdir(), 'faults-'));
   const entry = {
@@ -102,7 +105,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   };
   writeFileSync(join(dataDir, 'models.json'), JSON.stringify([entry]));
   const env = {
-    DATABASE_URL: proxies === null ? database.url : through(database.url, proxies.postgres),
+    DATABASE_URL: proxied,
     TEMPORAL_ADDRESS: proxies === null ? address : `127.0.0.1:${proxies.temporal.port}`,
     TASK_QUEUE: `faults-${randomUUID()}`,
     MODELS_FILE: join(dataDir, 'models.json'),
