@@ -3,6 +3,7 @@ import { NativeConnection, Worker, type WorkerDeploymentOptions, type WorkerOpti
 import pRetry from 'p-retry';
 import { ConfigError, type Config } from '../src/platform/config.js';
 import { openDataSource } from '../src/db/data-source.js';
+import { waitForSchema } from '../src/db/schema-version.js';
 import { Notifier } from '../src/events/notify.js';
 import { openStorage } from '../src/files/open-storage.js';
 import { isEntry } from '../src/platform/is-entry.js';
@@ -53,6 +54,8 @@ export async function startWorker(
   const models = new ModelClients(await loadModels(config), process.env);
   const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'worker');
   const stopObserving = observePool(db);
+  const status = config.metricsPort === null ? null : await startStatusServer(config, db);
+  await waitForSchema(db, log);
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
   const mcp = new McpConnections(createMcpNetwork(config.mcpAllowedHosts), config);
@@ -81,7 +84,6 @@ export async function startWorker(
     shutdownGraceTime: graceMs,
     shutdownForceTime: graceMs + FORCE_MS,
   });
-  const status = config.metricsPort === null ? null : await startStatusServer(config, db);
   const run = worker.run();
   const failed = run.then(() => new Promise<never>(() => undefined));
   failed.catch(() => undefined);

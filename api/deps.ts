@@ -2,6 +2,7 @@ import type { ConnectionLike } from '@temporalio/client';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../src/platform/config.js';
 import { openDataSource } from '../src/db/data-source.js';
+import { waitForSchema } from '../src/db/schema-version.js';
 import { openStorage } from '../src/files/open-storage.js';
 import type { Storage } from '../src/files/storage.js';
 import type { Logger } from '../src/platform/logger.js';
@@ -32,6 +33,7 @@ export async function openDeps(
 ): Promise<{ deps: ApiDeps; close(): Promise<void> }> {
   const models = await loadModels(config);
   const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'api');
+  await waitForSchema(db, log);
   const turns = openTurnParts(config, db, log, shared);
   const mcpNetwork = createMcpNetwork(config.mcpAllowedHosts);
   const deps = {

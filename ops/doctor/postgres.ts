@@ -45,7 +45,7 @@ async function schema(db: DataSource): Promise<string> {
   if (!table!.there) throw new Fault('the database is empty', cure);
   const missing = await missingMigrations(db);
   if (missing.length > 0) throw new Fault(`migrations are missing: ${missing.join(', ')}`, cure);
-  const [{ count }] = (await db.query('SELECT count(*) FROM migrations')) as [{ count: number }];
+  const [{ count }] = await db.query<[{ count: number }]>('SELECT count(*) FROM migrations');
   const newer = count - db.migrations.length;
   return newer > 0 ? `current, with ${newer} migrations of a newer version` : `current, ${count} migrations`;
 }

@@ -1,19 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DataSource } from 'typeorm';
 import { openDataSource } from './data-source.js';
+import { sqlState } from './transaction.js';
 
 /** Any number that this service alone uses: two processes that migrate at once take turns. */
 const LOCK = 7_301_842_115;
+const LOCK_NOT_AVAILABLE = '55P03';
+const TRIES = 30;
+const RETRY_INTERVAL_MS = 1000;
 
-/** Brings the database at `databaseUrl` up to date; returns the names of the migrations that ran. */
+/**
+ * Brings the database at `databaseUrl` up to date; returns the names of the migrations that ran. A migration that waits
+ * 2 s for a lock gives up and starts again after a second, so that the statements queued behind it go through.
+ * @throws when a lock could not be had in a minute and a half
+ */
 export async function migrate(databaseUrl: string): Promise<string[]> {
-  const dataSource = await openDataSource(databaseUrl, 2, 'migrate');
+  const dataSource = await openDataSource(databaseUrl, 2, 'migrate', 'migration');
   const runner = dataSource.createQueryRunner();
   try {
-    await runner.query('SELECT pg_advisory_lock($1)', [LOCK]);
-    const done = await dataSource.runMigrations();
-    return done.map((migration) => migration.name);
+    await retryOnLockTimeout(() => runner.query('SELECT pg_advisory_lock($1)', [LOCK]));
+    return await runMigrations(dataSource);
   } finally {
     await runner.query('SELECT pg_advisory_unlock($1)', [LOCK]).catch(() => undefined);
     await runner.release();
     await dataSource.destroy();
+  }
+}
+
+/** Each migration commits on its own: a try after a lock timeout goes on behind those that are done. */
+async function runMigrations(dataSource: DataSource): Promise<string[]> {
+  const before = await retryOnLockTimeout(() => appliedMigrations(dataSource));
+  await retryOnLockTimeout(() => dataSource.runMigrations());
+  const after = await appliedMigrations(dataSource);
+  return after.filter((name) => !before.includes(name));
+}
+
+async function appliedMigrations(dataSource: DataSource): Promise<string[]> {
+  const [table] = await dataSource.query<{ exists: boolean }[]>(
+    `SELECT to_regclass('migrations') IS NOT NULL AS exists`,
+  );
+  if (!table!.exists) return [];
+  const rows = await dataSource.query<{ name: string }[]>('SELECT name FROM migrations ORDER BY id');
+  return rows.map(({ name }) => name);
+}
+
+async function retryOnLockTimeout<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === TRIES || sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
+      await sleep(RETRY_INTERVAL_MS);
+    }
   }
 }

@@ -1,0 +1,95 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import pg from 'pg';
+import { openDataSource } from '../../../src/db/data-source.js';
+import { createIndexConcurrently } from '../../../src/db/concurrent-index.js';
+import { migrate } from '../../../src/db/migrate.js';
+import { isReady, waitForSchema } from '../../../src/db/schema-version.js';
+import { createLogger } from '../../../src/platform/logger.js';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+
+const MIGRATIONS = new URL('../../../src/db/migrations/', import.meta.url);
+
+describe('migrations', () => {
+  let database: TestDatabase;
+  let client: pg.Client;
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+  });
+  afterEach(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  it('do not make others wait behind them for a lock, and try again', async () => {
+    // The newest migration is forgotten; its first lock is one that another transaction holds.
+    const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations ORDER BY id');
+    await client.query('BEGIN');
+    await client.query('LOCK TABLE migrations IN ACCESS EXCLUSIVE MODE');
+    const migrated = migrate(database.url);
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    await client.query('COMMIT');
+    expect(await migrated).to.deep.equal([]);
+    expect(rows).to.not.be.empty;
+  });
+
+  it('are waited for by the processes that need them', async () => {
+    const { rows } = await client.query<{ name: string; timestamp: string }>(
+      'DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING name, timestamp',
+    );
+    const db = await openDataSource(database.url, 2, 'test');
+    try {
+      expect(await isReady(db)).to.equal(false);
+      let isDone = false;
+      const waited = waitForSchema(db, createLogger('silent', 'test')).then(() => (isDone = true));
+      await new Promise((resolve) => setTimeout(resolve, 800));
+      expect(isDone).to.equal(false);
+      await client.query('INSERT INTO migrations (name, timestamp) VALUES ($1, $2)', [
+        rows[0]!.name,
+        rows[0]!.timestamp,
+      ]);
+      await waited;
+      expect(await isReady(db)).to.equal(true);
+    } finally {
+      await db.destroy();
+    }
+  });
+
+  it('build an index concurrently, again after a build that was interrupted', async () => {
+    const db = await openDataSource(database.url, 2, 'test', 'migration');
+    const runner = db.createQueryRunner();
+    const isValid = async (): Promise<boolean> =>
+      (
+        await client.query<{ indisvalid: boolean }>(
+          `SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('i')`,
+        )
+      ).rows[0]!.indisvalid;
+    try {
+      await client.query('CREATE TABLE t (n integer)');
+      await client.query('INSERT INTO t VALUES (1), (1)');
+      const failed: unknown = await createIndexConcurrently(runner, 'i', 'ON t (n)', { unique: true }).catch(
+        (error: unknown) => error,
+      );
+      expect(failed).to.be.an('error');
+      expect(await isValid()).to.equal(false);
+      await createIndexConcurrently(runner, 'i', 'ON t (n)');
+      expect(await isValid()).to.equal(true);
+      await createIndexConcurrently(runner, 'i', 'ON t (n)');
+    } finally {
+      await runner.release();
+      await db.destroy();
+    }
+  });
+
+  it('create indexes on older tables only concurrently', () => {
+    for (const file of readdirSync(MIGRATIONS)) {
+      const source = readFileSync(new URL(file, MIGRATIONS), 'utf8');
+      const created = new Set([...source.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?(\w+)/g)].map(([, table]) => table));
+      for (const [statement, table = ''] of source.matchAll(/CREATE (?:UNIQUE )?INDEX \w+ ON (\w+)/g)) {
+        expect(created.has(table), `${file}: ${statement} (use createIndexConcurrently)`).to.equal(true);
+      }
+    }
+  });
+});
