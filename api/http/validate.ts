@@ -12,6 +12,7 @@ const ajv = new Ajv2020({
   allowUnionTypes: true,
   strictRequired: false,
   useDefaults: true,
+  discriminator: true,
 });
 formats.default(ajv);
 

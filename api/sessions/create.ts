@@ -6,8 +6,10 @@ import type { ModelCatalogue } from '../../src/models/catalogue.js';
 import { requireScope } from '../../src/projects/permissions.js';
 import { MAX_METADATA_PAIRS, MAX_METADATA_KEY_LENGTH, MAX_METADATA_VALUE_LENGTH } from '../../src/sessions/metadata.js';
 import { insertSession, missingMcpServers } from '../../src/sessions/store.js';
+import type { SessionTool } from '../../src/sessions/tools.js';
 import { operation, type JsonSchema } from '../http/operation.js';
 import { presentSession, sessionSchema } from './present.js';
+import { checkTools, requireOfferedTools, sessionToolsSchema, toModelTools } from './tools.js';
 
 const body = {
   type: 'object',
@@ -23,6 +25,7 @@ const body = {
       additionalProperties: { type: 'string', maxLength: MAX_METADATA_VALUE_LENGTH },
       default: {},
     },
+    tools: { ...sessionToolsSchema, default: [] },
   },
   required: ['model_id'],
   additionalProperties: false,
@@ -35,14 +38,19 @@ export const createSession = operation<FromSchema<typeof body>>({
   body,
   idempotent: true,
   success: { status: 201, description: 'The session, IDLE.', schema: sessionSchema },
-  errors: ['insufficient_scope', 'unknown_model', 'mcp_server_not_found'],
+  errors: ['insufficient_scope', 'unknown_model', 'mcp_server_not_found', 'unknown_mcp_tool'],
   async handle({ deps, caller, body, record }) {
+    const tools = body.tools as SessionTool[];
+    await checkTools(tools, body.mcp_servers);
     if (body.mcp_servers.length > 0) requireScope(caller, 'mcp_servers:read');
     requireModel(deps.models, body.model_id);
     requireNoneMissing(await missingMcpServers(deps.db, caller.projectId, body.mcp_servers));
+    await requireOfferedTools(deps.db, caller.projectId, tools);
 
+    const identity = { id: newId('session'), project_id: caller.projectId };
+    const model_tools = toModelTools(tools);
     return transaction(deps.db, async (tx) => {
-      const session = await insertSession(tx, { id: newId('session'), project_id: caller.projectId, ...body });
+      const session = await insertSession(tx, { ...identity, ...body, tools, model_tools });
       const answer = presentSession(session);
       await record(tx, answer);
       return answer;

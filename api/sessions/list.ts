@@ -8,11 +8,24 @@ export const listSessions = operation({
   id: 'listSessions',
   summary: 'List sessions, newest first',
   paged: true,
+  query: {
+    type: 'object',
+    properties: {
+      requires_action: {
+        type: 'string',
+        enum: ['true', 'false'],
+        description: 'true: only sessions whose turn waits for an answer; false: only the others.',
+      },
+    },
+  },
   success: { status: 200, description: 'A page of sessions.', schema: pageSchema(sessionSchema) },
   errors: [],
   async handle({ deps, caller, query }) {
-    const request = newestFirst(query, 'sessions');
-    const sessions = await findSessions(deps.db, caller.projectId, request);
-    return pageOf('sessions', sessions, request.limit, ({ created_at, id }) => [created_at, id], presentSession);
+    const { requires_action } = query;
+    const list = requires_action === undefined ? 'sessions' : `sessions requires_action=${requires_action}`;
+    const request = newestFirst(query, list);
+    const requiresAction = requires_action === undefined ? null : requires_action === 'true';
+    const sessions = await findSessions(deps.db, caller.projectId, request, requiresAction);
+    return pageOf(list, sessions, request.limit, ({ created_at, id }) => [created_at, id], presentSession);
   },
 });

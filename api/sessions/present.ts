@@ -1,5 +1,7 @@
+import { requiredAction } from '../../src/events/fields.js';
 import type { Session } from '../../src/sessions/store.js';
 import type { JsonSchema } from '../http/operation.js';
+import { sessionToolsSchema } from './tools.js';
 
 /** The Session resource (spec.md "Session", contract.md §2). */
 export const sessionSchema = {
@@ -13,6 +15,8 @@ export const sessionSchema = {
     instruction: { type: ['string', 'null'] },
     mcp_servers: { type: 'array', items: { type: 'string' } },
     metadata: { type: 'object', additionalProperties: { type: 'string' } },
+    tools: sessionToolsSchema,
+    required_actions: { type: 'array', items: requiredAction },
     last_turn_id: { type: ['string', 'null'] },
     created_at: { type: 'string', format: 'date-time' },
     updated_at: { type: 'string', format: 'date-time' },
@@ -25,6 +29,8 @@ export const sessionSchema = {
     'instruction',
     'mcp_servers',
     'metadata',
+    'tools',
+    'required_actions',
     'last_turn_id',
     'created_at',
     'updated_at',
@@ -39,6 +45,8 @@ export const sessionSchema = {
       instruction: 'Answer in one sentence.',
       mcp_servers: [],
       metadata: { customer: '4711' },
+      tools: [],
+      required_actions: [],
       last_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
       created_at: '2026-11-21T09:48:03.123456Z',
       updated_at: '2026-11-21T09:48:09.654321Z',
@@ -65,6 +73,8 @@ export function presentSession(session: Session): Record<string, unknown> {
     instruction: session.instruction,
     mcp_servers: session.mcp_servers,
     metadata: session.metadata,
+    tools: session.tools,
+    required_actions: session.required_actions,
     last_turn_id: session.last_turn_id,
     created_at: session.created_at,
     updated_at: session.updated_at,

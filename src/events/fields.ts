@@ -73,3 +73,15 @@ export type Timing = FromSchema<typeof timing>;
 export type StopReason = (typeof STOP_REASONS)[number];
 /** Why a turn failed (contract.md §3 `turn.failed`). */
 export type TurnFailureType = (typeof TURN_FAILURE_TYPES)[number];
+
+/** A call that waits for an answer (contract.md §6). */
+export const requiredAction = {
+  $id: 'RequiredAction',
+  ...objectSchema({
+    type: { enum: ['tool_confirmation', 'custom_tool_result'] },
+    tool_use_id: text,
+    name: text,
+    input: { type: 'object' },
+    expires_at: { type: 'string', format: 'date-time' },
+  }),
+} as const;

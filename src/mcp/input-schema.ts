@@ -30,10 +30,10 @@ export function sanitizeInputSchema(schema: unknown): Schema {
   const object: Schema = {
     ...rest,
     type: 'object',
-    properties: Object.fromEntries(kept.map(([name, property]) => [name, isValid(property) ? property : {}])),
+    properties: Object.fromEntries(kept.map(([name, property]) => [name, isValidSchema(property) ? property : {}])),
     ...(Array.isArray(required) && { required: [...new Set(required)].filter((name) => names.has(name as string)) }),
   };
-  return isValid(object) ? object : { type: 'object' };
+  return isValidSchema(object) ? object : { type: 'object' };
 }
 
 /** The top of the schema with its own local `$ref` and combinators merged in: parameters of any branch are parameters. */
@@ -67,7 +67,7 @@ function isBounded(schema: Schema): boolean {
 }
 
 /** Checks against the meta-schema only: nothing of an untrusted schema is ever compiled. */
-function isValid(schema: unknown): boolean {
+export function isValidSchema(schema: unknown): boolean {
   if (typeof schema === 'boolean') return true;
   if (!isObject(schema)) return false;
   const { $schema: _, ...dialectless } = schema;

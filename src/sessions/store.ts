@@ -2,21 +2,24 @@ import type { EntityManager } from 'typeorm';
 import type { SessionRow } from '../db/entities/sessions.js';
 import type { Db } from '../db/transaction.js';
 import type { PageRequest } from '../platform/page.js';
+import { OPEN_ACTIONS, WAITS, type RequiredAction } from './required-actions.js';
 
 /** State of a turn as its row has it (src/turns/states). */
 type TurnState = 'queued' | 'running' | 'completed' | 'cancelled' | 'failed';
 
 /** A session with what its latest turn says of it. */
-export interface Session extends Omit<SessionRow, 'metadata_updated_at' | 'deleted_at'> {
+export interface Session extends Omit<SessionRow, 'metadata_updated_at' | 'deleted_at' | 'model_tools'> {
   /** Null before the first turn. */
   turn_state: TurnState | null;
+  /** The calls of its running turn that wait for an answer (contract.md §6), in their order. */
+  required_actions: RequiredAction[];
   /** The later of its last metadata change and its last turn's last transition (contract.md §2). */
   updated_at: string;
 }
 
 const SELECT = `
-  SELECT s.id, s.project_id, s.model_id, s.thinking_enabled, s.instruction, s.mcp_servers, s.metadata, s.turn_count,
-         s.last_turn_id, s.created_at, t.state AS turn_state,
+  SELECT s.id, s.project_id, s.model_id, s.thinking_enabled, s.instruction, s.mcp_servers, s.metadata, s.tools,
+         s.turn_count, s.last_turn_id, s.created_at, t.state AS turn_state, ${OPEN_ACTIONS} AS required_actions,
          greatest(s.metadata_updated_at, t.transition_at) AS updated_at
   FROM sessions s LEFT JOIN turns t ON t.id = s.last_turn_id`;
 
@@ -42,10 +45,19 @@ export async function lockSession(tx: EntityManager, projectId: string, id: stri
   return locked === undefined ? null : findSession(tx, projectId, id);
 }
 
-/** Sessions of the project that are not deleted, newest first; one more than asked for when there are more. */
-export async function listSessions(db: Db, projectId: string, { limit, after }: PageRequest): Promise<Session[]> {
+/**
+ * Sessions of the project that are not deleted, newest first; one more than asked for when there are more.
+ * `requiresAction`: only those that wait for an answer, or only those that do not.
+ */
+export async function listSessions(
+  db: Db,
+  projectId: string,
+  { limit, after }: PageRequest,
+  requiresAction: boolean | null,
+): Promise<Session[]> {
+  const filter = requiresAction === null ? '' : `AND ${requiresAction ? '' : 'NOT'} ${WAITS}`;
   return db.query<Session[]>(
-    `${SELECT} WHERE s.project_id = $1 AND s.deleted_at IS NULL
+    `${SELECT} WHERE s.project_id = $1 AND s.deleted_at IS NULL ${filter}
        ${after === null ? '' : 'AND (s.created_at, s.id) < ($3::timestamptz, $4)'}
      ORDER BY s.created_at DESC, s.id DESC LIMIT $2`,
     [projectId, limit + 1, ...(after ?? [])],
@@ -54,14 +66,22 @@ export async function listSessions(db: Db, projectId: string, { limit, after }: 
 
 export type NewSession = Pick<
   SessionRow,
-  'id' | 'project_id' | 'model_id' | 'thinking_enabled' | 'instruction' | 'mcp_servers' | 'metadata'
+  | 'id'
+  | 'project_id'
+  | 'model_id'
+  | 'thinking_enabled'
+  | 'instruction'
+  | 'mcp_servers'
+  | 'metadata'
+  | 'tools'
+  | 'model_tools'
 >;
 
 export async function insertSession(tx: EntityManager, session: NewSession): Promise<Session> {
   const [row] = await tx.query<{ created_at: string; updated_at: string }[]>(
-    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata,
-                           created_at, metadata_updated_at)
-     SELECT $1, $2, $3, $4, $5, $6, $7, now, now FROM clock_timestamp() AS now
+    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools,
+                           model_tools, created_at, metadata_updated_at)
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, now, now FROM clock_timestamp() AS now
      RETURNING created_at, metadata_updated_at AS updated_at`,
     [
       session.id,
@@ -71,9 +91,12 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
       session.instruction,
       session.mcp_servers,
       JSON.stringify(session.metadata),
+      JSON.stringify(session.tools),
+      JSON.stringify(session.model_tools),
     ],
   );
-  return { ...session, turn_count: 0, last_turn_id: null, turn_state: null, ...row! };
+  const { model_tools: _, ...shown } = session;
+  return { ...shown, turn_count: 0, last_turn_id: null, turn_state: null, required_actions: [], ...row! };
 }
 
 /** Replaces the metadata of a locked session and returns it as it is now. */

@@ -20,3 +20,22 @@ export async function insertMcpServer(db: DataSource, id: string, project = 'dem
     [id, project],
   );
 }
+
+/** Makes a running turn the session's latest, with one call that waits for an answer. Returns the turn's id. */
+export async function insertWaitingTurn(
+  db: DataSource,
+  sessionId: string,
+  { kind = 'tool_confirmation', toolUseId = 'toolu_1', name = 'mcp__mail__send', input = {} } = {},
+): Promise<string> {
+  const turnId = await insertTurn(db, sessionId, 'running');
+  await db.query(
+    `INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input) VALUES ($1, 1, 0, $2, $3, $4)`,
+    [turnId, toolUseId, name, JSON.stringify(input)],
+  );
+  await db.query(
+    `INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, state, asked_at, expires_at)
+     SELECT $1, 1, 0, $2, $3, $4, 'open', now, now + interval '1 day' FROM clock_timestamp() AS now`,
+    [turnId, sessionId, toolUseId, kind],
+  );
+  return turnId;
+}

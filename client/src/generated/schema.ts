@@ -800,6 +800,45 @@ export interface components {
             max_output_tokens: number;
             supports_thinking: boolean;
         };
+        SessionTool: {
+            /** @constant */
+            type: "mcp_toolset";
+            /** @description One of the session’s mcp_servers. */
+            mcp_server_id: string;
+            default_config?: {
+                permission_policy: {
+                    /** @enum {string} */
+                    type: "always_allow" | "always_ask";
+                };
+            };
+            configs?: {
+                /** @description The server’s own name of the tool. */
+                name: string;
+                permission_policy: {
+                    /** @enum {string} */
+                    type: "always_allow" | "always_ask";
+                };
+            }[];
+        } | {
+            /** @constant */
+            type: "custom";
+            name: string;
+            description: string;
+            /** @description JSON Schema 2020-12 of the tool’s input; at most 32 KiB as compact JSON. */
+            input_schema: {
+                /** @constant */
+                type: "object";
+            };
+        };
+        RequiredAction: {
+            /** @enum {unknown} */
+            type: "tool_confirmation" | "custom_tool_result";
+            tool_use_id: string;
+            name: string;
+            input: Record<string, never>;
+            /** Format: date-time */
+            expires_at: string;
+        };
         /**
          * @example {
          *       "id": "ses_01kag8y7m3w9s1p4x2c5v6b7n8",
@@ -811,6 +850,8 @@ export interface components {
          *       "metadata": {
          *         "customer": "4711"
          *       },
+         *       "tools": [],
+         *       "required_actions": [],
          *       "last_turn_id": "turn_01kag8z0d4k7q2r9t5y8h3j6m1",
          *       "created_at": "2026-11-21T09:48:03.123456Z",
          *       "updated_at": "2026-11-21T09:48:09.654321Z"
@@ -827,6 +868,8 @@ export interface components {
             metadata: {
                 [key: string]: string;
             };
+            tools: components["schemas"]["SessionTool"][];
+            required_actions: components["schemas"]["RequiredAction"][];
             last_turn_id: string | null;
             /** Format: date-time */
             created_at: string;
@@ -1399,6 +1442,8 @@ export interface operations {
                 limit?: number;
                 /** @description `meta.next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description true: only sessions whose turn waits for an answer; false: only the others. */
+                requires_action?: "true" | "false";
             };
             header?: never;
             path?: never;
@@ -1447,6 +1492,8 @@ export interface operations {
                     metadata?: {
                         [key: string]: string;
                     };
+                    /** @default [] */
+                    tools?: components["schemas"]["SessionTool"][];
                 };
             };
         };

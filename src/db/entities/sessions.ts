@@ -1,4 +1,5 @@
 import { EntitySchema } from 'typeorm';
+import type { CustomTool, SessionTool } from '../../sessions/tools.js';
 
 export interface SessionRow {
   id: string;
@@ -8,6 +9,10 @@ export interface SessionRow {
   instruction: string | null;
   mcp_servers: string[];
   metadata: Record<string, string>;
+  /** As the client gave them (contract.md §6). */
+  tools: SessionTool[];
+  /** The custom ones among them, with schemas that a model's API accepts. */
+  model_tools: CustomTool[];
   turn_count: number;
   last_turn_id: string | null;
   created_at: string;
@@ -26,6 +31,8 @@ export const SessionEntity = new EntitySchema<SessionRow>({
     instruction: { type: 'text', nullable: true },
     mcp_servers: { type: 'text', array: true },
     metadata: { type: 'json' },
+    tools: { type: 'json', default: [] },
+    model_tools: { type: 'json', default: [] },
     turn_count: { type: 'integer', default: 0 },
     last_turn_id: { type: 'text', nullable: true },
     created_at: { type: 'text', insert: false },

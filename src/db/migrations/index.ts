@@ -1,4 +1,5 @@
 import { Initial1700000000001 } from './1-initial.js';
+import { RequiredActions1700000000004 } from './4-required-actions.js';
 
 /** In order; only ever added to. */
-export const migrations = [Initial1700000000001];
+export const migrations = [Initial1700000000001, RequiredActions1700000000004];

@@ -31,6 +31,8 @@ describe('sessions', () => {
         instruction: null,
         mcp_servers: [],
         metadata: {},
+        tools: [],
+        required_actions: [],
         last_turn_id: null,
         created_at: body.created_at,
         updated_at: body.created_at,

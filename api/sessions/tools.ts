@@ -1,0 +1,165 @@
+import { setImmediate } from 'node:timers/promises';
+import { ServiceError, validationError } from '../../src/platform/errors.js';
+import type { Db } from '../../src/db/transaction.js';
+import { sanitizeInputSchema } from '../../src/mcp/input-schema.js';
+import { findServers } from '../../src/mcp/store.js';
+import { isUsableSchema } from '../../src/sessions/custom-tool-schema.js';
+import {
+  BUILT_IN_TOOL_NAMES,
+  MCP_TOOL_PREFIX,
+  type CustomTool,
+  type McpToolset,
+  type SessionTool,
+} from '../../src/sessions/tools.js';
+import type { JsonSchema } from '../http/operation.js';
+
+const MAX_CUSTOM_TOOLS = 64;
+const MAX_TOOLSETS = 10;
+const MAX_CONFIGS = 256;
+const MAX_SCHEMA_BYTES = 32 * 1024;
+const MAX_DESCRIPTION_LENGTH = 10_000;
+
+const permissionPolicy = {
+  type: 'object',
+  properties: { type: { type: 'string', enum: ['always_allow', 'always_ask'] } },
+  required: ['type'],
+  additionalProperties: false,
+} as const;
+
+/** An entry of a session's `tools` (contract.md §6). */
+const sessionToolSchema = {
+  $id: 'SessionTool',
+  type: 'object',
+  required: ['type'],
+  discriminator: { propertyName: 'type' },
+  oneOf: [
+    {
+      title: 'mcp_toolset',
+      properties: {
+        type: { const: 'mcp_toolset' },
+        mcp_server_id: { type: 'string', description: 'One of the session’s mcp_servers.' },
+        default_config: {
+          type: 'object',
+          properties: { permission_policy: permissionPolicy },
+          required: ['permission_policy'],
+          additionalProperties: false,
+        },
+        configs: {
+          type: 'array',
+          maxItems: MAX_CONFIGS,
+          items: {
+            type: 'object',
+            properties: {
+              name: { type: 'string', description: 'The server’s own name of the tool.' },
+              permission_policy: permissionPolicy,
+            },
+            required: ['name', 'permission_policy'],
+            additionalProperties: false,
+          },
+        },
+      },
+      required: ['type', 'mcp_server_id'],
+      additionalProperties: false,
+    },
+    {
+      title: 'custom',
+      properties: {
+        type: { const: 'custom' },
+        name: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' },
+        description: { type: 'string', maxLength: MAX_DESCRIPTION_LENGTH },
+        input_schema: {
+          type: 'object',
+          description: 'JSON Schema 2020-12 of the tool’s input; at most 32 KiB as compact JSON.',
+          properties: { type: { const: 'object' } },
+          required: ['type'],
+        },
+      },
+      required: ['type', 'name', 'description', 'input_schema'],
+      additionalProperties: false,
+    },
+  ],
+} as const satisfies JsonSchema;
+
+/** A session's `tools`, in requests and responses. */
+export const sessionToolsSchema = {
+  type: 'array',
+  items: sessionToolSchema,
+  maxItems: MAX_CUSTOM_TOOLS + MAX_TOOLSETS,
+} as const satisfies JsonSchema;
+
+/**
+ * Checks what the schema of `tools` cannot express.
+ * @throws ServiceError `validation_error` for the first entry that breaks a rule
+ */
+export async function checkTools(tools: SessionTool[], serverIds: string[]): Promise<void> {
+  const names = new Set<string>();
+  const servers = new Set<string>();
+  for (const [index, tool] of tools.entries()) {
+    const path = `/tools/${index}`;
+    if (tool.type === 'mcp_toolset') checkToolset(tool, path, serverIds, servers);
+    else await checkCustomTool(tool, path, names);
+  }
+}
+
+function checkToolset(tool: McpToolset, path: string, serverIds: string[], seen: Set<string>): void {
+  const { mcp_server_id: id, configs = [] } = tool;
+  if (!serverIds.includes(id)) throw validationError(`${path}/mcp_server_id`, 'must be one of mcp_servers');
+  if (seen.has(id)) throw validationError(`${path}/mcp_server_id`, 'has an mcp_toolset already; send one per server');
+  seen.add(id);
+  const repeated = configs.findIndex(({ name }, at) => configs.findIndex((other) => other.name === name) !== at);
+  if (repeated >= 0) throw validationError(`${path}/configs/${repeated}/name`, 'is configured already');
+}
+
+async function checkCustomTool(tool: CustomTool, path: string, seen: Set<string>): Promise<void> {
+  const { name, input_schema: schema } = tool;
+  if (seen.size === MAX_CUSTOM_TOOLS)
+    throw validationError(
+      path,
+      `is custom tool number ${MAX_CUSTOM_TOOLS + 1}, at most ${MAX_CUSTOM_TOOLS} are allowed`,
+    );
+  if ((BUILT_IN_TOOL_NAMES as readonly string[]).includes(name))
+    throw validationError(`${path}/name`, 'is the name of a built-in tool');
+  if (name.startsWith(MCP_TOOL_PREFIX)) throw validationError(`${path}/name`, `must not start with ${MCP_TOOL_PREFIX}`);
+  if (seen.has(name)) throw validationError(`${path}/name`, 'is the name of another custom tool');
+  seen.add(name);
+  if (Buffer.byteLength(JSON.stringify(schema)) > MAX_SCHEMA_BYTES) {
+    throw validationError(`${path}/input_schema`, 'must have at most 32 KiB as compact JSON');
+  }
+  // Checking a large schema takes tens of milliseconds: other requests run in between.
+  await setImmediate();
+  if (!isUsableSchema(schema)) {
+    throw validationError(`${path}/input_schema`, 'must be a valid JSON Schema (2020-12) that refers to itself only');
+  }
+}
+
+/** @throws ServiceError `unknown_mcp_tool` listing the names in `configs` that their servers do not offer */
+export async function requireOfferedTools(db: Db, projectId: string, tools: SessionTool[]): Promise<void> {
+  const toolsets = tools.filter(
+    (tool) => tool.type === 'mcp_toolset' && (tool.configs ?? []).length > 0,
+  ) as McpToolset[];
+  if (toolsets.length === 0) return;
+  const servers = await findServers(
+    db,
+    projectId,
+    toolsets.map((toolset) => toolset.mcp_server_id),
+  );
+  const unknown = toolsets.flatMap(({ mcp_server_id, configs = [] }) => {
+    const server = servers.find(({ id }) => id === mcp_server_id);
+    const offered = new Set(
+      server?.tools.map(({ name }) => name).filter((name) => server.allowed_tools?.includes(name) ?? true),
+    );
+    return configs.map(({ name }) => name).filter((name) => !offered.has(name));
+  });
+  if (unknown.length === 0) return;
+  const names = [...new Set(unknown)];
+  throw new ServiceError('unknown_mcp_tool', `No MCP server of the session offers ${names.join(', ')}.`, {
+    tools: names,
+  });
+}
+
+/** The custom tools as requests to the model describe them: with schemas that its API accepts. */
+export function toModelTools(tools: SessionTool[]): CustomTool[] {
+  return tools.flatMap((tool) =>
+    tool.type === 'custom' ? [{ ...tool, input_schema: sanitizeInputSchema(tool.input_schema) }] : [],
+  );
+}

@@ -1,0 +1,60 @@
+import { isValidSchema } from '../mcp/input-schema.js';
+
+type Json = unknown;
+
+/**
+ * Whether a custom tool's `input_schema` is JSON Schema that a model's API can compile: valid by the meta-schema, regular
+ * expressions that parse, references to parts of itself. An untrusted schema is never compiled here: 32 KiB can take
+ * seconds.
+ */
+export function isUsableSchema(schema: Record<string, Json>): boolean {
+  if (!isValidSchema(schema)) return false;
+  const open: Json[] = [schema];
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (typeof value !== 'object' || value === null) continue;
+    const { pattern, patternProperties, $ref } = value as Record<string, Json>;
+    if (typeof pattern === 'string' && !isPattern(pattern)) return false;
+    if (isObject(patternProperties) && !Object.keys(patternProperties).every(isPattern)) return false;
+    if (typeof $ref === 'string' && !refersTo(schema, $ref)) return false;
+    open.push(...(Object.values(value) as Json[]));
+  }
+  return true;
+}
+
+function isPattern(pattern: string): boolean {
+  try {
+    new RegExp(pattern, 'u');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a reference names a place in the schema itself, by a JSON Pointer. */
+function refersTo(root: Record<string, Json>, ref: string): boolean {
+  if (ref === '#') return true;
+  if (!ref.startsWith('#/')) return false;
+  let place: Json = root;
+  for (const token of ref.slice(2).split('/')) {
+    const key = decodeToken(token);
+    if (!isObject(place) && !Array.isArray(place)) return false;
+    if (!Object.hasOwn(place, key)) return false;
+    place = (place as Record<string, Json>)[key];
+  }
+  return true;
+}
+
+/** A token of a JSON Pointer in a URI fragment (RFC 6901 §6); one with a broken escape names itself. */
+function decodeToken(token: string): string {
+  let text = token;
+  try {
+    text = decodeURIComponent(token);
+  } catch {
+    // Not percent-encoded UTF-8.
+  }
+  return text.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+function isObject(value: Json): value is Record<string, Json> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,36 @@
+/** What a session's toolset lets the agent do with a tool: call it at once, or only after a person allowed it. */
+export interface PermissionPolicy {
+  type: 'always_allow' | 'always_ask';
+}
+
+/** Permissions for the tools of one of the session's MCP servers (contract.md §6). */
+export interface McpToolset {
+  type: 'mcp_toolset';
+  mcp_server_id: string;
+  default_config?: { permission_policy: PermissionPolicy };
+  configs?: { name: string; permission_policy: PermissionPolicy }[];
+}
+
+/** A tool that the client runs (contract.md §6). */
+export interface CustomTool {
+  type: 'custom';
+  name: string;
+  description: string;
+  input_schema: Record<string, unknown>;
+}
+
+export type SessionTool = McpToolset | CustomTool;
+
+/** Names of the service's own tools (contract.md §4): no custom tool may take one. */
+export const BUILT_IN_TOOL_NAMES = ['use_skill', 'read_skill_file', 'list_files', 'read_file', 'deliver_file'] as const;
+
+/** Start of every MCP tool's name. */
+export const MCP_TOOL_PREFIX = 'mcp__';
+
+/** Whether a person must allow each call of an MCP server's tool. `toolName` is the server's own name of the tool. */
+export function mustAsk(tools: readonly SessionTool[], serverId: string, toolName: string): boolean {
+  const toolset = tools.find((tool) => tool.type === 'mcp_toolset' && tool.mcp_server_id === serverId);
+  if (toolset?.type !== 'mcp_toolset') return false;
+  const config = toolset.configs?.find(({ name }) => name === toolName) ?? toolset.default_config;
+  return config?.permission_policy.type === 'always_ask';
+}

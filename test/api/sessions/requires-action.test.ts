@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { insertTurn, insertWaitingTurn } from '../../support/factories.js';
+import { startService, type TestService } from '../../support/service.js';
+
+/** contract.md §6: `required_actions` of a session, and the list's filter. */
+describe('sessions that wait for an answer', () => {
+  let service: TestService;
+  let waiting: string;
+  let others: string[];
+  before(async () => {
+    service = await startService();
+    const [a, b, c] = await Promise.all(
+      [1, 2, 3].map(
+        async () => (await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string,
+      ),
+    );
+    await insertTurn(service.db, b!, 'running');
+    await insertWaitingTurn(service.db, a!, { input: { to: 'ada@example.com' } });
+    [waiting, others] = [a!, [b!, c!]];
+  });
+  after(() => service.close());
+
+  const list = (query: string) => service.api('GET', `/v1/sessions?${query}`);
+  const idsOf = async (query: string): Promise<string[]> =>
+    (await list(query)).body.items.map(({ id }: { id: string }) => id);
+
+  it('show what they wait for', async () => {
+    const { body } = await service.api('GET', `/v1/sessions/${waiting}`);
+    expect(body.status).to.equal('RUNNING');
+    expect(body.required_actions).to.have.length(1);
+    const { expires_at, ...action } = body.required_actions[0];
+    expect(action).to.deep.equal({
+      type: 'tool_confirmation',
+      tool_use_id: 'toolu_1',
+      name: 'mcp__mail__send',
+      input: { to: 'ada@example.com' },
+    });
+    expect(expires_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+  });
+
+  it('are found by requires_action=true, the others by requires_action=false', async () => {
+    expect(await idsOf('requires_action=true')).to.deep.equal([waiting]);
+    expect(await idsOf('requires_action=false')).to.have.members(others);
+    expect(await idsOf('')).to.have.members([waiting, ...others]);
+  });
+
+  it('are filtered by true or false only', async () => {
+    for (const value of ['', '1', 'TRUE', 'yes']) {
+      const { status, body } = await list(`requires_action=${value}`);
+      expect(status, value).to.equal(422);
+      expect(body.error.details.errors[0].path, value).to.equal('/query/requires_action');
+    }
+  });
+
+  it('are paged by cursors of the same filter only', async () => {
+    const { body } = await list('requires_action=false&limit=1');
+    const cursor = body.meta.next_cursor as string;
+    expect((await idsOf(`requires_action=false&limit=1&cursor=${cursor}`))[0]).to.be.oneOf(others);
+    for (const query of ['requires_action=true&', '']) {
+      const { status, body: refused } = await list(`${query}cursor=${cursor}`);
+      expect([status, refused.error.type]).to.deep.equal([422, 'invalid_cursor']);
+    }
+  });
+});
