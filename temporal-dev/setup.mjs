@@ -1,15 +1,13 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build, isBuildCurrent } from './build.mjs';
 import { acquireLock } from './lock.mjs';
 import { endCommandsWithUs, run, step } from './progress.mjs';
 import { cacheDir, temporalCli } from './temporal-cli.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const SOURCE_FOLDERS = ['src', 'api', 'workflows', 'activities', 'temporal-dev'];
-const SOURCE_FILES = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
-const STAMP = join(root, 'dist', '.build-stamp.json');
 
 /**
  * Makes a checkout ready to run: locked dependencies, compiled code, a Temporal server. Does only what is missing.
@@ -26,8 +24,7 @@ export async function setup() {
   });
   try {
     if (!dependenciesAreCurrent()) await step('Installing the locked dependencies', install);
-    const stamp = sourceStamp();
-    if (!buildIsCurrent(stamp)) await step('Building', () => build(stamp));
+    if (!isBuildCurrent()) await step('Building', build);
   } finally {
     release();
     stop();
@@ -62,43 +59,6 @@ function dependenciesAreCurrent() {
 
 async function install() {
   await run('npm', ['ci', '--no-audit', '--no-fund', '--include=dev'], { cwd: root });
-}
-
-/** What the compiled code depends on: each file and its content (a checkout changes times, not contents). */
-function sourceStamp() {
-  const files = SOURCE_FOLDERS.flatMap((folder) =>
-    existsSync(join(root, folder))
-      ? readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, name))
-      : [],
-  )
-    .filter((name) => name.endsWith('.ts'))
-    .concat(SOURCE_FILES)
-    .sort();
-  const hash = createHash('sha256');
-  for (const file of files)
-    hash
-      .update(`${file}\0`)
-      .update(readFileSync(join(root, file)))
-      .update('\0');
-  return { hash: hash.digest('hex'), files };
-}
-
-function readStamp() {
-  return existsSync(STAMP) ? JSON.parse(readFileSync(STAMP, 'utf8')) : { hash: '', files: [] };
-}
-
-function buildIsCurrent({ hash }) {
-  return readStamp().hash === hash;
-}
-
-async function build(stamp) {
-  // A file that left the sources must leave the build too, a migration above all: only then start from nothing.
-  const current = new Set(stamp.files);
-  if (readStamp().files.some((file) => !current.has(file)))
-    rmSync(join(root, 'dist'), { recursive: true, force: true });
-  await run('npm', ['run', '--silent', 'build'], { cwd: root });
-  mkdirSync(join(root, 'dist'), { recursive: true });
-  writeFileSync(STAMP, JSON.stringify(stamp));
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {

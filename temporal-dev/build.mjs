@@ -1,0 +1,59 @@
+/** `npm run build`: compiles into dist and bundles the workflow code. Remembers what was compiled, so that nothing is built twice. */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { endCommandsWithUs, run } from './progress.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const SOURCE_FOLDERS = ['src', 'api', 'workflows', 'activities', 'ops', 'temporal-dev'];
+const SOURCE_FILES = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
+const STAMP = join(root, 'dist', '.build-stamp.json');
+
+export function isBuildCurrent() {
+  return readStamp().hash === sourceStamp().hash;
+}
+
+export async function build() {
+  const stamp = sourceStamp();
+  // A file that left the sources must leave the build too, a migration above all: only then start from nothing.
+  const current = new Set(stamp.files);
+  if (readStamp().files.some((file) => !current.has(file)))
+    rmSync(join(root, 'dist'), { recursive: true, force: true });
+  await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'], { cwd: root });
+  await run(process.execPath, ['dist/activities/bundle-workflows.js'], { cwd: root });
+  mkdirSync(join(root, 'dist'), { recursive: true });
+  writeFileSync(STAMP, JSON.stringify(stamp));
+}
+
+/** The source files and a hash of their contents (a checkout changes times, not contents). */
+function sourceStamp() {
+  const files = SOURCE_FOLDERS.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, name)),
+  )
+    .filter((name) => name.endsWith('.ts'))
+    .concat(SOURCE_FILES)
+    .sort();
+  const hash = createHash('sha256');
+  for (const file of files)
+    hash
+      .update(`${file}\0`)
+      .update(readFileSync(join(root, file)))
+      .update('\0');
+  return { hash: hash.digest('hex'), files };
+}
+
+function readStamp() {
+  return existsSync(STAMP) ? JSON.parse(readFileSync(STAMP, 'utf8')) : { hash: '', files: [] };
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const stop = endCommandsWithUs();
+  try {
+    await build();
+  } catch (error) {
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
+  stop();
+}
