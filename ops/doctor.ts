@@ -1,36 +1,34 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { lockHolder } from '#temporal-dev/lock.mjs';
-import { dataDirLock, withEmbeddedDatabase } from '../temporal-dev/embedded-postgres.js';
+import { existsSync } from 'node:fs';
+import { isEntry } from '../src/platform/is-entry.js';
+import { keptSettings } from '../temporal-dev/data-dir.js';
+import { dataDirOf, onDatabase, runCommand } from './command.js';
+import { diagnose, formatFindings } from './doctor/diagnose.js';
 
-/** `npm run doctor`: what the environment does not name is what `npm start` keeps in DATA_DIR. */
-const { env } = process;
-const dataDir = resolve(env.DATA_DIR || '.data');
-const kept = (name: string): string | undefined => {
-  const file = join(dataDir, name);
-  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
-};
-if (!env.ENCRYPTION_KEY && kept('encryption-key') !== undefined) env.ENCRYPTION_KEY = kept('encryption-key');
-if (!env.MODELS_FILE && !env.ANTHROPIC_API_KEY && kept('models.json') !== undefined) {
-  env.MODELS_FILE = join(dataDir, 'models.json');
-}
-const temporal = kept('temporal.json');
-if (!env.TEMPORAL_ADDRESS && temporal !== undefined) {
-  env.TEMPORAL_ADDRESS = `127.0.0.1:${(JSON.parse(temporal) as { port: number }).port}`;
-}
-if (!env.DATABASE_URL && lockHolder(dataDirLock(dataDir))?.role !== 'start') {
-  process.stdout.write(
-    `npm start does not run on ${dataDir}; its Temporal server and local model run as long as it does.\n\n`,
-  );
-}
-if (env.DATABASE_URL || !existsSync(dataDir)) {
-  await import('./doctor/cli.js');
-} else {
-  await withEmbeddedDatabase(dataDir, async (url) => {
-    env.DATABASE_URL = url;
-    const { diagnose, table } = await import('./doctor/doctor.js');
+/**
+ * `npm run doctor`: checks what the environment names, and what `npm start` keeps in DATA_DIR for the settings that are
+ * unset.
+ * @returns the exit code: 1 if a check fails
+ */
+export async function runDoctor(env: NodeJS.ProcessEnv): Promise<number> {
+  const dataDir = dataDirOf(env);
+  const report = async (): Promise<number> => {
     const findings = await diagnose(env);
-    process.stdout.write(table(findings));
-    process.exitCode = findings.every(({ ok }) => ok) ? 0 : 1;
+    process.stdout.write(formatFindings(findings));
+    return findings.every(({ ok }) => ok) ? 0 : 1;
+  };
+  for (const [name, value] of Object.entries(keptSettings(dataDir, env))) env[name] = value;
+  if (env.DATABASE_URL) return report();
+  const { isServiceRunning } = await import('../temporal-dev/borrow-database.js');
+  if (!isServiceRunning(dataDir)) {
+    process.stdout.write(
+      `npm start does not run on ${dataDir}: its Temporal server and its local model are stopped too.\n\n`,
+    );
+  }
+  if (!existsSync(dataDir)) return report();
+  return onDatabase(env, (url) => {
+    env.DATABASE_URL = url;
+    return report();
   });
 }
+
+if (isEntry(import.meta.url)) await runCommand('Usage: npm run doctor', () => runDoctor(process.env));

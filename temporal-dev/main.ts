@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import getPort from 'get-port';
 import { acquireLock } from '#temporal-dev/lock.mjs';
 import { step } from '#temporal-dev/progress.mjs';
@@ -9,7 +8,9 @@ import { openDataSource } from '../src/db/data-source.js';
 import { migrate } from '../src/db/migrate.js';
 import { createKey, findLiveKey, hashOf } from '../src/projects/api-keys.js';
 import { banner } from './banner.js';
-import { dataDirLock, startPostgres } from './embedded-postgres.js';
+import { dataDirLock } from './borrow-database.js';
+import { makeDataDir, readKept, writeKept } from './data-dir.js';
+import { startPostgres } from './embedded-postgres.js';
 import { startLocalModel } from './local-model/server.js';
 import type { EmbeddedServer } from './server-process.js';
 import { startService } from './service.js';
@@ -62,6 +63,7 @@ async function bringUp(
 ): Promise<{ welcome: string; failed: Promise<never> }> {
   const dataDir = resolve(env.DATA_DIR || '.data');
   makeDataDir(dataDir);
+  process.umask(0o077);
   const host = env.HOST || '127.0.0.1';
   await shutdown.bringUp(
     'The lock',
@@ -74,7 +76,7 @@ async function bringUp(
     ...env,
     DATA_DIR: dataDir,
     PORT: String(port),
-    ENCRYPTION_KEY: env.ENCRYPTION_KEY || keep(dataDir, 'encryption-key', () => randomBytes(32).toString('base64')),
+    ENCRYPTION_KEY: env.ENCRYPTION_KEY || keepEncryptionKey(dataDir),
     SHUTDOWN_GRACE_SECONDS: env.SHUTDOWN_GRACE_SECONDS || '5',
     LOG_LEVEL: env.LOG_LEVEL || 'warn',
   };
@@ -114,8 +116,7 @@ async function bringUp(
       () => startLocalModel(),
       (model) => model.close(),
     );
-    settings.MODELS_FILE = join(dataDir, 'models.json');
-    writeWhole(settings.MODELS_FILE, JSON.stringify(models, null, 2));
+    settings.MODELS_FILE = writeKept(dataDir, 'models.json', JSON.stringify(models, null, 2));
   }
 
   const config = loadConfig(settings);
@@ -128,15 +129,6 @@ async function bringUp(
   );
   const welcome = await banner({ config, demoKey, temporalUi, usesLocalModel, dataDir });
   return { welcome, failed: Promise.race([service.failed, ...failures]) };
-}
-
-/** Others may pass through it (for root, Postgres runs as another user); what we and our servers make in it is ours. */
-function makeDataDir(dataDir: string): void {
-  if (!existsSync(dataDir)) {
-    mkdirSync(dataDir, { recursive: true });
-    chmodSync(dataDir, 0o711);
-  }
-  process.umask(0o077);
 }
 
 function lockDataDir(dataDir: string): Promise<() => void> {
@@ -168,19 +160,17 @@ async function choosePort(asked: string | undefined, host: string): Promise<numb
 function nameTemporal(address: string, dataDir: string): void {
   for (const name of Object.keys(process.env)) if (name.startsWith('TEMPORAL_')) delete process.env[name];
   process.env.TEMPORAL_ADDRESS = address;
-  process.env.TEMPORAL_CONFIG_FILE = join(dataDir, 'temporal.toml');
-  writeWhole(process.env.TEMPORAL_CONFIG_FILE, '[profile.default]\n');
+  process.env.TEMPORAL_CONFIG_FILE = writeKept(dataDir, 'temporal.toml', '[profile.default]\n');
 }
 
 /** A key for trying things out: the one of the last time while it works, so that what it made is found again. */
 async function demoKeyOf(config: Config, dataDir: string): Promise<string> {
   const db = await openDataSource(config.databaseUrl, 2, 'start');
   try {
-    const file = join(dataDir, 'demo-key');
-    const kept = existsSync(file) ? readFileSync(file, 'utf8') : null;
+    const kept = readKept(dataDir, 'demo-key');
     if (kept !== null && (await findLiveKey(db, hashOf(kept))) !== null) return kept;
     const { key } = await createKey(db, { project: 'demo' });
-    writeWhole(file, key);
+    writeKept(dataDir, 'demo-key', key);
     return key;
   } finally {
     await db.destroy();
@@ -208,15 +198,11 @@ async function keepRunning(
   }
 }
 
-/** A secret that is made once and kept for this user only. */
-function keep(dataDir: string, name: string, make: () => string): string {
-  const file = join(dataDir, name);
-  if (!existsSync(file)) writeWhole(file, make());
-  return readFileSync(file, 'utf8');
-}
-
-/** A file that exists is whole. */
-function writeWhole(file: string, content: string): void {
-  writeFileSync(`${file}.new`, content, { mode: 0o600 });
-  renameSync(`${file}.new`, file);
+/** Made once; credentials that are stored stay readable only with it. */
+function keepEncryptionKey(dataDir: string): string {
+  const kept = readKept(dataDir, 'encryption-key');
+  if (kept !== null) return kept;
+  const key = randomBytes(32).toString('base64');
+  writeKept(dataDir, 'encryption-key', key);
+  return key;
 }

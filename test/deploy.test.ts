@@ -122,6 +122,11 @@ describe('the entry script of the image', function () {
     expect(await ran('migrate')).to.deep.equal({ code: 0, output: 'The database is up to date.\n' });
     expect(await ran('keys', 'create', '--project', 'demo')).to.include({ code: 0 });
     expect((await ran('keys', 'list', '--json')).output).to.contain('"project": "demo"');
+    expect(await ran('keys', 'destroy'))
+      .to.deep.include({ code: 2 })
+      .and.have.property('output')
+      .that.contains('Usage:');
+    expect(await ran('maintenance', 'storage')).to.include({ code: 0 });
     expect(await ran('reencrypt')).to.include({ code: 0 });
     const { code, output } = await ran('doctor');
     expect(code, 'no worker runs').to.equal(1);

@@ -6,12 +6,9 @@ role=${1:-}
 case "$role" in
   api) exec node dist/api/main.js "$@" ;;
   worker) exec node dist/activities/main.js "$@" ;;
-  migrate) exec node dist/ops/migrate.js "$@" ;;
-  doctor) exec node dist/ops/doctor/cli.js "$@" ;;
-  keys) exec node dist/ops/keys.js "$@" ;;
-  reencrypt) exec node dist/ops/reencrypt.js "$@" ;;
+  migrate | doctor | keys | maintenance | reencrypt) exec node "dist/ops/$role.js" "$@" ;;
   *)
-    echo "Say the role: api, worker, migrate, doctor, keys or reencrypt." >&2
+    echo "Say the role: api, worker, migrate, doctor, keys, maintenance or reencrypt." >&2
     exit 2
     ;;
 esac

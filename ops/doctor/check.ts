@@ -1,9 +1,9 @@
 /** What is wrong with a part, and what an operator does about it. */
-export class Fault extends Error {
-  override readonly name = 'Fault';
+export class CheckError extends Error {
+  override readonly name = 'CheckError';
   constructor(
     message: string,
-    readonly cure: string,
+    readonly remedy: string,
   ) {
     super(message);
   }
@@ -14,7 +14,7 @@ export interface Check {
   part: string;
   run: () => Promise<string>;
   /** For a fault that the check did not foresee. */
-  cure: string;
+  remedy: string;
 }
 
 export interface Finding {
@@ -22,22 +22,22 @@ export interface Finding {
   ok: boolean;
   detail: string;
   /** Null where nothing is wrong. */
-  cure: string | null;
+  remedy: string | null;
 }
 
 /** A part that does not answer for that long does not answer. */
 const TIMEOUT_MS = 15_000;
 
 /** Looks at one part; never throws. */
-export async function examine({ part, run, cure }: Check): Promise<Finding> {
+export async function runCheck({ part, run, remedy }: Check): Promise<Finding> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Fault('no answer within 15 s', cure)), TIMEOUT_MS);
+    timer = setTimeout(() => reject(new CheckError('no answer within 15 s', remedy)), TIMEOUT_MS);
   });
   try {
-    return { part, ok: true, detail: await Promise.race([run(), late]), cure: null };
+    return { part, ok: true, detail: await Promise.race([run(), late]), remedy: null };
   } catch (error) {
-    return { part, ok: false, detail: reasonOf(error), cure: error instanceof Fault ? error.cure : cure };
+    return { part, ok: false, detail: reasonOf(error), remedy: error instanceof CheckError ? error.remedy : remedy };
   } finally {
     clearTimeout(timer);
   }

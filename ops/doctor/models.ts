@@ -1,19 +1,19 @@
 import Anthropic, { APIConnectionError, APIError, AuthenticationError, NotFoundError } from '@anthropic-ai/sdk';
 import { apiKeyOf, type ModelEntry } from '../../src/models/catalogue.js';
-import { Fault, type Check } from './check.js';
+import { CheckError, type Check } from './check.js';
 
 /** A model of the catalogue: its key is there, its API answers, accepts the key and knows the model. Costs nothing. */
 export function modelCheck(entry: ModelEntry, env: NodeJS.ProcessEnv): Check {
   const variable = entry.api_key_env ?? 'ANTHROPIC_API_KEY';
   const address = entry.base_url ?? 'https://api.anthropic.com';
-  const cure = `Check that ${address} can be reached from here.`;
+  const remedy = `Check that ${address} can be reached from here.`;
   return {
     part: `model ${entry.id}`,
-    cure,
+    remedy,
     async run() {
       const key = apiKeyOf(entry, env);
       if (key === undefined && (entry.base_url === undefined || entry.api_key_env !== undefined)) {
-        throw new Fault(`has no key`, `Set ${variable}.`);
+        throw new CheckError(`has no key`, `Set ${variable}.`);
       }
       const api = new Anthropic({
         apiKey: key ?? 'none',
@@ -25,9 +25,10 @@ export function modelCheck(entry: ModelEntry, env: NodeJS.ProcessEnv): Check {
       try {
         return await ask(api, entry.model);
       } catch (error) {
-        if (error instanceof AuthenticationError) throw new Fault(`${address} refuses the key`, `Check ${variable}.`);
-        if (error instanceof APIConnectionError) throw new Fault(`${address} cannot be reached`, cure);
-        if (error instanceof APIError) throw new Fault(`${address} answers ${error.status ?? 'nothing'}`, cure);
+        if (error instanceof AuthenticationError)
+          throw new CheckError(`${address} refuses the key`, `Check ${variable}.`);
+        if (error instanceof APIConnectionError) throw new CheckError(`${address} cannot be reached`, remedy);
+        if (error instanceof APIError) throw new CheckError(`${address} answers ${error.status ?? 'nothing'}`, remedy);
         throw error;
       }
     },
@@ -45,5 +46,5 @@ async function ask(api: Anthropic, model: string): Promise<string> {
   const known: string[] = [];
   for await (const { id } of api.models.list({ limit: 100 })) known.push(id);
   if (known.includes(model)) return `${model} is listed`;
-  throw new Fault(`the API does not know ${model}`, 'Correct "model" of this entry in MODELS_FILE.');
+  throw new CheckError(`the API does not know ${model}`, 'Correct "model" of this entry in MODELS_FILE.');
 }

@@ -5,7 +5,7 @@ import { openDataSource } from '../../src/db/data-source.js';
 import { missingMigrations } from '../../src/db/schema-version.js';
 import { SEALED_COLUMNS, unseal, UnsealError } from '../../src/platform/sealed.js';
 import type { Config } from '../../src/platform/config.js';
-import { Fault, type Check } from './check.js';
+import { CheckError, type Check } from './check.js';
 
 const NOTIFY_MS = 3000;
 
@@ -23,7 +23,7 @@ export function postgresChecks({ databaseUrl, encryptionKeys }: Config): Check[]
   return [
     {
       part: 'postgres',
-      cure: reach,
+      remedy: reach,
       run: () =>
         withDb(async (db) => {
           const [row] = await db.query<{ version: string; max: string }[]>(
@@ -32,19 +32,19 @@ export function postgresChecks({ databaseUrl, encryptionKeys }: Config): Check[]
           return `Postgres ${row!.version}, at most ${row!.max} connections`;
         }),
     },
-    { part: 'schema', cure: reach, run: () => withDb(schema) },
-    { part: 'replication', cure: reach, run: () => withDb(replication) },
-    { part: 'listen', cure: reach, run: () => withDb((db) => listens(databaseUrl, db)) },
-    { part: 'encryption', cure: reach, run: () => withDb((db) => secrets(db, encryptionKeys)) },
+    { part: 'schema', remedy: reach, run: () => withDb(schema) },
+    { part: 'replication', remedy: reach, run: () => withDb(replication) },
+    { part: 'listen', remedy: reach, run: () => withDb((db) => listens(databaseUrl, db)) },
+    { part: 'encryption', remedy: reach, run: () => withDb((db) => secrets(db, encryptionKeys)) },
   ];
 }
 
 async function schema(db: DataSource): Promise<string> {
-  const cure = 'Bring the database up to date: npm run migrate (the image: role migrate).';
+  const remedy = 'Bring the database up to date: npm run migrate (the image: role migrate).';
   const [table] = await db.query<{ there: boolean }[]>(`SELECT to_regclass('migrations') IS NOT NULL AS there`);
-  if (!table!.there) throw new Fault('the database is empty', cure);
+  if (!table!.there) throw new CheckError('the database is empty', remedy);
   const missing = await missingMigrations(db);
-  if (missing.length > 0) throw new Fault(`migrations are missing: ${missing.join(', ')}`, cure);
+  if (missing.length > 0) throw new CheckError(`migrations are missing: ${missing.join(', ')}`, remedy);
   const [{ count }] = await db.query<[{ count: number }]>('SELECT count(*) FROM migrations');
   const newer = count - db.migrations.length;
   return newer > 0 ? `current, with ${newer} migrations of a newer version` : `current, ${count} migrations`;
@@ -61,7 +61,7 @@ async function replication(db: DataSource): Promise<string> {
   );
   const { standby, names, commit, standbys } = row!;
   if (standby) {
-    throw new Fault(
+    throw new CheckError(
       'this server is a read-only standby',
       'DATABASE_URL must lead to the primary, also after a failover.',
     );
@@ -85,7 +85,7 @@ async function listens(databaseUrl: string, db: DataSource): Promise<string> {
     });
     await db.query('SELECT pg_notify($1, $2)', [channel, 'x']);
     if (!(await arrived)) {
-      throw new Fault(
+      throw new CheckError(
         'a notification did not arrive within 3 s',
         'DATABASE_URL must lead to Postgres itself or a session pooler: LISTEN breaks behind transaction pooling.',
       );
@@ -108,7 +108,7 @@ async function secrets(db: DataSource, keys: Buffer[]): Promise<string> {
     for (const { id, sealed } of rows) if (!opens(() => unseal(keys, place, id, sealed))) closed.push(id);
   }
   if (closed.length > 0) {
-    throw new Fault(
+    throw new CheckError(
       `${closed.length} of ${count} stored secrets do not open, that of ${closed[0]} for one`,
       'Put the key they were sealed with back into ENCRYPTION_KEY (behind the newest), then npm run reencrypt.',
     );

@@ -3,7 +3,7 @@ import type { Config } from '../../src/platform/config.js';
 import { verifyLink } from '../../src/files/download-link.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import type { Storage } from '../../src/files/storage.js';
-import { Fault, type Check } from './check.js';
+import { CheckError, type Check } from './check.js';
 
 const LINK_SECONDS = 60;
 
@@ -12,7 +12,7 @@ export function storageCheck(config: Config): Check {
   const isBucket = config.storageUrl.startsWith('gs://');
   return {
     part: 'storage',
-    cure: isBucket
+    remedy: isBucket
       ? 'Check the bucket in STORAGE_URL and that the service account has roles/storage.objectUser on it.'
       : 'Check that the folder of STORAGE_URL (or DATA_DIR) exists and belongs to the user of this process.',
     async run() {
@@ -24,7 +24,7 @@ export function storageCheck(config: Config): Check {
       try {
         const read = await storage.read(key, 100);
         if (!read.equals(content))
-          throw new Fault('reads something else than was written', 'Is it shared with another?');
+          throw new CheckError('reads something else than was written', 'Is it shared with another?');
         await (isBucket ? fetchLink(storage, key, content) : checkLink(storage, config, key));
       } finally {
         await storage.delete(key);
@@ -42,15 +42,18 @@ const linked = (key: string) => ({
 });
 
 async function fetchLink(storage: Storage, key: string, content: Buffer): Promise<void> {
-  const cure =
+  const remedy =
     'The service account must be allowed to sign for itself: roles/iam.serviceAccountTokenCreator on its own account.';
   const url = await storage.downloadUrl(linked(key), LINK_SECONDS).catch((error: Error) => {
-    throw new Fault(`no signed link: ${error.cause instanceof Error ? error.cause.message : error.message}`, cure);
+    throw new CheckError(
+      `no signed link: ${error.cause instanceof Error ? error.cause.message : error.message}`,
+      remedy,
+    );
   });
   const response = await fetch(url);
-  if (!response.ok) throw new Fault(`the signed link answers ${response.status}`, cure);
+  if (!response.ok) throw new CheckError(`the signed link answers ${response.status}`, remedy);
   if (!Buffer.from(await response.arrayBuffer()).equals(content))
-    throw new Fault('the signed link serves other bytes', cure);
+    throw new CheckError('the signed link serves other bytes', remedy);
 }
 
 /** A local link is served by the API: here it must carry a signature that every process accepts. */

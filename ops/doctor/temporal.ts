@@ -1,15 +1,15 @@
 import type { Config } from '../../src/platform/config.js';
 import { temporalQuestions } from '../../src/temporal/doctor.js';
-import { Fault, type Check } from './check.js';
+import { CheckError, type Check } from './check.js';
 
 /** Temporal: reachable with a namespace, its search attributes, and workers that poll. */
 export function temporalChecks({ taskQueue }: Config): Check[] {
-  const cure =
+  const remedy =
     'Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and TEMPORAL_API_KEY or the TLS variables, and that the namespace exists.';
   return [
     {
       part: 'temporal',
-      cure,
+      remedy,
       async run() {
         const { namespace, days } = await temporalQuestions.namespace();
         return `namespace ${namespace}, keeps closed workflows ${days} days`;
@@ -17,11 +17,11 @@ export function temporalChecks({ taskQueue }: Config): Check[] {
     },
     {
       part: 'search attributes',
-      cure,
+      remedy,
       async run() {
         const missing = await temporalQuestions.missingSearchAttributes();
         if (missing.length === 0) return 'all there';
-        throw new Fault(
+        throw new CheckError(
           `the namespace lacks ${missing.join(', ')}: turns start without them`,
           'Add them as Keyword: temporal operator search-attribute create, or on Temporal Cloud tcld or Terraform.',
         );
@@ -29,10 +29,10 @@ export function temporalChecks({ taskQueue }: Config): Check[] {
     },
     {
       part: 'worker',
-      cure,
+      remedy,
       async run() {
         if (await temporalQuestions.isPolled(taskQueue)) return `task queue ${taskQueue} is polled`;
-        throw new Fault(
+        throw new CheckError(
           `nobody polls the task queue ${taskQueue}: turns stay queued`,
           'Start a worker (npm run worker) with the same TASK_QUEUE, TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE.',
         );

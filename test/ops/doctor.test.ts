@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
-import { diagnose, table } from '../../ops/doctor/doctor.js';
+import { diagnose, formatFindings } from '../../ops/doctor/diagnose.js';
 import type { Finding } from '../../ops/doctor/check.js';
 import { seal } from '../../src/platform/sealed.js';
 import { emulatorMissing, startGcsEmulator, type GcsEmulator } from '../support/gcs-emulator.js';
@@ -52,7 +52,7 @@ describe('doctor', () => {
     const findings = await diagnose({ ...env, ...wrong });
     expect(
       findings.filter(({ ok }) => !ok).map((one) => one.part),
-      table(findings),
+      formatFindings(findings),
     ).to.deep.equal([part]);
     return findings.find(({ ok }) => !ok)!;
   }
@@ -74,13 +74,13 @@ describe('doctor', () => {
       ],
       'model scripted',
     ]);
-    expect(table(findings)).to.contain('ok    listen').and.contain('Everything answers.');
+    expect(formatFindings(findings)).to.contain('ok    listen').and.contain('Everything answers.');
   });
 
   it('names what is wrong with the configuration, and asks nothing else then', async () => {
     const findings = await diagnose({ ...env, ENCRYPTION_KEY: 'x', MAX_STEPS: 'many' });
     expect(findings.map(({ part }) => part)).to.deep.equal(['configuration', 'configuration']);
-    expect(table(findings)).to.contain('ENCRYPTION_KEY').and.contain('MAX_STEPS').and.contain('2 of 2 fail.');
+    expect(formatFindings(findings)).to.contain('ENCRYPTION_KEY').and.contain('MAX_STEPS').and.contain('2 of 2 fail.');
   });
 
   it('names Postgres that is away', async () => {
@@ -94,7 +94,7 @@ describe('doctor', () => {
     await service.db.query(`UPDATE migrations SET name = 'x' || name`);
     const finding = await only('schema');
     await service.db.query('UPDATE migrations SET name = substr(name, 2)');
-    expect(finding.cure).to.contain('npm run migrate');
+    expect(finding.remedy).to.contain('npm run migrate');
     expect(finding.detail).to.contain('Initial');
   });
 
@@ -107,7 +107,7 @@ describe('doctor', () => {
     await service.db.query(`ALTER DATABASE ${name} SET search_path = away, pg_catalog, public`);
     const finding = await only('listen');
     await service.db.query(`ALTER DATABASE ${name} RESET search_path; DROP SCHEMA away CASCADE`);
-    expect(finding.cure).to.contain('transaction pooling');
+    expect(finding.remedy).to.contain('transaction pooling');
   });
 
   it('names a key that does not open what is stored', async () => {
@@ -119,7 +119,7 @@ describe('doctor', () => {
     );
     const finding = await only('encryption');
     expect(finding.detail).to.contain('mcp_1');
-    expect(finding.cure).to.contain('ENCRYPTION_KEY').and.contain('npm run reencrypt');
+    expect(finding.remedy).to.contain('ENCRYPTION_KEY').and.contain('npm run reencrypt');
     await service.db.query('UPDATE mcp_servers SET credential = $1', [
       seal([KEY], 'mcp_servers.credential', 'mcp_1', 'token'),
     ]);
@@ -137,7 +137,7 @@ describe('doctor', () => {
     for (const findings of [unknown, away]) {
       const failed = findings.filter(({ ok }) => !ok);
       expect(failed.map(({ part }) => part)).to.include.members(['temporal', 'worker']);
-      expect(failed[0]!.cure).to.contain('TEMPORAL_NAMESPACE');
+      expect(failed[0]!.remedy).to.contain('TEMPORAL_NAMESPACE');
     }
   });
 
@@ -155,7 +155,7 @@ describe('doctor', () => {
     const [missing, worker, ...others] = findings.filter(({ ok }) => !ok);
     expect(missing).to.have.property('part', 'search attributes');
     expect(missing!.detail).to.contain('lacks ProjectId, SessionId, ModelId');
-    expect(missing!.cure).to.contain('search-attribute create');
+    expect(missing!.remedy).to.contain('search-attribute create');
     expect(worker).to.have.property('part', 'worker');
     expect(others).to.deep.equal([]);
   });
@@ -163,14 +163,14 @@ describe('doctor', () => {
   it('names a task queue that nobody polls', async () => {
     const finding = await only('worker', { TASK_QUEUE: 'another' });
     expect(finding.detail).to.contain('another');
-    expect(finding.cure).to.contain('npm run worker');
+    expect(finding.remedy).to.contain('npm run worker');
   });
 
   it('names a storage that cannot be written', async () => {
     const file = join(dir, 'a-file');
     writeFileSync(file, '');
     chmodSync(file, 0o400);
-    expect((await only('storage', { STORAGE_URL: `file://${file}` })).cure).to.contain('STORAGE_URL');
+    expect((await only('storage', { STORAGE_URL: `file://${file}` })).remedy).to.contain('STORAGE_URL');
   });
 
   it('names a model that is away, refuses its key, or is unknown', async () => {
@@ -186,7 +186,7 @@ describe('doctor', () => {
     await once(server, 'listening');
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     writeModels({ base_url: `${url}/strict` });
-    expect((await only('model scripted')).cure).to.contain('DOCTOR_TEST_KEY');
+    expect((await only('model scripted')).remedy).to.contain('DOCTOR_TEST_KEY');
     writeModels({ base_url: `${url}/simple`, model: 'no-such-model' });
     expect((await only('model scripted')).detail).to.contain('no-such-model');
     writeModels({ base_url: `${url}/simple` });
@@ -234,7 +234,7 @@ describe('doctor', () => {
       const refused = await only('storage', bucket);
       process.env.STORAGE_EMULATOR_HOST = emulator.url;
       expect(refused.detail).to.equal('the signed link answers 403');
-      expect(refused.cure).to.contain('roles/iam.serviceAccountTokenCreator');
+      expect(refused.remedy).to.contain('roles/iam.serviceAccountTokenCreator');
 
       const key = process.env.GOOGLE_APPLICATION_CREDENTIALS;
       const user = { type: 'authorized_user', client_id: 'x', client_secret: 'x', refresh_token: 'x' };
@@ -243,10 +243,10 @@ describe('doctor', () => {
       const unsigned = await only('storage', bucket);
       process.env.GOOGLE_APPLICATION_CREDENTIALS = key;
       expect(unsigned.detail).to.contain('no signed link');
-      expect(unsigned.cure).to.contain('roles/iam.serviceAccountTokenCreator');
+      expect(unsigned.remedy).to.contain('roles/iam.serviceAccountTokenCreator');
       expect(await emulator.names(), 'what doctor leaves behind').to.deep.equal([]);
 
-      expect((await only('storage', { STORAGE_URL: 'gs://no-such-bucket' })).cure).to.contain(
+      expect((await only('storage', { STORAGE_URL: 'gs://no-such-bucket' })).remedy).to.contain(
         'roles/storage.objectUser',
       );
     });

@@ -13,8 +13,8 @@ import { makeStateDir } from '../support/state-dir.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const START = join(root, 'temporal-dev', 'start.mjs');
-const KEYS = join(root, 'dist', 'temporal-dev', 'keys.js');
-const DOCTOR = join(root, 'dist', 'temporal-dev', 'doctor.js');
+const KEYS = join(root, 'dist', 'ops', 'keys.js');
+const DOCTOR = join(root, 'dist', 'ops', 'doctor.js');
 
 /** What a developer has who typed `npm start`. */
 interface Running {

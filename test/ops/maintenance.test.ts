@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { runMaintenanceCli } from '../../ops/maintenance-cli.js';
+import { UsageError } from '../../ops/command.js';
+import { runMaintenance } from '../../ops/maintenance.js';
 import { newStorageKey } from '../../src/files/storage.js';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { openDataSource } from '../../src/db/data-source.js';
@@ -36,8 +37,8 @@ describe('npm run maintenance', () => {
 
   it('says how it is used', async () => {
     for (const args of [[], ['other'], ['storage', '--limit', '0'], ['storage', '--older-than-hours', 'x']]) {
-      const error = await runMaintenanceCli(args, database.url, files.storage).catch((thrown: Error) => thrown);
-      expect((error as Error).message).to.contain('Usage');
+      const error = await runMaintenance(args, database.url, files.storage).catch((thrown: unknown) => thrown);
+      expect(error).to.be.instanceOf(UsageError);
     }
   });
 });

@@ -1,7 +1,7 @@
 import { ConfigError, type Config } from '../../src/platform/config.js';
 import { loadModels } from '../../src/models/catalogue.js';
 import { loadSettings } from '../../src/platform/settings.js';
-import { examine, type Finding } from './check.js';
+import { runCheck, type Finding } from './check.js';
 import { modelCheck } from './models.js';
 import { postgresChecks } from './postgres.js';
 import { storageCheck } from './storage.js';
@@ -14,8 +14,8 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
     config = await loadSettings(env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const cure = 'Correct the environment of the process (docs/settings.md).';
-    return error.faults.map((detail) => ({ part: 'configuration', ok: false, detail, cure }));
+    const remedy = 'Correct the environment of the process (docs/settings.md).';
+    return error.faults.map((detail) => ({ part: 'configuration', ok: false, detail, remedy }));
   }
   const models = [...(await loadModels(config)).values()];
   const checks = [
@@ -24,15 +24,15 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
     storageCheck(config),
     ...models.map((entry) => modelCheck(entry, env)),
   ];
-  return Promise.all(checks.map(examine));
+  return Promise.all(checks.map(runCheck));
 }
 
-/** The findings as a table for a terminal, and what to do about each fault. */
-export function table(findings: Finding[]): string {
+/** Formats the findings as a table for a terminal, with a remedy below each failed check. */
+export function formatFindings(findings: Finding[]): string {
   const width = Math.max(...findings.map(({ part }) => part.length));
-  const lines = findings.flatMap(({ part, ok, detail, cure }) => [
+  const lines = findings.flatMap(({ part, ok, detail, remedy }) => [
     `${ok ? 'ok  ' : 'FAIL'}  ${part.padEnd(width)}  ${detail}`,
-    ...(cure === null ? [] : [`      ${' '.repeat(width)}  → ${cure}`]),
+    ...(remedy === null ? [] : [`      ${' '.repeat(width)}  → ${remedy}`]),
   ]);
   const faults = findings.filter(({ ok }) => !ok).length;
   const verdict = faults === 0 ? 'Everything answers.' : `${faults} of ${findings.length} fail.`;
