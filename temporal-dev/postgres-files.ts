@@ -14,7 +14,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { canReach, type ServerUser } from './postgres-user.js';
+import { canReach, makeOpenFolder, type ServerUser } from './postgres-user.js';
 
 export interface PostgresBinaries {
   initdb: string;
@@ -32,7 +32,7 @@ export function clusterHome(dataDir: string, sharedHome: string, user?: ServerUs
   if (user === undefined || canReach(dataDir, user)) {
     mkdirSync(home, { mode: 0o700 });
   } else {
-    mkdirSync(sharedHome, { recursive: true });
+    makeOpenFolder(sharedHome);
     const target = mkdtempSync(join(sharedHome, 'data-'));
     symlinkSync(target, home);
     process.stderr.write(
@@ -58,7 +58,7 @@ export async function postgresBinaries(sharedHome: string, user?: ServerUser): P
 /** Copies the binaries to a folder that every user can read. A folder with the final name is complete. */
 export function copyBinaries({ postgres }: PostgresBinaries, copy: string): PostgresBinaries {
   if (!existsSync(copy)) {
-    mkdirSync(dirname(copy), { recursive: true });
+    makeOpenFolder(dirname(copy));
     const draft = mkdtempSync(join(dirname(copy), 'new-'));
     cpSync(join(dirname(postgres), '..'), join(draft, 'native'), { recursive: true, verbatimSymlinks: true });
     execFileSync('chmod', ['-R', 'a+rX', draft]);

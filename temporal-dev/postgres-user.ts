@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { realpathSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** The user Postgres runs as when we are root: Postgres refuses to run as root. */
@@ -46,4 +46,15 @@ export function canReach(path: string, { uid, gid }: ServerUser): boolean {
     if (((stat.mode >> shift) & 1) === 0) return false;
     if (current === dirname(current)) return true;
   }
+}
+
+/** Makes a folder that every user can enter, whatever the umask (`npm start` sets 077) and whatever mode it had. */
+export function makeOpenFolder(path: string): void {
+  const umask = process.umask(0o022);
+  try {
+    mkdirSync(path, { recursive: true });
+  } finally {
+    process.umask(umask);
+  }
+  chmodSync(path, 0o755);
 }
