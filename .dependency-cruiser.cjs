@@ -34,6 +34,12 @@ module.exports = {
       [npm, '^ops/', '^src/', '^temporal-dev/'],
       'commands of an operator; temporal-dev only where it finds the embedded parts',
     ),
+    only(
+      'console-uses-the-public-api',
+      '^console/src/',
+      ['^console/src/', '^client/src/index\\.ts$', 'node_modules/(preact|marked)/'],
+      'the console is built on the typed client alone',
+    ),
     only('client-stands-alone', '^client/src/', ['^client/src/'], 'what is published depends on nothing'),
     {
       name: 'workflows-values',
@@ -42,11 +48,7 @@ module.exports = {
       from: { path: '^workflows/' },
       to: {
         dependencyTypesNot: ['type-only'],
-        pathNot: [
-          '^workflows/',
-          'node_modules/@temporalio/(workflow|common)',
-          '^src/turns/states\\.ts$',
-        ],
+        pathNot: ['^workflows/', 'node_modules/@temporalio/(workflow|common)', '^src/turns/states\\.ts$'],
       },
     },
     {

@@ -1,4 +1,4 @@
-/** `npm run build`: compiles into dist and bundles the workflow code. Remembers what was compiled, so that nothing is built twice. */
+/** `npm run build`: compiles into dist, bundles the workflow code and builds the console. Remembers what was compiled, so that nothing is built twice. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { endCommandsWithUs, run } from './progress.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const SOURCE_FOLDERS = ['src', 'api', 'workflows', 'activities', 'ops', 'temporal-dev'];
+const SOURCE_FOLDERS = ['src', 'api', 'workflows', 'activities', 'ops', 'temporal-dev', 'client/src', 'console'];
+const SOURCE_NAMES = /\.(tsx?|css|html|svg)$/;
 const SOURCE_FILES = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
 const STAMP = join(root, 'dist', '.build-stamp.json');
 
@@ -22,6 +23,7 @@ export async function build() {
     rmSync(join(root, 'dist'), { recursive: true, force: true });
   await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'], { cwd: root });
   await run(process.execPath, ['dist/activities/bundle-workflows.js'], { cwd: root });
+  await run('npm', ['run', '--silent', 'console:build'], { cwd: root });
   mkdirSync(join(root, 'dist'), { recursive: true });
   writeFileSync(STAMP, JSON.stringify(stamp));
 }
@@ -31,7 +33,7 @@ function sourceStamp() {
   const files = SOURCE_FOLDERS.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, name)),
   )
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => SOURCE_NAMES.test(name))
     .concat(SOURCE_FILES)
     .sort();
   const hash = createHash('sha256');

@@ -1,0 +1,56 @@
+import { createContext, type ComponentChildren } from 'preact';
+import { useContext, useEffect, useMemo, useState } from 'preact/hooks';
+import { AgentSessionClient } from '../../../client/src/index.js';
+import { loadConfig, type ConsoleConfig } from './config.js';
+import { uploadingFetch } from './uploading-fetch.js';
+import { watchedFetch } from './watched-fetch.js';
+
+/** The API is next to the console: `…/console/` and `…/v1`. */
+const BASE_URL = new URL('..', document.baseURI).href;
+
+export interface Service {
+  client: AgentSessionClient;
+  /** A client whose uploads report the share of bytes sent, 0 to 1. */
+  uploadClient: (onProgress: (share: number) => void) => AgentSessionClient;
+  config: ConsoleConfig;
+  /** False while the service does not answer. */
+  reachable: boolean;
+}
+
+const ServiceContext = createContext<Service | null>(null);
+
+interface Props {
+  apiKey: string;
+  onRefused: () => void;
+  children: ComponentChildren;
+}
+
+/** Gives the views one client with the key of this tab. */
+export function ServiceProvider({ apiKey, onRefused, children }: Props) {
+  const [reachable, setReachable] = useState(true);
+  const [config, setConfig] = useState<ConsoleConfig>({ workflow_url: null });
+  useEffect(() => {
+    void loadConfig().then(setConfig);
+  }, []);
+
+  const clients = useMemo(() => {
+    const watch = { onReachable: setReachable, onRefused };
+    const options = { baseUrl: BASE_URL, apiKey };
+    return {
+      client: new AgentSessionClient({ ...options, fetch: watchedFetch(watch) }),
+      uploadClient: (onProgress: (share: number) => void) =>
+        new AgentSessionClient({ ...options, fetch: watchedFetch(watch, uploadingFetch(onProgress)) }),
+    };
+    // One client per key: `onRefused` is a new function at each render.
+  }, [apiKey]);
+  const service = useMemo(() => ({ ...clients, config, reachable }), [clients, config, reachable]);
+  return <ServiceContext.Provider value={service}>{children}</ServiceContext.Provider>;
+}
+
+export function useService(): Service {
+  return useContext(ServiceContext)!;
+}
+
+export function useClient(): AgentSessionClient {
+  return useService().client;
+}

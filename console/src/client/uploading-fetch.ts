@@ -1,0 +1,30 @@
+type Fetch = typeof globalThis.fetch;
+
+/** `fetch` does not report how much of a body it has sent; XMLHttpRequest does. */
+export function uploadingFetch(onProgress: (share: number) => void): Fetch {
+  return (input, init = {}) =>
+    new Promise((resolve, reject) => {
+      const request = new XMLHttpRequest();
+      request.open(init.method ?? 'GET', input instanceof Request ? input.url : input);
+      request.responseType = 'blob';
+      for (const [name, value] of new Headers(init.headers)) request.setRequestHeader(name, value);
+      request.upload.onprogress = ({ loaded, total }) => onProgress(total === 0 ? 1 : loaded / total);
+      request.onload = () => resolve(responseOf(request));
+      request.onerror = () => reject(new TypeError('The connection broke during the upload'));
+      request.onabort = () => reject(init.signal?.reason as Error);
+      init.signal?.addEventListener('abort', () => request.abort(), { once: true });
+      request.send(init.body as Blob);
+    });
+}
+
+function responseOf(request: XMLHttpRequest): Response {
+  const headers = request
+    .getAllResponseHeaders()
+    .trim()
+    .split('\r\n')
+    .map((line): [string, string] => {
+      const colon = line.indexOf(':');
+      return [line.slice(0, colon), line.slice(colon + 1).trim()];
+    });
+  return new Response(request.response as Blob, { status: request.status, headers });
+}

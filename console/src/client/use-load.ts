@@ -1,0 +1,28 @@
+import { useEffect, useState } from 'preact/hooks';
+
+export interface Loaded<Value> {
+  /** Null until it has come. */
+  value: Value | null;
+  error: unknown;
+  /** Takes what another operation has answered with. */
+  replace: (value: Value) => void;
+  reload: () => void;
+}
+
+/** Reads something once, and again when `dependencies` change. */
+export function useLoad<Value>(load: (signal: AbortSignal) => Promise<Value>, dependencies: unknown[]): Loaded<Value> {
+  const [value, setValue] = useState<Value | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [attempt, setAttempt] = useState(0);
+  useEffect(() => {
+    const leave = new AbortController();
+    load(leave.signal).then(
+      (loaded) => (setValue(() => loaded), setError(null)),
+      (cause: unknown) => {
+        if (!leave.signal.aborted) setError(cause);
+      },
+    );
+    return () => leave.abort();
+  }, [...dependencies, attempt]);
+  return { value, error, replace: (next) => setValue(() => next), reload: () => setAttempt((count) => count + 1) };
+}

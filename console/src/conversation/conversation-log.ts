@@ -1,0 +1,79 @@
+import { isTerminal, type DeltaEvent, type Event, type StreamEvent } from '../../../client/src/index.js';
+
+/** A model call's text while it streams. Its stored events replace it; a call that is tried again drops it. */
+export interface Draft {
+  messageId: string;
+  thinking: string;
+  text: string;
+}
+
+/** What is known of a turn. A change makes a new object: what is unchanged need not be rendered again. */
+export interface Turn {
+  id: string;
+  /** Stored events, in order, each once. */
+  events: Event[];
+  draft: Draft | null;
+}
+
+/**
+ * The turns of a session, put together from its history and its streams, which overlap. Turn ids are ordered by time, and
+ * within a turn both sources keep the order of its events.
+ */
+export class ConversationLog {
+  #turns: Turn[] = [];
+  readonly #seen = new Set<string>();
+
+  get turns(): readonly Turn[] {
+    return this.#turns;
+  }
+
+  add(event: StreamEvent): void {
+    if (isDelta(event)) return this.#addDelta(event);
+    const isNew = !this.#seen.has(event.id);
+    this.#seen.add(event.id);
+    this.#change(event.turn_id, (turn) => {
+      const draft = turn.draft && restOfDraft(turn.draft, event);
+      if (!isNew && draft === turn.draft) return turn;
+      return { ...turn, events: isNew ? [...turn.events, event] : turn.events, draft };
+    });
+  }
+
+  #addDelta({ turn_id: turnId, message_id: messageId, type, content }: DeltaEvent): void {
+    this.#change(turnId, (turn) => {
+      const draft = turn.draft?.messageId === messageId ? turn.draft : { messageId, thinking: '', text: '' };
+      if (turn.events.some((event) => isTerminal(event) || ('message_id' in event && event.message_id === messageId))) {
+        return turn.draft === null ? turn : { ...turn, draft: null };
+      }
+      const part = type === 'agent.thinking.delta' ? 'thinking' : 'text';
+      return { ...turn, draft: { ...draft, [part]: draft[part] + content } };
+    });
+  }
+
+  #change(turnId: string, change: (turn: Turn) => Turn): void {
+    const index = this.#turns.findLastIndex(({ id }) => id === turnId);
+    if (index === -1) {
+      const later = this.#turns.findIndex(({ id }) => id > turnId);
+      const turn = change({ id: turnId, events: [], draft: null });
+      this.#turns = this.#turns.toSpliced(later === -1 ? this.#turns.length : later, 0, turn);
+    } else {
+      const changed = change(this.#turns[index]!);
+      if (changed !== this.#turns[index]) this.#turns = this.#turns.with(index, changed);
+    }
+  }
+}
+
+/** Whether the turn has ended. */
+export function hasEnded({ events }: Turn): boolean {
+  const last = events.at(-1);
+  return last !== undefined && isTerminal(last);
+}
+
+function isDelta(event: StreamEvent): event is DeltaEvent {
+  return event.type === 'agent.message.delta' || event.type === 'agent.thinking.delta';
+}
+
+/** What a stored event leaves of a draft. Events of one model call come in the order thinking, message, tool uses. */
+function restOfDraft(draft: Draft, event: Event): Draft | null {
+  if (event.type === 'agent.thinking' && event.message_id === draft.messageId) return { ...draft, thinking: '' };
+  return isTerminal(event) || event.type === 'agent.message' || event.type === 'agent.tool_use' ? null : draft;
+}

@@ -1,0 +1,21 @@
+import { DownloadButton } from '../files/download-button.js';
+import { formatBytes } from '../parts/format.js';
+
+interface Props {
+  file: { id: string; filename: string; mime_type: string; size_bytes: number };
+  note?: string;
+}
+
+/** A file of a message or of the agent. */
+export function FileLine({ file, note }: Props) {
+  return (
+    <div class="file-line">
+      <span class="file-name">{file.filename}</span>
+      <span class="hint">
+        {file.mime_type} · {formatBytes(file.size_bytes)}
+        {note !== undefined && ` · ${note}`}
+      </span>
+      <DownloadButton fileId={file.id} filename={file.filename} />
+    </div>
+  );
+}

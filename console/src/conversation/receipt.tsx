@@ -1,0 +1,54 @@
+import type { TerminalEvent } from '../../../client/src/index.js';
+import { formatDuration, formatNumber } from '../parts/format.js';
+import { TimeBar } from './time-bar.js';
+
+const STOP_REASONS = {
+  end_turn: 'Completed',
+  max_steps: 'Stopped at the limit of steps',
+  max_output_tokens: 'Stopped at the limit of output tokens',
+  refusal: 'The model refused to go on',
+} as const;
+
+/** What a turn came to: how it ended, its tokens, and where the time went. */
+export function Receipt({ event }: { event: TerminalEvent }) {
+  const { usage, usage_details: details, timing } = event;
+  return (
+    <footer class={`receipt ${event.type.slice('turn.'.length)}`}>
+      {event.type === 'turn.failed' && (
+        <p class="note error">
+          <strong>{event.error.type}</strong> {event.error.message}
+          {event.error.retryable && ' Sending the message again may help.'}
+        </p>
+      )}
+      <p class="facts">
+        <strong>{headline(event)}</strong>
+        {usage !== null && (
+          <span>
+            {formatNumber(usage.input_tokens)} tokens in, {formatNumber(usage.output_tokens)} out
+          </span>
+        )}
+        {usage !== null && details !== null && (
+          <span>{cacheShare(details.cache_read_input_tokens, usage.input_tokens)} from cache</span>
+        )}
+        {details !== null && (
+          <span>
+            {details.model_calls} model {details.model_calls === 1 ? 'call' : 'calls'}
+          </span>
+        )}
+        {timing.first_token_ms !== null && <span>first token after {formatDuration(timing.first_token_ms)}</span>}
+        <span>{formatDuration(timing.total_ms)} in total</span>
+      </p>
+      <TimeBar timing={timing} />
+    </footer>
+  );
+}
+
+function headline(event: TerminalEvent): string {
+  if (event.type === 'turn.cancelled') return 'Cancelled';
+  if (event.type === 'turn.failed') return 'Failed';
+  return STOP_REASONS[event.stop_reason];
+}
+
+function cacheShare(cached: number, input: number): string {
+  return input === 0 ? '0 %' : `${Math.round((100 * cached) / input)} %`;
+}

@@ -1,0 +1,47 @@
+import type { Session } from '../../../client/src/index.js';
+import { useClient } from '../client/service.js';
+import { ConfirmButton } from '../parts/confirm-button.js';
+import { CopyText } from '../parts/copy-text.js';
+import { PageHead } from '../parts/page-head.js';
+import { Status } from '../parts/status.js';
+import { navigate } from '../route.js';
+
+interface Props {
+  sessionId: string;
+  session: Session | null;
+}
+
+/** Which session this is: its name, status and settings. */
+export function SessionHead({ sessionId, session }: Props) {
+  const client = useClient();
+  const remove = async (): Promise<void> => {
+    await client.deleteSession(sessionId);
+    navigate('/sessions');
+  };
+  return (
+    <>
+      <PageHead title={session?.metadata.title ?? 'Session'}>
+        {session !== null && <Status status={session.status} />}
+        <ConfirmButton label="Delete" question="Delete this session?" onConfirm={remove}>
+          <p>Its events are gone then. Delivered files stay under Files.</p>
+        </ConfirmButton>
+      </PageHead>
+      <div class="facts">
+        <CopyText text={sessionId} label="session id" />
+        {session !== null && (
+          <>
+            <span>{session.model_id}</span>
+            {session.thinking_enabled && <span>thinking on</span>}
+            {session.mcp_servers.length > 0 && <span>{session.mcp_servers.length} MCP servers</span>}
+          </>
+        )}
+      </div>
+      {session?.instruction && (
+        <details class="instruction">
+          <summary>Instruction</summary>
+          <p class="plain-text">{session.instruction}</p>
+        </details>
+      )}
+    </>
+  );
+}

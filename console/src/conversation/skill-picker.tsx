@@ -1,0 +1,38 @@
+import { useState } from 'preact/hooks';
+import type { Skill } from '../../../client/src/index.js';
+import { collect } from '../client/collect.js';
+import { useClient } from '../client/service.js';
+import { useAction } from '../client/use-action.js';
+import { CheckList } from '../parts/check-list.js';
+import { ErrorNote } from '../parts/error-note.js';
+
+interface Props {
+  selected: string[];
+  onChange: (skillIds: string[]) => void;
+}
+
+/** Chooses the skills of the next message. The list is read when it is opened. */
+export function SkillPicker({ selected, onChange }: Props) {
+  const client = useClient();
+  const [skills, setSkills] = useState<Skill[] | null>(null);
+  const loading = useAction(async () => setSkills(await collect(client.eachSkill())));
+  return (
+    <details class="picker" onToggle={(event) => event.currentTarget.open && loading.run()}>
+      <summary class="button quiet">Skills{selected.length > 0 && ` (${selected.length})`}</summary>
+      <fieldset>
+        <legend>Skills of the next message</legend>
+        <ErrorNote error={loading.error} />
+        {skills?.length === 0 && (
+          <p class="hint">
+            There are no skills yet. <a href="#/skills">Upload one</a>
+          </p>
+        )}
+        <CheckList
+          options={(skills ?? []).map(({ id, name, description }) => ({ value: id, label: name, hint: description }))}
+          selected={selected}
+          onChange={onChange}
+        />
+      </fieldset>
+    </details>
+  );
+}

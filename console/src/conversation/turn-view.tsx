@@ -1,0 +1,35 @@
+import { useService } from '../client/service.js';
+import { CopyText } from '../parts/copy-text.js';
+import { memo } from '../parts/memo.js';
+import { hasEnded, type Turn } from './conversation-log.js';
+import { TurnItemView } from './turn-item-view.js';
+import { itemsOf } from './turn-items.js';
+
+/** A message and everything the agent did about it. */
+export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
+  const items = itemsOf(turn);
+  return (
+    <article class="turn" aria-label="Turn">
+      {items.map((item) => (
+        <TurnItemView key={item.key} item={item} />
+      ))}
+      {!hasEnded(turn) && <p class="working">{turn.draft === null ? 'Working' : 'Writing'}</p>}
+      <div class="facts">
+        <CopyText text={turn.id} label="turn id">
+          turn id
+        </CopyText>
+        <WorkflowLink turnId={turn.id} />
+      </div>
+    </article>
+  );
+});
+
+function WorkflowLink({ turnId }: { turnId: string }) {
+  const { workflow_url: address } = useService().config;
+  if (address === null) return null;
+  return (
+    <a href={address.replace('{turn_id}', encodeURIComponent(turnId))} target="_blank" rel="noopener noreferrer">
+      Workflow in Temporal
+    </a>
+  );
+}

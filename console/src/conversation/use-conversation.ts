@@ -1,0 +1,70 @@
+import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
+import type { NewMessage, Session } from '../../../client/src/index.js';
+import { useClient } from '../client/service.js';
+import { ConversationLog, type Turn } from './conversation-log.js';
+import { followSession } from './follow-session.js';
+
+export interface ConversationState {
+  session: Session | null;
+  turns: readonly Turn[];
+  /** True until the history has been read once. */
+  loading: boolean;
+  error: unknown;
+  send: (message: NewMessage) => Promise<void>;
+  cancel: () => Promise<void>;
+}
+
+/** A session's history and live events as one list of turns. */
+export function useConversation(sessionId: string): ConversationState {
+  const client = useClient();
+  const log = useMemo(() => new ConversationLog(), [client, sessionId]);
+  const [session, setSession] = useState<Session | null>(null);
+  const [loading, setLoading] = useState(true);
+  const [error, setError] = useState<unknown>(null);
+  const changed = useRenderPerFrame();
+  const wake = useRef<() => void>(() => undefined);
+
+  useEffect(() => {
+    const leave = new AbortController();
+    const follower = followSession(client, sessionId, leave.signal, {
+      onEvent: (event) => (log.add(event), changed()),
+      onSession: setSession,
+      onHistory: () => setLoading(false),
+    });
+    wake.current = follower.wake;
+    follower.done.catch((cause: unknown) => {
+      if (!leave.signal.aborted) setError(cause);
+    });
+    return () => leave.abort();
+  }, [client, sessionId, log]);
+
+  return {
+    session,
+    turns: log.turns,
+    loading,
+    error,
+    async send(message) {
+      log.add(await client.sendMessage(sessionId, message));
+      changed();
+      wake.current();
+    },
+    async cancel() {
+      setSession(await client.cancelTurn(sessionId));
+      wake.current();
+    },
+  };
+}
+
+/** However many events come, the page is rendered once per frame. */
+function useRenderPerFrame(): () => void {
+  const [, render] = useReducer((count: number) => count + 1, 0);
+  const frame = useRef(0);
+  useEffect(() => () => cancelAnimationFrame(frame.current), []);
+  return () => {
+    if (frame.current !== 0) return;
+    frame.current = requestAnimationFrame(() => {
+      frame.current = 0;
+      render(undefined);
+    });
+  };
+}

@@ -1,0 +1,45 @@
+import { useState } from 'preact/hooks';
+import type { McpServer } from '../../../client/src/index.js';
+import { useClient } from '../client/service.js';
+import { useAction } from '../client/use-action.js';
+import { useAnnounce } from '../parts/announcer.js';
+import { CheckList } from '../parts/check-list.js';
+import { Empty } from '../parts/empty.js';
+import { ErrorNote } from '../parts/error-note.js';
+
+interface Props {
+  server: McpServer;
+  onSaved: (server: McpServer) => void;
+}
+
+/** The tools of a server, and which of them agents may see. */
+export function AllowedTools({ server, onSaved }: Props) {
+  const client = useClient();
+  const announce = useAnnounce();
+  const names = server.tools.map(({ name }) => name);
+  const [allowed, setAllowed] = useState(server.allowed_tools ?? names);
+  const saving = useAction(async () => {
+    const all = names.every((name) => allowed.includes(name));
+    onSaved(await client.updateMcpServer(server.id, { allowed_tools: all ? null : allowed }));
+    announce('Saved');
+  });
+  if (names.length === 0) {
+    return (
+      <Empty title="The server offers no tools">Add tools to the server, then press Probe to read them again.</Empty>
+    );
+  }
+  return (
+    <form onSubmit={(event) => (event.preventDefault(), saving.run())}>
+      <fieldset>
+        <legend>Tools that agents may use</legend>
+        <CheckList
+          options={server.tools.map(({ name, description }) => ({ value: name, label: name, hint: description }))}
+          selected={allowed}
+          onChange={setAllowed}
+        />
+      </fieldset>
+      <ErrorNote error={saving.error} />
+      <button disabled={saving.busy || allowed.length === 0}>Save</button>
+    </form>
+  );
+}

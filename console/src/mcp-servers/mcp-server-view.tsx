@@ -1,0 +1,50 @@
+import { useClient } from '../client/service.js';
+import { useAction } from '../client/use-action.js';
+import { useLoad } from '../client/use-load.js';
+import { useAnnounce } from '../parts/announcer.js';
+import { ConfirmButton } from '../parts/confirm-button.js';
+import { ErrorNote } from '../parts/error-note.js';
+import { PageHead } from '../parts/page-head.js';
+import { navigate } from '../route.js';
+import { AllowedTools } from './allowed-tools.js';
+import { ServerFacts } from './server-facts.js';
+import { ServerState } from './server-state.js';
+
+export function McpServerView({ id }: { id: string }) {
+  const client = useClient();
+  const announce = useAnnounce();
+  const { value: server, error, replace } = useLoad((signal) => client.getMcpServer(id, { signal }), [client, id]);
+  const probing = useAction(async () => {
+    const probed = await client.probeMcpServer(id);
+    replace(probed);
+    announce(`The server has ${probed.tools.length} tools`);
+  });
+  const remove = async (): Promise<void> => {
+    await client.deleteMcpServer(id);
+    navigate('/mcp-servers');
+  };
+  if (server === null) {
+    return (
+      <>
+        <PageHead title="MCP server" />
+        <ErrorNote error={error} />
+      </>
+    );
+  }
+  return (
+    <>
+      <PageHead title={server.name}>
+        <ServerState server={server} />
+        <button disabled={probing.busy} onClick={() => probing.run()}>
+          {probing.busy ? 'Connecting …' : 'Probe'}
+        </button>
+        <ConfirmButton label="Delete" question={`Delete the server ${server.name}?`} onConfirm={remove}>
+          <p>Sessions that use it lose its tools from their next turn on.</p>
+        </ConfirmButton>
+      </PageHead>
+      <ErrorNote error={probing.error} />
+      <ServerFacts server={server} />
+      <AllowedTools key={server.updated_at + server.last_probed_at} server={server} onSaved={replace} />
+    </>
+  );
+}

@@ -1,0 +1,47 @@
+import type { McpServer } from '../../../client/src/index.js';
+import { useClient } from '../client/service.js';
+import { useList } from '../client/use-list.js';
+import { Empty } from '../parts/empty.js';
+import { ListFrame } from '../parts/list-frame.js';
+import { PageHead } from '../parts/page-head.js';
+import { ServerState } from './server-state.js';
+
+export function McpServersView() {
+  const client = useClient();
+  const list = useList((cursor, signal) => client.listMcpServers({ cursor, limit: 50 }, { signal }), [client]);
+  return (
+    <>
+      <PageHead title="MCP servers">
+        <a class="button primary" href="#/mcp-servers/new">
+          Register a server
+        </a>
+      </PageHead>
+      <ListFrame
+        list={list}
+        label="MCP servers"
+        empty={
+          <Empty title="No server is registered">
+            An MCP server gives agents tools: a ticket system, a database, a search.{' '}
+            <a href="#/mcp-servers/new">Register the first one</a>
+          </Empty>
+        }
+        row={(server) => <ServerRow key={server.id} server={server} />}
+      />
+    </>
+  );
+}
+
+function ServerRow({ server }: { server: McpServer }) {
+  const { id, name, url, tools, allowed_tools: allowed } = server;
+  return (
+    <li>
+      <a class="row" href={`#/mcp-servers/${id}`}>
+        <span class="row-title">{name}</span>
+        <ServerState server={server} />
+        <span class="hint">
+          {url} · {allowed === null ? `${tools.length} tools` : `${allowed.length} of ${tools.length} tools`}
+        </span>
+      </a>
+    </li>
+  );
+}

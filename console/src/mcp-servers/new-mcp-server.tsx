@@ -1,0 +1,61 @@
+import { useState } from 'preact/hooks';
+import type { NewMcpServer as Body } from '../../../client/src/index.js';
+import { useClient } from '../client/service.js';
+import { useAction } from '../client/use-action.js';
+import { ErrorNote } from '../parts/error-note.js';
+import { PageHead } from '../parts/page-head.js';
+import { navigate } from '../route.js';
+import { AuthFields } from './auth-fields.js';
+
+type Auth = NonNullable<Body['auth']>;
+
+export function NewMcpServer() {
+  const client = useClient();
+  const [name, setName] = useState('');
+  const [url, setUrl] = useState('');
+  const [auth, setAuth] = useState<Auth>({ type: 'NONE' });
+  const registering = useAction(async () => {
+    const server = await client.registerMcpServer({ name, url, auth });
+    navigate(`/mcp-servers/${server.id}`);
+  });
+  return (
+    <>
+      <PageHead title="Register an MCP server" />
+      <form class="form" onSubmit={(event) => (event.preventDefault(), registering.run())}>
+        <label class="field">
+          <span>Name</span>
+          <input
+            required
+            maxLength={64}
+            pattern="[a-z0-9]+(-[a-z0-9]+)*"
+            title="Lowercase letters, digits and single hyphens"
+            value={name}
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+          <span class="hint">The agent sees its tools as mcp__{name || 'name'}__tool</span>
+        </label>
+        <label class="field">
+          <span>Address</span>
+          <input
+            required
+            type="url"
+            placeholder="https://example.com/mcp"
+            value={url}
+            onInput={(event) => setUrl(event.currentTarget.value)}
+          />
+          <span class="hint">Its Streamable HTTP endpoint. It must be https and public.</span>
+        </label>
+        <AuthFields auth={auth} onChange={setAuth} />
+        <ErrorNote error={registering.error} />
+        <div class="actions">
+          <button class="primary" disabled={registering.busy}>
+            {registering.busy ? 'Connecting to the server …' : 'Register'}
+          </button>
+          <a class="button quiet" href="#/mcp-servers">
+            Back
+          </a>
+        </div>
+      </form>
+    </>
+  );
+}

@@ -1,0 +1,34 @@
+const NUMBER = new Intl.NumberFormat('en');
+const DATE_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+
+export function formatNumber(value: number): string {
+  return NUMBER.format(value);
+}
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} B`;
+  if (bytes < 1_000_000) return `${(bytes / 1_000).toFixed(1)} kB`;
+  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1_000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+export function formatDateTime(timestamp: string): string {
+  return DATE_TIME.format(new Date(timestamp));
+}
+
+/** "2 minutes ago", "in 3 hours"; a timestamp of this second is "now". */
+export function formatRelative(timestamp: string, now = Date.now()): string {
+  const seconds = Math.round((Date.parse(timestamp) - now) / 1_000);
+  const size = Math.abs(seconds);
+  if (size < 60) return RELATIVE.format(seconds, 'second');
+  if (size < 3_600) return RELATIVE.format(Math.round(seconds / 60), 'minute');
+  if (size < 86_400) return RELATIVE.format(Math.round(seconds / 3_600), 'hour');
+  return RELATIVE.format(Math.round(seconds / 86_400), 'day');
+}

@@ -1,0 +1,34 @@
+import type { ComponentChildren } from 'preact';
+import type { List } from '../client/use-list.js';
+import { ErrorNote } from './error-note.js';
+
+interface Props<Item> {
+  list: List<Item>;
+  /** Names the list for a screen reader. */
+  label: string;
+  empty: ComponentChildren;
+  row: (item: Item) => ComponentChildren;
+}
+
+/** A list page by page: its rows, the button for more, and what to show while it loads, is empty or fails. */
+export function ListFrame<Item>({ list, label, empty, row }: Props<Item>) {
+  const { items, error, hasMore, busy, loadMore, reload } = list;
+  return (
+    <div class="list" aria-busy={busy}>
+      <ErrorNote error={error} />
+      {error !== null && <button onClick={reload}>Try again</button>}
+      {items === null && error === null && <p class="hint">Loading …</p>}
+      {items?.length === 0 && empty}
+      {items !== null && items.length > 0 && (
+        <ul class="rows" aria-label={label}>
+          {items.map(row)}
+        </ul>
+      )}
+      {hasMore && (
+        <button disabled={busy} onClick={loadMore}>
+          Show more
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,15 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+
+/** A view's heading with its actions; names the browser tab too. */
+export function PageHead({ title, children }: { title: string; children?: ComponentChildren }) {
+  useEffect(() => {
+    document.title = `${title} · Agent sessions`;
+  }, [title]);
+  return (
+    <div class="page-head">
+      <h1>{title}</h1>
+      <div class="actions">{children}</div>
+    </div>
+  );
+}
