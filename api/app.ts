@@ -4,6 +4,7 @@ import Koa, { type Middleware } from 'koa';
 import type { ApiDeps } from './deps.js';
 import { authenticate } from './http/authenticate.js';
 import { answerBroken, errorResponse } from './http/error-response.js';
+import { addConsole } from './http/console.js';
 import { addDocs } from './http/docs.js';
 import { healthz, metrics, readyz } from './http/health.js';
 import { observe } from './http/observe.js';
@@ -38,6 +39,7 @@ function withoutKey(deps: ApiDeps): Router {
   router.get('/readyz', readyz(deps));
   router.get('/metrics', metrics());
   addDocs(router, openApiDocument(routes), deps.config);
+  if (deps.config.console) addConsole(router, deps);
   for (const route of routes) if (route[2] === null) mount(router, route, deps);
   return router;
 }

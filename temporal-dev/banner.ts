@@ -18,6 +18,7 @@ export async function banner({ config, demoKey, temporalUi, usesLocalModel, data
   const json = `-H 'Content-Type: application/json'`;
   return [
     '',
+    ...(config.console ? [`  Console      ${base}/console/#key=${demoKey}`] : []),
     `  API          ${base}`,
     `  Demo key     ${demoKey}`,
     ...(temporalUi === null ? [] : [`  Temporal UI  ${temporalUi}`]),

@@ -102,6 +102,7 @@ async function bringUp(
     const temporal = await shutdown.bringUp('Temporal', start, ({ server }) => server.stop());
     supervise('The Temporal server', temporal.server, temporal.restart);
     temporalUi = temporal.uiUrl;
+    if (temporalUi !== null) settings.TEMPORAL_UI_URL ||= temporalUi;
     nameTemporal(temporal.address, dataDir);
   };
   await Promise.all([

@@ -31,6 +31,10 @@ export interface Config {
   workerDeployment: { name: string; buildId: string } | null;
   metricsPort: number | null;
   corsOrigins: string[];
+  /** Serves the console under /console. */
+  console: boolean;
+  /** Base address of the Temporal UI, without a trailing slash; null: no links to it. */
+  temporalUiUrl: string | null;
   logLevel: string;
   /** Keeps the maintenance schedules in Temporal; off where another deployment of the same task queue does. */
   maintenance: boolean;
@@ -63,6 +67,8 @@ interface Settings {
   WORKER_BUILD_ID?: string;
   METRICS_PORT?: number;
   CORS_ORIGINS: string;
+  CONSOLE: string;
+  TEMPORAL_UI_URL?: string;
   LOG_LEVEL: string;
   MAINTENANCE: string;
   RETENTION_DAYS: number;
@@ -96,6 +102,8 @@ const schema: JSONSchemaType<Settings> = {
     WORKER_BUILD_ID: optionalText,
     METRICS_PORT: { type: 'integer', nullable: true, minimum: 0, maximum: 65535 },
     CORS_ORIGINS: { type: 'string', default: '' },
+    CONSOLE: { type: 'string', default: 'on', enum: ['on', 'off'] },
+    TEMPORAL_UI_URL: { ...optionalText, pattern: '^https?://[^\\s]+$' },
     LOG_LEVEL: {
       type: 'string',
       default: 'info',
@@ -176,6 +184,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
         : null,
     metricsPort: valid.METRICS_PORT ?? null,
     corsOrigins: origins,
+    console: valid.CONSOLE === 'on',
+    temporalUiUrl: valid.TEMPORAL_UI_URL?.replace(/\/+$/, '') ?? null,
     logLevel: valid.LOG_LEVEL,
     maintenance: valid.MAINTENANCE === 'on',
     retentionDays: valid.RETENTION_DAYS === 0 ? null : valid.RETENTION_DAYS,

@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import { gzipSync } from 'node:zlib';
+import { startService, type TestService } from '../../support/service.js';
+
+/** What a first visit loads: the page, its script, its styles. */
+const MAX_COMPRESSED_BYTES = 150_000;
+
+describe('/console', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService({ config: { temporalUiUrl: 'https://temporal.example.com' } });
+  });
+  after(() => service.close());
+  const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(service.url + path, { headers, redirect: 'manual' });
+
+  it('redirects to the page, relative to where it was asked for', async () => {
+    const { status, headers } = await get('/console');
+    expect(status).to.equal(308);
+    expect(headers.get('location')).to.equal('console/');
+  });
+
+  it('serves a page that may load nothing inline and nothing from other hosts', async () => {
+    const page = await get('/console/');
+    expect(page.status).to.equal(200);
+    expect(page.headers.get('content-type')).to.match(/^text\/html/);
+    const policy = page.headers.get('content-security-policy');
+    for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'"]) {
+      expect(policy).to.contain(part);
+    }
+    expect(policy).to.not.contain('unsafe');
+    const html = await page.text();
+    expect(html).to.not.match(/<style|style=|<script(?![^>]* src=)|https?:/);
+  });
+
+  it('serves what the page names, to be kept for good, within the size limit', async () => {
+    const html = await (await get('/console/')).text();
+    const links = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link!);
+    expect(links.some((link) => link.endsWith('.js'))).to.equal(true);
+    let bytes = gzipSync(html).length;
+    for (const link of links) {
+      const answer = await get(new URL(link, 'http://host/console/').pathname);
+      expect(answer.status, link).to.equal(200);
+      if (link.includes('/assets/')) expect(answer.headers.get('cache-control'), link).to.contain('immutable');
+      bytes += gzipSync(await answer.text()).length;
+    }
+    expect(bytes).to.be.lessThan(MAX_COMPRESSED_BYTES);
+  });
+
+  it('compresses for those who can read it', async () => {
+    const zipped = await get('/console/', { 'Accept-Encoding': 'gzip' });
+    const plain = await get('/console/', { 'Accept-Encoding': 'identity' });
+    expect(zipped.headers.get('content-encoding')).to.equal('gzip');
+    expect(plain.headers.get('content-encoding')).to.equal(null);
+    expect(zipped.headers.get('vary')).to.contain('Accept-Encoding');
+    expect(await zipped.text()).to.equal(await plain.text());
+  });
+
+  it('tells where the Temporal UI shows a turn', async () => {
+    expect(await (await get('/console/config.json')).json()).to.deep.equal({
+      workflow_url: 'https://temporal.example.com/namespaces/default/workflows/{turn_id}',
+    });
+  });
+
+  it('knows no other paths', async () => {
+    for (const path of ['/console/nothing', '/console/..%2fpackage.json', '/console/index.html']) {
+      expect((await get(path)).status, path).to.equal(404);
+    }
+  });
+
+  it('is off with CONSOLE=off', async () => {
+    const closed = await startService({ config: { console: false } });
+    const { status } = await fetch(`${closed.url}/console/`);
+    await closed.close();
+    expect(status).to.equal(404);
+  });
+});
