@@ -137,12 +137,16 @@ async function connect(log: Logger): Promise<NativeConnection> {
   });
 }
 
-/** `npm run worker`: runs until SIGTERM or SIGINT, then drains. */
+/**
+ * `npm run worker`: runs until SIGTERM or SIGINT, then drains. A worker that still waits for Postgres or Temporal ends at
+ * once: as the first process of a container it would otherwise ignore the signal.
+ */
 async function main(): Promise<void> {
-  const worker = await startWorker(await loadSettings(process.env));
+  let worker: RunningWorker | null = null;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => void worker.close().then(() => process.exit(0)));
+    process.once(signal, () => void Promise.resolve(worker?.close()).then(() => process.exit(0)));
   }
+  worker = await startWorker(await loadSettings(process.env));
   await worker.failed;
 }
 

@@ -60,13 +60,15 @@ export async function startApi(settings: Config, log: Logger, shared?: Connectio
 async function main(): Promise<void> {
   const config = await loadSettings(process.env);
   const log = createLogger(config.logLevel, 'api');
-  const api = await startApi(config, log);
+  let api: Api | null = null;
   const end = async (): Promise<void> => {
-    const fault: unknown = await api.close().catch((err: unknown) => err);
+    // An API that still starts has nothing to drain; as the first process of a container it would ignore the signal.
+    const fault: unknown = await api?.close().catch((err: unknown) => err);
     if (fault !== undefined) log.error({ err: fault }, 'the API did not end well');
     process.exit(fault === undefined ? 0 : 1);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void end());
+  api = await startApi(config, log);
 }
 
 if (isEntry(import.meta.url)) {

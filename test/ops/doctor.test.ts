@@ -87,7 +87,7 @@ describe('doctor', () => {
     const findings = await diagnose({ ...env, DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' });
     const failed = findings.filter(({ ok }) => !ok);
     expect(failed.map(({ part }) => part)).to.deep.equal(['postgres', 'schema', 'replication', 'listen', 'encryption']);
-    expect(failed[0]).to.have.property('cure').that.contains('DATABASE_URL');
+    expect(failed[0]).to.have.property('remedy').that.contains('DATABASE_URL');
   });
 
   it('names a schema that is behind', async () => {
