@@ -6,6 +6,7 @@ import { openDataSource } from '../src/db/data-source.js';
 import { waitForSchema } from '../src/db/schema-version.js';
 import { Notifier } from '../src/events/notify.js';
 import { openStorage } from '../src/files/open-storage.js';
+import { warnOfForeignStorage } from '../src/files/ownership.js';
 import { isEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
 import { observePool } from '../src/platform/metrics.js';
@@ -61,6 +62,7 @@ export async function startWorker(
   const mcp = new McpConnections(createMcpNetwork(config.mcpAllowedHosts), config);
   const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: false });
   const storage = openStorage(config);
+  void warnOfForeignStorage(db, storage, log);
   const graceMs = config.shutdownGraceSeconds * 1000;
   const worker = await Worker.create({
     connection,

@@ -159,7 +159,7 @@ describe('maintenance', () => {
     expect(await run('storage')).to.deep.equal({ finishedDeletions: 0, removedObjects: 2, removedRows: 0 });
     const left: string[] = [];
     for await (const { key } of storage.list('')) left.push(key);
-    expect(left).to.have.members(['files/p/owned', 'files/p/young']);
+    expect(left).to.have.members(['installation', 'files/p/owned', 'files/p/young']);
     expect(await metricsText()).to.contain('maintenance_items_total{task="storage",item="removedObjects"} 2');
   });
 

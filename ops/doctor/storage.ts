@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Config } from '../../src/platform/config.js';
 import { verifyLink } from '../../src/files/download-link.js';
+import { openDataSource } from '../../src/db/data-source.js';
+import { OWNER_FAULTS, storageOwner } from '../../src/files/ownership.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import type { Storage } from '../../src/files/storage.js';
 import { CheckError, type Check } from './check.js';
@@ -29,9 +31,23 @@ export function storageCheck(config: Config): Check {
       } finally {
         await storage.delete(key);
       }
+      await checkOwner(config, storage);
       return `${config.storageUrl}: put, read, signed link, delete`;
     },
   };
+}
+
+/** Two installations on one storage would each remove the other's objects as orphans. */
+async function checkOwner({ databaseUrl }: Config, storage: Storage): Promise<void> {
+  const db = await openDataSource(databaseUrl, 1, 'doctor').catch(() => null);
+  if (db === null) return;
+  try {
+    const owner = await storageOwner(db, storage);
+    if (owner === 'copied' || owner === 'foreign')
+      throw new CheckError('belongs to another database', OWNER_FAULTS[owner]);
+  } finally {
+    await db.destroy();
+  }
 }
 
 const linked = (key: string) => ({

@@ -37,6 +37,17 @@ export function openGcsStorage(storageUrl: string, options: GcsOptions = {}): St
   if (client.customEndpoint) client.baseUrl = `${client.apiEndpoint}/storage/v1`;
   const bucket = client.bucket(bucketName);
   const fileOf = (key: string): File => bucket.file(prefix + checkedKey(key));
+  const check = async (): Promise<void> => {
+    await bucket.getFiles({ prefix, maxResults: 1, autoPaginate: false }).catch((error: unknown) => {
+      throw storageError(error);
+    });
+  };
+  /** A missing bucket answers 404 for each of its objects: only one that lists knows what it has not. */
+  const fail = async (key: string, error: unknown): Promise<never> => {
+    if ((error as { code?: unknown }).code !== 404) throw storageError(error);
+    await check();
+    throw new ObjectMissingError(key);
+  };
   const sizeOf = async (key: string): Promise<number> => {
     const [metadata] = await fileOf(key)
       .getMetadata()
@@ -129,17 +140,8 @@ export function openGcsStorage(storageUrl: string, options: GcsOptions = {}): St
       return url;
     },
 
-    async check() {
-      await bucket.getFiles({ prefix, maxResults: 1, autoPaginate: false }).catch((error: unknown) => {
-        throw storageError(error);
-      });
-    },
+    check,
   };
-}
-
-function fail(key: string, error: unknown): never {
-  if ((error as { code?: unknown }).code === 404) throw new ObjectMissingError(key);
-  throw storageError(error);
 }
 
 async function bytesOf(content: Readable): Promise<Buffer> {

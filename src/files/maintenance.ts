@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import type { DataSource } from 'typeorm';
+import { claimStorage, OWNER_FAULTS } from './ownership.js';
 import { finishRemoval } from './remove.js';
 import { ObjectMissingError, type Storage, type StoredObject } from './storage.js';
 import type { FileRow } from './store.js';
@@ -9,6 +10,8 @@ export interface CleanOptions {
   olderThanSeconds: number;
   /** How many objects, and how many rows, one run looks at. */
   limit: number;
+  /** Removes the rows of missing objects however many they are: an operator's decision. */
+  removeMissing?: boolean;
   /** Where the run before stopped. */
   from?: CleanPosition | null;
 }
@@ -33,8 +36,8 @@ export interface CleanResult extends CleanCounts {
   next: CleanPosition | null;
 }
 
-/** From here on, and when it is most of what was looked at, missing objects mean a wrong STORAGE_URL, not lost files. */
-const SUSPICIOUS = 10;
+/** A larger share of missing objects is not a lost file but a lost storage: an operator decides about those rows. */
+const MAX_MISSING_SHARE = 0.01;
 const BATCH = 500;
 const PARALLEL = 8;
 
@@ -45,12 +48,13 @@ const PARALLEL = 8;
  */
 export async function cleanStorage(db: DataSource, storage: Storage, options: CleanOptions): Promise<CleanResult> {
   const { olderThanSeconds, limit, from } = options;
+  const owner = await claimStorage(db, storage);
+  if (owner !== 'ours') throw new Error(OWNER_FAULTS[owner]);
   const [project] = await db.query<unknown[]>('SELECT FROM projects LIMIT 1');
   if (project === undefined) throw new Error('The database has no projects: is DATABASE_URL the right one?');
   const finishedDeletions = await finishDeletions(db, storage, limit);
   const olderThan = new Date(Date.now() - olderThanSeconds * 1000);
-  // Rows first: where STORAGE_URL is not this database's storage, they show it before any object is touched.
-  const rows = await removeLost(db, storage, limit, from ? from.row : '');
+  const rows = await removeLost(db, storage, options, from ? from.row : '');
   const objects = await removeOrphans(db, storage, olderThan, limit, from ? from.object : '');
   const next = { object: objects.next, row: rows.next };
   return {
@@ -133,16 +137,22 @@ async function withoutOwner(db: DataSource, objects: StoredObject[]): Promise<st
   });
 }
 
-async function removeLost(db: DataSource, storage: Storage, limit: number, after: string | null): Promise<Part> {
+async function removeLost(
+  db: DataSource,
+  storage: Storage,
+  { limit, removeMissing = false }: CleanOptions,
+  after: string | null,
+): Promise<Part> {
   if (after === null) return DONE;
   const rows = await db.query<Pick<FileRow, 'id' | 'storage_key'>[]>(
     'SELECT id, storage_key FROM files WHERE deleted_at IS NULL AND id > $1 ORDER BY id LIMIT $2',
     [after, limit],
   );
   const lost = (await inParallel(rows, async (row) => ((await isLost(storage, row.storage_key)) ? row.id : []))).flat();
-  if (lost.length > SUSPICIOUS && lost.length > rows.length / 2) {
+  if (!removeMissing && lost.length > Math.max(1, rows.length * MAX_MISSING_SHARE)) {
     throw new Error(
-      `${lost.length} of ${rows.length} files have no object: is STORAGE_URL the right one? Nothing was changed about them.`,
+      `${lost.length} of ${rows.length} files have no object, ${lost[0]} for one. Nothing was changed about them. ` +
+        'Restore the objects, or remove these rows: npm run maintenance -- storage --remove-missing',
     );
   }
   await db.query('DELETE FROM files WHERE id = ANY($1::text[]) AND deleted_at IS NULL', [lost]);

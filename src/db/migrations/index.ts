@@ -1,5 +1,6 @@
 import { Initial1700000000001 } from './1-initial.js';
 import { RequiredActions1700000000004 } from './4-required-actions.js';
+import { Installation1700000000008 } from './8-installation.js';
 
 /** In order; only ever added to. */
-export const migrations = [Initial1700000000001, RequiredActions1700000000004];
+export const migrations = [Initial1700000000001, RequiredActions1700000000004, Installation1700000000008];

@@ -97,6 +97,13 @@ describe('files in Google Cloud Storage', function () {
     await storage.check();
   });
 
+  it('are not taken for lost where the whole bucket is missing', async () => {
+    const error: unknown = await openGcsStorage('gs://no-such-bucket/prefix')
+      .size('files/p/a')
+      .catch((thrown: unknown) => thrown);
+    expect(error).to.have.property('type', 'storage_error');
+  });
+
   it('are cleaned by maintenance', async () => {
     await storage.put('files/p/orphan', Buffer.from('x'), { contentType: 'text/plain' });
     const { removedObjects, removedRows } = await cleanStorage(service!.db, storage, {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { cleanStorage, type CleanPosition } from '../../../src/files/maintenance.js';
+import { adoptStorage, claimStorage } from '../../../src/files/ownership.js';
 import { newStorageKey, storageKey } from '../../../src/files/storage.js';
 import { insertFile, type FileRow } from '../../../src/files/store.js';
 import { newId } from '../../../src/platform/ids.js';
@@ -34,7 +35,7 @@ describe('cleanStorage', () => {
 
   const keys = async (): Promise<string[]> => {
     const found: string[] = [];
-    for await (const { key } of files.storage.list('')) found.push(key);
+    for await (const { key } of files.storage.list('')) if (key !== 'installation') found.push(key);
     return found;
   };
   const put = async (key: string): Promise<string> => {
@@ -127,6 +128,31 @@ describe('cleanStorage', () => {
     const error = await cleanStorage(db, files.storage, ALL).catch((thrown: Error) => thrown);
     expect((error as Error).message).to.contain('12 of 12 files');
     expect(await rows()).to.have.length(12);
+    expect((await cleanStorage(db, files.storage, { ...ALL, removeMissing: true })).removedRows).to.equal(12);
+  });
+
+  it('removes nothing from the storage of another installation', async () => {
+    const other = await createTestDatabase();
+    const otherDb = await openDataSource(other.url, 2, 'test');
+    try {
+      await otherDb.query('UPDATE installation SET id = gen_random_uuid()');
+      await otherDb.query('INSERT INTO projects (id, name) VALUES ($1, $1)', [PROJECT]);
+      const key = await put(newStorageKey('files', PROJECT));
+      await claimStorage(db, files.storage);
+      const clean = (): Promise<unknown> =>
+        cleanStorage(otherDb, files.storage, ALL).catch((thrown: Error) => thrown.message);
+      expect(await clean()).to.contain('another installation');
+      // As a dump of this database that was restored elsewhere.
+      const [{ id }] = await db.query<[{ id: string }]>('SELECT id FROM installation');
+      await otherDb.query('UPDATE installation SET id = $1', [id]);
+      expect(await clean()).to.contain('adopt-storage');
+      expect(await keys()).to.deep.equal([key]);
+      await adoptStorage(otherDb, files.storage);
+      expect(await clean()).to.include({ removedObjects: 1 });
+    } finally {
+      await otherDb.destroy();
+      await other.drop();
+    }
   });
 
   it('takes a database without projects for the wrong one', async () => {

@@ -1,0 +1,80 @@
+import type { DataSource } from 'typeorm';
+import type { Logger } from '../platform/logger.js';
+import { ObjectMissingError, type Storage } from './storage.js';
+
+/** The object that says whose storage this is. */
+const MARKER = 'installation';
+const MAX_MARKER_BYTES = 1000;
+
+/**
+ * `ours`: this database's. `copied`: that of a database which this one is a restored copy of, or which it replaces.
+ * `foreign`: another installation's.
+ */
+export type StorageOwner = 'ours' | 'copied' | 'foreign';
+
+interface Mark {
+  installation: string;
+  /** Server and database: a dump that is restored elsewhere brings the installation's id along, but not this. */
+  database: string;
+}
+
+/** Says whose storage this is; null for one without a marker. */
+export async function storageOwner(db: DataSource, storage: Storage): Promise<StorageOwner | null> {
+  const found = await readMark(storage);
+  if (found === null) return null;
+  const own = await ownMark(db);
+  if (found.installation !== own.installation) return 'foreign';
+  return found.database === own.database ? 'ours' : 'copied';
+}
+
+/** Says whose storage this is; one without a marker gets this database's. */
+export async function claimStorage(db: DataSource, storage: Storage): Promise<StorageOwner> {
+  const owner = await storageOwner(db, storage);
+  if (owner !== null) return owner;
+  await adoptStorage(db, storage);
+  return 'ours';
+}
+
+/** At a process' start: marks a new storage, and warns of one whose maintenance this installation will refuse. */
+export async function warnOfForeignStorage(db: DataSource, storage: Storage, log: Logger): Promise<void> {
+  const owner = await claimStorage(db, storage).catch((err: unknown) => {
+    log.warn({ err }, 'the storage could not be asked whose it is');
+    return 'ours';
+  });
+  if (owner !== 'ours') log.warn({ owner }, OWNER_FAULTS[owner as keyof typeof OWNER_FAULTS]);
+}
+
+/** Marks the storage as this database's, whoever owned it before: an operator's decision after a restore. */
+export async function adoptStorage(db: DataSource, storage: Storage): Promise<void> {
+  await writeMark(storage, await ownMark(db));
+}
+
+/** What an operator reads about a storage that is not this database's. */
+export const OWNER_FAULTS: Readonly<Record<Exclude<StorageOwner, 'ours'>, string>> = {
+  copied:
+    'STORAGE_URL is marked as the storage of the database that this one was copied from. Give a copy its own storage; ' +
+    'if this database replaces the other one, run: npm run maintenance -- adopt-storage',
+  foreign:
+    'STORAGE_URL is marked as the storage of another installation. Give each installation its own bucket, prefix or folder.',
+};
+
+async function ownMark(db: DataSource): Promise<Mark> {
+  const [mark] = await db.query<[Mark]>(
+    `SELECT installation.id AS installation, system_identifier || '/' || pg_database.oid AS database
+     FROM installation, pg_control_system(), pg_database WHERE datname = current_database()`,
+  );
+  return mark;
+}
+
+async function readMark(storage: Storage): Promise<Mark | null> {
+  try {
+    return JSON.parse((await storage.read(MARKER, MAX_MARKER_BYTES)).toString()) as Mark;
+  } catch (error) {
+    if (error instanceof ObjectMissingError) return null;
+    throw error;
+  }
+}
+
+async function writeMark(storage: Storage, mark: Mark): Promise<void> {
+  await storage.put(MARKER, Buffer.from(JSON.stringify(mark)), { contentType: 'application/json' });
+}
