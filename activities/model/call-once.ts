@@ -1,12 +1,14 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { traced } from '../../src/platform/tracing.js';
 import { modelCallSeconds, modelRetries, modelTokens } from '../../src/platform/metrics.js';
-import type { ActivityDeps } from '../deps.js';
-import { endAttempt, startAttempt, type ModelAttempt } from './attempts.js';
+import type { Answer, CallUsage } from '../../src/turns/content.js';
+import { endModelCall, recordUsage, type ModelCall, type ModelFailure } from '../../src/turns/model-call.js';
+import type { TurnDeps } from '../../src/turns/write.js';
+import type { Config } from '../../src/platform/config.js';
 import type { ModelClient } from './clients.js';
-import { modelFailureOf, type ModelFailure } from './failures.js';
+import { modelFailureOf } from './failures.js';
 import type { ModelRequest } from '../prompt/request.js';
-import { streamAnswer, type Answer, type CallUsage, type StreamObserver } from './stream.js';
+import { streamAnswer, type StreamObserver } from './stream.js';
 
 /** The model's own failures at one step (temporal.md): attempts are no budget, a dead worker uses them up too. */
 const MAX_FAILURES = 6;
@@ -14,6 +16,8 @@ const FAILING_MS = 300_000;
 const FIRST_RETRY_MS = 1000;
 const MAX_RETRY_MS = 30_000;
 const MIN_IDLE_SECONDS = 5;
+/** As the first batch of deltas. */
+const RECORD_USAGE_AFTER_MS = 250;
 
 /** Who hears of an answer while it comes in; `settle` runs before a broken call is recorded. */
 export interface CallObserver extends Omit<StreamObserver, 'started'> {
@@ -25,44 +29,68 @@ export interface CallObserver extends Omit<StreamObserver, 'started'> {
  * @throws ApplicationFailure that Temporal retries after the delay that the model asked for, or that ends the turn
  */
 export async function callOnce(
-  { db, config }: Pick<ActivityDeps, 'db' | 'config'>,
+  deps: TurnDeps & { config: Config },
   model: ModelClient,
   request: ModelRequest,
-  attempt: ModelAttempt,
+  call: ModelCall,
   observer: CallObserver,
   signal: AbortSignal,
 ): Promise<Answer> {
   const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
   const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
   const began = performance.now();
+  const recording = new UsageRecording(deps, call);
   try {
-    const started = (first: CallUsage): void => void startAttempt(db, attempt, first).catch(() => undefined);
-    const heard = { ...observer, started };
-    const idle = idleSeconds(config.modelIdleSeconds, attempt);
-    await traced(`chat ${request.model}`, spanOf(request, attempt), (span) =>
-      streamAnswer(model, request, answer, heard, signal, idle).finally(() =>
+    const started = (first: CallUsage): void => recording.start(first);
+    const idle = idleSeconds(deps.config.modelIdleSeconds, call);
+    await traced(`chat ${request.model}`, spanOf(request, call), (span) =>
+      streamAnswer(model, request, answer, { ...observer, started }, signal, idle).finally(() =>
         span.setAttributes({
           'gen_ai.usage.input_tokens': usage.input_tokens,
           'gen_ai.usage.output_tokens': usage.output_tokens,
         }),
       ),
     );
+    await recording.stop();
     measure(model, answer, 'ok', began);
     return answer;
   } catch (error) {
+    await recording.stop();
     const failure = signal.aborted ? null : modelFailureOf(error);
     measure(model, answer, failure?.type ?? 'aborted', began);
     // Best effort: a database that is away must not hide why the call broke.
     await observer.settle().catch(() => undefined);
-    await endAttempt(db, attempt, answer, failure).catch(() => undefined);
+    await endModelCall(deps, call, answer, failure).catch(() => undefined);
     if (failure === null) throw error;
-    const told = retryOrGiveUp(failure, attempt);
+    const told = retryOrGiveUp(failure, call);
     if (told.nonRetryable !== true) modelRetries.inc({ model: model.entry.id, type: failure.type });
     throw told;
   }
 }
 
-function spanOf(request: ModelRequest, { step, attempt }: ModelAttempt): Record<string, string | number> {
+/** Records the first usage that the model reports, unless the call is over sooner: its end records all of it. */
+class UsageRecording {
+  #timer: NodeJS.Timeout | undefined;
+  #underWay: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly deps: TurnDeps,
+    private readonly call: ModelCall,
+  ) {}
+
+  start(usage: CallUsage): void {
+    this.#timer = setTimeout(() => {
+      this.#underWay = recordUsage(this.deps, this.call, usage).catch(() => undefined);
+    }, RECORD_USAGE_AFTER_MS);
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#underWay;
+  }
+}
+
+function spanOf(request: ModelRequest, { step, attempt }: ModelCall): Record<string, string | number> {
   return { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': request.model, step, attempt };
 }
 
@@ -79,12 +107,12 @@ function measure({ entry }: ModelClient, { usage }: Answer, outcome: string, beg
 }
 
 /** A model call that keeps failing ends the turn within 5 minutes: silence is waited for only as long as that allows. */
-function idleSeconds(setting: number, { failures, failingForMs }: ModelAttempt): number {
+function idleSeconds(setting: number, { failures, failingForMs }: ModelCall): number {
   if (failures === 0) return setting;
   return Math.min(setting, Math.max(MIN_IDLE_SECONDS, (FAILING_MS - failingForMs) / 1000));
 }
 
-function retryOrGiveUp(failure: ModelFailure, { failures, failingForMs }: ModelAttempt): ApplicationFailure {
+function retryOrGiveUp(failure: ModelFailure, { failures, failingForMs }: ModelCall): ApplicationFailure {
   const delayMs = failure.retryAfterMs ?? Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** failures);
   const final = !failure.retryable || failures + 1 >= MAX_FAILURES || failingForMs + delayMs > FAILING_MS;
   return ApplicationFailure.create({

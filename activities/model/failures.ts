@@ -1,16 +1,5 @@
 import { APIConnectionError, APIError } from '@anthropic-ai/sdk';
-import type { TurnFailureType } from '../../src/turns/states.js';
-
-/** What went wrong with one call of a model. */
-export interface ModelFailure {
-  type: Extract<TurnFailureType, 'model_error' | 'model_overloaded' | 'model_rate_limited' | 'context_too_long'>;
-  /** For the client; never in Temporal. */
-  message: string;
-  /** Whether sending the message again later may help. */
-  retryable: boolean;
-  /** The model asked to wait that long. */
-  retryAfterMs?: number;
-}
+import type { ModelFailure } from '../../src/turns/model-call.js';
 
 /** The model sent nothing for too long (contract.md §3). */
 export class ModelIdleTimeoutError extends Error {

@@ -1,31 +1,9 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { isDeeperThan } from '../../src/platform/depth.js';
 import { storableText } from '../../src/platform/text.js';
+import type { Answer, AssistantBlock, CallUsage } from '../../src/turns/content.js';
 import type { ModelClient } from './clients.js';
 import { ModelIdleTimeoutError, ModelStreamError } from './failures.js';
-
-export type AssistantBlock =
-  | { type: 'text'; text: string }
-  | { type: 'thinking'; thinking: string; signature: string }
-  | { type: 'redacted_thinking'; data: string }
-  | { type: 'tool_use'; id: string; name: string; input: Record<string, unknown> };
-
-/** What a call cost, in the API's own counting: `input_tokens` without what came from or went to the cache. */
-export interface CallUsage {
-  input_tokens: number;
-  output_tokens: number;
-  cache_read_input_tokens: number;
-  cache_creation_input_tokens: number;
-}
-
-/** What is known of an answer while it comes in, and once it is complete. */
-export interface Answer {
-  content: AssistantBlock[];
-  stopReason: Anthropic.StopReason | null;
-  usage: CallUsage;
-  /** When the first text or thinking came in, in ms after the call. */
-  firstTokenMs: number | null;
-}
 
 export interface StreamObserver {
   /** The model has taken the call; what it will cost so far. */
@@ -68,7 +46,7 @@ export async function streamAnswer(
     watchdog.signal.throwIfAborted();
     signal.throwIfAborted();
     if (!stopped || answer.stopReason === null) throw new ModelStreamError('The model’s answer broke off.');
-    answer.content = finished(growing, answer.stopReason);
+    answer.content = finished(growing, answer.stopReason as Anthropic.StopReason);
   } catch (error) {
     watchdog.signal.throwIfAborted();
     signal.throwIfAborted();

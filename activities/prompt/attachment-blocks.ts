@@ -4,7 +4,7 @@ import { findFiles, type FileRow } from '../../src/files/store.js';
 import type { Storage } from '../../src/files/storage.js';
 import { nativeBlock, unlessMissing } from '../tools/built-in/file-blocks.js';
 import { describeFile } from '../tools/built-in/session-files.js';
-import type { ResultBlock } from '../tools/tool.js';
+import type { ResultBlock } from '../../src/turns/content.js';
 
 /** What one message shows at once; the rest the model can ask for. Base64 of it stays well below a request's 32 MB. */
 const MAX_SHOWN = 20;

@@ -1,9 +1,8 @@
 import type { DataSource } from 'typeorm';
 import type { FileSnapshot } from '../../src/events/fields.js';
 import type { TurnState } from '../../src/turns/states.js';
-import type { ResultBlock } from '../tools/tool.js';
 import type { TurnContext } from '../turn/turn-context.js';
-import type { AssistantBlock } from '../model/stream.js';
+import type { AssistantBlock, ResultBlock } from '../../src/turns/content.js';
 
 /** A turn as the model is told of it. */
 export interface PastTurn {

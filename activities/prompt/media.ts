@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { ObjectMissingError, type Storage } from '../../src/files/storage.js';
-import type { ResultBlock } from '../tools/tool.js';
 import type { Conversation } from './conversation.js';
+import type { ResultBlock } from '../../src/turns/content.js';
 
 /** A request may have 32 MB, and base64 makes three bytes four. */
 const REQUEST_BYTES = 22 * 1024 * 1024;

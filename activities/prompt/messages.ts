@@ -1,8 +1,8 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { TurnState } from '../../src/turns/states.js';
 import { describeFile } from '../tools/built-in/session-files.js';
-import type { ResultBlock } from '../tools/tool.js';
 import type { Conversation, PastCall, PastStep, PastTurn } from './conversation.js';
+import type { ResultBlock } from '../../src/turns/content.js';
 
 type ContentBlock = Anthropic.ContentBlockParam;
 type ShownBlock = Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam;

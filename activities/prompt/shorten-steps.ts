@@ -1,11 +1,11 @@
 import pLimit from 'p-limit';
-import { transaction } from '../../src/db/transaction.js';
-import { lockRunningTurn } from '../../src/turns/lock.js';
+import { sql, type Sql } from '../../src/db/sql.js';
+import { writeTurn } from '../../src/turns/write.js';
 import type { ActivityDeps } from '../deps.js';
 import { shortenResult, textOf, type ShortenedResult } from '../tools/shorten-result.js';
 import type { PastCall, PastStep, PastTurn } from './conversation.js';
-import type { AssistantBlock } from '../model/stream.js';
 import { bytesOf, estimate } from './tokens.js';
+import type { AssistantBlock } from '../../src/turns/content.js';
 
 /** Results up to that stay as they are: the line in their place is about as long. */
 const SMALL_RESULT_BYTES = 400;
@@ -72,27 +72,25 @@ async function carryOut(deps: ActivityDeps, turn: PastTurn, { results, contents 
       ),
     ),
   );
-  await transaction(deps.db, async (tx) => {
-    await lockRunningTurn(tx, turn.id);
-    await tx.query(
-      `UPDATE tool_calls SET content = short.content, overflow_key = short.key
-       FROM unnest($2::integer[], $3::integer[], $4::json[], $5::text[]) AS short(step, index, content, key)
-       WHERE turn_id = $1 AND tool_calls.step = short.step AND tool_calls.index = short.index`,
-      [
-        turn.id,
-        results.map(({ step }) => step),
-        results.map(({ call }) => call.index),
-        shortened.map(({ content }) => JSON.stringify(content)),
-        shortened.map(({ overflowKey }) => overflowKey),
-      ],
-    );
-    await tx.query(
-      `UPDATE model_steps SET content = short.content FROM unnest($2::integer[], $3::json[]) AS short(step, content)
-       WHERE turn_id = $1 AND model_steps.step = short.step`,
-      [turn.id, contents.map(({ step }) => step), contents.map(({ content }) => JSON.stringify(content))],
-    );
-  });
+  await writeTurn(deps, turn.id, { from: 'running' }, { parts: [shortenCalls(results, shortened), shortenSteps(contents)] });
   return true;
+}
+
+function shortenCalls(results: Plan['results'], shortened: ShortenedResult[]): Sql {
+  return sql`
+    UPDATE tool_calls SET content = short.content, overflow_key = short.key
+    FROM written, unnest(${results.map(({ step }) => step)}::integer[], ${results.map(({ call }) => call.index)}::integer[],
+      ${shortened.map(({ content }) => JSON.stringify(content))}::json[],
+      ${shortened.map(({ overflowKey }) => overflowKey)}::text[]) AS short(step, index, content, key)
+    WHERE turn_id = written.id AND tool_calls.step = short.step AND tool_calls.index = short.index`;
+}
+
+function shortenSteps(contents: Plan['contents']): Sql {
+  return sql`
+    UPDATE model_steps SET content = short.content
+    FROM written, unnest(${contents.map(({ step }) => step)}::integer[],
+      ${contents.map(({ content }) => JSON.stringify(content))}::json[]) AS short(step, content)
+    WHERE turn_id = written.id AND model_steps.step = short.step`;
 }
 
 /** Thinking stays: it is signed, and the API wants it back as it was. */

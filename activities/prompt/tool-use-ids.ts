@@ -1,6 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { ulid } from 'ulid';
-import type { AssistantBlock } from '../model/stream.js';
+import type { AssistantBlock } from '../../src/turns/content.js';
 
 /** What the Messages API takes back as the id of a tool use. */
 const TOOL_USE_ID = /^[a-zA-Z0-9_-]{1,128}$/;

@@ -4,7 +4,7 @@ import type { ActivityDeps } from '../deps.js';
 import type { TurnContext } from '../turn/turn-context.js';
 import type { FoundTool } from './find-tool.js';
 import { callTurnMcpTool } from './mcp/turn-call.js';
-import type { StoredToolCall } from './store-call.js';
+import type { ToolCallRow } from '../../src/turns/tool-call.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolResult } from './tool.js';
 
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });
@@ -25,7 +25,7 @@ export function outcomeUnknown(name: string): ToolResult {
 export async function runTool(
   deps: ActivityDeps,
   turn: TurnContext,
-  call: StoredToolCall,
+  call: ToolCallRow,
   found: FoundTool | null,
   cancelled: AbortSignal,
 ): Promise<ToolResult> {

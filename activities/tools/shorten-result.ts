@@ -1,7 +1,7 @@
 import { storageKey, type Storage } from '../../src/files/storage.js';
 import { truncateUtf8 } from '../../src/platform/text.js';
 import { MAX_LINE } from './built-in/read-file.js';
-import type { ResultBlock } from './tool.js';
+import type { ResultBlock } from '../../src/turns/content.js';
 
 /** What a shortened result is kept under. */
 export interface ResultKey {

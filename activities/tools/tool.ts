@@ -1,26 +1,18 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Config } from '../../src/platform/config.js';
+import type { NewEvent } from '../../src/events/schema.js';
 import type { Storage } from '../../src/files/storage.js';
 import type { Logger } from '../../src/platform/logger.js';
+import type { ResultBlock } from '../../src/turns/content.js';
 import type { McpConnections } from './mcp/connections.js';
-
-/** What a tool's result is made of. Bytes stay in file storage; they are read when a request to the model is built. */
-export type ResultBlock =
-  | { type: 'text'; text: string }
-  | { type: 'image'; media_type: 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'; storage_key: string }
-  | { type: 'document'; media_type: 'application/pdf'; storage_key: string; title: string };
-
-/** An event that is stored with the result, right before its `agent.tool_result`. */
-export interface ResultEvent {
-  type: 'agent.file' | 'agent.mcp_error';
-  data: Record<string, unknown>;
-}
 
 export interface ToolResult {
   content: ResultBlock[];
   isError: boolean;
+  /** Events to store right before the `agent.tool_result`; decided while the transaction holds the turn's lock. */
+  eventsBefore?: (tx: EntityManager) => Promise<NewEvent[]>;
   /** Runs in the transaction that stores the result: rows written here exist exactly when the result does. */
-  commit?: (tx: EntityManager) => Promise<ResultEvent[]>;
+  commit?: (tx: EntityManager) => Promise<void>;
 }
 
 /** A skill selected for the turn, as recorded in `user.message`. */

@@ -1,17 +1,17 @@
 import { DeltaWriter } from '../../src/events/delta-writer.js';
-import { OvertakenError } from '../../src/turns/lock.js';
+import { beginModelCall, type ModelCall } from '../../src/turns/model-call.js';
+import { storedOutcome, storeStep, type StepOutcome } from '../../src/turns/model-step.js';
+import { OvertakenError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
-import { beginAttempt, type ModelAttempt } from '../model/attempts.js';
 import { buildRequest, type BuiltRequest } from '../prompt/build-request.js';
 import { callOnce, isTooLong } from '../model/call-once.js';
-import { storedOutcome, storeStep } from '../model/store-step.js';
 import { estimateRequest } from '../prompt/tokens.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
 import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
 import { findTool } from '../tools/find-tool.js';
 import { loadTurn, type TurnContext } from './turn-context.js';
-import type { StepOutcome, TurnActivities } from './turn-activities.js';
+import type { ModelCallOutcome, TurnActivities } from './turn-activities.js';
 
 /** What Temporal is told of a tool that is none (architecture.md "What Temporal carries"). */
 const UNKNOWN_TOOL = '(unknown)';
@@ -25,7 +25,7 @@ const MAX_UNDERCOUNT = 3;
  */
 export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return ({ turnId, step, compacted }) =>
-    runActivity(deps.log, { turn_id: turnId, step }, async (signal): Promise<StepOutcome> => {
+    runActivity(deps.log, { turn_id: turnId, step }, async (signal): Promise<ModelCallOutcome> => {
       const stored = await storedOutcome(deps.db, turnId, step);
       if (stored !== null && stored.kind !== 'tools') return stored;
       const turn = await loadTurn(deps.db, turnId);
@@ -38,8 +38,8 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
         const size = estimateRequest(built.request);
         if (refused !== null && size >= refused.size) continue;
         try {
-          const attempt = await beginAttempt(deps.db, turnId, step);
-          return withOfferedNames(turn, await callAndStore(deps, built, attempt, signal));
+          const call = await beginModelCall(deps, turnId, step);
+          return withOfferedNames(turn, await callAndStore(deps, built, call, signal));
         } catch (error) {
           if (!isTooLong(error)) throw error;
           refused = { size, error };
@@ -57,27 +57,27 @@ function withOfferedNames(turn: TurnContext, outcome: StepOutcome): StepOutcome 
 async function callAndStore(
   deps: ActivityDeps,
   { model, request, tools }: BuiltRequest,
-  attempt: ModelAttempt,
+  call: ModelCall,
   cancelled: AbortSignal,
 ): Promise<StepOutcome> {
   const { db, notifier, config } = deps;
   const fenced = new AbortController();
-  const writer = new DeltaWriter(attempt, db, notifier, () => fenced.abort(new OvertakenError(attempt.turnId)));
+  const writer = new DeltaWriter(call, db, notifier, () => fenced.abort(new OvertakenError(call.turnId)));
   const observer = {
     text: (content: string) => writer.write('agent.message.delta', content),
     thinking: (content: string) => writer.write('agent.thinking.delta', content),
     settle: () => writer.flush(),
   };
   const signal = AbortSignal.any([cancelled, fenced.signal]);
-  const answer = await callOnce(deps, model, request, attempt, observer, signal);
+  const answer = await callOnce(deps, model, request, call, observer, signal);
   const store = async (): Promise<StepOutcome> => {
     await writer.flush();
     fenced.signal.throwIfAborted();
     return storeStep(deps, {
-      attempt,
+      call,
       answer: { ...answer, content: withUsableIds(answer.content, request.messages) },
       toolName: (alias) => tools.aliases.toFull(alias) ?? alias,
-      isLast: attempt.step >= config.maxSteps,
+      isLast: call.step >= config.maxSteps,
     });
   };
   return storeOutcome(store, cancelled);

@@ -5,7 +5,8 @@ import { loadTurn, type TurnContext } from './turn-context.js';
 import { outcomeUnknown, runTool } from '../tools/run-tool.js';
 import { ConcurrencyLimit } from '../tools/concurrency-limit.js';
 import { findTool, type FoundTool } from '../tools/find-tool.js';
-import { loadToolCall, startToolCall, storeToolResult, type StoredToolCall } from '../tools/store-call.js';
+import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/turns/tool-call.js';
+import { storeToolResult } from '../tools/store-call.js';
 import type { ToolResult } from '../tools/tool.js';
 import type { TurnActivities } from './turn-activities.js';
 
@@ -33,11 +34,11 @@ export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
 async function resultOf(
   deps: ActivityDeps,
   turn: TurnContext,
-  call: StoredToolCall,
+  call: ToolCallRow,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const tool: FoundTool | null = findTool(turn, call.name);
   if (call.state === 'started' && tool?.repeatable !== true) return outcomeUnknown(call.name);
-  await startToolCall(deps.db, call);
+  await startToolCall(deps, call);
   return runTool(deps, turn, call, tool, signal);
 }

@@ -1,8 +1,9 @@
-import { transaction } from '../../src/db/transaction.js';
-import { appendEvents } from '../../src/events/store.js';
-import { lockRunningTurn } from '../../src/turns/lock.js';
+import { sql } from '../../src/db/sql.js';
+import type { NewEvent } from '../../src/events/schema.js';
+import { beginModelCall, endModelCall } from '../../src/turns/model-call.js';
+import { OvertakenError } from '../../src/turns/turn.js';
+import { writeTurn } from '../../src/turns/write.js';
 import type { ActivityDeps } from '../deps.js';
-import { beginAttempt, endAttempt } from '../model/attempts.js';
 import { modelOf } from '../prompt/build-request.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
@@ -29,9 +30,9 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
       if (last === undefined) return;
 
       const summarise = async (request: ModelRequest): Promise<string> => {
-        const attempt = await beginAttempt(deps.db, turnId, step);
-        const answer = await callOnce(deps, model, request, attempt, noopObserver, signal);
-        await endAttempt(deps.db, attempt, { ...answer, firstTokenMs: null }, null);
+        const call = await beginModelCall(deps, turnId, step);
+        const answer = await callOnce(deps, model, request, call, noopObserver, signal);
+        await endModelCall(deps, call, { ...answer, firstTokenMs: null }, null);
         return answer.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
       };
       const summary = await summaryOf((share) => summaryRequests(model, conversation.summary, turns, share), summarise);
@@ -56,6 +57,7 @@ async function summaryOf(
   }
 }
 
+/** Stores the summary, unless another attempt has stored one already. */
 async function store(
   deps: ActivityDeps,
   turn: TurnContext,
@@ -63,15 +65,13 @@ async function store(
   count: number,
   summary: string,
 ): Promise<void> {
-  const stored = await transaction(deps.db, async (tx) => {
-    const locked = await lockRunningTurn(tx, turn.id);
-    const inserted: unknown[] = await tx.query(
-      `INSERT INTO compactions (session_id, turn_number, summary) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING turn_number`,
-      [turn.sessionId, upTo, summary],
-    );
-    if (inserted.length === 0) return null;
-    await appendEvents(tx, locked, [{ type: 'agent.context_compacted', data: { compacted_turns: count } }]);
-    return locked;
-  });
-  if (stored !== null) deps.notifier.notify(stored);
+  const guard = sql`
+    INSERT INTO compactions (session_id, turn_number, summary) SELECT session_id, ${upTo}, ${summary} FROM turn
+    ON CONFLICT DO NOTHING RETURNING turn_number`;
+  const events: NewEvent[] = [{ type: 'agent.context_compacted', data: { compacted_turns: count } }];
+  try {
+    await writeTurn(deps, turn.id, { from: 'running' }, { events, guard });
+  } catch (error) {
+    if (!(error instanceof OvertakenError)) throw error;
+  }
 }

@@ -1,9 +1,10 @@
-import { transaction } from '../../src/db/transaction.js';
+import { sql } from '../../src/db/sql.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
-import { appendEvents } from '../../src/events/store.js';
 import type { NewEvent } from '../../src/events/schema.js';
 import { findServers } from '../../src/mcp/store.js';
-import { lockRunningTurn, TurnEndedError } from '../../src/turns/lock.js';
+import { claimTurn } from '../../src/turns/claim.js';
+import { OvertakenError } from '../../src/turns/turn.js';
+import { writeTurn } from '../../src/turns/write.js';
 import { connectServers, type ConnectOutcome } from './connect-servers.js';
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';
@@ -17,13 +18,8 @@ import type { TurnActivities } from './turn-activities.js';
 export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMcpServers'] {
   return ({ turnId }) =>
     runActivity(deps.log, { turn_id: turnId }, async (signal) => {
-      const [turn]: { project_id: string; mcp_servers: string[]; connected: boolean }[] = await deps.db.query(
-        `SELECT turns.project_id, mcp_servers, connected_at IS NOT NULL AS connected
-         FROM turns JOIN sessions ON sessions.id = session_id WHERE turns.id = $1 AND state = 'running'`,
-        [turnId],
-      );
-      if (turn === undefined) throw new TurnEndedError(turnId);
-      if (turn.connected) return;
+      const turn = await claimTurn(deps, turnId);
+      if (turn.is_connected) return;
       const found = await findServers(deps.db, turn.project_id, turn.mcp_servers);
       const servers = turn.mcp_servers.flatMap((id) => found.filter((server) => server.id === id));
       const began = performance.now();
@@ -33,7 +29,7 @@ export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMc
 }
 
 async function record(
-  { db, notifier }: ActivityDeps,
+  deps: ActivityDeps,
   turnId: string,
   servers: McpServerRow[],
   outcomes: ConnectOutcome[],
@@ -48,27 +44,19 @@ async function record(
     if (message === null) return [];
     return [{ type: 'agent.mcp_error', data: { mcp_server_id: server.id, name: server.name, message } }];
   });
-  const recorded = await transaction(db, async (tx) => {
-    const turn = await lockRunningTurn(tx, turnId);
-    const [updated]: [unknown[]] = await tx.query(
-      `UPDATE turns SET connected_at = clock_timestamp(), connect_ms = $2 WHERE id = $1 AND connected_at IS NULL RETURNING id`,
-      [turnId, tookMs],
-    );
-    if (updated.length === 0) return null;
-    await tx.query(
-      `INSERT INTO turn_servers (turn_id, server_id, index, name, tools, connected)
-       SELECT $1, id, n, name, tools, connected
-       FROM unnest($2::text[], $3::text[], $4::json[], $5::boolean[]) WITH ORDINALITY AS server(id, name, tools, connected, n)`,
-      [
-        turnId,
-        servers.map((server) => server.id),
-        servers.map((server) => server.name),
-        servers.map((server) => JSON.stringify(server.tools.filter((tool) => isAllowed(server, tool.name)))),
-        servers.map((server) => errorOf(server.id) === null),
-      ],
-    );
-    await appendEvents(tx, turn, events);
-    return turn;
-  });
-  if (recorded !== null) notifier.notify(recorded);
+  const tools = servers.map((server) => JSON.stringify(server.tools.filter((tool) => isAllowed(server, tool.name))));
+  const insertServers = sql`
+    INSERT INTO turn_servers (turn_id, server_id, index, name, tools, connected)
+    SELECT written.id, server.id, n, name, tools, connected
+    FROM written, unnest(${servers.map(({ id }) => id)}::text[], ${servers.map(({ name }) => name)}::text[],
+      ${tools}::json[], ${servers.map(({ id }) => errorOf(id) === null)}::boolean[])
+      WITH ORDINALITY AS server(id, name, tools, connected, n)`;
+  const fence = { from: 'running', where: sql`connected_at IS NULL` } as const;
+  const set = [sql`connected_at = now.at, connect_ms = ${tookMs}::integer`];
+  try {
+    await writeTurn(deps, turnId, fence, { events, set, parts: [insertServers] });
+  } catch (error) {
+    // Another attempt has recorded its connections: they stand.
+    if (!(error instanceof OvertakenError)) throw error;
+  }
 }

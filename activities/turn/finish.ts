@@ -1,7 +1,8 @@
-import { endTurn, type TurnOutcome } from '../../src/turns/finish.js';
+import { endTurn } from '../../src/turns/finish.js';
+import { lastModelFailure } from '../../src/turns/model-call.js';
+import type { TurnOutcome } from '../../src/turns/outcome.js';
 import type { TurnFailureType } from '../../src/turns/states.js';
 import type { ActivityDeps } from '../deps.js';
-import { lastModelFailure } from '../model/attempts.js';
 import { runActivity } from './run-activity.js';
 import type { TurnActivities, UnsuccessfulOutcome } from './turn-activities.js';
 

@@ -3,7 +3,7 @@ import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporal
 import { ServiceError } from '../../src/platform/errors.js';
 import { isDatabaseAway } from '../../src/db/transaction.js';
 import type { Logger } from '../../src/platform/logger.js';
-import { OvertakenError, TurnEndedError } from '../../src/turns/lock.js';
+import { OvertakenError, TurnEndedError } from '../../src/turns/turn.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 
 const BEAT_MS = 200;

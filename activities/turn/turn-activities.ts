@@ -1,3 +1,4 @@
+import type { StepOutcome } from '../../src/turns/model-step.js';
 import type { TurnFailureType } from '../../src/turns/states.js';
 
 /** What the turn workflow can have done. Ids and small facts only: content stays in Postgres and file storage. */
@@ -7,7 +8,7 @@ export interface TurnActivities {
   /** Connects the session's MCP servers, all at once; the ones that fail are absent from this turn. */
   connectMcpServers(input: { turnId: string }): Promise<void>;
   /** One step: a call of the model, its outcome stored. With nothing more to do it also completes the turn. */
-  callModel(input: { turnId: string; step: number; compacted: boolean }): Promise<StepOutcome>;
+  callModel(input: { turnId: string; step: number; compacted: boolean }): Promise<ModelCallOutcome>;
   /** Summarises older turns, so that the next request fits the model's context. */
   compactContext(input: { turnId: string; step: number }): Promise<void>;
   /** One tool call of a step: its result stored. */
@@ -24,13 +25,7 @@ export interface BegunTurn {
   remainingMs: number;
 }
 
-export type StepOutcome =
-  | { kind: 'ended' }
-  /** The tools to run, by full name where the turn offers them, in the order of their indices. */
-  | { kind: 'tools'; tools: string[] }
-  /** The model paused: ask it to go on. */
-  | { kind: 'again' }
-  /** The request would not fit: compact first. */
-  | { kind: 'compact' };
+/** `compact`: the request would not fit, earlier turns must be summarised first. */
+export type ModelCallOutcome = StepOutcome | { kind: 'compact' };
 
 export type UnsuccessfulOutcome = { kind: 'cancelled' } | { kind: 'failed'; type: TurnFailureType };

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { McpToolRow } from '../../src/db/entities/mcp-servers.js';
 import type { FileSnapshot, SkillSnapshot } from '../../src/events/fields.js';
-import { TurnEndedError } from '../../src/turns/lock.js';
+import { TurnEndedError } from '../../src/turns/turn.js';
 
 /** A server of the turn's session as the turn recorded it when it connected. */
 export interface TurnServer {

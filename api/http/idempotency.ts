@@ -15,10 +15,10 @@ import type { Call } from './operation.js';
 /** A third of the lease, so that one late renewal does not lose it. */
 const RENEW_MS = 10_000;
 
-type Idempotency = Pick<Call, 'once' | 'record'>;
+type Idempotency = Pick<Call, 'once' | 'record' | 'hasKey'>;
 
 /** For a request without the header: everything runs, nothing is remembered. */
-export const withoutKey: Idempotency = { once: (_hash, work) => work(), record: async () => undefined };
+export const withoutKey: Idempotency = { once: (_hash, work) => work(), record: async () => undefined, hasKey: false };
 
 /**
  * What the request's `Idempotency-Key` asks for (contract.md §1).
@@ -41,6 +41,7 @@ function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, sta
     recorded = true;
   };
   return {
+    hasKey: true,
     record: (tx, response) => store(tx, response),
     once: async <T>(hash: Buffer, work: () => Promise<T>): Promise<T> => {
       const begun = await beginIdempotent(db, key, hash);

@@ -1,5 +1,5 @@
 import type Koa from 'koa';
-import type { EntityManager } from 'typeorm';
+import type { Db } from '../../src/db/transaction.js';
 import type { ErrorType } from '../../src/platform/errors.js';
 import type { Logger } from '../../src/platform/logger.js';
 import type { Scope } from '../../src/projects/permissions.js';
@@ -32,7 +32,9 @@ export interface Call<Body = unknown, Resource = unknown> {
    * Writes the answer into the request's idempotency record, inside the transaction that has the effect
    * (contract.md §1). Without an `Idempotency-Key` it does nothing. Every POST that creates calls it.
    */
-  record: (tx: EntityManager, response: unknown) => Promise<void>;
+  record: (tx: Db, response: unknown) => Promise<void>;
+  /** The request has an `Idempotency-Key`: `record` writes. */
+  hasKey: boolean;
   /**
    * For uploads, whose content is known only once it was read (others need not call it): runs `work` under the
    * request's `Idempotency-Key`, or returns the answer that an earlier request with the same content got.

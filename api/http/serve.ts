@@ -39,7 +39,7 @@ export function serve([, path, permission, limited, operation]: Route, deps: Api
   };
 }
 
-function requestOf(ctx: Context, deps: ApiDeps, caller: Caller): Omit<Call, 'resource' | 'body' | 'once' | 'record'> {
+function requestOf(ctx: Context, deps: ApiDeps, caller: Caller): Omit<Call, 'resource' | 'body' | 'once' | 'record' | 'hasKey'> {
   return {
     deps,
     caller,

@@ -1,8 +1,5 @@
-import { transaction } from '../../src/db/transaction.js';
-import { findSession, lockSession, type Session } from '../../src/sessions/store.js';
+import { findSession, type Session } from '../../src/sessions/store.js';
 import { requestCancel } from '../../src/turns/cancel.js';
-import { observeOutcome } from '../../src/turns/outcome.js';
-import { isOpen } from '../../src/turns/states.js';
 import { operation } from '../http/operation.js';
 import { sessionNotFound, sessionOfPath } from '../http/session-of-path.js';
 import { presentSession, sessionSchema } from './present.js';
@@ -15,22 +12,15 @@ export const cancelTurn = operation<undefined, Session>({
   errors: ['session_not_found'],
   resource: sessionOfPath,
   async handle({ deps, caller, resource, log }) {
-    const { session, turn } = await transaction(deps.db, async (tx) => {
-      const locked = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();
-      const turn = locked.last_turn_id === null ? null : await requestCancel(tx, locked.last_turn_id);
-      const session = (await findSession(tx, caller.projectId, locked.id)) ?? sessionNotFound();
-      return { session, turn };
-    });
-    if (turn !== null) {
-      if (!isOpen(turn.state)) deps.notifier.notify(turn);
-      observeOutcome(turn, log);
-      // The wish is recorded: when this does not arrive, the sweep delivers it or ends the turn itself.
+    const turnId = resource.last_turn_id;
+    if (turnId !== null && (await requestCancel({ ...deps, log }, turnId)) !== null) {
+      // The request is recorded: if Temporal does not get it now, the reconciler delivers it or ends the turn itself.
       deps.workflows
-        .cancel(turn.id)
+        .cancel(turnId)
         .catch((err: unknown) =>
-          log.warn({ err, turn_id: turn.id }, 'a cancel did not reach Temporal, the sweep follows'),
+          log.warn({ err, turn_id: turnId }, 'a cancel did not reach Temporal, the reconciler follows'),
         );
     }
-    return presentSession(session);
+    return presentSession((await findSession(deps.db, caller.projectId, resource.id)) ?? sessionNotFound());
   },
 });

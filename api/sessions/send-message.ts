@@ -1,5 +1,5 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import { transaction } from '../../src/db/transaction.js';
+import { transaction, type Db } from '../../src/db/transaction.js';
 import { ServiceError, validationError } from '../../src/platform/errors.js';
 import { eventJson } from '../../src/events/store.js';
 import { fileNotFound, findFiles } from '../../src/files/store.js';
@@ -66,16 +66,21 @@ export const sendMessage = operation<Body, Session>({
     const files = await attachedFiles(deps, caller.projectId, body.files);
     const skills = await selectedSkills(deps, caller.projectId, skillIds);
 
-    const { turn, answer } = await transaction(deps.db, async (tx) => {
-      const turn = await queueTurn(tx, caller.projectId, session.id, { content: body.content, files, skills });
-      const answer: unknown = JSON.parse(eventJson(turn.event));
-      await call.record(tx, answer);
-      return { turn, answer };
-    });
+    const queue = async (db: Db): Promise<QueuedTurn> => {
+      const turn = await queueTurn(db, caller.projectId, session.id, { content: body.content, files, skills });
+      await call.record(db, present(turn));
+      return turn;
+    };
+    // Queueing is one statement, atomic by itself; the record of a key makes it two.
+    const turn = call.hasKey ? await transaction(deps.db, queue) : await queue(deps.db);
     launch(call, turn);
-    return answer;
+    return present(turn);
   },
 });
+
+function present({ event }: QueuedTurn): unknown {
+  return JSON.parse(eventJson(event));
+}
 
 /** Outside of the transaction, and not waited for: a turn whose workflow does not start now is started by the sweep. */
 function launch({ deps, log }: Pick<Call, 'deps' | 'log'>, turn: QueuedTurn): void {

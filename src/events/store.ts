@@ -1,17 +1,8 @@
-import type { EntityManager } from 'typeorm';
+import { sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
-import type { TurnState } from '../turns/states.js';
 import type { NewEvent } from './schema.js';
 import type { Position } from './position.js';
-
-/** What appending needs of a turn whose row the transaction has locked. */
-export interface LockedTurn {
-  id: string;
-  session_id: string;
-  number: number;
-  position: number;
-}
 
 /** A stored event. */
 export interface EventRow {
@@ -24,44 +15,32 @@ export interface EventRow {
   data: string;
 }
 
+/** An event with its id, ready to be stored. */
+export type EventToStore = Pick<EventRow, 'id' | 'type' | 'data'>;
+
+export function newEvents(events: NewEvent[]): EventToStore[] {
+  return events.map(({ type, data }) => ({ id: newId('event'), type, data: JSON.stringify(data) }));
+}
+
 /**
- * Appends events to a turn whose row `tx` has locked, and moves its position: commit order is position order and
- * there is no gap. With `end` the turn comes to that state with them. Returns the events as they are stored. The
- * wake-up (`announce`) is sent after the commit.
+ * The part of a write that stores events, as CTEs of its statement; the only place that inserts into `events`. It reads
+ * the turn from `written` (id, session_id, number, position after the write, at). The write holds the row's lock and
+ * adds `count` to its position: commit order is position order and there is no gap. `terminal` selects the id, type and
+ * data of an event that the statement itself makes, after the others. What must be stored together with an event (the
+ * CTE `stored`) belongs here.
  */
-export async function appendEvents(
-  tx: EntityManager,
-  turn: LockedTurn,
-  events: NewEvent[],
-  end: TurnState | null = null,
-): Promise<EventRow[]> {
-  if (events.length === 0) return [];
-  const rows = events.map(({ type, data }) => ({ id: newId('event'), type, data: JSON.stringify(data) }));
-  const [[moved]]: [[{ at: string }]] = await tx.query(
-    `WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at),
-     appended AS (
-       INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
-       SELECT e.id, $2, $1, $3, $4::integer + e.n, e.type, e.data, now.at
-       FROM now, unnest($5::text[], $6::text[], $7::json[]) WITH ORDINALITY AS e(id, type, data, n))
-     UPDATE turns SET position = position + $8, progress_at = now.at, state = coalesce($9, state),
-       ended_at = CASE WHEN $9::text IS NULL THEN ended_at ELSE now.at END,
-       transition_at = CASE WHEN $9::text IS NULL THEN transition_at ELSE now.at END
-     FROM now WHERE id = $1 RETURNING now.at`,
-    [
-      turn.id,
-      turn.session_id,
-      turn.number,
-      turn.position,
-      rows.map((row) => row.id),
-      rows.map((row) => row.type),
-      rows.map((row) => row.data),
-      rows.length,
-      end,
-    ],
-  );
-  const before = turn.position;
-  turn.position += rows.length;
-  return rows.map((row, n) => ({ ...row, turn_id: turn.id, position: before + 1 + n, created_at: moved.at }));
+export function insertEvents(events: EventToStore[], count: number, terminal?: Sql): Sql {
+  return sql`
+    new_event AS (
+      SELECT n, id, type, data
+      FROM unnest(${events.map(({ id }) => id)}::text[], ${events.map(({ type }) => type)}::text[],
+        ${events.map(({ data }) => data)}::json[]) WITH ORDINALITY AS event(id, type, data, n)
+      ${terminal === undefined ? sql`` : sql`UNION ALL SELECT ${count}::bigint, made.* FROM (${terminal}) AS made`}),
+    stored AS (
+      INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+      SELECT new_event.id, session_id, written.id, written.number, position - ${count}::integer + n, type, data, at
+      FROM written, new_event
+      RETURNING id, turn_id, type)`;
 }
 
 /** A stored event as clients get it, in JSON text: common fields first, then its own. */
@@ -126,6 +105,21 @@ export async function readFrames(
         ? deltaJson(row.type, turnId, row.message_id!, row.content!)
         : eventJson({ id: row.id, turn_id: turnId, type: row.type, created_at: row.created_at!, data: row.data! }),
   }));
+}
+
+/**
+ * What was streamed of a running turn's message before a cancel or a failure cut it off, as its `agent.message`; nothing
+ * when no text was streamed since the last stored event.
+ */
+export async function cutOffMessage(db: Db, turnId: string, position: number): Promise<NewEvent[]> {
+  const cut: { message_id: string; content: string }[] = await db.query(
+    `SELECT message_id, string_agg(content, '' ORDER BY number) AS content FROM deltas
+     WHERE turn_id = $1 AND position = $2 AND type = 'agent.message.delta'
+       AND attempt = (SELECT max(attempt) FROM model_attempts WHERE turn_id = $1 AND position = $2)
+     GROUP BY message_id`,
+    [turnId, position],
+  );
+  return cut.map((message) => ({ type: 'agent.message', data: { ...message, incomplete: true } }));
 }
 
 /** A page of a session's history after (turn number, position): stored events of all turns, oldest first. */

@@ -1,22 +1,22 @@
-import type { EntityManager } from 'typeorm';
-import { endLockedTurn } from './finish.js';
-import { lockOpenTurn, type TurnRow } from './lock.js';
+import { sql } from '../db/sql.js';
+import type { TurnState } from './states.js';
+import { TurnEndedError } from './turn.js';
+import { writeTurn, type TurnDeps } from './write.js';
 
 /**
- * The wish to cancel, in one transaction: a queued turn is cancelled at once, a running one is marked, so that the
- * sweep ends it even when Temporal and every worker are away. Returns the turn when anything changed or is to be
- * delivered, null when it has ended. Repeating it is safe.
+ * Records the cancel request: a queued turn is cancelled at once, a running one is marked, so that the reconciler ends
+ * it even while Temporal and every worker are away. Returns the turn's state, null when it had ended. Repeating the
+ * request changes nothing.
  */
-export async function requestCancel(tx: EntityManager, turnId: string): Promise<TurnRow | null> {
-  const turn = await lockOpenTurn(tx, turnId);
-  if (turn === null) return null;
-  if (turn.state === 'queued') {
-    await endLockedTurn(tx, turn, { kind: 'cancelled' });
-  } else {
-    await tx.query(
-      'UPDATE turns SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp()) WHERE id = $1',
-      [turnId],
+export async function requestCancel(deps: TurnDeps, turnId: string): Promise<TurnState | null> {
+  const mark = sql`cancel_requested_at = coalesce(turns.cancel_requested_at, now.at)`;
+  try {
+    const { state } = await writeTurn(deps, turnId, { from: 'open' }, async (turn) =>
+      turn.state === 'queued' ? { outcome: { kind: 'cancelled' } } : { set: [mark] },
     );
+    return state;
+  } catch (error) {
+    if (error instanceof TurnEndedError) return null;
+    throw error;
   }
-  return turn;
 }

@@ -1,30 +1,32 @@
-import type { DataSource } from 'typeorm';
+import { rawSql } from '../db/sql.js';
+import { TurnEndedError } from './turn.js';
+import { writeTurn, type TurnDeps } from './write.js';
 
-/** A turn that may run, and the small facts that its workflow carries. */
+/** A turn that may run, and the small facts that its first activity needs. */
 export interface ClaimedTurn {
-  modelId: string;
-  mcpServers: number;
+  project_id: string;
+  model_id: string;
+  /** Ids of the session's MCP servers. */
+  mcp_servers: string[];
+  /** True once the turn has connected them. */
+  is_connected: boolean;
   /** Milliseconds since the turn first began to run. */
-  runningMs: number;
+  running_ms: number;
 }
 
+const FACTS = rawSql(
+  `SELECT turns.project_id, model_id, mcp_servers, connected_at IS NOT NULL AS is_connected,
+     coalesce(extract(epoch FROM clock_timestamp() - turn.started_at) * 1000, 0) AS running_ms
+   FROM turn JOIN turns ON turns.id = turn.id JOIN sessions ON sessions.id = turn.session_id`,
+);
+
 /**
- * Claims a turn for running: queued → running; already running → go on (a retry, a replay, a reset); ended → null.
- * What excludes a double start is workflow id = turn id.
+ * Claims a turn for running: queued → running. A running turn stays as it is (a retry, a replay, a reset). Only one
+ * workflow runs a turn, because the workflow's id is the turn's.
+ * @throws TurnEndedError
  */
-export async function claimTurn(db: DataSource, turnId: string): Promise<ClaimedTurn | null> {
-  const [[row]]: [{ model_id: string; mcp_servers: number; running_ms: number }[]] = await db.query(
-    `UPDATE turns SET
-       state = 'running',
-       started_at = coalesce(turns.started_at, clock_timestamp()),
-       transition_at = CASE WHEN state = 'queued' THEN clock_timestamp() ELSE transition_at END,
-       progress_at = clock_timestamp()
-     FROM sessions WHERE turns.id = $1 AND state IN ('queued', 'running') AND sessions.id = turns.session_id
-     RETURNING model_id, cardinality(mcp_servers) AS mcp_servers,
-       (extract(epoch FROM clock_timestamp() - coalesce(turns.started_at, clock_timestamp())) * 1000)::integer AS running_ms`,
-    [turnId],
-  );
-  return row === undefined
-    ? null
-    : { modelId: row.model_id, mcpServers: row.mcp_servers, runningMs: Math.max(0, row.running_ms) };
+export async function claimTurn(deps: TurnDeps, turnId: string): Promise<ClaimedTurn> {
+  const { guard } = await writeTurn<ClaimedTurn | null>(deps, turnId, { from: 'open' }, { claim: true, guard: FACTS });
+  if (guard === null) throw new TurnEndedError(turnId);
+  return guard;
 }

@@ -7,32 +7,42 @@ import {
   turnsEnded,
   turnSeconds,
 } from '../platform/metrics.js';
-import type { StopReason, TurnFailureType, TurnState } from './states.js';
+import type { StopReason, TurnFailureType, TurnState, TurnTrigger } from './states.js';
+import type { Turn } from './turn.js';
 
-/** What a turn's end says to operators. */
+/** How a turn ends. */
+export type TurnOutcome =
+  | { kind: 'completed'; stopReason: StopReason }
+  | { kind: 'cancelled' }
+  | { kind: 'failed'; type: TurnFailureType; message: string; retryable: boolean };
+
+export const TRIGGER_OF: Record<TurnOutcome['kind'], TurnTrigger> = {
+  completed: 'complete',
+  cancelled: 'cancel',
+  failed: 'fail',
+};
+
+/** How a turn has ended, as its terminal event reports it. */
 export interface TurnResult {
   state: TurnState;
-  /** Stop reason of a completed turn, failure type of a failed one. */
-  reason: StopReason | TurnFailureType | 'cancelled';
+  stop_reason?: StopReason;
+  error?: { type: TurnFailureType };
   usage: Usage | null;
-  usageDetails: UsageDetails | null;
+  usage_details: UsageDetails | null;
   timing: Timing;
-  /** From the wish to cancel to now; null where nobody wished it. */
-  cancelMs: number | null;
+  /** From the cancel request to the end; null without a request. */
+  cancel_ms: number | null;
 }
 
-/**
- * Measures and logs the end of a turn. After the commit that ended it, by whoever committed: a transaction that runs
- * again, or finds the turn ended, counts nothing.
- */
-export function observeOutcome(turn: { id: string; session_id: string; ended?: TurnResult }, log: Logger): void {
-  if (turn.ended === undefined) return;
-  const { state, reason, usage, usageDetails, timing, cancelMs } = turn.ended;
+/** Counts and logs the end of a turn. The caller is the one whose commit ended it. */
+export function observeOutcome(turn: Pick<Turn, 'id' | 'session_id'>, result: TurnResult, log: Logger): void {
+  const { state, usage, usage_details, timing, cancel_ms } = result;
+  const reason = result.stop_reason ?? result.error?.type ?? 'cancelled';
   const ids = { turn_id: turn.id, session_id: turn.session_id };
-  log.info({ ...ids, state, reason, ...timing, ...usage, ...usageDetails, cancel_ms: cancelMs }, 'turn ended');
+  log.info({ ...ids, state, reason, ...timing, ...usage, ...usage_details, cancel_ms }, 'turn ended');
   turnsEnded.inc({ state, reason });
   turnSeconds.observe({ state }, timing.total_ms / 1000);
   if (timing.queued_ms !== null) turnQueueSeconds.observe(timing.queued_ms / 1000);
   if (timing.first_token_ms !== null) turnFirstTokenSeconds.observe(timing.first_token_ms / 1000);
-  if (state === 'cancelled' && cancelMs !== null) cancelSeconds.observe(cancelMs / 1000);
+  if (state === 'cancelled' && cancel_ms !== null) cancelSeconds.observe(cancel_ms / 1000);
 }

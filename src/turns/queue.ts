@@ -1,91 +1,90 @@
-import type { EntityManager } from 'typeorm';
 import { ServiceError } from '../platform/errors.js';
-import { appendEvents, type EventRow } from '../events/store.js';
-import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
-import { isOpen, type TurnState } from './states.js';
+import { runSql, sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import { insertEvents, newEvents, type EventRow } from '../events/store.js';
+import { isOpen, OPEN_STATES, type TurnState } from './states.js';
+import type { Turn } from './turn.js';
 
-export interface Message {
-  content: string;
-  files: FileSnapshot[];
-  skills: SkillSnapshot[];
-}
+export type Message = Pick<Turn, 'content' | 'files' | 'skills'>;
 
 /** A turn just queued; `event` is the row of its `user.message`. */
-export interface QueuedTurn {
-  id: string;
-  session_id: string;
-  project_id: string;
+export interface QueuedTurn extends Pick<Turn, 'id' | 'session_id' | 'project_id' | 'trace' | 'position'> {
   model_id: string;
-  trace: string | null;
-  position: number;
+  /** How many MCP servers the session names. */
+  mcp_servers: number;
   event: EventRow;
 }
 
+interface Row {
+  model_id: string;
+  mcp_servers: number;
+  last_state: TurnState | null;
+  max_running_turns: number;
+  /** Null when the turn was refused. */
+  at: string | null;
+}
+
 /**
- * The one transaction of POST messages: locks the project's and the session's row, decides 404, 409 and 429, stores
- * the turn as queued with its `user.message`. Whatever dies afterwards, the turn will end (architecture.md).
+ * Stores a message as a queued turn with its `user.message`, in one statement: locks the project's and the session's row,
+ * decides 404, 409 and 429. From here on the turn always reaches a terminal event, even if this process dies.
  * @throws ServiceError session_not_found, session_running, too_many_running_turns
  */
 export async function queueTurn(
-  tx: EntityManager,
+  db: Db,
   projectId: string,
   sessionId: string,
-  message: Message,
+  { content, files, skills }: Message,
 ): Promise<QueuedTurn> {
-  const [project]: { max_running_turns: number }[] = await tx.query(
-    'SELECT max_running_turns FROM projects WHERE id = $1 FOR NO KEY UPDATE',
-    [projectId],
+  const id = newId('turn');
+  const trace = traceparent();
+  const [event] = newEvents([{ type: 'user.message', data: { content, files, skills } }]);
+  const [row] = await runSql<Row>(
+    db,
+    sql`WITH session AS MATERIALIZED (
+          SELECT model_id, mcp_servers, turn_count, last_state, open_turns, max_running_turns
+          FROM lock_for_new_turn(${projectId}, ${sessionId})),
+        now AS MATERIALIZED (
+          SELECT turn_count + 1 AS number, clock_timestamp() AS at FROM session
+          WHERE open_turns < max_running_turns AND (last_state IS NULL OR last_state <> ALL(${OPEN_STATES}::text[]))),
+        written AS (
+          INSERT INTO turns (id, session_id, project_id, number, state, position, content, files, skills, trace,
+            queued_at, transition_at, progress_at)
+          SELECT ${id}, ${sessionId}, ${projectId}, number, 'queued', 1, ${content}, ${JSON.stringify(files)}::json,
+            ${JSON.stringify(skills)}::json, ${trace}, at, at, at FROM now
+          RETURNING id, session_id, number, position, queued_at AS at),
+        counted AS (
+          UPDATE sessions SET turn_count = written.number, last_turn_id = written.id
+          FROM written WHERE sessions.id = written.session_id),
+        ${insertEvents([event!], 1)}
+        SELECT model_id, mcp_servers, last_state, max_running_turns, written.at
+        FROM session LEFT JOIN written ON true`,
   );
-  // Of its own: what it counts must be seen after the wait for the project's lock, which every new turn takes.
-  const [session]: { model_id: string; turn_count: number; state: TurnState | null; open: number }[] = await tx.query(
-    `SELECT model_id, turn_count, (SELECT state FROM turns WHERE turns.id = last_turn_id) AS state,
-       (SELECT count(*) FROM turns WHERE project_id = $2 AND state IN ('queued', 'running')) AS open
-     FROM sessions WHERE id = $1 AND project_id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`,
-    [sessionId, projectId],
-  );
-  if (session === undefined) throw new ServiceError('session_not_found', `There is no session ${sessionId}.`);
-  if (session.state !== null && isOpen(session.state)) {
-    throw new ServiceError(
+  if (row === undefined) throw new ServiceError('session_not_found', `There is no session ${sessionId}.`);
+  if (row.at === null) throw refusal(row);
+  return {
+    id,
+    session_id: sessionId,
+    project_id: projectId,
+    model_id: row.model_id,
+    mcp_servers: row.mcp_servers,
+    trace,
+    position: 1,
+    event: { ...event!, turn_id: id, position: 1, created_at: row.at },
+  };
+}
+
+function refusal({ last_state, max_running_turns: limit }: Row): ServiceError {
+  if (last_state !== null && isOpen(last_state)) {
+    return new ServiceError(
       'session_running',
       'A turn of this session is queued or running. Wait for its end or cancel it.',
     );
   }
-  const limit = project!.max_running_turns;
-  if (session.open >= limit) {
-    throw new ServiceError(
-      'too_many_running_turns',
-      `The project has ${limit} queued or running turns, its limit. Send the message again after any of them ends.`,
-      { max_running_turns: limit },
-    );
-  }
-  const trace = traceparent();
-  const turn = { id: newId('turn'), session_id: sessionId, number: session.turn_count + 1, position: 0 };
-  await tx.query(
-    `WITH turn AS (
-       INSERT INTO turns (id, session_id, project_id, number, state, content, files, skills, trace)
-       VALUES ($1, $2, $3, $4, 'queued', $5, $6, $7, $8))
-     UPDATE sessions SET turn_count = $4, last_turn_id = $1 WHERE id = $2`,
-    [
-      turn.id,
-      sessionId,
-      projectId,
-      turn.number,
-      message.content,
-      JSON.stringify(message.files),
-      JSON.stringify(message.skills),
-      trace,
-    ],
+  return new ServiceError(
+    'too_many_running_turns',
+    `The project has ${limit} queued or running turns, its limit. Send the message again after any of them ends.`,
+    { max_running_turns: limit },
   );
-  const [event] = await appendEvents(tx, turn, [{ type: 'user.message', data: { ...message } }]);
-  return {
-    id: turn.id,
-    session_id: sessionId,
-    project_id: projectId,
-    model_id: session.model_id,
-    trace,
-    position: turn.position,
-    event: event!,
-  };
 }

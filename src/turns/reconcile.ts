@@ -3,7 +3,9 @@ import type { DataSource } from 'typeorm';
 import type { Notifier } from '../events/notify.js';
 import type { Logger } from '../platform/logger.js';
 import type { TurnWorkflows, WorkflowState } from '../temporal/turn-workflows.js';
-import { endTurn, type TurnOutcome } from './finish.js';
+import { endTurn } from './finish.js';
+import type { TurnOutcome } from './outcome.js';
+import { OPEN } from './states.js';
 
 const INTERVAL_MS = 2000;
 /** A turn without a sign of life for that long is looked at: seen within 10 s of anything that happened to it. */
@@ -100,7 +102,7 @@ export async function reconcileOnce(deps: ReconcileDeps): Promise<void> {
   const [turns]: [StaleTurn[]] = await deps.db.query(
     `WITH quiet AS (
        SELECT id FROM turns
-       WHERE state IN ('queued', 'running') AND progress_at < clock_timestamp() - interval '${STALE_SECONDS} s'
+       WHERE ${OPEN} AND progress_at < clock_timestamp() - interval '${STALE_SECONDS} s'
        ORDER BY progress_at LIMIT ${MAX_TURNS} FOR NO KEY UPDATE SKIP LOCKED)
      UPDATE turns SET progress_at = clock_timestamp()
      FROM quiet, sessions WHERE turns.id = quiet.id AND sessions.id = turns.session_id
@@ -123,7 +125,7 @@ export async function reconcileOnce(deps: ReconcileDeps): Promise<void> {
 export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
   const { db, workflows, log, count } = deps;
   const overdue: { id: string }[] = await db.query(
-    `SELECT id FROM turns WHERE state IN ('queued', 'running')
+    `SELECT id FROM turns WHERE ${OPEN}
        AND cancel_requested_at < clock_timestamp() - interval '${CANCEL_OVERDUE_SECONDS} s'`,
   );
   for (const { id } of overdue) {
@@ -163,7 +165,7 @@ async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promise<void
 }
 
 async function isStillOpen(db: DataSource, turnId: string): Promise<boolean> {
-  const rows: unknown[] = await db.query(`SELECT FROM turns WHERE id = $1 AND state IN ('queued', 'running')`, [
+  const rows: unknown[] = await db.query(`SELECT FROM turns WHERE id = $1 AND ${OPEN}`, [
     turnId,
   ]);
   return rows.length > 0;

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { transaction } from '../../src/db/transaction.js';
+import { Notifier } from '../../src/events/notify.js';
+import { createLogger } from '../../src/platform/logger.js';
 import { requestCancel } from '../../src/turns/cancel.js';
 import { queueTurn } from '../../src/turns/queue.js';
 import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
@@ -73,13 +75,15 @@ describe('the sweep', function () {
     const timedOut = await accept();
     const neverStarted = await accept();
     const before = await swept(system);
+    const log = createLogger('silent', 'test');
+    const deps = { db: system.db, notifier: new Notifier(system.db, log), log };
     await Promise.all([
       startClosing(client, failed.turnId, CLOSING.failed),
       startClosing(client, completed.turnId, CLOSING.completed),
       startClosing(client, ended.turnId, CLOSING.cancelled),
       startTimingOut(client, timedOut.turnId),
       client.workflow.getHandle(terminated.turnId).terminate(),
-      transaction(system.db, (tx) => requestCancel(tx, cancelled.turnId)),
+      requestCancel(deps, cancelled.turnId),
     ]);
     await Promise.all([
       measured('terminated', terminated, 'turn.failed', 'terminated'),

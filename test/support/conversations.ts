@@ -1,8 +1,7 @@
 import type { DataSource } from 'typeorm';
-import type { AssistantBlock } from '../../activities/model/stream.js';
-import type { ResultBlock } from '../../activities/tools/tool.js';
 import { newId } from '../../src/platform/ids.js';
 import type { TurnState } from '../../src/turns/states.js';
+import type { AssistantBlock, ResultBlock } from '../../src/turns/content.js';
 
 /** Turns as rows, for states that a running service reaches only by accident. */
 export interface TurnSeed {

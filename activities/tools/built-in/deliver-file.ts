@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../../src/platform/errors.js';
+import type { NewEvent } from '../../../src/events/schema.js';
 import { checkedFilename, mimeTypeOf } from '../../../src/files/filename.js';
 import { storageKey } from '../../../src/files/storage.js';
 import { insertFile, MAX_FILE_BYTES, type NewFile } from '../../../src/files/store.js';
 import { newId } from '../../../src/platform/ids.js';
-import { textResult, type BuiltInTool, type ResultEvent } from '../tool.js';
+import { textResult, type BuiltInTool } from '../tool.js';
 
 interface Input {
   filename: string;
@@ -53,15 +54,13 @@ export const deliverFile: BuiltInTool = {
     await storage.put(file.storage_key, bytes, { contentType: file.mime_type });
     return {
       ...textResult(`Delivered ${JSON.stringify(filename)} (${file.mime_type}, ${bytes.length} bytes) as ${file.id}.`),
-      async commit(tx) {
-        await insertFile(tx, file);
-        return [deliveredEvent(file)];
-      },
+      eventsBefore: async () => [deliveredEvent(file)],
+      commit: async (tx) => void (await insertFile(tx, file)),
     };
   },
 };
 
-function deliveredEvent({ id, filename, mime_type, size_bytes }: NewFile): ResultEvent {
+function deliveredEvent({ id, filename, mime_type, size_bytes }: NewFile): NewEvent {
   return { type: 'agent.file', data: { file: { id, filename, mime_type, size_bytes } } };
 }
 

@@ -1,6 +1,6 @@
 import { ObjectMissingError, type Storage } from '../../../src/files/storage.js';
 import { modelImage } from '../mcp/images.js';
-import type { ResultBlock } from '../tool.js';
+import type { ResultBlock } from '../../../src/turns/content.js';
 
 const MIB = 1024 * 1024;
 /** No larger image passes `modelImage`. */

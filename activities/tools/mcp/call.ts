@@ -9,7 +9,8 @@ import { cleanerFor, cut, type Clean } from '../../../src/mcp/tools.js';
 import type { ConnectTarget } from './connections.js';
 import { isAllowed } from './names.js';
 import { mcpResult } from './result.js';
-import { textResult, type ResultEvent, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
+import type { NewEvent } from '../../../src/events/schema.js';
+import { textResult, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
 
 export { isAllowed, mcpToolName, mcpToolsOf, type OfferedTool, type ToolSource } from './names.js';
 
@@ -98,17 +99,17 @@ function failed(
 ): McpToolResult {
   const reason = failureReason(error);
   const text = `The call of ${toolName} on the MCP server ${server.name} failed: ${reason}.`;
-  const commit: ToolResult['commit'] = async (tx) => {
-    const message = `The MCP server ${sent ? 'broke off' : 'could not be connected'}: ${reason}.`;
-    if (!sent) await recordConnection(tx, server.id, message);
-    return (await isReported(tx, turn.id, server.id)) ? [] : [mcpErrorEvent(server, message)];
+  const message = `The MCP server ${sent ? 'broke off' : 'could not be connected'}: ${reason}.`;
+  const stored: Pick<ToolResult, 'eventsBefore' | 'commit'> = {
+    eventsBefore: async (tx) => ((await isReported(tx, turn.id, server.id)) ? [] : [mcpErrorEvent(server, message)]),
+    ...(!sent && { commit: (tx) => recordConnection(tx, server.id, message) }),
   };
-  if (!sent || !mayHaveRun(error)) return { ...textResult(`${text} It was not carried out.`, true), commit };
+  if (!sent || !mayHaveRun(error)) return { ...textResult(`${text} It was not carried out.`, true), ...stored };
   const warning = 'Its outcome is unknown: it may have been carried out. Check before calling it again.';
-  return { ...textResult(`${text} ${warning}`, true), commit, outcomeUnknown: true };
+  return { ...textResult(`${text} ${warning}`, true), ...stored, outcomeUnknown: true };
 }
 
-function mcpErrorEvent({ id, name }: CalledServer, message: string): ResultEvent {
+function mcpErrorEvent({ id, name }: CalledServer, message: string): NewEvent {
   return { type: 'agent.mcp_error', data: { mcp_server_id: id, name, message } };
 }
 

@@ -1,5 +1,4 @@
-/** The image types of the Messages API. */
-export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp';
+import type { ImageType } from '../../../src/turns/content.js';
 
 /** The API's limit for one image, which it measures on the base64 it is sent. */
 const MAX_BASE64_LENGTH = 5 * 1024 * 1024;

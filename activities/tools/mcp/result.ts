@@ -4,7 +4,8 @@ import type { Clean } from '../../../src/mcp/tools.js';
 import { isDeeperThan } from '../../../src/platform/depth.js';
 import { storageKey } from '../../../src/files/storage.js';
 import { modelImage } from './images.js';
-import type { ResultBlock, ToolCall, ToolDeps, ToolResult } from '../tool.js';
+import type { ToolCall, ToolDeps, ToolResult } from '../tool.js';
+import type { ResultBlock } from '../../../src/turns/content.js';
 
 type Json = Record<string, unknown>;
 

@@ -2,9 +2,10 @@ import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import type { ModelClient } from '../../../activities/model/clients.js';
 import { ModelIdleTimeoutError } from '../../../activities/model/failures.js';
-import { streamAnswer, type Answer } from '../../../activities/model/stream.js';
+import { streamAnswer } from '../../../activities/model/stream.js';
 import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '../../support/scripted-model.js';
 import type { ScriptedModel } from '../../support/scripted-model.js';
+import type { Answer } from '../../../src/turns/content.js';
 
 const IDLE_SECONDS = 0.5;
 

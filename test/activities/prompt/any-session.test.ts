@@ -1,12 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { BuiltRequest } from '../../../activities/prompt/build-request.js';
-import type { AssistantBlock } from '../../../activities/model/stream.js';
-import type { ResultBlock } from '../../../activities/tools/tool.js';
 import { signThinking } from '../../../temporal-dev/local-model/wire.js';
 import { seedSession, type StepSeed, type TurnSeed } from '../../support/conversations.js';
 import { openRequestBuilder, type RequestBuilder } from '../../support/request-builder.js';
 import { validate } from '../../support/scripted-model-validator.js';
+import type { AssistantBlock, ResultBlock } from '../../../src/turns/content.js';
 
 const said = fc.oneof(
   fc.string({ maxLength: 30 }),

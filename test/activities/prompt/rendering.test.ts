@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import type Anthropic from '@anthropic-ai/sdk';
 import type { BuiltRequest } from '../../../activities/prompt/build-request.js';
-import type { AssistantBlock } from '../../../activities/model/stream.js';
-import type { ResultBlock } from '../../../activities/tools/tool.js';
 import { insertFile } from '../../../src/files/store.js';
 import { seedSession, type TurnSeed } from '../../support/conversations.js';
 import { openRequestBuilder, type RequestBuilder } from '../../support/request-builder.js';
+import type { AssistantBlock, ResultBlock } from '../../../src/turns/content.js';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 

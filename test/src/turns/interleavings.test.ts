@@ -1,19 +1,19 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
-import { beginAttempt } from '../../../activities/model/attempts.js';
-import { storeStep } from '../../../activities/model/store-step.js';
 import { openDataSource } from '../../../src/db/data-source.js';
-import { isDatabaseAway, transaction } from '../../../src/db/transaction.js';
-import { appendEvents } from '../../../src/events/store.js';
+import { isDatabaseAway } from '../../../src/db/transaction.js';
 import { Notifier } from '../../../src/events/notify.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
 import { claimTurn } from '../../../src/turns/claim.js';
 import { endTurn } from '../../../src/turns/finish.js';
-import { lockRunningTurn, TurnEndedError } from '../../../src/turns/lock.js';
+import { beginModelCall } from '../../../src/turns/model-call.js';
+import { storeStep } from '../../../src/turns/model-step.js';
 import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
+import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
+import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
 /** What one of several workers, API processes and sweeps does to the same turn, in its own time. */
@@ -38,6 +38,7 @@ describe('interleavings of writers', () => {
   let db: DataSource;
   let admin: DataSource;
   let notifier: Notifier;
+  let deps: TurnDeps;
   let projectId: string;
   let sessions = 0;
   before(async () => {
@@ -45,6 +46,7 @@ describe('interleavings of writers', () => {
     db = await openDataSource(database.url, 8, 'writers');
     admin = await openDataSource(database.url, 2, 'test');
     notifier = new Notifier(db, log);
+    deps = { db, notifier, log };
     ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 100_000 }));
   });
   after(async () => {
@@ -60,30 +62,29 @@ describe('interleavings of writers', () => {
        VALUES ($1, $2, 'm', true, '{}', '{}')`,
       [id, projectId],
     );
-    return transaction(admin, (tx) => queueTurn(tx, projectId, id, { content: 'x', files: [], skills: [] }));
+    return queueTurn(admin, projectId, id, { content: 'x', files: [], skills: [] });
   };
 
   const moves: Record<Move, (turnId: string) => Promise<unknown>> = {
-    claim: (turnId) => claimTurn(db, turnId),
-    append: (turnId) =>
-      transaction(db, async (tx) => {
-        const event = { mcp_server_id: 'mcp_1', name: 'shop', message: 'away' };
-        await appendEvents(tx, await lockRunningTurn(tx, turnId), [{ type: 'agent.mcp_error', data: event }]);
-      }),
+    claim: (turnId) => claimTurn(deps, turnId),
+    append: (turnId) => {
+      const data = { mcp_server_id: 'mcp_1', name: 'shop', message: 'away' };
+      return writeTurn(deps, turnId, { from: 'running' }, { events: [{ type: 'agent.mcp_error', data }] });
+    },
     // Every writer brings the outcome of the same step, as attempts of one activity do.
     step: async (turnId) => {
-      const attempt = await beginAttempt(db, turnId, 1);
+      const call = await beginModelCall(deps, turnId, 1);
       const answer = {
         content: [{ type: 'tool_use' as const, id: 'toolu_1', name: 'list_files', input: {} }],
         stopReason: 'tool_use' as const,
         usage: USAGE,
         firstTokenMs: 1,
       };
-      await storeStep({ db, notifier, log }, { attempt, answer, toolName: (name) => name, isLast: false });
+      await storeStep(deps, { call, answer, toolName: (name) => name, isLast: false });
     },
-    cancel: (turnId) => transaction(db, (tx) => requestCancel(tx, turnId)),
+    cancel: (turnId) => requestCancel(deps, turnId),
     fail: (turnId) =>
-      endTurn({ db, notifier, log }, turnId, {
+      endTurn(deps, turnId, {
         kind: 'failed',
         type: 'internal_error',
         message: 'Broken.',
@@ -95,13 +96,13 @@ describe('interleavings of writers', () => {
   };
 
   /** Makes a move as a process does: again when its connection is lost. Returns the refusal, if it was refused. */
-  const make = async (move: Move, turnId: string): Promise<TurnEndedError | null> => {
+  const make = async (move: Move, turnId: string): Promise<Error | null> => {
     for (;;) {
       try {
         await moves[move](turnId);
         return null;
       } catch (error) {
-        if (error instanceof TurnEndedError) return error;
+        if (error instanceof TurnEndedError || error instanceof OvertakenError) return error;
         if (!isDatabaseAway(error)) throw error;
       }
     }

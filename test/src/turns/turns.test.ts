@@ -1,19 +1,19 @@
 import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
-import { transaction } from '../../../src/db/transaction.js';
 import { DeltaWriter } from '../../../src/events/delta-writer.js';
-import { appendEvents } from '../../../src/events/store.js';
 import { Notifier } from '../../../src/events/notify.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import type { WorkflowState } from '../../../src/temporal/turn-workflows.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
 import { claimTurn } from '../../../src/turns/claim.js';
-import { endTurn, type TurnOutcome } from '../../../src/turns/finish.js';
-import { lockRunningTurn } from '../../../src/turns/lock.js';
+import { endTurn } from '../../../src/turns/finish.js';
+import type { TurnOutcome } from '../../../src/turns/outcome.js';
 import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
 import { cancelOverdue, reconcileOnce, type ReconcileDeps } from '../../../src/turns/reconcile.js';
+import { TurnEndedError } from '../../../src/turns/turn.js';
+import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
 const FAILED: TurnOutcome = { kind: 'failed', type: 'internal_error', message: 'Broken.', retryable: true };
@@ -24,11 +24,13 @@ describe('turns in Postgres', () => {
   let database: TestDatabase;
   let db: DataSource;
   let notifier: Notifier;
+  let deps: TurnDeps;
   let projectId: string;
   before(async () => {
     database = await createTestDatabase();
     db = await openDataSource(database.url, 10, 'test');
     notifier = new Notifier(db, log);
+    deps = { db, notifier, log };
     ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 }));
   });
   after(async () => {
@@ -45,16 +47,22 @@ describe('turns in Postgres', () => {
        VALUES ($1, $2, 'm', true, '{}', '{}', now(), now())`,
       [id, projectId],
     );
-    return transaction(db, (tx) => queueTurn(tx, projectId, id, { content: 'x', files: [], skills: [] }));
+    return queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] });
   };
   const running = async (): Promise<QueuedTurn> => {
     const turn = await queued();
-    await claimTurn(db, turn.id);
+    await claimTurn(deps, turn.id);
     return turn;
   };
   const end = (turn: QueuedTurn, ending: TurnOutcome): Promise<boolean> =>
-    endTurn({ db, notifier, log }, turn.id, ending);
-  const cancel = (turn: QueuedTurn) => transaction(db, (tx) => requestCancel(tx, turn.id));
+    endTurn(deps, turn.id, ending);
+  const cancel = (turn: QueuedTurn) => requestCancel(deps, turn.id);
+  /** Null when the turn has ended. */
+  const claim = (id: string) =>
+    claimTurn(deps, id).catch((error: unknown) => {
+      if (error instanceof TurnEndedError) return null;
+      throw error;
+    });
   const column = async <T>(sql: string, turn: QueuedTurn): Promise<T[]> =>
     (await db.query<{ value: T }[]>(sql, [turn.id])).map(({ value }) => value);
   const stateOf = async (turn: QueuedTurn): Promise<string> =>
@@ -74,7 +82,7 @@ describe('turns in Postgres', () => {
   it('are claimed or cancelled, never both', async () => {
     for (let round = 0; round < 10; round += 1) {
       const turn = await queued();
-      const [claimed] = await Promise.all([claimTurn(db, turn.id), cancel(turn)]);
+      const [claimed] = await Promise.all([claim(turn.id), cancel(turn)]);
       // A cancel after the claim is a wish; one before it is the end.
       expect(await stateOf(turn)).to.equal(claimed === null ? 'cancelled' : 'running');
       expect(await endsOf(turn)).to.have.length(claimed === null ? 1 : 0);
@@ -83,12 +91,12 @@ describe('turns in Postgres', () => {
 
   it('may be claimed again while they run, and not after their end', async () => {
     const turn = await running();
-    expect(await claimTurn(db, turn.id)).to.include({ modelId: 'm', mcpServers: 0 });
+    expect(await claim(turn.id)).to.deep.include({ model_id: 'm', mcp_servers: [] });
     await end(turn, FAILED);
-    expect(await claimTurn(db, turn.id)).to.equal(null);
+    expect(await claim(turn.id)).to.equal(null);
     expect(await cancel(turn)).to.equal(null);
     expect(await end(turn, { kind: 'cancelled' })).to.equal(false);
-    expect(await claimTurn(db, 'turn_none')).to.equal(null);
+    expect(await claim('turn_none')).to.equal(null);
   });
 
   it('do not complete from the queue', async () => {
@@ -146,10 +154,8 @@ describe('turns in Postgres', () => {
       const turn = await running();
       let fenced = 0;
       const writer = writerOf(turn, 1, () => (fenced += 1));
-      await transaction(db, async (tx) => {
-        const outcome = { type: 'agent.message' as const, data: { message_id: 'msg_0', content: 'told' } };
-        await appendEvents(tx, await lockRunningTurn(tx, turn.id), [outcome]);
-      });
+      const outcome = { type: 'agent.message' as const, data: { message_id: 'msg_0', content: 'told' } };
+      await writeTurn(deps, turn.id, { from: 'running' }, { events: [outcome] });
       writer.write('agent.message.delta', 'late');
       await writer.flush();
       expect(fenced).to.equal(1);

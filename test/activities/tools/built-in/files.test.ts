@@ -1,10 +1,11 @@
+import type { NewEvent } from '../../../../src/events/schema.js';
 import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { attachmentBlocks } from '../../../../activities/prompt/attachment-blocks.js';
 import { deliverFile } from '../../../../activities/tools/built-in/deliver-file.js';
 import { listFiles } from '../../../../activities/tools/built-in/list-files.js';
 import { readFile } from '../../../../activities/tools/built-in/read-file.js';
-import type { BuiltInTool, ResultEvent, ToolDeps, ToolResult } from '../../../../activities/tools/tool.js';
+import type { BuiltInTool, ToolDeps, ToolResult } from '../../../../activities/tools/tool.js';
 import { openDataSource } from '../../../../src/db/data-source.js';
 import { mimeTypeOf } from '../../../../src/files/filename.js';
 import { newStorageKey, storageKey } from '../../../../src/files/storage.js';
@@ -224,7 +225,12 @@ describe('file tools', () => {
   });
 
   describe('deliver_file', () => {
-    const delivered = async (result: ToolResult): Promise<ResultEvent[]> => db.transaction((tx) => result.commit!(tx));
+    const delivered = async (result: ToolResult): Promise<NewEvent[]> =>
+      db.transaction(async (tx) => {
+        const events = await result.eventsBefore!(tx);
+        await result.commit!(tx);
+        return events;
+      });
 
     it('stores the file, its row and its event with the result', async () => {
       const result = await run(deliverFile, { filename: 'out/report.csv', content: 'a,b\nü,1' });

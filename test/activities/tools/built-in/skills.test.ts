@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import { builtInTools } from '../../../../activities/tools/built-in/index.js';
-import type { ResultBlock, SelectedSkill, ToolDeps, ToolResult } from '../../../../activities/tools/tool.js';
+import type { SelectedSkill, ToolDeps, ToolResult } from '../../../../activities/tools/tool.js';
 import { openStorage } from '../../../../src/files/open-storage.js';
 import type { Storage } from '../../../../src/files/storage.js';
 import { createLogger } from '../../../../src/platform/logger.js';
 import { startService, type TestService } from '../../../support/service.js';
 import { skillMd, zip } from '../../../src/skills/zip.js';
+import type { ResultBlock } from '../../../../src/turns/content.js';
 
 const TURN_ID = 'turn_01hzzzzzzzzzzzzzzzzzzzzzzz';
 /** 1 × 1, transparent. */

@@ -183,7 +183,7 @@ describe('calling a tool of an MCP server', () => {
     expect(Date.now() - begun).to.be.lessThan(10_000);
     expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, true]);
     expect(textOf(result)).to.match(/outcome is unknown/);
-    expect(result.commit, 'clients hear of it').to.be.a('function');
+    expect(result.eventsBefore, 'clients hear of it').to.be.a('function');
     await server.restart();
     expect(server.calls, 'not sent again').to.have.length(1);
   });

@@ -1,0 +1,39 @@
+import type { Db } from './transaction.js';
+
+/** A piece of SQL with its parameters. Pieces nest: `sql` numbers the parameters of the whole statement. */
+export class Sql {
+  constructor(
+    readonly strings: readonly string[],
+    readonly values: readonly unknown[],
+  ) {}
+}
+
+/** Builds a piece of SQL: a value becomes a parameter, another piece becomes part of the text. */
+export function sql(strings: TemplateStringsArray, ...values: unknown[]): Sql {
+  return new Sql(strings, values);
+}
+
+/** A constant as a piece of SQL. Never pass input: the text is not escaped. */
+export function rawSql(text: string): Sql {
+  return new Sql([text], []);
+}
+
+/** Joins pieces with a separator; no pieces give empty text. */
+export function joinSql(pieces: readonly Sql[], separator: string): Sql {
+  if (pieces.length === 0) return rawSql('');
+  return new Sql(['', ...pieces.slice(1).map(() => separator), ''], pieces);
+}
+
+/** Sends a statement built with `sql`; returns its rows. */
+export async function runSql<Row>(db: Db, statement: Sql): Promise<Row[]> {
+  const values: unknown[] = [];
+  return db.query<Row[]>(textOf(statement, values), values);
+}
+
+function textOf({ strings, values }: Sql, parameters: unknown[]): string {
+  return strings.reduce((text, part, index) => {
+    const value = values[index - 1];
+    const inserted = value instanceof Sql ? textOf(value, parameters) : `$${parameters.push(value)}`;
+    return text + inserted + part;
+  });
+}

@@ -1,0 +1,79 @@
+import type { Timing, Usage, UsageDetails } from '../events/fields.js';
+import { rawSql, sql, type Sql } from '../db/sql.js';
+import type { TurnOutcome } from './outcome.js';
+
+/** Milliseconds of an interval. */
+const milliseconds = (interval: string): string => `round(extract(epoch FROM ${interval}) * 1000)::bigint`;
+
+/** Time spent in a phase, with the part of it that still runs at `now`; null when the phase never began. */
+const elapsed = (time: string, since: string, now: string): string =>
+  `CASE WHEN ${since} IS NULL THEN ${time} ELSE coalesce(${time}, '0') + (${now} - ${since}) END`;
+
+type Phase = 'model' | 'tools';
+
+/** Assignments that start the clock of a phase. If it ran already, because a process died, that time counts. */
+export function startClock(phase: Phase): Sql {
+  return rawSql(`${phase}_time = ${timeOf(phase)}, ${phase}_started_at = now.at`);
+}
+
+/** Assignments that stop the clock of a phase, if `condition` holds. */
+export function stopClock(phase: Phase, condition: Sql): Sql {
+  const [time, since] = [rawSql(`turns.${phase}_time`), rawSql(`turns.${phase}_started_at`)];
+  return sql`
+    ${rawSql(`${phase}_time`)} = CASE WHEN ${condition} THEN ${rawSql(timeOf(phase))} ELSE ${time} END,
+    ${rawSql(`${phase}_started_at`)} = CASE WHEN ${condition} THEN NULL ELSE ${since} END`;
+}
+
+const timeOf = (phase: Phase): string => elapsed(`turns.${phase}_time`, `turns.${phase}_started_at`, 'now.at');
+
+const USAGE: Record<keyof Usage, string> = {
+  input_tokens: 'input_tokens + cache_read_input_tokens + cache_creation_input_tokens',
+  output_tokens: 'output_tokens',
+};
+const USAGE_DETAILS: Record<keyof UsageDetails, string> = {
+  cache_read_input_tokens: 'cache_read_input_tokens',
+  cache_creation_input_tokens: 'cache_creation_input_tokens',
+  model_calls: 'model_calls',
+};
+const TIMING: Record<keyof Timing, string> = {
+  queued_ms: milliseconds('started_at - queued_at'),
+  connect_ms: 'connect_ms',
+  first_token_ms: milliseconds('first_token_at - queued_at'),
+  model_ms: milliseconds(elapsed('model_time', 'model_started_at', 'ended_at')),
+  tools_ms: milliseconds(elapsed('tools_time', 'tools_started_at', 'ended_at')),
+  total_ms: milliseconds('ended_at - queued_at'),
+};
+
+/** A turn that never ran has no usage. */
+const ifRan = (json: string): string => `CASE WHEN started_at IS NOT NULL THEN ${json} END`;
+const SPENT = {
+  usage: ifRan(jsonObject(USAGE)),
+  usage_details: ifRan(jsonObject(USAGE_DETAILS)),
+  timing: jsonObject(TIMING),
+};
+
+/** The terminal event's own fields as JSON: how the turn ended and what it spent, read from the row `written`. */
+export function terminalData(outcome: TurnOutcome): Sql {
+  const cancelled = rawSql(jsonObject(SPENT));
+  switch (outcome.kind) {
+    case 'completed':
+      return sql`CASE state WHEN 'cancelled' THEN ${cancelled} ELSE ${jsonWith('stop_reason', sql`${outcome.stopReason}::text`)} END`;
+    case 'failed': {
+      const { type, message, retryable } = outcome;
+      const error = JSON.stringify({ type, message, retryable });
+      return sql`CASE state WHEN 'cancelled' THEN ${cancelled} ELSE ${jsonWith('error', sql`${error}::json`)} END`;
+    }
+    case 'cancelled':
+      return cancelled;
+  }
+}
+
+function jsonWith(name: string, value: Sql): Sql {
+  const rest = Object.entries(SPENT).map(([field, expression]) => `${expression} AS ${field}`);
+  return sql`(SELECT row_to_json(fields) FROM (SELECT ${value} AS ${rawSql(name)}, ${rawSql(rest.join(', '))}) AS fields)`;
+}
+
+function jsonObject(fields: Record<string, string>): string {
+  const columns = Object.entries(fields).map(([name, expression]) => `${expression} AS ${name}`);
+  return `(SELECT row_to_json(fields) FROM (SELECT ${columns.join(', ')}) AS fields)`;
+}

@@ -1,0 +1,43 @@
+import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
+import type { TurnState } from './states.js';
+
+/** A turn's row. Functions that need less of it take a `Pick`. */
+export interface Turn {
+  id: string;
+  session_id: string;
+  project_id: string;
+  /** Counts the turns of the session, from 1. */
+  number: number;
+  state: TurnState;
+  /** Position of the last stored event. */
+  position: number;
+  content: string;
+  files: FileSnapshot[];
+  skills: SkillSnapshot[];
+  /** `traceparent` of the request that queued it, if it was traced. */
+  trace: string | null;
+  queued_at: string;
+  /** Model calls so far, failed ones included. */
+  model_calls: number;
+  cancel_requested_at: string | null;
+}
+
+/** The turn has ended: it takes no more writes. */
+export class TurnEndedError extends Error {
+  /** `state` is null when the turn's row is gone. */
+  constructor(
+    turnId: string,
+    readonly state: TurnState | null = null,
+  ) {
+    super(`${turnId} has ended and takes no more writes`);
+    this.name = 'TurnEndedError';
+  }
+}
+
+/** The turn is open, but another attempt at the same work was faster. The next attempt finds its outcome. */
+export class OvertakenError extends Error {
+  constructor(turnId: string) {
+    super(`another attempt has written to ${turnId}`);
+    this.name = 'OvertakenError';
+  }
+}

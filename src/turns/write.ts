@@ -1,0 +1,176 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { joinSql, rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import { transaction, type Db } from '../db/transaction.js';
+import type { Notifier } from '../events/notify.js';
+import type { NewEvent } from '../events/schema.js';
+import { insertEvents, newEvents, type EventRow } from '../events/store.js';
+import type { Logger } from '../platform/logger.js';
+import { newId } from '../platform/ids.js';
+import { observeOutcome, TRIGGER_OF, type TurnOutcome, type TurnResult } from './outcome.js';
+import { isOpen, OPEN_STATES, statesBefore, type TurnState } from './states.js';
+import { terminalData } from './totals.js';
+import { OvertakenError, TurnEndedError, type Turn } from './turn.js';
+
+/** What a writer of turns works with. */
+export interface TurnDeps {
+  db: DataSource;
+  notifier: Notifier;
+  log: Logger;
+}
+
+/** What must hold for a turn to take a write. */
+export interface WriteFence {
+  from: 'running' | 'open';
+  /** A further condition on the turn's row. */
+  where?: Sql;
+}
+
+/** What a write does to a turn. All of it is stored, or nothing. */
+export interface TurnChange {
+  /** Events to append, in order. */
+  events?: NewEvent[];
+  /** Moves a queued turn to running. */
+  claim?: boolean;
+  /** Ends the turn: the terminal event follows `events`. A recorded cancel request wins over another outcome. */
+  outcome?: TurnOutcome;
+  /** Assignments to columns of `turns`; `now.at` is the time of the write. */
+  set?: Sql[];
+  /** A statement that reads from the locked row `turn` and returns one row. Without a row the write is refused. */
+  guard?: Sql;
+  /** Further statements, run with the write; they read from the row `written`. */
+  parts?: Sql[];
+  /** Further work in the same transaction, after the write was accepted. */
+  also?: (tx: EntityManager) => Promise<void>;
+}
+
+export type LockedTurn = Pick<
+  Turn,
+  'id' | 'session_id' | 'project_id' | 'number' | 'state' | 'position' | 'cancel_requested_at'
+>;
+
+/** A turn as a write left it. `Guard` is the row of the change's `guard`. */
+export interface WrittenTurn<Guard = unknown> extends Pick<
+  Turn,
+  'id' | 'session_id' | 'project_id' | 'state' | 'position' | 'model_calls'
+> {
+  events: EventRow[];
+  guard: Guard;
+  /** Present when this write ended the turn. */
+  result: TurnResult | null;
+}
+
+/**
+ * Changes one turn atomically. Nothing else writes to `turns` and `events` of a turn that exists. A change that is known
+ * beforehand costs one statement. A change that depends on the turn is a function: it gets the locked row and the
+ * transaction.
+ * @throws TurnEndedError, OvertakenError when the fence refuses the write
+ */
+export async function writeTurn<Guard = unknown>(
+  { db, notifier, log }: TurnDeps,
+  turnId: string,
+  fence: WriteFence,
+  change: TurnChange | ((turn: LockedTurn, tx: EntityManager) => Promise<TurnChange>),
+): Promise<WrittenTurn<Guard>> {
+  const inTransaction = async (tx: EntityManager): Promise<WrittenTurn<Guard>> => {
+    const known = typeof change === 'function' ? await change(await lockTurn(tx, turnId, fence), tx) : change;
+    const written = await write<Guard>(tx, turnId, fence, known);
+    await known.also?.(tx);
+    return written;
+  };
+  const isOneStatement = typeof change !== 'function' && change.also === undefined;
+  const written = isOneStatement ? await write<Guard>(db, turnId, fence, change) : await transaction(db, inTransaction);
+  if (written.events.length > 0) notifier.notify(written);
+  if (written.result !== null) observeOutcome(written, written.result, log);
+  return written;
+}
+
+async function lockTurn(tx: EntityManager, turnId: string, fence: WriteFence): Promise<LockedTurn> {
+  const [turn] = await runSql<LockedTurn>(
+    tx,
+    sql`SELECT id, session_id, project_id, number, state, position, cancel_requested_at
+        FROM turns WHERE ${condition(turnId, fence)} FOR NO KEY UPDATE`,
+  );
+  return turn ?? refuse(tx, turnId);
+}
+
+function condition(turnId: string, { from, where }: WriteFence, outcome?: TurnOutcome): Sql {
+  const accepted: readonly TurnState[] = from === 'open' ? OPEN_STATES : ['running'];
+  const before = outcome === undefined ? accepted : statesBefore(TRIGGER_OF[outcome.kind]);
+  const states = accepted.filter((state) => before.includes(state));
+  return sql`id = ${turnId} AND state = ANY(${states}::text[]) AND ${where ?? rawSql('true')}`;
+}
+
+async function refuse(db: Db, turnId: string): Promise<never> {
+  const [turn] = await runSql<Pick<Turn, 'state'>>(db, sql`SELECT state FROM turns WHERE id = ${turnId}`);
+  if (turn !== undefined && isOpen(turn.state)) throw new OvertakenError(turnId);
+  throw new TurnEndedError(turnId, turn?.state);
+}
+
+interface WrittenRow extends Omit<WrittenTurn, 'events' | 'result'> {
+  at: string;
+  cancel_ms: number | null;
+  terminal: string | null;
+}
+
+/** One statement: locks the row, checks the fence, writes. The row is locked before anything else is touched. */
+async function write<Guard>(
+  db: Db,
+  turnId: string,
+  fence: WriteFence,
+  change: TurnChange,
+): Promise<WrittenTurn<Guard>> {
+  const { outcome } = change;
+  const events = newEvents(change.events ?? []);
+  const terminalId = newId('event');
+  const count = events.length + (outcome === undefined ? 0 : 1);
+  const terminal = outcome === undefined ? rawSql('NULL::json') : terminalData(outcome);
+  const [row] = await runSql<WrittenRow>(
+    db,
+    sql`WITH turn AS MATERIALIZED (
+          SELECT id, session_id, position, started_at FROM turns
+          WHERE ${condition(turnId, fence, outcome)} FOR NO KEY UPDATE),
+        guard AS (${change.guard ?? rawSql('SELECT FROM turn')}),
+        now AS MATERIALIZED (SELECT turn.id, clock_timestamp() AS at FROM turn, guard),
+        written AS (
+          UPDATE turns SET ${joinSql(assignments(change, count), ', ')} FROM now WHERE turns.id = now.id
+          RETURNING ${COLUMNS}, now.at),
+        terminal AS (SELECT ${terminal} AS data FROM written),
+        ${insertEvents(events, count, outcome && sql`SELECT ${terminalId}, 'turn.' || state, terminal.data FROM written, terminal`)}
+        ${joinSql((change.parts ?? []).map((part, index) => sql`, ${rawSql(`part${index}`)} AS (${part})`), '')}
+        SELECT written.id, session_id, project_id, state, position, model_calls, at, terminal.data::text AS terminal,
+          round(extract(epoch FROM at - cancel_requested_at) * 1000)::bigint AS cancel_ms,
+          (SELECT row_to_json(guard) FROM guard) AS guard
+        FROM written, terminal`,
+  );
+  if (row === undefined) return refuse(db, turnId);
+  const { at, terminal: data, cancel_ms, ...written } = row;
+  const all = data === null ? events : [...events, { id: terminalId, type: `turn.${row.state}`, data }];
+  const result = data === null ? null : { ...(JSON.parse(data) as TurnResult), state: row.state, cancel_ms };
+  const first = row.position - count + 1;
+  return {
+    ...written,
+    guard: row.guard as Guard,
+    events: all.map((event, n) => ({ ...event, turn_id: row.id, position: first + n, created_at: at })),
+    result,
+  };
+}
+
+/** What statements of a write may read of the row as it is after the write. */
+const COLUMNS = rawSql(`turns.id, session_id, project_id, number, state, position, queued_at, started_at, ended_at,
+  cancel_requested_at, connect_ms, first_token_at, input_tokens, output_tokens, cache_read_input_tokens,
+  cache_creation_input_tokens, model_calls, model_time, model_started_at, tools_time, tools_started_at`);
+
+function assignments({ claim, outcome, set = [] }: TurnChange, events: number): Sql[] {
+  const base = sql`position = turns.position + ${events}::integer, progress_at = now.at`;
+  return [base, ...(claim === true ? [CLAIM] : []), ...(outcome === undefined ? [] : [end(outcome)]), ...set];
+}
+
+const CLAIM = rawSql(
+  `state = 'running', started_at = coalesce(turns.started_at, now.at),
+   transition_at = CASE turns.state WHEN 'queued' THEN now.at ELSE turns.transition_at END`,
+);
+
+function end({ kind }: TurnOutcome): Sql {
+  return sql`state = CASE WHEN turns.cancel_requested_at IS NULL THEN ${kind} ELSE 'cancelled' END,
+    ended_at = now.at, transition_at = now.at`;
+}

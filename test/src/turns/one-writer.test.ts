@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Who may write to `turns` and `events`, and what. */
+const WRITERS: Record<string, string[]> = {
+  'src/turns/write.ts': ['UPDATE turns'],
+  'src/turns/queue.ts': ['INSERT INTO turns'],
+  // The time of the reconciler's last look; nothing that a client sees.
+  'src/turns/reconcile.ts': ['UPDATE turns'],
+  // A sign of life with each batch of deltas; nothing that a client sees.
+  'src/events/delta-writer.ts': ['UPDATE turns'],
+  'src/events/store.ts': ['INSERT INTO events'],
+  // The end of a deleted session.
+  'src/sessions/purge.ts': ['DELETE FROM turns'],
+};
+const WRITE = /\b(INSERT INTO|UPDATE|DELETE FROM|MERGE INTO|TRUNCATE|COPY)\s+(turns|events)\b/gi;
+
+function sourcesOf(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((file) => file.endsWith('.ts') && !file.startsWith('src/db/migrations/'));
+}
+
+describe('turns and events', () => {
+  it('have one writer', () => {
+    const found: Record<string, string[]> = {};
+    for (const file of ['api', 'activities', 'workflows', 'src', 'ops'].flatMap(sourcesOf)) {
+      const writes = [...readFileSync(file, 'utf8').matchAll(WRITE)].map(([, verb, table]) => `${verb} ${table}`);
+      if (writes.length > 0) found[file] = writes;
+    }
+    expect(found).to.deep.equal(WRITERS);
+  });
+});
