@@ -44,27 +44,48 @@ describe('deployment files', () => {
   });
 
   it('are YAML, give processes longer than they take to drain, and no rights', () => {
-    for (const file of readdirSync(new URL('deploy/kubernetes/', root))) {
+    for (const file of readdirSync(new URL('deploy/kubernetes/', root)).filter((name) => name.endsWith('.yaml'))) {
       for (const document of parseAllDocuments(read(`deploy/kubernetes/${file}`))) {
         expect(document.errors).to.deep.equal([]);
         const pod = document.getIn(['spec', 'template', 'spec']) as { toJSON(): Pod } | undefined;
         if (document.get('kind') === 'Deployment') checkPod(pod!.toJSON());
+        if (pod !== undefined) checkRights(pod.toJSON());
       }
     }
+  });
+
+  it('give the migration its own secret alone', () => {
+    const [job] = parseAllDocuments(read('deploy/kubernetes/migrate.yaml'));
+    const pod = (job!.getIn(['spec', 'template', 'spec']) as { toJSON(): Pod }).toJSON();
+    expect(pod.containers[0]!.envFrom).to.deep.equal([{ secretRef: { name: 'migrate' } }]);
   });
 });
 
 interface Pod {
   terminationGracePeriodSeconds: number;
+  automountServiceAccountToken: boolean;
   securityContext: { runAsNonRoot: boolean };
-  containers: { env: { name: string; value: string }[]; securityContext: { readOnlyRootFilesystem: boolean } }[];
+  containers: {
+    image: string;
+    env: { name: string; value: string }[];
+    envFrom: unknown[];
+    securityContext: { readOnlyRootFilesystem: boolean };
+  }[];
 }
 
-function checkPod({ terminationGracePeriodSeconds, securityContext, containers: [container] }: Pod): void {
+/** No token of the cluster's own API, no right to the root file system, an image that cannot change under its name. */
+function checkRights({ automountServiceAccountToken, securityContext, containers }: Pod): void {
+  expect(automountServiceAccountToken).to.equal(false);
+  expect(securityContext.runAsNonRoot).to.equal(true);
+  for (const { image, securityContext } of containers) {
+    expect(image).to.contain('@sha256:');
+    expect(securityContext.readOnlyRootFilesystem).to.equal(true);
+  }
+}
+
+function checkPod({ terminationGracePeriodSeconds, containers: [container] }: Pod): void {
   const grace = Number(container!.env.find(({ name }) => name === 'SHUTDOWN_GRACE_SECONDS')!.value);
   expect(terminationGracePeriodSeconds).to.be.greaterThan(grace + 5);
-  expect(securityContext.runAsNonRoot).to.equal(true);
-  expect(container!.securityContext.readOnlyRootFilesystem).to.equal(true);
 }
 
 /** What the image runs, from dist, without a container around it. */

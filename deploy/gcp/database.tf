@@ -1,4 +1,5 @@
-# A private address and no pooler: LISTEN needs a connection of its own to Postgres itself.
+# A private address and no pooler: LISTEN needs a connection of its own to Postgres itself. REGIONAL replicates the disk
+# synchronously: what was committed survives a failover.
 resource "google_sql_database_instance" "service" {
   name                = "agent-session-service"
   database_version    = "POSTGRES_17"
@@ -16,6 +17,7 @@ resource "google_sql_database_instance" "service" {
       ipv4_enabled    = false
       private_network = google_compute_network.service.id
       ssl_mode        = "ENCRYPTED_ONLY"
+      server_ca_mode  = "GOOGLE_MANAGED_CAS_CA"
     }
 
     backup_configuration {
@@ -37,6 +39,26 @@ resource "google_sql_database_instance" "service" {
 resource "google_sql_database" "service" {
   name     = "service"
   instance = google_sql_database_instance.service.name
+}
+
+# The name in the server's certificate, in the service's own network: clients verify it (sslmode=verify-full).
+resource "google_dns_managed_zone" "database" {
+  name       = "agent-session-database"
+  dns_name   = google_sql_database_instance.service.dns_name
+  visibility = "private"
+  private_visibility_config {
+    networks {
+      network_url = google_compute_network.service.id
+    }
+  }
+}
+
+resource "google_dns_record_set" "database" {
+  managed_zone = google_dns_managed_zone.database.name
+  name         = google_sql_database_instance.service.dns_name
+  type         = "A"
+  ttl          = 60
+  rrdatas      = [google_sql_database_instance.service.private_ip_address]
 }
 
 # The password is set by hand (docs/operations/gcp.md): Terraform's state holds none.

@@ -46,10 +46,11 @@ resource "google_service_account_iam_member" "sign" {
   member             = google_service_account.role["api"].member
 }
 
-# The worker's pods act as its account.
+# Each role's pods act as its account.
 resource "google_service_account_iam_member" "workload" {
-  service_account_id = google_service_account.role["worker"].name
+  for_each           = google_service_account.role
+  service_account_id = each.value.name
   role               = "roles/iam.workloadIdentityUser"
-  member             = "serviceAccount:${var.project}.svc.id.goog[agent-session/worker]"
-  depends_on         = [google_container_cluster.workers]
+  member             = "serviceAccount:${var.project}.svc.id.goog[agent-session/${each.key}]"
+  depends_on         = [google_container_cluster.service]
 }

@@ -8,14 +8,9 @@ variable "region" {
   default = "europe-west1"
 }
 
-variable "image" {
+variable "domain" {
   type        = string
-  description = "The image, by digest: REGION-docker.pkg.dev/PROJECT/service/agent-session-service@sha256:..."
-}
-
-variable "public_url" {
-  type        = string
-  description = "Base address that clients see, https."
+  description = "Host name of the API, for example api.example.com; PUBLIC_URL is https:// and this name."
 }
 
 variable "cors_origins" {
@@ -32,15 +27,4 @@ variable "database_tier" {
 variable "temporal_namespace_region" {
   type    = string
   default = "gcp-europe-west1"
-}
-
-variable "streams_per_instance" {
-  type        = number
-  default     = 500
-  description = "Open streams at which Cloud Run adds an instance; an open stream is a request to it."
-}
-
-variable "max_api_instances" {
-  type    = number
-  default = 10
 }
