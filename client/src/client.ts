@@ -16,6 +16,7 @@ import type {
   PageQuery,
   Session,
   SessionChange,
+  SessionQuery,
   Skill,
   StreamEvent,
   UserMessageEvent,
@@ -101,7 +102,7 @@ export class AgentSessionClient {
     return this.#create('/v1/sessions', { json: session, ...options });
   }
 
-  listSessions(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Session>> {
+  listSessions(query: SessionQuery = {}, options: RequestOptions = {}): Promise<Page<Session>> {
     return this.#get('/v1/sessions', { query, ...options });
   }
 

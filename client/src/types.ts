@@ -22,6 +22,10 @@ export type McpServer = Schemas['McpServer'];
 export type Model = Schemas['Model'];
 export type Session = Schemas['Session'];
 export type File = Schemas['File'];
+/** What a session says about its tools: permissions of an MCP server's tools, or a tool that the client runs. */
+export type SessionTool = Schemas['SessionTool'];
+/** A tool call that waits for an answer. */
+export type RequiredAction = Schemas['RequiredAction'];
 
 /** A stored event, told apart by `type`. */
 export type Event = Schemas['Event'];
@@ -55,6 +59,8 @@ export interface PageQuery {
   cursor?: string;
 }
 
+export type SessionQuery = PageQuery &
+  Pick<NonNullable<operations['listSessions']['parameters']['query']>, 'requires_action'>;
 export type FileQuery = PageQuery &
   Pick<NonNullable<operations['listFiles']['parameters']['query']>, 'session_id' | 'origin'>;
 

@@ -21,7 +21,7 @@ export function SessionHead({ sessionId, session }: Props) {
   return (
     <>
       <PageHead title={session?.metadata.title ?? 'Session'}>
-        {session !== null && <Status status={session.status} />}
+        {session !== null && <Status session={session} />}
         <ConfirmButton label="Delete" question="Delete this session?" onConfirm={remove}>
           <p>Its events are gone then. Delivered files stay under Files.</p>
         </ConfirmButton>

@@ -8,6 +8,8 @@ const LABELS: Record<Session['status'], string> = {
   FAILED: 'Failed',
 };
 
-export function Status({ status }: { status: Session['status'] }) {
+export function Status({ session }: { session: Pick<Session, 'status' | 'required_actions'> }) {
+  const { status, required_actions: actions } = session;
+  if (actions.length > 0) return <span class="status waiting">Waiting for an answer</span>;
   return <span class={`status ${status.toLowerCase()}`}>{LABELS[status]}</span>;
 }

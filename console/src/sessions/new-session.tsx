@@ -1,23 +1,34 @@
 import { useState } from 'preact/hooks';
 import type { NewSession as Body } from '../../../client/src/index.js';
-import { collect } from '../client/collect.js';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
-import { useLoad } from '../client/use-load.js';
-import { CheckList } from '../parts/check-list.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { PageHead } from '../parts/page-head.js';
 import { navigate } from '../route.js';
+import { CustomToolsField } from './custom-tools-field.js';
+import { McpServersField } from './mcp-servers-field.js';
 import { ModelField } from './model-field.js';
+import { parseCustomTools, sessionTools, type AskingByServer } from './session-tools.js';
 
 export function NewSession() {
   const client = useClient();
-  const servers = useLoad((signal) => collect(client.eachMcpServer({ signal })), [client]);
-  const [body, setBody] = useState<Body>({ model_id: '', thinking_enabled: true, mcp_servers: [] });
+  const [modelId, setModelId] = useState('');
+  const [thinking, setThinking] = useState(true);
   const [title, setTitle] = useState('');
-  const change = (to: Partial<Body>): void => setBody((before) => ({ ...before, ...to }));
+  const [instruction, setInstruction] = useState('');
+  const [servers, setServers] = useState<string[]>([]);
+  const [asking, setAsking] = useState<AskingByServer>({});
+  const [customTools, setCustomTools] = useState('');
   const creating = useAction(async () => {
-    const session = await client.createSession({ ...body, ...(title !== '' && { metadata: { title } }) });
+    const body: Body = {
+      model_id: modelId,
+      thinking_enabled: thinking,
+      instruction: instruction || null,
+      mcp_servers: servers,
+      metadata: title === '' ? {} : { title },
+      tools: sessionTools(servers, asking, parseCustomTools(customTools)),
+    };
+    const session = await client.createSession(body);
     navigate(`/sessions/${session.id}`);
   });
 
@@ -34,42 +45,22 @@ export function NewSession() {
             onInput={(event) => setTitle(event.currentTarget.value)}
           />
         </label>
-        <ModelField
-          modelId={body.model_id}
-          thinking={body.thinking_enabled === true}
-          onModel={(id) => change({ model_id: id })}
-          onThinking={(on) => change({ thinking_enabled: on })}
-        />
+        <ModelField modelId={modelId} thinking={thinking} onModel={setModelId} onThinking={setThinking} />
         <label class="field">
           <span>Instruction</span>
           <textarea
             rows={5}
             maxLength={100_000}
+            value={instruction}
             placeholder="Optional: who the agent is and how it answers"
-            onInput={(event) => change({ instruction: event.currentTarget.value || null })}
+            onInput={(event) => setInstruction(event.currentTarget.value)}
           />
         </label>
-        <fieldset>
-          <legend>MCP servers</legend>
-          <ErrorNote error={servers.error} />
-          {servers.value?.length === 0 && (
-            <p class="hint">
-              None is registered. <a href="#/mcp-servers/new">Register one</a> to give the agent its tools.
-            </p>
-          )}
-          <CheckList
-            options={(servers.value ?? []).map(({ id, name, tools }) => ({
-              value: id,
-              label: name,
-              hint: `${tools.length} tools`,
-            }))}
-            selected={body.mcp_servers ?? []}
-            onChange={(ids) => change({ mcp_servers: ids })}
-          />
-        </fieldset>
+        <McpServersField selected={servers} asking={asking} onSelect={setServers} onAsking={setAsking} />
+        <CustomToolsField json={customTools} onChange={setCustomTools} />
         <ErrorNote error={creating.error} />
         <div class="actions">
-          <button class="primary" disabled={creating.busy || body.model_id === ''}>
+          <button class="primary" disabled={creating.busy || modelId === ''}>
             Create session
           </button>
           <a class="button quiet" href="#/sessions">

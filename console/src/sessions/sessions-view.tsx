@@ -1,18 +1,26 @@
-import type { Session } from '../../../client/src/index.js';
+import { useState } from 'preact/hooks';
 import { useClient } from '../client/service.js';
 import { useList } from '../client/use-list.js';
 import { Empty } from '../parts/empty.js';
 import { ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
-import { Status } from '../parts/status.js';
-import { Time } from '../parts/time.js';
+import { SessionRow } from './session-row.js';
 
 export function SessionsView() {
   const client = useClient();
-  const list = useList((cursor, signal) => client.listSessions({ cursor, limit: 50 }, { signal }), [client]);
+  const [waiting, setWaiting] = useState(false);
+  const list = useList(
+    (cursor, signal) =>
+      client.listSessions({ cursor, limit: 50, ...(waiting && { requires_action: 'true' }) }, { signal }),
+    [client, waiting],
+  );
   return (
     <>
       <PageHead title="Sessions">
+        <label class="check">
+          <input type="checkbox" checked={waiting} onChange={(event) => setWaiting(event.currentTarget.checked)} />
+          <span>Waiting for an answer</span>
+        </label>
         <button onClick={list.reload} disabled={list.busy}>
           Refresh
         </button>
@@ -23,34 +31,25 @@ export function SessionsView() {
       <ListFrame
         list={list}
         label="Sessions"
-        empty={
-          <Empty title="There are no sessions yet">
-            A session is a conversation with an agent. <a href="#/sessions/new">Start the first one</a>
-          </Empty>
-        }
+        empty={waiting ? <NothingWaits /> : <NoSessions />}
         row={(session) => <SessionRow key={session.id} session={session} />}
       />
     </>
   );
 }
 
-function SessionRow({ session }: { session: Session }) {
-  const { id, status, model_id: model, metadata, updated_at: updatedAt } = session;
-  const { title, ...others } = metadata;
+function NoSessions() {
   return (
-    <li>
-      <a class="row" href={`#/sessions/${id}`}>
-        <span class="row-title">{title ?? id}</span>
-        <Status status={status} />
-        <span class="hint">
-          {model} · <Time at={updatedAt} />
-        </span>
-        {Object.entries(others).map(([key, value]) => (
-          <span key={key} class="tag">
-            {key}: {value}
-          </span>
-        ))}
-      </a>
-    </li>
+    <Empty title="There are no sessions yet">
+      A session is a conversation with an agent. <a href="#/sessions/new">Start the first one</a>
+    </Empty>
+  );
+}
+
+function NothingWaits() {
+  return (
+    <Empty title="No session waits for an answer">
+      A session appears here when its agent calls a tool that asks first, or a tool of yours.
+    </Empty>
   );
 }

@@ -1,0 +1,47 @@
+import { collect } from '../client/collect.js';
+import { useClient } from '../client/service.js';
+import { useLoad } from '../client/use-load.js';
+import { CheckList } from '../parts/check-list.js';
+import { ErrorNote } from '../parts/error-note.js';
+import { ASK_NOTHING, type AskingByServer } from './session-tools.js';
+import { ToolPermissions } from './tool-permissions.js';
+
+interface Props {
+  selected: string[];
+  asking: AskingByServer;
+  onSelect: (serverIds: string[]) => void;
+  onAsking: (asking: AskingByServer) => void;
+}
+
+/** The MCP servers of a session, and which of their tools need a person's permission. */
+export function McpServersField({ selected, asking, onSelect, onAsking }: Props) {
+  const client = useClient();
+  const { value, error } = useLoad((signal) => collect(client.eachMcpServer({ signal })), [client]);
+  const servers = value ?? [];
+  return (
+    <fieldset>
+      <legend>MCP servers</legend>
+      <ErrorNote error={error} />
+      {value?.length === 0 && (
+        <p class="hint">
+          No server is registered. <a href="#/mcp-servers/new">Register one</a> to give the agent its tools.
+        </p>
+      )}
+      <CheckList
+        options={servers.map(({ id, name, tools }) => ({ value: id, label: name, hint: `${tools.length} tools` }))}
+        selected={selected}
+        onChange={onSelect}
+      />
+      {servers
+        .filter(({ id }) => selected.includes(id))
+        .map((server) => (
+          <ToolPermissions
+            key={server.id}
+            server={server}
+            asking={asking[server.id] ?? ASK_NOTHING}
+            onChange={(changed) => onAsking({ ...asking, [server.id]: changed })}
+          />
+        ))}
+    </fieldset>
+  );
+}
