@@ -1,0 +1,389 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { accessibilityFindings, openBrowser, type ConsoleBrowser } from '../support/browser/console.js';
+import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { Gate, message, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
+import { skip } from '../support/skip.js';
+
+const RICH_TEXT = [
+  '# Heading\n\nText with `code`, **bold** and [a link](https://example.com).',
+  '- one\n- two\n\n1. first\n2. second\n\n- [x] done\n- [ ] open',
+  '```js\nconst long = "a line of code that is too long for the width of a phone, and scrolls in its own box";\n```',
+  '| Name | Amount |\n|---|---:|\n| A | 1 |\n\n> Quote',
+].join('\n\n');
+
+/** Adds up the layout shifts of the page (web.dev/cls) in `shift`. */
+const OBSERVE_SHIFTS = `
+  globalThis.shift = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) shift += entry.value;
+  }).observe({ type: 'layout-shift' });
+`;
+
+describe('the console in a browser', function () {
+  this.timeout(180_000);
+  let system: FaultSystem;
+  let browser: ConsoleBrowser;
+  before(async function () {
+    if (!process.env.CHROMIUM) skip(this, 'needs Chromium: npm run check:console');
+    system = await startFaultSystem({ env: { TEMPORAL_UI_URL: 'http://temporal.example.com' } });
+    browser = await openBrowser({ url: system.apis[0]!.url, key: system.key });
+  });
+  after(async () => {
+    await browser?.close();
+    await system?.close();
+  });
+  afterEach(function () {
+    if (this.currentTest?.state === 'passed') expect(browser.takeOffences()).to.deep.equal([]);
+  });
+
+  /** Opens a new session in the console. */
+  const openSession = async (body?: Record<string, unknown>): Promise<Page> =>
+    browser.open(`/sessions/${await system.session(body)}`);
+  const send = async (page: Page, content: string): Promise<void> => {
+    await page.getByRole('textbox', { name: 'Message' }).fill(content);
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+  };
+  const ended = (page: Page, how = 'Completed'): Promise<void> =>
+    page.locator('.receipt').filter({ hasText: how }).last().waitFor();
+  const agentText = (page: Page): Promise<string[]> => page.locator('.agent-text').allInnerTexts();
+
+  describe('signing in', () => {
+    it('takes the key from the fragment, and removes it from the address', async () => {
+      const page = await browser.open();
+      await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+      expect(page.url()).to.not.contain(system.key);
+      await page.reload();
+      await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+    });
+
+    it('takes a typed key, and says when the service refuses it', async () => {
+      const page = await browser.open('/sessions', { key: null });
+      const field = page.getByLabel('API key');
+      await field.fill('ask_wrong');
+      await page.keyboard.press('Enter');
+      await page.getByRole('alert').filter({ hasText: 'does not accept this key' }).waitFor();
+      await field.fill(system.key);
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await field.waitFor();
+    });
+  });
+
+  describe('a conversation', () => {
+    it('creates a session, sends, and shows text before the turn has ended', async () => {
+      const gate = new Gate();
+      system.model.on(
+        /^Tell me/,
+        message([thinking('A short story.'), text('Once upon a **time** the end', { before: { 4: wait(gate) } })]),
+      );
+      const page = await browser.open('/sessions/new');
+      await page.getByLabel('Title').fill('Stories');
+      await page.getByLabel('Instruction').fill('You tell stories.');
+      await page.getByRole('button', { name: 'Create session' }).click();
+      await page.getByRole('heading', { name: 'Stories' }).waitFor();
+      await page.getByText('Nothing has been said yet').waitFor();
+      await send(page, 'Tell me a story');
+      await page.locator('.agent-text', { hasText: 'Once upon a time' }).waitFor();
+      expect(await page.locator('.receipt').count()).to.equal(0);
+      gate.open();
+      await ended(page);
+      expect(await agentText(page)).to.deep.equal(['Once upon a time the end']);
+      expect(await page.locator('.agent-text strong').innerText()).to.equal('time');
+      await page.getByText('A short story.').first().waitFor();
+      await page.getByRole('img', { name: /^Time: .*model/ }).waitFor();
+      const link = await page.getByRole('link', { name: 'Workflow in Temporal' }).getAttribute('href');
+      expect(link).to.match(/^http:\/\/temporal\.example\.com\/namespaces\/default\/workflows\/turn_\w+$/);
+      await page.goto(page.url().replace(/#.*/, '#/sessions'));
+      await page.getByRole('link', { name: /Stories/ }).waitFor();
+    });
+
+    it('cancels', async () => {
+      system.model.on(/^Take your time/, text('Slowly never', { before: { 1: wait(600_000) } }));
+      const page = await openSession();
+      await send(page, 'Take your time');
+      await page.locator('.agent-text', { hasText: 'Slowly' }).waitFor();
+      await page.getByRole('button', { name: 'Cancel turn' }).click();
+      await ended(page, 'Cancelled');
+      await page.getByText('The message was cut off here').waitFor();
+      await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
+    });
+
+    it('loses nothing and shows nothing twice over a reload in mid-turn', async () => {
+      const gate = new Gate();
+      system.model.on(/^Count/, text('one two three four', { before: { 2: wait(gate) } }));
+      const page = await openSession();
+      await send(page, 'Count');
+      await page.locator('.agent-text', { hasText: 'one two' }).waitFor();
+      await page.getByRole('textbox', { name: 'Message' }).fill('not sent yet');
+      await page.reload();
+      await page.locator('.agent-text', { hasText: 'one two' }).waitFor();
+      expect(await page.locator('.user-message').count()).to.equal(1);
+      expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).to.equal('not sent yet');
+      gate.open();
+      await ended(page);
+      expect(await agentText(page)).to.deep.equal(['one two three four']);
+    });
+
+    it('goes on after a lost connection', async () => {
+      const [reached, gate] = [new Gate(), new Gate()];
+      const before = { 1: wait(reached), 3: wait(gate) };
+      system.model.on(/^Spell/, text('alpha beta gamma delta', { before }));
+      const page = await openSession();
+      await send(page, 'Spell');
+      await page.locator('.agent-text', { hasText: 'alpha' }).waitFor();
+      const stream = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/stream'));
+      await page.context().setOffline(true);
+      await system.apis[0]!.stop();
+      await stream;
+      reached.open();
+      await page.getByText('The service does not answer').waitFor();
+      await system.apis[0]!.start();
+      await page.context().setOffline(false);
+      await page.locator('.agent-text', { hasText: 'alpha beta gamma' }).waitFor();
+      gate.open();
+      await ended(page);
+      expect(await agentText(page)).to.deep.equal(['alpha beta gamma delta']);
+    });
+
+    it('goes on when the service is killed and started again in mid-turn', async () => {
+      let calls = 0;
+      const gate = new Gate();
+      // The first call dies with its worker: its text is replaced by the second one's.
+      system.model.on(/^Survive/, () =>
+        calls++ === 0
+          ? text('Half an answer', { before: { 2: wait(600_000) } })
+          : text('A whole answer', { before: { 2: wait(gate) } }),
+      );
+      const page = await openSession();
+      await send(page, 'Survive');
+      await page.locator('.agent-text', { hasText: 'Half an' }).waitFor();
+      const [api, worker] = [system.apis[0]!, system.workers[0]!];
+      await Promise.all([api.kill(), worker.kill()]);
+      await page.getByText('The service does not answer').waitFor();
+      await Promise.all([api.start(), worker.start()]);
+      await page.locator('.agent-text', { hasText: 'A whole' }).waitFor({ timeout: 60_000 });
+      expect(await agentText(page)).to.deep.equal(['A whole']);
+      gate.open();
+      await ended(page);
+      expect(await agentText(page)).to.deep.equal(['A whole answer']);
+      expect(await page.locator('.user-message').count()).to.equal(1);
+    });
+
+    it('shows turns that somebody else starts', async () => {
+      system.model.on(/^From elsewhere/, 'Answered');
+      const sessionId = await system.session();
+      const page = await browser.open(`/sessions/${sessionId}`);
+      await page.getByText('Nothing has been said yet').waitFor();
+      await system.send(sessionId, 'From elsewhere');
+      await ended(page);
+      expect(await agentText(page)).to.deep.equal(['Answered']);
+    });
+
+    it('renders hostile Markdown as text', async () => {
+      const hostile = [
+        '<img src="https://evil.example.com/x.png" onerror="document.title=1"><script>document.title=2</script>',
+        '[a](javascript:alert(1)) ![b](https://evil.example.com/y.png) [c](https://example.com/c)',
+        '| <b>h</b> | i |\n|---|---|\n| `<i>` | &lt;u&gt; |',
+      ].join('\n\n');
+      system.model.on(/^Attack/, hostile);
+      const page = await openSession();
+      await send(page, 'Attack');
+      await ended(page);
+      const answer = page.locator('.agent-text');
+      expect(await answer.locator('img, script, b, i, u').count()).to.equal(0);
+      expect(
+        await answer.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href'))),
+      ).to.deep.equal(['https://evil.example.com/y.png', 'https://example.com/c']);
+      expect(await answer.locator('a').first().getAttribute('rel')).to.contain('noopener');
+      expect(await answer.innerText())
+        .to.contain('<script>')
+        .and.contain('<i>')
+        .and.contain('<u>');
+    });
+
+    it('does not move what is read while text streams', async () => {
+      const gate = new Gate();
+      const paragraphs = 'All work and no play makes Jack a dull boy. '.repeat(120);
+      system.model.on(
+        /^Go on/,
+        message([thinking('Hm.'), text(paragraphs, { every: 2, before: { 600: wait(gate) } })]),
+      );
+      const page = await openSession();
+      await page.evaluate(OBSERVE_SHIFTS);
+      await send(page, 'Go on');
+      await gate.reached;
+      await page.evaluate('scrollTo(0, 0)');
+      gate.open();
+      await ended(page);
+      expect(await page.evaluate('scrollY')).to.equal(0);
+      const shift = await page.evaluate('shift');
+      expect(shift).to.be.lessThan(0.1);
+    });
+  });
+
+  describe('files, skills and tools', () => {
+    it('attaches an uploaded file, and downloads a delivered one', async () => {
+      const call = toolUse('deliver_file', { filename: 'täst.txt', content: 'Delivered content' });
+      system.model.on(/^Deliver/, steps(call, 'Done'));
+      const page = await openSession();
+      await page.getByLabel('Attach files').setInputFiles({
+        ...{ name: 'notes.txt', mimeType: 'text/plain' },
+        buffer: Buffer.from('Attached content'),
+      });
+      await page.getByRole('button', { name: 'Remove notes.txt' }).waitFor();
+      await send(page, 'Deliver');
+      await ended(page);
+      await page.locator('.user-message').getByRole('button', { name: 'Download notes.txt' }).waitFor();
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Download täst.txt' }).click(),
+      ]);
+      expect(download.suggestedFilename()).to.equal('täst.txt');
+      const chunks: Buffer[] = [];
+      for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
+      expect(Buffer.concat(chunks).toString()).to.equal('Delivered content');
+    });
+
+    it('uploads, lists and deletes files', async () => {
+      const page = await browser.open('/files');
+      const buffer = Buffer.alloc(3_000_000, 'x');
+      await page.getByLabel('Upload a file').setInputFiles({ name: 'big.bin', mimeType: 'text/plain', buffer });
+      const row = page.getByRole('listitem').filter({ hasText: 'big.bin' });
+      await row.getByText('3.0 MB').waitFor();
+      await row.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await row.waitFor({ state: 'detached' });
+    });
+
+    it('uploads a skill, says why another is refused, and selects one for a message', async () => {
+      const page = await browser.open('/skills');
+      const upload = (content: string): Promise<void> =>
+        page.getByLabel('Upload a skill').setInputFiles({
+          ...{ name: 'SKILL.md', mimeType: 'text/markdown' },
+          buffer: Buffer.from(content),
+        });
+      await upload('no frontmatter');
+      await page.getByRole('alert').filter({ hasText: 'invalid_skill_bundle' }).waitFor();
+      await upload('---\nname: haiku\ndescription: Writes haikus\n---\nFive, seven, five.');
+      await page.getByRole('listitem').filter({ hasText: 'Writes haikus' }).waitFor();
+
+      const sessionId = await system.session();
+      await page.goto(page.url().replace(/#.*/, `#/sessions/${sessionId}`));
+      await page.getByText('Skills', { exact: true }).last().click();
+      await page.getByRole('checkbox', { name: /haiku/ }).check();
+      await send(page, 'Write one');
+      await ended(page);
+      await page.locator('.user-message').getByText('skill haiku').waitFor();
+    });
+
+    it('registers an MCP server with the reason when it fails, probes it, and shows its calls as cards', async () => {
+      const page = await browser.open('/mcp-servers/new');
+      await page.getByLabel('Name').fill('weather');
+      await page.getByLabel('Address').fill('http://127.0.0.1:9/mcp');
+      await page.getByRole('button', { name: 'Register' }).click();
+      await page.getByRole('alert').filter({ hasText: 'invalid_mcp_server_url' }).waitFor();
+      await page.getByRole('alert').getByText(/^req_/).waitFor();
+
+      system.mcp.options.tools = [
+        { name: 'forecast', description: 'Tells the weather', run: () => 'Sunny' },
+        { name: 'broken', run: () => ({ isError: true, content: [{ type: 'text', text: 'Out of order' }] }) },
+      ];
+      await page.getByLabel('Address').fill(system.mcp.url);
+      await page.getByRole('button', { name: 'Register' }).click();
+      await page.getByRole('heading', { name: 'weather' }).waitFor();
+      await page.getByText('Tells the weather').waitFor();
+      await page.getByRole('button', { name: 'Probe' }).click();
+      await page.getByText('The server has 2 tools').waitFor({ state: 'attached' });
+
+      const calls = [toolUse('mcp__weather__forecast', { city: 'Bern' }), toolUse('mcp__weather__broken', {})];
+      system.model.on(/^What is the weather/, steps(message(calls), 'It is sunny.'));
+      await page.goto(page.url().replace(/#.*/, '#/sessions/new'));
+      await page.getByRole('checkbox', { name: /weather/ }).check();
+      await page.getByRole('button', { name: 'Create session' }).click();
+      await send(page, 'What is the weather?');
+      await ended(page);
+      const card = page.locator('.tool', { hasText: 'weather › forecast' });
+      await card.locator('summary').click();
+      await card.getByText('"city": "Bern"').waitFor();
+      await card.getByText('Sunny').waitFor();
+      expect(await card.locator('summary').innerText()).to.match(/done\s*\d+ ms/);
+      expect(await page.locator('.tool', { hasText: 'broken' }).locator('summary').innerText()).to.contain('error');
+    });
+  });
+
+  describe('for everyone', () => {
+    /** Every view with something in it, and with nothing. */
+    const views = async (): Promise<string[]> => {
+      system.model.on(/^Show all/, steps(toolUse('deliver_file', { filename: 'a.txt', content: 'a' }), RICH_TEXT));
+      const sessionId = await system.session({ metadata: { title: 'All', customer: '4711' } });
+      await system.ended(await system.send(sessionId, 'Show all'));
+      const { body } = await system.insist('GET', '/v1/mcp-servers');
+      const places = ['/sessions', '/sessions/new', '/files', '/skills', '/mcp-servers', '/mcp-servers/new'];
+      return [...places, `/sessions/${sessionId}`, ...body.items.map(({ id }: { id: string }) => `/mcp-servers/${id}`)];
+    };
+
+    for (const colorScheme of ['light', 'dark'] as const) {
+      it(`has no serious findings of axe-core, ${colorScheme}`, async () => {
+        const found: string[] = [];
+        const signIn = await browser.open('/sessions', { colorScheme, key: null });
+        found.push(...(await accessibilityFindings(signIn)));
+        const emptyKey = await system.newKey(`empty-${colorScheme}`);
+        const [filled, empty] = [
+          await browser.open('/sessions', { colorScheme }),
+          await browser.open('/sessions', { colorScheme, key: emptyKey }),
+        ];
+        for (const path of await views()) {
+          for (const page of [filled, empty]) {
+            await page.goto(page.url().replace(/#.*/, `#${path}`));
+            await page.waitForLoadState('networkidle');
+            await page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))");
+            found.push(...(await accessibilityFindings(page)).map((finding) => `${path} ${finding}`));
+          }
+        }
+        expect(found).to.deep.equal([]);
+      });
+    }
+
+    it('fits a phone', async () => {
+      const page = await browser.open('/sessions', { viewport: { width: 360, height: 740 } });
+      for (const path of await views()) {
+        await page.goto(page.url().replace(/#.*/, `#${path}`));
+        await page.waitForLoadState('networkidle');
+        expect(await page.evaluate('document.documentElement.scrollWidth'), path).to.be.at.most(360);
+      }
+    });
+
+    it('works with the keyboard alone', async () => {
+      system.model.on(/^By keyboard/, 'Heard');
+      const page = await browser.open('/sessions');
+      const focused = (): Promise<unknown> => page.evaluate('document.activeElement.textContent.trim()');
+      const tabTo = async (label: string): Promise<void> => {
+        for (let presses = 0; presses < 30 && (await focused()) !== label; presses += 1)
+          await page.keyboard.press('Tab');
+        expect(await focused()).to.equal(label);
+      };
+      await page.keyboard.press('Tab');
+      expect(await focused()).to.equal('Skip to content');
+      await page.keyboard.press('Enter');
+      await tabTo('New session');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'New session' }).waitFor();
+      expect(await page.evaluate('document.activeElement.id'), 'focus after a change of the view').to.equal('main');
+      await page.locator('select:enabled').waitFor();
+      await tabTo('Create session');
+      await page.keyboard.press('Enter');
+      const field = page.getByRole('textbox', { name: 'Message' });
+      await field.waitFor();
+      const focusedId = (): Promise<unknown> => page.evaluate('document.activeElement.id');
+      for (let presses = 0; presses < 30 && (await focusedId()) !== 'message'; presses += 1) {
+        await page.keyboard.press('Tab');
+      }
+      await page.keyboard.type('By keyboard');
+      await page.keyboard.press('Enter');
+      await ended(page);
+      await page.getByRole('status').filter({ hasText: 'The agent has answered' }).waitFor({ state: 'attached' });
+    });
+  });
+});
