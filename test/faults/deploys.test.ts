@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { prepareLoad } from '../support/fault-load.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { describeTurn, pendingActivities } from '../support/turn-workflow.js';
 import type { RoleProcess } from '../support/role-process.js';
 import { text, wait } from '../support/scripted-model.js';
 
@@ -33,8 +34,8 @@ describe('a deploy', function () {
     const turn = await system.send(await system.session(), 'hand over');
     void system.watch(turn);
     await gate.reached;
-    const { raw } = await client.workflow.getHandle(turn.turnId).describe();
-    const identity = raw.pendingActivities![0]!.lastWorkerIdentity!;
+    const [modelCall] = await pendingActivities(client, turn.turnId);
+    const identity = modelCall!.lastWorkerIdentity!;
     const began = performance.now();
     await system.workers.find(({ pid }) => identity.startsWith(`${pid}@`))!.stop();
     expect(performance.now() - began, 'the grace').to.be.above(900);
@@ -87,7 +88,7 @@ describe('a deploy', function () {
     const turn = await system.send(await system.session(), 'versioned');
     void system.watch(turn);
     await system.verify();
-    const { raw } = await client.workflow.getHandle(turn.turnId).describe();
+    const { raw } = await describeTurn(client, turn.turnId);
     expect(raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId).to.equal('build-1');
     await worker.stop();
   });

@@ -2,6 +2,9 @@ import { expect } from 'chai';
 import { TURN_WORKFLOW } from '../../workflows/contract.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
+import { eventually } from '../support/eventually.js';
+import { temporalAddress } from '../support/temporal.js';
+import { pendingActivities } from '../support/turn-workflow.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { connectClient } from '../support/workflow-history.js';
 
@@ -9,22 +12,35 @@ const SLOTS = 4;
 const TOOLS = 6;
 const TURNS = 24;
 
-/** One project's flood, and one bad turn, leave the others alone. */
+/** One project's flood, and one bad turn, leave the others alone. Each test has its own slots. */
 describe('isolation', function () {
   this.timeout(90_000);
   let service: TurnService;
   let mcp: TestMcpServer;
-  before(async () => {
+  let temporal: Awaited<ReturnType<typeof connectClient>>;
+  beforeEach(async () => {
+    temporal = await connectClient(await temporalAddress());
     mcp = await startMcpServer();
     service = await startTurnService({
       config: { workerMaxActivities: SLOTS, mcpAllowedHosts: [mcp.host], maxSteps: 5 },
     });
   });
-  after(async () => {
+  afterEach(async () => {
+    service.model.reset();
     await service.close();
     await mcp.close();
+    await temporal.close();
   });
-  afterEach(() => service.model.reset());
+
+  /** Has another project send a message; returns its turn and a promise for the turn's end. */
+  const sendFromOther = async (): Promise<{ turnId: string; ended: Promise<void> }> => {
+    const other = service.as(await service.newKey({ project: 'other' }));
+    const session = await other('POST', '/v1/sessions', { model_id: 'scripted' });
+    const path = `/v1/sessions/${session.body.id as string}`;
+    const sent = await other('POST', `${path}/messages`, { content: 'Hello' });
+    const isOver = async () => (await other('GET', path)).body.status !== 'RUNNING';
+    return { turnId: sent.body.turn_id as string, ended: eventually('the turn of the other project ends', isOver) };
+  };
 
   it('a project whose tools hang does not keep another one waiting', async () => {
     const gate = service.model.gate();
@@ -34,22 +50,18 @@ describe('isolation', function () {
     service.model.on(/flood/, steps(uses, 'Done.'));
     const flood = await service.session({ mcp_servers: [body.id], thinking_enabled: false });
     const turnId = await service.send(flood, 'flood');
-    const temporal = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
-    const triedAgain = async (): Promise<number> => {
-      const { raw } = await temporal.client.workflow.getHandle(turnId).describe();
-      return (raw.pendingActivities ?? []).filter(({ lastFailure }) => lastFailure).length;
-    };
-    while ((await triedAgain()) < TOOLS - SLOTS / 2) await pause();
+    await eventually('the calls beyond the share wait for another try', async () => {
+      const pending = await pendingActivities(temporal.client, turnId);
+      return pending.filter(({ lastFailure }) => lastFailure).length >= TOOLS - SLOTS / 2;
+    });
     expect(mcp.calls.length).to.equal(SLOTS / 2);
 
-    const other = service.as(await service.newKey({ project: 'other' }));
-    const session = await other('POST', '/v1/sessions', { model_id: 'scripted' });
-    await other('POST', `/v1/sessions/${session.body.id}/messages`, { content: 'Hello' });
-    while ((await other('GET', `/v1/sessions/${session.body.id}`)).body.status === 'RUNNING') await pause();
+    await (
+      await sendFromOther()
+    ).ended;
     expect(mcp.calls.length).to.equal(SLOTS / 2);
     gate.open();
     expect(await service.ended(flood)).to.include({ type: 'turn.completed' });
-    await temporal.close();
     expect(mcp.calls.length).to.equal(TOOLS);
   });
 
@@ -62,29 +74,25 @@ describe('isolation', function () {
     });
     const floods = await Promise.all(Array.from({ length: TURNS }, () => service.session()));
     const turnIds = await Promise.all(floods.map((session) => service.send(session, 'flood')));
-    const temporal = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
-    const waits = async (turnId: string): Promise<boolean> => {
-      const { raw } = await temporal.client.workflow.getHandle(turnId).describe();
-      return (raw.pendingActivities ?? []).length > 0;
-    };
-    for (const turnId of turnIds) while (!(await waits(turnId))) await pause();
+    const waits = (turnId: string): Promise<void> =>
+      eventually(
+        `${turnId} waits for a slot`,
+        async () => (await pendingActivities(temporal.client, turnId)).length > 0,
+      );
+    for (const turnId of turnIds) await waits(turnId);
 
-    const other = service.as(await service.newKey({ project: 'third' }));
-    const session = await other('POST', '/v1/sessions', { model_id: 'scripted' });
-    const sent = await other('POST', `/v1/sessions/${session.body.id}/messages`, { content: 'Hello' });
-    while (!(await waits(sent.body.turn_id as string))) await pause();
+    const other = await sendFromOther();
+    await waits(other.turnId);
     expect(begun).to.equal(SLOTS);
     gate.open();
-    while ((await other('GET', `/v1/sessions/${session.body.id}`)).body.status === 'RUNNING') await pause();
+    await other.ended;
     const before = begun;
     for (const flood of floods) expect(await service.ended(flood)).to.include({ type: 'turn.completed' });
-    await temporal.close();
     console.log(`      ${TURNS} turns on ${SLOTS} slots; the other project’s turn ended when ${before} had begun`);
     expect(before).to.be.at.most((TURNS * 3) / 4);
   });
 
-  it('an endless tool loop ends at the step limit, and a poisoned workflow is nobody’s business', async () => {
-    const temporal = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
+  it('an endless tool loop ends at the step limit, and a workflow that cannot start does not affect other turns', async () => {
     const poisoned = await temporal.client.workflow.start(TURN_WORKFLOW, {
       workflowId: `poisoned-${service.config.taskQueue}`,
       taskQueue: service.config.taskQueue,
@@ -98,8 +106,5 @@ describe('isolation', function () {
     await service.send(healthy, 'Hello');
     expect(await service.ended(healthy)).to.include({ type: 'turn.completed', stop_reason: 'end_turn' });
     await poisoned.terminate();
-    await temporal.close();
   });
 });
-
-const pause = () => new Promise((resolve) => setTimeout(resolve, 10));

@@ -3,6 +3,8 @@ import type { Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { text, toolUse, wait, type Gate } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
+import { eventually } from '../support/eventually.js';
+import { describeTurn, pendingActivities } from '../support/turn-workflow.js';
 import { connectClient, fetchHistory, textOfHistory } from '../support/workflow-history.js';
 
 const CONTENT = 'Private words';
@@ -42,7 +44,7 @@ describe('operators', function () {
   it('find the turns of a project and read what each waits for', async () => {
     const { sessionId, turnId, gate } = await waiting();
     const handle = client.workflow.getHandle(turnId);
-    const described = await handle.describe();
+    const described = await describeTurn(client, turnId);
     expect(described.type).to.equal('turn');
     expect(described.memo).to.have.keys('project', 'session', 'model');
     const { project } = described.memo as { project: string };
@@ -51,7 +53,7 @@ describe('operators', function () {
       `SessionId = '${sessionId}'`,
       `ModelId = 'scripted' AND WorkflowType = 'turn' AND ProjectId = '${project}'`,
     ];
-    for (const query of queries) expect(await found(client, query, turnId), query).to.equal(true);
+    for (const query of queries) await untilFound(client, query, turnId);
     expect(await described.staticSummary()).to.equal(`turn of ${sessionId}`);
     expect(await described.staticDetails())
       .to.include(project)
@@ -81,10 +83,10 @@ describe('operators', function () {
     const request = { namespace: 'default', execution: { workflowId: turnId }, identity: 'test', type: 'callModel' };
     await client.workflowService.pauseActivity(request);
     const { PENDING_ACTIVITY_STATE_PAUSED } = PendingActivityState;
-    for (let state; state !== PENDING_ACTIVITY_STATE_PAUSED; await pause()) {
-      const { raw } = await client.workflow.getHandle(turnId).describe();
-      state = raw.pendingActivities?.[0]?.state;
-    }
+    await eventually('the activity is paused', async () => {
+      const [modelCall] = await pendingActivities(client, turnId);
+      return modelCall?.state === PENDING_ACTIVITY_STATE_PAUSED;
+    });
     const calls = service.model.requests.length;
     gate.open();
     await client.workflowService.unpauseActivity(request);
@@ -106,13 +108,10 @@ describe('operators', function () {
 });
 
 const TOLD_ONCE = ['user.message', 'agent.tool_use', 'agent.tool_result', 'agent.message', 'turn.completed'];
-const pause = () => new Promise((resolve) => setTimeout(resolve, 25));
-
 /** Visibility follows a moment later. */
-async function found(client: Client, query: string, turnId: string): Promise<boolean> {
-  for (let tries = 0; tries < 100; tries += 1) {
+function untilFound(client: Client, query: string, turnId: string): Promise<void> {
+  return eventually(query, async () => {
     for await (const { workflowId } of client.workflow.list({ query })) if (workflowId === turnId) return true;
-    await pause();
-  }
-  return false;
+    return false;
+  });
 }
