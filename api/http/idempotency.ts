@@ -43,11 +43,11 @@ function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, sta
   return {
     hasKey: true,
     record: (tx, response) => store(tx, response),
-    once: async <T>(hash: Buffer, work: () => Promise<T>): Promise<T> => {
+    once: async <T>(hash: Buffer, work: () => Promise<T>, replay?: (recorded: unknown) => T): Promise<T> => {
       const begun = await beginIdempotent(db, key, hash);
       if ('response' in begun) {
         ctx.set('Idempotency-Replayed', 'true');
-        return begun.response as T;
+        return replay === undefined ? (begun.response as T) : replay(begun.response);
       }
       lease = begun;
       const stopRenewing = keepLease(db, begun, log);

@@ -39,7 +39,7 @@ export interface Call<Body = unknown, Resource = unknown> {
    * For uploads, whose content is known only once it was read (others need not call it): runs `work` under the
    * request's `Idempotency-Key`, or returns the answer that an earlier request with the same content got.
    */
-  once: <T>(contentHash: Buffer, work: () => Promise<T>) => Promise<T>;
+  once: <T>(contentHash: Buffer, work: () => Promise<T>, replay?: (recorded: unknown) => T) => Promise<T>;
   /** For the few operations that answer by themselves (streams, redirects, uploads). */
   ctx: Koa.Context;
 }
@@ -71,6 +71,8 @@ export interface Operation<Body = any, Resource = any> {
   errors: ErrorType[];
   /** Loads what the path names, or throws its 404; runs before the body is read. */
   resource?: (call: Omit<Call<undefined, undefined>, 'body' | 'resource'>) => Promise<Resource>;
+  /** Makes the response of a recorded answer; absent: the record is the response. */
+  replay?: (call: Call<Body, Resource>, recorded: unknown) => unknown;
   /** Returns the body of the success response (undefined: none, or `ctx` has been answered). */
   handle: (call: Call<Body, Resource>) => Promise<unknown>;
 }

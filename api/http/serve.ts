@@ -33,13 +33,21 @@ export function serve([, path, permission, limited, operation]: Route, deps: Api
     const call: Call = { ...request, ...idempotency, resource, body };
     const answer =
       operation.idempotent && !operation.multipart
-        ? await idempotency.once(jsonHash(body), () => operation.handle(call))
+        ? await idempotency.once(
+            jsonHash(body),
+            () => operation.handle(call),
+            operation.replay && ((recorded) => operation.replay!(call, recorded)),
+          )
         : await operation.handle(call);
     respond(ctx, operation, answer);
   };
 }
 
-function requestOf(ctx: Context, deps: ApiDeps, caller: Caller): Omit<Call, 'resource' | 'body' | 'once' | 'record' | 'hasKey'> {
+function requestOf(
+  ctx: Context,
+  deps: ApiDeps,
+  caller: Caller,
+): Omit<Call, 'resource' | 'body' | 'once' | 'record' | 'hasKey'> {
   return {
     deps,
     caller,
