@@ -3,7 +3,7 @@ import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
 import { loadTurn, type TurnContext } from './turn-context.js';
 import { outcomeUnknown, runTool } from '../tools/run-tool.js';
-import { ConcurrencyLimit } from '../tools/concurrency-limit.js';
+import { ConcurrencyLimit } from '../concurrency-limit.js';
 import { findTool, type FoundTool } from '../tools/find-tool.js';
 import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/turns/tool-call.js';
 import { storeToolResult } from '../tools/store-call.js';

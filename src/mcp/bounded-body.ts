@@ -3,6 +3,8 @@ import { setTimeout } from 'node:timers/promises';
 export interface FetchLimits {
   /** Bytes of bodies that may still come, after decompression; several responses may share it. */
   budget: { bytes: number };
+  /** Redirects that may be followed; 5 unless given. */
+  maxRedirects?: number;
   /** Runs once when the body has been read, broke off or was given up. */
   onEnd?: () => void;
 }

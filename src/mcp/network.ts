@@ -77,7 +77,8 @@ export function createMcpNetwork(allowedHosts: readonly string[], resolve: Resol
         // Any other redirect turns a POST into a GET without its body: not what was asked for.
         const keepsRequest = response.status === 307 || response.status === 308 || init.method === 'GET';
         const next = URL.parse(location, target.href);
-        if (next === null || !keepsRequest || hop === MAX_REDIRECTS) throw new RedirectError(response.status, false);
+        if (next === null || !keepsRequest || hop === (limits.maxRedirects ?? MAX_REDIRECTS))
+          throw new RedirectError(response.status, false);
         if (next.username !== '' || next.password !== '') throw new RedirectError(response.status, true);
         if (next.origin !== target.origin) headers = portable(headers);
         target = next;

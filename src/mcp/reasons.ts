@@ -64,6 +64,14 @@ export function failureReason(error: unknown): string {
   if (error instanceof StreamableHTTPError) return httpReason(error.code);
   if (error instanceof McpError) return `it refused the MCP request (JSON-RPC error ${error.code})`;
   if (error instanceof AnswerLostError) return 'the connection ended before an MCP answer came';
+  const reason = connectionFailure(error);
+  if (reason !== undefined) return reason;
+  if (error instanceof McpProtocolError) return `it breaks the MCP protocol: ${error.message}`;
+  return 'its answer is not the MCP protocol, or of a version that is not supported';
+}
+
+/** Why no HTTP response could be had, as a clause about "it"; undefined for any other failure. */
+export function connectionFailure(error: unknown): string | undefined {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof ResponseTooLargeError) return 'its answer is too large';
     if (cause instanceof errors.HTTPParserError) return 'its answer is not HTTP';
@@ -71,8 +79,7 @@ export function failureReason(error: unknown): string {
     const reason = networkReason(cause);
     if (reason !== undefined) return reason;
   }
-  if (error instanceof McpProtocolError) return `it breaks the MCP protocol: ${error.message}`;
-  return 'its answer is not the MCP protocol, or of a version that is not supported';
+  return undefined;
 }
 
 /** True when the fault lies before the request left: no connection could be made, or none was allowed. */

@@ -1,8 +1,8 @@
 import { ApplicationFailure } from '@temporalio/common';
 
 /**
- * What one project's tool calls may take of a worker's slots. A call beyond that gives its slot back before it has begun,
- * and Temporal tries it again later: tools that hang, a dozen at once in each turn, leave slots to other projects.
+ * Limits what one project takes of a worker's slots. Work beyond the limit gives its slot back before it begins, and
+ * Temporal tries it again later: tools or receivers that hang leave slots to other projects.
  */
 export class ConcurrencyLimit {
   #underWay = new Map<string, number>();
@@ -16,10 +16,7 @@ export class ConcurrencyLimit {
   async within<T>(projectId: string, work: () => Promise<T>): Promise<T> {
     const underWay = this.#underWay.get(projectId) ?? 0;
     if (underWay >= this.most) {
-      throw ApplicationFailure.retryable(
-        'The project’s tool calls have their share of this worker.',
-        'ConcurrencyLimitReached',
-      );
+      throw ApplicationFailure.retryable('The project has its share of this worker.', 'ConcurrencyLimitReached');
     }
     this.#underWay.set(projectId, underWay + 1);
     try {
