@@ -17,13 +17,16 @@ import { createTemporalClient, temporalSettings } from '../src/temporal/connecti
 import { traceTemporal, type TemporalTracing } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
 import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
+import { createDeliveryWorkflows } from '../src/temporal/delivery-workflows.js';
 import { startTurnReconciler } from '../src/turns/reconciler.js';
+import { startDeliveryReconciler } from '../src/webhooks/reconcile.js';
 import { createActivities } from './index.js';
 import { createMaintenanceActivities } from './maintenance/index.js';
 import { ModelClients } from './model/clients.js';
 import { startStatusServer } from './status-server.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
 import { McpConnections } from './tools/mcp/connections.js';
+import { createWebhookWorker } from './webhooks/worker.js';
 
 /** `npm run build` writes it to dist; the tests run these sources and use the same one. */
 const BUNDLES = new URL(import.meta.url.endsWith('.ts') ? '../dist/' : '../', import.meta.url);
@@ -59,16 +62,28 @@ export async function startWorker(
   await waitForSchema(db, log);
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
-  const mcp = new McpConnections(createMcpNetwork(config.mcpAllowedHosts), config);
+  const network = createMcpNetwork(config.mcpAllowedHosts);
+  const mcp = new McpConnections(network, config);
   const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: false });
   const storage = openStorage(config);
   void warnOfForeignStorage(db, storage, log);
   const graceMs = config.shutdownGraceSeconds * 1000;
-  const worker = await Worker.create({
+  const shared = {
     connection,
     namespace: temporalSettings().namespace,
-    taskQueue: config.taskQueue,
     ...workflowOptions(tracing),
+    // Code that cannot go on with a history fails the workflow at once: the reconciler ends the turn, or sends the
+    // delivery with a new workflow.
+    workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
+    maxHeartbeatThrottleInterval: config.heartbeatThrottleMs,
+    defaultHeartbeatThrottleInterval: config.heartbeatThrottleMs,
+    stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
+    shutdownGraceTime: graceMs,
+    shutdownForceTime: graceMs + FORCE_MS,
+  };
+  const worker = await Worker.create({
+    ...shared,
+    taskQueue: config.taskQueue,
     activities: {
       ...createActivities({ config, db, log, storage, notifier, models, mcp }),
       ...createMaintenanceActivities({ config, db, log, storage }),
@@ -77,24 +92,30 @@ export async function startWorker(
     maxConcurrentActivityTaskExecutions: config.workerMaxActivities,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
     maxConcurrentLocalActivityExecutions: WORKFLOW_TASKS,
-    ...(config.workerDeployment !== null && { workerDeploymentOptions: versioned(config.workerDeployment) }),
-    // Code that cannot go on with a turn's history fails it at once: the sweep ends it, and the session is free again.
-    workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
-    maxHeartbeatThrottleInterval: config.heartbeatThrottleMs,
-    defaultHeartbeatThrottleInterval: config.heartbeatThrottleMs,
-    stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
-    shutdownGraceTime: graceMs,
-    shutdownForceTime: graceMs + FORCE_MS,
+    ...versioned(config, 'PINNED'),
   });
-  const run = worker.run();
+  const webhookWorker = await createWebhookWorker(
+    config.taskQueue,
+    { ...shared, ...versioned(config, 'AUTO_UPGRADE') },
+    { config, db, log, network },
+  );
+  const deliveryWorkflows = createDeliveryWorkflows(createTemporalClient(connection), {
+    taskQueue: config.taskQueue,
+    searchable: reconciler.searchable,
+  });
+  const stopDeliveries = startDeliveryReconciler({ db, workflows: deliveryWorkflows, log });
+  const workers = [worker, webhookWorker];
+  const runs = workers.map((each) => each.run());
+  const run = Promise.all(runs);
   const failed = run.then(() => new Promise<never>(() => undefined));
   failed.catch(() => undefined);
   log.info({ task_queue: config.taskQueue }, 'the worker runs');
   if (config.maintenance) void ensureMaintenanceSchedules(createTemporalClient(connection), config, log);
 
   const shutDown = async (): Promise<void> => {
-    if (worker.getState() === 'RUNNING') worker.shutdown();
-    await run.catch(() => undefined);
+    for (const each of workers) if (each.getState() === 'RUNNING') each.shutdown();
+    await stopDeliveries();
+    await Promise.allSettled(runs);
     await reconciler.close();
     await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
     await connection.close();
@@ -107,13 +128,18 @@ export async function startWorker(
   return { connection, failed, close: () => (shuttingDown ??= shutDown()) };
 }
 
-/** A turn stays with the build that began it: it is short, and its workers are kept until it is over. */
-function versioned({ name, buildId }: NonNullable<Config['workerDeployment']>): WorkerDeploymentOptions {
-  return {
-    version: { deploymentName: name, buildId },
-    useWorkerVersioning: true,
-    defaultVersioningBehavior: 'PINNED',
-  };
+/**
+ * A turn is pinned to the build that began it: it is short, and its workers are kept until it is over. A delivery lasts
+ * for days: it goes on with the build that replaces the one it began with.
+ */
+function versioned(
+  { workerDeployment }: Config,
+  defaultVersioningBehavior: 'PINNED' | 'AUTO_UPGRADE',
+): { workerDeploymentOptions?: WorkerDeploymentOptions } {
+  if (workerDeployment === null) return {};
+  const { name, buildId } = workerDeployment;
+  const version = { deploymentName: name, buildId };
+  return { workerDeploymentOptions: { version, useWorkerVersioning: true, defaultVersioningBehavior } };
 }
 
 /** A traced worker runs the bundle that has Temporal's tracing in it; what workflows do is the same. */

@@ -6,6 +6,7 @@ import { observeOpenTurns, observePool } from '../src/platform/metrics.js';
 import { loadSettings } from '../src/platform/settings.js';
 import { traceTemporal } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
+import { observeDeliveries } from '../src/webhooks/metrics.js';
 import { createApp } from './app.js';
 import { openDeps } from './deps.js';
 import { createDrain } from './http/drain.js';
@@ -28,7 +29,7 @@ export async function startApi(settings: Config, log: Logger, shared?: Connectio
   await traceTemporal(process.env);
   const opened = await openDeps(config, log, shared);
   const { deps } = opened;
-  const observed = [observePool(deps.db), observeOpenTurns(deps.db)];
+  const observed = [observePool(deps.db), observeOpenTurns(deps.db), observeDeliveries(deps.db)];
   const stopObserving = (): void => observed.forEach((stop) => stop());
   const drain = createDrain(createApp(deps).callback());
   const server = createHttpServer(drain.listener);

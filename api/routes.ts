@@ -25,6 +25,15 @@ import { deleteSkill } from './skills/delete.js';
 import { getSkill } from './skills/get.js';
 import { listSkills } from './skills/list.js';
 import { uploadSkill } from './skills/upload.js';
+import { createWebhook } from './webhooks/create.js';
+import { deleteWebhook } from './webhooks/delete.js';
+import { listWebhookDeliveries } from './webhooks/deliveries.js';
+import { getWebhook } from './webhooks/get.js';
+import { listWebhooks } from './webhooks/list.js';
+import { retryWebhookDelivery } from './webhooks/retry.js';
+import { rotateWebhookSecret } from './webhooks/rotate-secret.js';
+import { testWebhook } from './webhooks/test.js';
+import { updateWebhook } from './webhooks/update.js';
 
 const LIMITED = true;
 const UNLIMITED = false;
@@ -57,5 +66,14 @@ export const routes: Route[] = [
   ['GET',    '/v1/files/{file_id}',                     'files:read',        UNLIMITED, getFile],
   ['GET',    '/v1/files/{file_id}/content',             'files:read',        UNLIMITED, downloadFile],
   ['DELETE', '/v1/files/{file_id}',                     'files:write',       LIMITED,   deleteFile],
+  ['POST',   '/v1/webhooks',                            'webhooks:write',    LIMITED,   createWebhook],
+  ['GET',    '/v1/webhooks',                            'webhooks:read',     UNLIMITED, listWebhooks],
+  ['GET',    '/v1/webhooks/{webhook_id}',               'webhooks:read',     UNLIMITED, getWebhook],
+  ['PATCH',  '/v1/webhooks/{webhook_id}',               'webhooks:write',    LIMITED,   updateWebhook],
+  ['DELETE', '/v1/webhooks/{webhook_id}',               'webhooks:write',    LIMITED,   deleteWebhook],
+  ['POST',   '/v1/webhooks/{webhook_id}/rotate-secret', 'webhooks:write',    LIMITED,   rotateWebhookSecret],
+  ['POST',   '/v1/webhooks/{webhook_id}/test',          'webhooks:write',    LIMITED,   testWebhook],
+  ['GET',    '/v1/webhooks/{webhook_id}/deliveries',    'webhooks:read',     UNLIMITED, listWebhookDeliveries],
+  ['POST',   '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry', 'webhooks:write', LIMITED, retryWebhookDelivery],
   ['GET',    '/files/{file_id}',                        null,                UNLIMITED, fileContent],
 ];

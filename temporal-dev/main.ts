@@ -7,6 +7,7 @@ import { loadConfig, type Config } from '../src/platform/config.js';
 import { openDataSource } from '../src/db/data-source.js';
 import { migrate } from '../src/db/migrate.js';
 import { createKey, findLiveKey, hashOf } from '../src/projects/api-keys.js';
+import { SCOPES } from '../src/projects/permissions.js';
 import { banner } from './banner.js';
 import { dataDirLock } from './borrow-database.js';
 import { makeDataDir, readKept, writeKept } from './data-dir.js';
@@ -169,7 +170,9 @@ async function demoKeyOf(config: Config, dataDir: string): Promise<string> {
   const db = await openDataSource(config.databaseUrl, 2, 'start');
   try {
     const kept = readKept(dataDir, 'demo-key');
-    if (kept !== null && (await findLiveKey(db, hashOf(kept))) !== null) return kept;
+    const live = kept === null ? null : await findLiveKey(db, hashOf(kept));
+    // A key of an older version lacks the permissions that came later.
+    if (live !== null && SCOPES.every((scope) => live.scopes.has(scope))) return kept!;
     const { key } = await createKey(db, { project: 'demo' });
     writeKept(dataDir, 'demo-key', key);
     return key;

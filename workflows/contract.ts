@@ -10,11 +10,33 @@ export interface TurnInput {
 /** Search attributes of every turn: ids only (docs/operations/turns.md). */
 export const SEARCH_ATTRIBUTES = { project: 'ProjectId', session: 'SessionId', model: 'ModelId' } as const;
 
+/** Sends one event to one webhook, with retries; the workflow's id is the delivery's. */
+export const WEBHOOK_DELIVERY_WORKFLOW = 'webhookDelivery';
+
+export interface DeliveryInput {
+  deliveryId: string;
+}
+
+/** `check`: look at the delivery's row again. `retry`: send it now, whatever its row says. */
+export const DELIVERY_SIGNALS = { check: 'check', retry: 'retry' } as const;
+
+/** Deliveries have a task queue and a worker of their own: what they wait for never holds a turn's slot. */
+export function webhookTaskQueue(taskQueue: string): string {
+  return `${taskQueue}-webhooks`;
+}
+
 /** Runs one task of maintenance from end to end; started by a schedule for each task. */
 export const MAINTENANCE_WORKFLOW = 'maintenance';
 
 /** What keeps the tables and the storage small, in the order of docs/operations/maintenance.md. */
-export const MAINTENANCE_TASKS = ['retention', 'purge-sessions', 'idempotency-records', 'deltas', 'storage'] as const;
+export const MAINTENANCE_TASKS = [
+  'retention',
+  'purge-sessions',
+  'idempotency-records',
+  'deltas',
+  'storage',
+  'webhook-deliveries',
+] as const;
 export type MaintenanceTask = (typeof MAINTENANCE_TASKS)[number];
 
 export interface MaintenanceInput {

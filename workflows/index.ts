@@ -1,2 +1,3 @@
 export { maintenance } from './maintenance.js';
 export { turn } from './turn.js';
+export { webhookDelivery } from './webhook-delivery.js';

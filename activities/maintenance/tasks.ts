@@ -6,6 +6,7 @@ import type { Logger } from '../../src/platform/logger.js';
 import { forgetOldAnswers } from '../../src/projects/idempotency.js';
 import { expireSessions, purgeSessions } from '../../src/sessions/purge.js';
 import { deleteOldDeltas } from '../../src/turns/reconcile.js';
+import { deleteOldDeliveries } from '../../src/webhooks/deliveries.js';
 import type { MaintenanceTask } from '../../workflows/contract.js';
 import type { MaintenanceCounts, MaintenancePosition, MaintenanceStep } from './activities.js';
 
@@ -42,6 +43,11 @@ export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
   /** Deltas that the sweep's rounds left, after an outage for example. */
   async deltas({ db }) {
     return whileFull({ deltas: await deleteOldDeltas(db, BATCH) });
+  },
+
+  /** Webhook deliveries older than 30 days. */
+  async 'webhook-deliveries'({ db }) {
+    return whileFull({ deliveries: await deleteOldDeliveries(db, BATCH) });
   },
 
   /** Objects that nothing owns, deletions that stopped half-way, rows whose object is lost. */

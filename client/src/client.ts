@@ -12,6 +12,7 @@ import type {
   NewMcpServer,
   NewMessage,
   NewSession,
+  NewWebhook,
   Page,
   PageQuery,
   Session,
@@ -20,6 +21,10 @@ import type {
   Skill,
   StreamEvent,
   UserMessageEvent,
+  Webhook,
+  WebhookChange,
+  WebhookDelivery,
+  WebhookWithSecret,
 } from './types.js';
 import { randomId, uploadBody, type UploadSource } from './upload.js';
 
@@ -179,6 +184,58 @@ export class AgentSessionClient {
 
   deleteFile(fileId: string, options: RequestOptions = {}): Promise<void> {
     return this.#delete(`/v1/files/${segment(fileId)}`, options);
+  }
+
+  /** The answer has the `secret`, which is not shown again. */
+  createWebhook(webhook: NewWebhook, options: CreateOptions = {}): Promise<WebhookWithSecret> {
+    return this.#create('/v1/webhooks', { json: webhook, ...options });
+  }
+
+  listWebhooks(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Webhook>> {
+    return this.#get('/v1/webhooks', { query, ...options });
+  }
+
+  eachWebhook(options: RequestOptions = {}): AsyncIterable<Webhook> {
+    return eachItem((cursor) => this.listWebhooks({ limit: EACH, cursor }, options));
+  }
+
+  getWebhook(webhookId: string, options: RequestOptions = {}): Promise<Webhook> {
+    return this.#get(`/v1/webhooks/${segment(webhookId)}`, options);
+  }
+
+  updateWebhook(webhookId: string, change: WebhookChange, options: RequestOptions = {}): Promise<Webhook> {
+    return this.#transport.json('PATCH', `/v1/webhooks/${segment(webhookId)}`, { json: change, ...options });
+  }
+
+  deleteWebhook(webhookId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#delete(`/v1/webhooks/${segment(webhookId)}`, options);
+  }
+
+  /** The answer has the new `secret`; for 24 hours the old one signs as well. */
+  rotateWebhookSecret(webhookId: string, options: CreateOptions = {}): Promise<WebhookWithSecret> {
+    return this.#create(`/v1/webhooks/${segment(webhookId)}/rotate-secret`, options);
+  }
+
+  /** Sends a `webhook.test` delivery. */
+  testWebhook(webhookId: string, options: CreateOptions = {}): Promise<WebhookDelivery> {
+    return this.#create(`/v1/webhooks/${segment(webhookId)}/test`, options);
+  }
+
+  listWebhookDeliveries(
+    webhookId: string,
+    query: PageQuery = {},
+    options: RequestOptions = {},
+  ): Promise<Page<WebhookDelivery>> {
+    return this.#get(`/v1/webhooks/${segment(webhookId)}/deliveries`, { query, ...options });
+  }
+
+  eachWebhookDelivery(webhookId: string, options: RequestOptions = {}): AsyncIterable<WebhookDelivery> {
+    return eachItem((cursor) => this.listWebhookDeliveries(webhookId, { limit: EACH, cursor }, options));
+  }
+
+  /** Sends a delivery again now, whatever its state. */
+  retryWebhookDelivery(webhookId: string, deliveryId: string, options: CreateOptions = {}): Promise<WebhookDelivery> {
+    return this.#create(`/v1/webhooks/${segment(webhookId)}/deliveries/${segment(deliveryId)}/retry`, options);
   }
 
   #get<Answer>(path: string, outgoing: RequestOptions & { query?: object }): Promise<Answer> {

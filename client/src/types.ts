@@ -26,6 +26,10 @@ export type File = Schemas['File'];
 export type SessionTool = Schemas['SessionTool'];
 /** A tool call that waits for an answer. */
 export type RequiredAction = Schemas['RequiredAction'];
+export type Webhook = Schemas['Webhook'];
+/** The answer of creation and rotation, the only ones that show the secret. */
+export type WebhookWithSecret = Schemas['WebhookWithSecret'];
+export type WebhookDelivery = Schemas['WebhookDelivery'];
 
 /** A stored event, told apart by `type`. */
 export type Event = Schemas['Event'];
@@ -45,6 +49,8 @@ export type SessionChange = JsonBodyOf<'updateSession'>;
 export type NewMessage = JsonBodyOf<'sendMessage'>;
 export type NewMcpServer = JsonBodyOf<'registerMcpServer'>;
 export type McpServerChange = JsonBodyOf<'updateMcpServer'>;
+export type NewWebhook = JsonBodyOf<'createWebhook'>;
+export type WebhookChange = JsonBodyOf<'updateWebhook'>;
 
 /** A page of a list; `next_cursor` is null on the last one. */
 export interface Page<Item> {

@@ -1,6 +1,8 @@
 import { sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
+import { isWebhookEvent } from '../webhooks/event-types.js';
+import { RECORD_DELIVERIES } from '../webhooks/record-deliveries.js';
 import type { NewEvent } from './schema.js';
 import type { Position } from './position.js';
 
@@ -30,6 +32,7 @@ export function newEvents(events: NewEvent[]): EventToStore[] {
  * CTE `stored`) belongs here.
  */
 export function insertEvents(events: EventToStore[], count: number, terminal?: Sql): Sql {
+  const hasDeliveries = terminal !== undefined || events.some(({ type }) => isWebhookEvent(type));
   return sql`
     new_event AS (
       SELECT n, id, type, data
@@ -40,7 +43,8 @@ export function insertEvents(events: EventToStore[], count: number, terminal?: S
       INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
       SELECT new_event.id, session_id, written.id, written.number, position - ${count}::integer + n, type, data, at
       FROM written, new_event
-      RETURNING id, turn_id, type)`;
+      RETURNING id, turn_id, type)
+    ${hasDeliveries ? sql`, deliveries AS (${RECORD_DELIVERIES})` : sql``}`;
 }
 
 /** A stored event as clients get it, in JSON text: common fields first, then its own. */

@@ -27,6 +27,8 @@ export interface Config {
   /** Delay at which a running activity hears of a cancel; Temporal Cloud bills each heartbeat. */
   heartbeatThrottleMs: number;
   workerMaxActivities: number;
+  /** Pauses between the attempts of a webhook delivery. */
+  webhookRetrySeconds: number[];
   /** Worker versioning (docs/operations/workflow-changes.md); null: off. */
   workerDeployment: { name: string; buildId: string } | null;
   metricsPort: number | null;
@@ -65,6 +67,7 @@ interface Settings {
   WORKER_MAX_ACTIVITIES: number;
   WORKER_DEPLOYMENT_NAME?: string;
   WORKER_BUILD_ID?: string;
+  WEBHOOK_RETRY_SECONDS: string;
   METRICS_PORT?: number;
   CORS_ORIGINS: string;
   CONSOLE: string;
@@ -100,6 +103,11 @@ const schema: JSONSchemaType<Settings> = {
     WORKER_MAX_ACTIVITIES: { type: 'integer', default: 200, minimum: 1 },
     WORKER_DEPLOYMENT_NAME: optionalText,
     WORKER_BUILD_ID: optionalText,
+    WEBHOOK_RETRY_SECONDS: {
+      type: 'string',
+      default: '5,300,1800,7200,18000,36000,50400,72000,86400',
+      pattern: '^\\d+(\\.\\d+)?(,\\d+(\\.\\d+)?)*$',
+    },
     METRICS_PORT: { type: 'integer', nullable: true, minimum: 0, maximum: 65535 },
     CORS_ORIGINS: { type: 'string', default: '' },
     CONSOLE: { type: 'string', default: 'on', enum: ['on', 'off'] },
@@ -182,6 +190,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       valid.WORKER_DEPLOYMENT_NAME !== undefined && valid.WORKER_BUILD_ID !== undefined
         ? { name: valid.WORKER_DEPLOYMENT_NAME, buildId: valid.WORKER_BUILD_ID }
         : null,
+    webhookRetrySeconds: valid.WEBHOOK_RETRY_SECONDS.split(',').map(Number),
     metricsPort: valid.METRICS_PORT ?? null,
     corsOrigins: origins,
     console: valid.CONSOLE === 'on',

@@ -13,6 +13,8 @@ export const ID_PREFIXES = {
   request: 'req_',
   project: 'proj_',
   apiKey: 'key_',
+  webhook: 'whk_',
+  delivery: 'dlv_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

@@ -20,7 +20,7 @@ const FIELDS = new Set(
    activity attempt outcome task from task_queue workflow workflowId activityType taskQueue sdkComponent
    state reason input_tokens output_tokens cache_read_input_tokens cache_creation_input_tokens model_calls
    queued_ms connect_ms first_token_ms model_ms tools_ms total_ms cancel_ms
-   mcp_server_id file key attributes missing schedules removed`.split(/\s+/),
+   mcp_server_id webhook_id delivery_id file key attributes missing schedules removed`.split(/\s+/),
 );
 const MAX_TEXT = 2000;
 

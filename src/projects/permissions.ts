@@ -10,6 +10,8 @@ export const SCOPES = [
   'sessions:read',
   'files:write',
   'files:read',
+  'webhooks:write',
+  'webhooks:read',
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -15,15 +15,27 @@ export function searchAttributesOf(turn: {
   session_id: string;
   model_id: string;
 }): SearchAttributePair[] {
-  const pair = (name: string, value: string): SearchAttributePair => ({
-    key: defineSearchAttributeKey(name, 'KEYWORD'),
-    value,
-  });
   return [
     pair(SEARCH_ATTRIBUTES.project, turn.project_id),
     pair(SEARCH_ATTRIBUTES.session, turn.session_id),
     pair(SEARCH_ATTRIBUTES.model, turn.model_id),
   ];
+}
+
+/** The pairs that make a delivery findable by project, and by session where an event caused it. */
+export function deliverySearchAttributes(delivery: {
+  project_id: string;
+  session_id: string | null;
+}): SearchAttributePair[] {
+  const { project_id: project, session_id: session } = delivery;
+  return [
+    pair(SEARCH_ATTRIBUTES.project, project),
+    ...(session === null ? [] : [pair(SEARCH_ATTRIBUTES.session, session)]),
+  ];
+}
+
+function pair(name: string, value: string): SearchAttributePair {
+  return { key: defineSearchAttributeKey(name, 'KEYWORD'), value };
 }
 
 const DEADLINE_MS = 10_000;

@@ -18,6 +18,8 @@ const ATTRIBUTES_RETRY_MS = 10_000;
 export interface TurnReconciler {
   workflows: TurnWorkflows;
   health: () => Promise<TemporalHealth>;
+  /** Whether the namespace knows the search attributes. */
+  searchable: () => boolean;
   close(): Promise<void>;
 }
 
@@ -57,6 +59,7 @@ export function startTurnReconciler(
   });
   return {
     workflows,
+    searchable: () => searchable,
     health: () => temporalHealth(client, namespace, config.taskQueue),
     async close() {
       closed = true;

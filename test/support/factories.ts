@@ -1,4 +1,6 @@
 import type { DataSource } from 'typeorm';
+import { seal } from '../../src/platform/sealed.js';
+import { newSecret } from '../../src/webhooks/sign.js';
 
 /** Makes a turn in this state the session's latest, without any workflow. Returns its id. */
 export async function insertTurn(db: DataSource, sessionId: string, state: string): Promise<string> {
@@ -38,4 +40,24 @@ export async function insertWaitingTurn(
     [turnId, sessionId, toolUseId, kind],
   );
   return turnId;
+}
+
+/** Stores an enabled webhook with one delivered delivery. Returns their ids by the names of their path parameters. */
+export async function insertWebhook(
+  db: DataSource,
+  project = 'demo',
+): Promise<{ webhook_id: string; delivery_id: string }> {
+  const ids = { webhook_id: 'whk_one', delivery_id: 'dlv_one' };
+  const sealed = seal([Buffer.alloc(32, 7)], 'webhooks.secret', ids.webhook_id, newSecret());
+  await db.query(
+    `INSERT INTO webhooks (id, project_id, url, event_types, enabled, secret)
+     SELECT $1, id, 'https://hooks.invalid/', '{turn.completed}', true, $2 FROM projects WHERE name = $3`,
+    [ids.webhook_id, sealed, project],
+  );
+  await db.query(
+    `INSERT INTO webhook_deliveries (id, webhook_id, project_id, event_type, state, wake_at, created_at)
+     SELECT $1, id, project_id, 'webhook.test', 'delivered', now(), now() FROM webhooks`,
+    [ids.delivery_id],
+  );
+  return ids;
 }

@@ -341,6 +341,138 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks, newest first
+         * @description Needs the permission `webhooks:read`.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Create a webhook
+         * @description Needs the permission `webhooks:write`.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a webhook
+         * @description Needs the permission `webhooks:read`.
+         */
+        get: operations["getWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook; what it has not delivered is not sent any more
+         * @description Needs the permission `webhooks:write`.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook; only the fields that are given
+         * @description Needs the permission `webhooks:write`.
+         */
+        patch: operations["updateWebhook"];
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the secret; for 24 hours the old one signs as well
+         * @description Needs the permission `webhooks:write`.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a webhook.test delivery
+         * @description Needs the permission `webhooks:write`.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries of a webhook, newest first; kept for 30 days
+         * @description Needs the permission `webhooks:read`.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a delivery again now, whatever its state
+         * @description Needs the permission `webhooks:write`.
+         */
+        post: operations["retryWebhookDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/files/{file_id}": {
         parameters: {
             query?: never;
@@ -464,6 +596,26 @@ export interface components {
             };
             request_id: string;
         };
+        WebhookNotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "webhook_not_found";
+                message: string;
+            };
+            request_id: string;
+        };
+        DeliveryNotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "delivery_not_found";
+                message: string;
+            };
+            request_id: string;
+        };
         MethodNotAllowedError: {
             /** @constant */
             type: "error";
@@ -520,6 +672,26 @@ export interface components {
             error: {
                 /** @constant */
                 type: "session_running";
+                message: string;
+            };
+            request_id: string;
+        };
+        WebhookLimitReachedError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "webhook_limit_reached";
+                message: string;
+            };
+            request_id: string;
+        };
+        WebhookDisabledError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "webhook_disabled";
                 message: string;
             };
             request_id: string;
@@ -636,6 +808,16 @@ export interface components {
             error: {
                 /** @constant */
                 type: "invalid_mcp_server_url";
+                message: string;
+            };
+            request_id: string;
+        };
+        InvalidWebhookUrlError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "invalid_webhook_url";
                 message: string;
             };
             request_id: string;
@@ -1099,6 +1281,58 @@ export interface components {
             /** @enum {string} */
             origin: "UPLOAD" | "OUTPUT";
             session_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
+        WebhookWithSecret: {
+            id: string;
+            url: string;
+            event_types: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
+            description: string | null;
+            enabled: boolean;
+            /** @description Why the service disabled it; null while it is enabled, and when a client disabled it. */
+            disabled_reason: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description Shown this once: it verifies the signatures. */
+            secret: string;
+        };
+        Webhook: {
+            id: string;
+            url: string;
+            event_types: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
+            description: string | null;
+            enabled: boolean;
+            /** @description Why the service disabled it; null while it is enabled, and when a client disabled it. */
+            disabled_reason: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        WebhookDelivery: {
+            /** @description Sent as `webhook-id` with every attempt. */
+            id: string;
+            /** @enum {string} */
+            event_type: "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file" | "webhook.test";
+            /** @description Null for `webhook.test`. */
+            event_id: string | null;
+            /** @enum {string} */
+            state: "pending" | "delivered" | "failed";
+            /** @description Oldest first; the latest 50. */
+            attempts: {
+                /** Format: date-time */
+                at: string;
+                /** @description HTTP status; null when no response came. */
+                status: number | null;
+                /** @description Why it failed; null for a success. */
+                error: string | null;
+                duration_ms: number;
+            }[];
+            /** Format: date-time */
+            next_attempt_at: string | null;
             /** Format: date-time */
             created_at: string;
         };
@@ -1827,6 +2061,268 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Items of a page. */
+                limit?: number;
+                /** @description `meta.next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of webhooks. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Webhook"][];
+                        meta: {
+                            next_cursor: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Where deliveries are sent: https, at a public address. */
+                    url: string;
+                    event_types: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
+                    /** @default null */
+                    description?: string | null;
+                    /**
+                     * @description A disabled webhook gets nothing; events of that time are not sent later.
+                     * @default true
+                     */
+                    enabled?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The webhook with its secret, which is not shown again. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Where deliveries are sent: https, at a public address. */
+                    url?: string;
+                    event_types?: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
+                    description?: string | null;
+                    /** @description A disabled webhook gets nothing; events of that time are not sent later. Enabling clears `disabled_reason`. */
+                    enabled?: boolean;
+                };
+                "application/merge-patch+json": {
+                    /** @description Where deliveries are sent: https, at a public address. */
+                    url?: string;
+                    event_types?: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
+                    description?: string | null;
+                    /** @description A disabled webhook gets nothing; events of that time are not sent later. Enabling clears `disabled_reason`. */
+                    enabled?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The webhook as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook with its new secret, which is not shown again. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery, which is sent now. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Items of a page. */
+                limit?: number;
+                /** @description `meta.next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of deliveries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["WebhookDelivery"][];
+                        meta: {
+                            next_cursor: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    retryWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                webhook_id: string;
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery, which is sent now. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
             };
         };
     };

@@ -1,6 +1,7 @@
 import { Initial1700000000001 } from './1-initial.js';
 import { Turns1700000000002 } from './2-turns.js';
 import { RequiredActions1700000000004 } from './4-required-actions.js';
+import { Webhooks1700000000005 } from './5-webhooks.js';
 import { Installation1700000000008 } from './8-installation.js';
 
 /** In order; only ever added to. */
@@ -8,5 +9,6 @@ export const migrations = [
   Initial1700000000001,
   Turns1700000000002,
   RequiredActions1700000000004,
+  Webhooks1700000000005,
   Installation1700000000008,
 ];

@@ -3,7 +3,7 @@ import type { Route } from '../../../api/http/operation.js';
 import { routes } from '../../../api/routes.js';
 import { SCOPES } from '../../../src/projects/permissions.js';
 import type { ApiCall, ApiResponse } from '../../support/client.js';
-import { insertMcpServer, insertTurn } from '../../support/factories.js';
+import { insertMcpServer, insertTurn, insertWebhook } from '../../support/factories.js';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
 import { reached } from '../../support/rows.js';
 import { startService, type TestService } from '../../support/service.js';
@@ -36,7 +36,14 @@ describe('every route', () => {
     const session = await api('POST', '/v1/sessions', { model_id: 'test-model' });
     await insertMcpServer(db, 'mcp_one');
     await insertTurn(db, session.body.id as string, 'completed');
-    ids = { skill_id: skill.body.id, file_id: file.body.id, session_id: session.body.id, mcp_server_id: 'mcp_one' };
+    const webhook = await insertWebhook(db);
+    ids = {
+      skill_id: skill.body.id,
+      file_id: file.body.id,
+      session_id: session.body.id,
+      mcp_server_id: 'mcp_one',
+      ...webhook,
+    };
   });
   after(() => service.close());
 
@@ -161,9 +168,11 @@ describe('every route', () => {
   describe('answers a repeated Idempotency-Key once, where something is created', () => {
     let mcp: TestMcpServer;
     let own: TestService;
+    let webhook: { webhook_id: string; delivery_id: string };
     before(async () => {
       mcp = await startMcpServer();
       own = await startService({ config: { mcpAllowedHosts: [mcp.host] } });
+      webhook = await insertWebhook(own.db);
     });
     after(async () => {
       await own.close();
@@ -183,23 +192,26 @@ describe('every route', () => {
       createSession: [{ model_id: 'test-model' }, { model_id: 'test-model', instruction: 'other' }],
       sendMessage: [{ content: 'one' }, { content: 'other' }],
       uploadFile: [multipartBody([filePart('b.txt')]), multipartBody([filePart('c.txt')])],
+      createWebhook: [NEW_WEBHOOK, { ...NEW_WEBHOOK, description: 'other' }],
+      updateWebhook: [{ description: 'one' }, { description: 'other' }],
     });
 
     for (const route of withKey.filter(([, , , , { idempotent }]) => idempotent)) {
       it(title(route), async () => {
         const session_id = (await own.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
-        const [content, other] = contents()[route[4].id]!;
+        const [content, other] = contents()[route[4].id] ?? [];
         const send = (body: unknown, key = 'once'): Promise<ApiResponse> =>
-          own.api('POST', target(route, { session_id }), body, {
+          own.api(route[0], target(route, { session_id, ...webhook }), body, {
             'Idempotency-Key': key,
             ...(route[4].multipart && MULTIPART),
           });
         const first = await send(content);
-        expect(first.status, JSON.stringify(first.body)).to.equal(201);
+        expect(first.status, JSON.stringify(first.body)).to.equal(route[4].success.status);
         const second = await send(content);
         expect(second.headers.get('idempotency-replayed')).to.equal('true');
         expect(second.body).to.deep.equal(first.body);
-        refused(await send(other), 'idempotency_key_reused');
+        // An operation without a body has one content.
+        if (other !== undefined) refused(await send(other), 'idempotency_key_reused');
         refused(await send(content, 'x'.repeat(256)), 'bad_request');
 
         await own.db.query("UPDATE idempotency_records SET status = NULL, lease_until = now() + interval '30 s'");
@@ -216,11 +228,16 @@ const NONE = {
   file_id: 'file_none',
   session_id: 'ses_none',
   mcp_server_id: 'mcp_none',
+  webhook_id: 'whk_none',
+  delivery_id: 'dlv_none',
 };
+const NEW_WEBHOOK = { url: 'https://hooks.invalid/', event_types: ['turn.completed'] };
 const VALID_BODY: Record<string, object> = {
   registerMcpServer: { name: 'one', url: 'https://mcp.invalid/mcp' },
   updateMcpServer: { name: 'two' },
   createSession: { model_id: 'test-model' },
   updateSession: { metadata: {} },
   sendMessage: { content: 'hello' },
+  createWebhook: NEW_WEBHOOK,
+  updateWebhook: { description: 'two' },
 };

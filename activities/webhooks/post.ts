@@ -1,0 +1,73 @@
+import type { McpNetwork } from '../../src/mcp/network.js';
+import { RedirectError, UnsafeAddressError } from '../../src/mcp/network.js';
+import { connectionFailure } from '../../src/mcp/reasons.js';
+import type { AttemptResult } from '../../src/webhooks/attempts.js';
+import { parseRetryAfter } from '../../src/webhooks/schedule.js';
+
+export const ATTEMPT_TIMEOUT_SECONDS = 15;
+/** Answers are not read beyond their headers. */
+const NO_BODY = { bytes: 0 };
+
+/** How an attempt is counted. */
+export type AttemptOutcome =
+  'delivered' | 'refused' | 'redirected' | 'timeout' | 'unsafe_address' | 'no_answer' | 'no_secret';
+
+export type PostResult = Omit<AttemptResult, 'at' | 'duration_ms'> & { outcome: AttemptOutcome };
+
+/**
+ * Sends one request and looks at the status of the answer alone: its body is neither read nor waited for. Redirects are
+ * not followed.
+ * @throws what `signal` was aborted with
+ */
+export async function postWebhook(
+  network: McpNetwork,
+  url: string,
+  request: { headers: Record<string, string>; body: string },
+  signal: AbortSignal,
+): Promise<PostResult> {
+  const timeout = AbortSignal.timeout(ATTEMPT_TIMEOUT_SECONDS * 1000);
+  const aborted = new AbortController();
+  try {
+    const response = await network.fetch(
+      new URL(url),
+      { method: 'POST', ...request, signal: AbortSignal.any([timeout, signal, aborted.signal]) },
+      { budget: NO_BODY, maxRedirects: 0 },
+    );
+    // Ends the connection: a body may have no end.
+    aborted.abort();
+    void response.body?.cancel().catch(() => undefined);
+    return resultOf(response);
+  } catch (error) {
+    signal.throwIfAborted();
+    return failureOf(error, timeout.aborted);
+  }
+}
+
+function resultOf({ ok, status, headers }: Response): PostResult {
+  return {
+    outcome: ok ? 'delivered' : 'refused',
+    status,
+    error: ok ? null : `The receiver answered ${status}.`,
+    retryAfterSeconds: parseRetryAfter(headers.get('retry-after'), Date.now()),
+  };
+}
+
+/** Fixed texts: nothing that the receiver sent is stored. */
+function failureOf(error: unknown, isTimeout: boolean): PostResult {
+  const failed = (outcome: AttemptOutcome, text: string, status: number | null = null): PostResult => ({
+    outcome,
+    status,
+    error: text,
+    retryAfterSeconds: null,
+  });
+  if (isTimeout) return failed('timeout', `The receiver did not answer within ${ATTEMPT_TIMEOUT_SECONDS} s.`);
+  if (error instanceof RedirectError) {
+    return failed('redirected', `The receiver answered ${error.status}: redirects are not followed.`, error.status);
+  }
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (error instanceof UnsafeAddressError || cause instanceof UnsafeAddressError) {
+    return failed('unsafe_address', 'The address of the receiver is not public, or the url is not https.');
+  }
+  const reason = connectionFailure(error) ?? 'its answer is not HTTP';
+  return failed('no_answer', `The receiver could not be reached: ${reason}.`);
+}

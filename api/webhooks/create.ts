@@ -1,0 +1,44 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { transaction } from '../../src/db/transaction.js';
+import { newSecret } from '../../src/webhooks/sign.js';
+import { insertWebhook } from '../../src/webhooks/store.js';
+import { checkWebhookUrl } from '../../src/webhooks/url.js';
+import { operation, type JsonSchema } from '../http/operation.js';
+import { descriptionField, enabledField, eventTypesField, urlField } from './fields.js';
+import { webhookWithSecretSchema } from './present.js';
+import { answerWithSecret, replaySecret } from './secret-answer.js';
+
+const body = {
+  type: 'object',
+  properties: {
+    url: urlField,
+    event_types: eventTypesField,
+    description: { ...descriptionField, default: null },
+    enabled: { ...enabledField, default: true },
+  },
+  required: ['url', 'event_types'],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const createWebhook = operation<FromSchema<typeof body>>({
+  id: 'createWebhook',
+  summary: 'Create a webhook',
+  body,
+  idempotent: true,
+  success: {
+    status: 201,
+    description: 'The webhook with its secret, which is not shown again.',
+    schema: webhookWithSecretSchema,
+  },
+  errors: ['invalid_webhook_url', 'webhook_limit_reached'],
+  async handle(call) {
+    const { deps, caller, body } = call;
+    await checkWebhookUrl(deps.mcpNetwork, body.url);
+    const secret = newSecret();
+    return transaction(deps.db, async (tx) => {
+      const webhook = await insertWebhook(tx, deps.config.encryptionKeys, caller.projectId, body, secret);
+      return answerWithSecret(tx, call, webhook, secret);
+    });
+  },
+  replay: replaySecret,
+});

@@ -1,0 +1,15 @@
+import type { WebhookRow } from '../../src/db/entities/webhooks.js';
+import { deleteWebhook as removeWebhook } from '../../src/webhooks/store.js';
+import { operation } from '../http/operation.js';
+import { webhookNotFound, webhookOfPath } from './resource.js';
+
+export const deleteWebhook = operation<undefined, WebhookRow>({
+  id: 'deleteWebhook',
+  summary: 'Delete a webhook; what it has not delivered is not sent any more',
+  success: { status: 204, description: 'Deleted.' },
+  errors: ['webhook_not_found'],
+  resource: webhookOfPath,
+  async handle({ deps, resource }) {
+    if (!(await removeWebhook(deps.db, resource.id))) webhookNotFound();
+  },
+});

@@ -1,0 +1,22 @@
+import type { WebhookRow } from '../../src/db/entities/webhooks.js';
+import { pageOf } from '../../src/platform/page.js';
+import { listDeliveries } from '../../src/webhooks/deliveries.js';
+import { operation } from '../http/operation.js';
+import { newestFirst, pageSchema } from '../http/page.js';
+import { deliverySchema, presentDelivery } from './present.js';
+import { webhookOfPath } from './resource.js';
+
+export const listWebhookDeliveries = operation<undefined, WebhookRow>({
+  id: 'listWebhookDeliveries',
+  summary: 'List the deliveries of a webhook, newest first; kept for 30 days',
+  paged: true,
+  success: { status: 200, description: 'A page of deliveries.', schema: pageSchema(deliverySchema) },
+  errors: ['webhook_not_found'],
+  resource: webhookOfPath,
+  async handle({ deps, resource, query }) {
+    const list = `webhook-deliveries:${resource.id}`;
+    const request = newestFirst(query, list);
+    const deliveries = await listDeliveries(deps.db, resource.id, request);
+    return pageOf(list, deliveries, request.limit, ({ created_at, id }) => [created_at, id], presentDelivery);
+  },
+});

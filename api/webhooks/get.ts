@@ -1,0 +1,13 @@
+import type { WebhookRow } from '../../src/db/entities/webhooks.js';
+import { operation } from '../http/operation.js';
+import { presentWebhook, webhookSchema } from './present.js';
+import { webhookOfPath } from './resource.js';
+
+export const getWebhook = operation<undefined, WebhookRow>({
+  id: 'getWebhook',
+  summary: 'Get a webhook',
+  success: { status: 200, description: 'The webhook.', schema: webhookSchema },
+  errors: ['webhook_not_found'],
+  resource: webhookOfPath,
+  handle: async ({ resource }) => presentWebhook(resource),
+});

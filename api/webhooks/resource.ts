@@ -1,0 +1,34 @@
+import type { WebhookRow } from '../../src/db/entities/webhooks.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import { hasDelivery } from '../../src/webhooks/deliveries.js';
+import { findWebhook } from '../../src/webhooks/store.js';
+import type { Call } from '../http/operation.js';
+
+type PathOf = Pick<Call, 'deps' | 'caller' | 'params'>;
+
+/** The webhook that the path names. @throws ServiceError `webhook_not_found` */
+export async function webhookOfPath({ deps, caller, params }: PathOf): Promise<WebhookRow> {
+  return (await findWebhook(deps.db, caller.projectId, params.webhook_id!)) ?? webhookNotFound();
+}
+
+/** The webhook of the path, when it has the delivery of the path. @throws ServiceError `delivery_not_found` */
+export async function webhookOfDelivery(path: PathOf): Promise<WebhookRow> {
+  const webhook = await webhookOfPath(path);
+  if (!(await hasDelivery(path.deps.db, webhook.id, path.params.delivery_id!))) deliveryNotFound();
+  return webhook;
+}
+
+/** Missing, deleted or of another project: one answer. */
+export function webhookNotFound(): never {
+  throw new ServiceError('webhook_not_found', 'There is no such webhook.');
+}
+
+export function deliveryNotFound(): never {
+  throw new ServiceError('delivery_not_found', 'There is no such delivery of this webhook.');
+}
+
+/** @throws ServiceError `webhook_disabled` */
+export function requireEnabled(webhook: WebhookRow): void {
+  if (webhook.enabled) return;
+  throw new ServiceError('webhook_disabled', 'The webhook is disabled. Enable it first: PATCH with {"enabled": true}.');
+}

@@ -1,0 +1,23 @@
+import type { WebhookRow } from '../../src/db/entities/webhooks.js';
+import { transaction } from '../../src/db/transaction.js';
+import { insertTestDelivery } from '../../src/webhooks/deliveries.js';
+import { operation } from '../http/operation.js';
+import { deliverySchema, presentDelivery } from './present.js';
+import { requireEnabled, webhookOfPath } from './resource.js';
+
+export const testWebhook = operation<undefined, WebhookRow>({
+  id: 'testWebhook',
+  summary: 'Send a webhook.test delivery',
+  idempotent: true,
+  success: { status: 202, description: 'The delivery, which is sent now.', schema: deliverySchema },
+  errors: ['webhook_not_found', 'webhook_disabled'],
+  resource: webhookOfPath,
+  async handle({ deps, resource, record }) {
+    requireEnabled(resource);
+    return transaction(deps.db, async (tx) => {
+      const answer = presentDelivery(await insertTestDelivery(tx, resource));
+      await record(tx, answer);
+      return answer;
+    });
+  },
+});

@@ -1,0 +1,40 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import type { WebhookRow } from '../../src/db/entities/webhooks.js';
+import { transaction } from '../../src/db/transaction.js';
+import { updateWebhook as writeWebhook } from '../../src/webhooks/store.js';
+import { checkWebhookUrl } from '../../src/webhooks/url.js';
+import { operation, type JsonSchema } from '../http/operation.js';
+import { descriptionField, enabledField, eventTypesField, urlField } from './fields.js';
+import { presentWebhook, webhookSchema } from './present.js';
+import { webhookNotFound, webhookOfPath } from './resource.js';
+
+const body = {
+  type: 'object',
+  properties: {
+    url: urlField,
+    event_types: eventTypesField,
+    description: descriptionField,
+    enabled: { ...enabledField, description: `${enabledField.description} Enabling clears \`disabled_reason\`.` },
+  },
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export const updateWebhook = operation<FromSchema<typeof body>, WebhookRow>({
+  id: 'updateWebhook',
+  summary: 'Change a webhook; only the fields that are given',
+  body,
+  idempotent: true,
+  success: { status: 200, description: 'The webhook as it is now.', schema: webhookSchema },
+  errors: ['webhook_not_found', 'invalid_webhook_url'],
+  resource: webhookOfPath,
+  async handle({ deps, resource, body, record }) {
+    if (body.url !== undefined) await checkWebhookUrl(deps.mcpNetwork, body.url);
+    return transaction(deps.db, async (tx) => {
+      const isChange = Object.keys(body).length > 0;
+      const webhook = isChange ? await writeWebhook(tx, resource.id, body) : resource;
+      const answer = presentWebhook(webhook ?? webhookNotFound());
+      await record(tx, answer);
+      return answer;
+    });
+  },
+});

@@ -1,0 +1,139 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { transaction } from '../db/transaction.js';
+import type { Attempt, DeliveryState } from './deliveries.js';
+import { nextAttempt } from './schedule.js';
+
+/** Nothing but failures for that long disables the webhook (contract.md §7). */
+const MAX_FAILING = "interval '72 hours'";
+const DISABLED_BY_FAILURES = 'Every attempt failed for 72 hours.';
+const DISABLED_BY_410 = 'The receiver answered 410 (Gone).';
+/** Attempts that a delivery lists; each retry request adds one, without limit. */
+const MAX_LISTED_ATTEMPTS = 50;
+/** How long after an attempt was due the reconciler wakes its workflow again. */
+export const WAKE_MARGIN = "interval '5 minutes'";
+
+/** A delivery with what sending it needs. */
+export interface LoadedDelivery {
+  id: string;
+  webhook_id: string;
+  project_id: string;
+  event_type: string;
+  event_id: string | null;
+  session_id: string | null;
+  turn_id: string | null;
+  metadata: Record<string, string>;
+  created_at: string;
+  state: DeliveryState;
+  retry_requests: number;
+  /** Milliseconds until the next attempt is due; negative when it is overdue. */
+  due_ms: number | null;
+  url: string;
+  enabled: boolean;
+  secret: string;
+  /** Null when none is valid any more. */
+  previous_secret: string | null;
+}
+
+/** Null when the delivery is gone, or its webhook was deleted. */
+export async function loadDelivery(db: DataSource, id: string): Promise<LoadedDelivery | null> {
+  const [row] = await db.query<LoadedDelivery[]>(
+    `SELECT d.id, webhook_id, d.project_id, event_type, event_id, session_id, turn_id, metadata, d.created_at, state,
+       retry_requests, (extract(epoch FROM next_attempt_at - clock_timestamp()) * 1000)::double precision AS due_ms,
+       url, enabled, secret,
+       CASE WHEN previous_secret_until > clock_timestamp() THEN previous_secret END AS previous_secret
+     FROM webhook_deliveries d JOIN webhooks w ON w.id = webhook_id AND w.deleted_at IS NULL WHERE d.id = $1`,
+    [id],
+  );
+  return row ?? null;
+}
+
+/** What came of one attempt. */
+export interface AttemptResult extends Attempt {
+  retryAfterSeconds: number | null;
+}
+
+interface LockedDelivery {
+  state: DeliveryState;
+  attempts: Attempt[];
+  attempt_count: number;
+  pauses: number;
+  retry_requests: number;
+}
+
+/**
+ * Stores an attempt and decides what follows. Returns the seconds until the next attempt, or null when there is none.
+ * A retry that was requested while the attempt was under way stands: it is due at once.
+ */
+export async function storeAttempt(
+  db: DataSource,
+  schedule: readonly number[],
+  delivery: LoadedDelivery,
+  { retryAfterSeconds, ...attempt }: AttemptResult,
+): Promise<number | null> {
+  return transaction(db, async (tx) => {
+    const [row] = await tx.query<LockedDelivery[]>(
+      `SELECT state, attempts, attempt_count, pauses, retry_requests FROM webhook_deliveries WHERE id = $1 FOR UPDATE`,
+      [delivery.id],
+    );
+    if (row === undefined) return null;
+    const succeeded = attempt.error === null;
+    const stays = succeeded
+      ? await recordSuccess(tx, delivery.webhook_id)
+      : await recordFailure(tx, delivery.webhook_id, attempt.status === 410);
+    const attempts = row.attempt_count + 1;
+    const isRequested = row.retry_requests !== delivery.retry_requests;
+    const next =
+      isRequested || succeeded || !stays || row.state !== 'pending'
+        ? null
+        : nextAttempt(schedule, { attempts, pauses: row.pauses }, retryAfterSeconds);
+    const afterSeconds = isRequested ? 0 : (next?.afterSeconds ?? null);
+    const state = afterSeconds !== null ? 'pending' : succeeded ? 'delivered' : closed(row.state);
+    await tx.query(
+      `UPDATE webhook_deliveries SET state = $2, attempts = $3, attempt_count = $4, pauses = $5,
+         next_attempt_at = clock_timestamp() + make_interval(secs => $6),
+         wake_at = coalesce(clock_timestamp() + make_interval(secs => $6) + ${WAKE_MARGIN}, wake_at)
+       WHERE id = $1`,
+      [
+        delivery.id,
+        state,
+        JSON.stringify([...row.attempts, attempt].slice(-MAX_LISTED_ATTEMPTS)),
+        attempts,
+        next?.pauses ?? row.pauses,
+        afterSeconds,
+      ],
+    );
+    return afterSeconds;
+  });
+}
+
+/** A failed attempt closes a pending delivery; one that had an outcome already keeps it. */
+function closed(state: DeliveryState): DeliveryState {
+  return state === 'pending' ? 'failed' : state;
+}
+
+async function recordSuccess(tx: EntityManager, webhookId: string): Promise<true> {
+  await tx.query('UPDATE webhooks SET failing_since = NULL WHERE id = $1 AND failing_since IS NOT NULL', [webhookId]);
+  return true;
+}
+
+/** Notes the failure, and disables the webhook where that is due. Returns whether it is still enabled. */
+async function recordFailure(tx: EntityManager, webhookId: string, isGone: boolean): Promise<boolean> {
+  await tx.query('UPDATE webhooks SET failing_since = clock_timestamp() WHERE id = $1 AND failing_since IS NULL', [
+    webhookId,
+  ]);
+  const [, disabled] = await tx.query<[unknown[], number]>(
+    `UPDATE webhooks SET enabled = false, updated_at = clock_timestamp(),
+       disabled_reason = CASE WHEN $2 THEN '${DISABLED_BY_410}' ELSE '${DISABLED_BY_FAILURES}' END
+     WHERE id = $1 AND enabled AND ($2 OR failing_since <= clock_timestamp() - ${MAX_FAILING})`,
+    [webhookId, isGone],
+  );
+  return disabled === 0;
+}
+
+/** Ends a pending delivery without a request: its webhook is disabled, or an operator cancelled its workflow. */
+export async function failDelivery(db: DataSource, id: string): Promise<void> {
+  await db.query(
+    `UPDATE webhook_deliveries SET state = 'failed', next_attempt_at = NULL WHERE id = $1 AND state = 'pending'`,
+    [id],
+  );
+}

@@ -1,0 +1,84 @@
+import type { EntityManager } from 'typeorm';
+import type { WebhookRow } from '../db/entities/webhooks.js';
+import type { Db } from '../db/transaction.js';
+import { newId } from '../platform/ids.js';
+import type { PageRequest } from '../platform/page.js';
+import { TEST_EVENT_TYPE } from './event-types.js';
+
+/** How long deliveries are kept (contract.md §7). */
+const KEPT = "interval '30 days'";
+
+export type DeliveryState = 'pending' | 'delivered' | 'failed';
+
+/** One request to the receiver. */
+export interface Attempt {
+  at: string;
+  /** HTTP status; null when no response came. */
+  status: number | null;
+  /** Why it failed; null for a success. */
+  error: string | null;
+  duration_ms: number;
+}
+
+/** A delivery as its webhook's list shows it. */
+export interface DeliveryRow {
+  id: string;
+  event_type: string;
+  event_id: string | null;
+  state: DeliveryState;
+  attempts: Attempt[];
+  next_attempt_at: string | null;
+  created_at: string;
+}
+
+const SHOWN = 'id, event_type, event_id, state, attempts, next_attempt_at, created_at';
+
+/** One row more than the page holds, newest first. */
+export async function listDeliveries(db: Db, webhookId: string, { limit, after }: PageRequest): Promise<DeliveryRow[]> {
+  return db.query<DeliveryRow[]>(
+    `SELECT ${SHOWN} FROM webhook_deliveries WHERE webhook_id = $1
+       AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3))
+     ORDER BY created_at DESC, id DESC LIMIT $4`,
+    [webhookId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
+  );
+}
+
+export async function hasDelivery(db: Db, webhookId: string, id: string): Promise<boolean> {
+  const rows = await db.query<unknown[]>('SELECT FROM webhook_deliveries WHERE id = $1 AND webhook_id = $2', [
+    id,
+    webhookId,
+  ]);
+  return rows.length > 0;
+}
+
+/** Stores a `webhook.test` delivery. The reconciler starts its workflow, as it starts every other. */
+export async function insertTestDelivery(tx: EntityManager, webhook: WebhookRow): Promise<DeliveryRow> {
+  const [row] = await tx.query<DeliveryRow[]>(
+    `INSERT INTO webhook_deliveries (id, webhook_id, project_id, event_type, next_attempt_at, wake_at, created_at)
+     SELECT $1, $2, $3, $4, now, now, now FROM clock_timestamp() AS now RETURNING ${SHOWN}`,
+    [newId('delivery'), webhook.id, webhook.project_id, TEST_EVENT_TYPE],
+  );
+  return row!;
+}
+
+/** Makes a delivery due now, whatever its state. Undefined when maintenance has removed it. */
+export async function requestRetry(tx: EntityManager, id: string): Promise<DeliveryRow | undefined> {
+  const [rows] = await tx.query<[DeliveryRow[], number]>(
+    `UPDATE webhook_deliveries SET state = 'pending', next_attempt_at = clock_timestamp(),
+       wake_at = clock_timestamp(), retry_requests = retry_requests + 1
+     WHERE id = $1 RETURNING ${SHOWN}`,
+    [id],
+  );
+  return rows[0];
+}
+
+/** Removes at most `limit` deliveries older than 30 days; returns how many. */
+export async function deleteOldDeliveries(db: Db, limit: number): Promise<number> {
+  const [, count] = await db.query<[unknown[], number]>(
+    `DELETE FROM webhook_deliveries WHERE id = ANY(ARRAY(
+       SELECT id FROM webhook_deliveries WHERE created_at < now() - ${KEPT} ORDER BY created_at
+       LIMIT $1 FOR UPDATE SKIP LOCKED))`,
+    [limit],
+  );
+  return count;
+}

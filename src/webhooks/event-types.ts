@@ -1,0 +1,18 @@
+/** The events that a webhook can be subscribed to (contract.md §7). */
+export const WEBHOOK_EVENT_TYPES = [
+  'turn.completed',
+  'turn.cancelled',
+  'turn.failed',
+  'agent.requires_action',
+  'agent.file',
+] as const;
+export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
+
+/** The type of the deliveries that POST test makes; they belong to no event. */
+export const TEST_EVENT_TYPE = 'webhook.test';
+
+const SUBSCRIBABLE: ReadonlySet<string> = new Set(WEBHOOK_EVENT_TYPES);
+
+export function isWebhookEvent(type: string): boolean {
+  return SUBSCRIBABLE.has(type);
+}

@@ -1,0 +1,127 @@
+import pLimit from 'p-limit';
+import type { DataSource } from 'typeorm';
+import type { Logger } from '../platform/logger.js';
+import type { DeliveryWorkflows, StartableDelivery } from '../temporal/delivery-workflows.js';
+import { WAKE_MARGIN } from './attempts.js';
+
+/** A new delivery waits at most that long for its workflow. */
+const INTERVAL_MS = 400;
+/** After a round that found work: what it started makes room for more. */
+const BUSY_INTERVAL_MS = 100;
+/** Deliveries of one project that wait for their first attempt in Temporal. The rest waits in the table. */
+export const MAX_STARTED_PER_PROJECT = 50;
+const MAX_PER_ROUND = 200;
+const PARALLEL_STARTS = 16;
+/** A started delivery without an attempt counts no longer, and is woken again, after that. */
+const START_LEASE = "interval '1 minute'";
+const START_RETRY = "interval '2 seconds'";
+
+export interface ReconcileDeps {
+  db: DataSource;
+  workflows: DeliveryWorkflows;
+  log: Logger;
+}
+
+/**
+ * Starts the workflows of deliveries: of new ones, of those to be sent again, and of those whose workflow was lost. Each
+ * worker runs it; `SKIP LOCKED` and the moved `wake_at` give each delivery to one of them. Returns a function that stops
+ * it after the round under way.
+ */
+export function startDeliveryReconciler(deps: ReconcileDeps): () => Promise<void> {
+  let stopped = false;
+  let timer: NodeJS.Timeout;
+  let underWay: Promise<void> = Promise.resolve();
+  const next = (delayMs: number): void => {
+    if (stopped) return;
+    timer = setTimeout(
+      () => {
+        underWay = reconcileDeliveries(deps)
+          .catch((err: unknown) => {
+            deps.log.warn({ err }, 'a round of the delivery reconciler failed, the next one follows');
+            return 0;
+          })
+          .then((started) => next(started > 0 ? BUSY_INTERVAL_MS : INTERVAL_MS));
+      },
+      delayMs * (0.75 + Math.random() / 2),
+    );
+  };
+  next(INTERVAL_MS);
+  return async () => {
+    stopped = true;
+    clearTimeout(timer);
+    await underWay;
+  };
+}
+
+/** One round; returns how many workflows it started or woke. */
+export async function reconcileDeliveries(deps: ReconcileDeps): Promise<number> {
+  const deliveries = [...(await claimRetried(deps.db)), ...(await claimNew(deps.db))];
+  const limit = pLimit(PARALLEL_STARTS);
+  const started = await Promise.all(deliveries.map((delivery) => limit(() => start(deps, delivery))));
+  return started.filter(Boolean).length;
+}
+
+async function start({ db, workflows, log }: ReconcileDeps, delivery: StartableDelivery): Promise<boolean> {
+  try {
+    await workflows.wake(delivery);
+    return true;
+  } catch (err) {
+    log.warn({ err, delivery_id: delivery.id }, 'a delivery could not be started yet, it is tried again');
+    await db
+      .query(`UPDATE webhook_deliveries SET wake_at = now() + ${START_RETRY} WHERE id = $1 AND state = 'pending'`, [
+        delivery.id,
+      ])
+      .catch(() => undefined);
+    return false;
+  }
+}
+
+const STARTABLE = 'd.id, d.webhook_id, d.project_id, d.event_type, d.session_id, d.turn_id';
+
+/**
+ * Claims new deliveries, the oldest of each project first. A project's share is what is left of its limit, so that a
+ * million deliveries of one project neither fill Temporal nor come before another project's first one.
+ */
+async function claimNew(db: DataSource): Promise<StartableDelivery[]> {
+  const [rows] = await db.query<[StartableDelivery[], number]>(
+    `WITH RECURSIVE projects(id) AS (
+       (SELECT project_id FROM webhook_deliveries WHERE state = 'pending' AND attempt_count = 0
+        ORDER BY project_id LIMIT 1)
+       UNION ALL
+       SELECT (SELECT project_id FROM webhook_deliveries
+               WHERE state = 'pending' AND attempt_count = 0 AND project_id > projects.id
+               ORDER BY project_id LIMIT 1)
+       FROM projects WHERE projects.id IS NOT NULL),
+     ranked AS (
+       SELECT new.id, new.rank FROM projects
+         CROSS JOIN LATERAL (
+           SELECT count(*) AS count FROM (
+             SELECT FROM webhook_deliveries
+             WHERE project_id = projects.id AND state = 'pending' AND attempt_count = 0 AND wake_at > now()
+             LIMIT ${MAX_STARTED_PER_PROJECT}) AS waiting) AS started
+         CROSS JOIN LATERAL (
+           SELECT id, row_number() OVER (ORDER BY wake_at) AS rank FROM webhook_deliveries
+           WHERE project_id = projects.id AND state = 'pending' AND attempt_count = 0 AND wake_at <= now()
+           ORDER BY wake_at LIMIT ${MAX_STARTED_PER_PROJECT} - started.count) AS new
+       WHERE projects.id IS NOT NULL
+       ORDER BY new.rank, random() LIMIT ${MAX_PER_ROUND}),
+     claimed AS (
+       SELECT id FROM webhook_deliveries
+       WHERE id IN (SELECT id FROM ranked) AND state = 'pending' AND wake_at <= now() FOR UPDATE SKIP LOCKED)
+     UPDATE webhook_deliveries d SET wake_at = now() + ${START_LEASE}
+     FROM claimed WHERE d.id = claimed.id RETURNING ${STARTABLE}`,
+  );
+  return rows;
+}
+
+/** Claims deliveries that are to be sent again now, and those that are overdue because their workflow was lost. */
+async function claimRetried(db: DataSource): Promise<StartableDelivery[]> {
+  const [rows] = await db.query<[StartableDelivery[], number]>(
+    `WITH claimed AS (
+       SELECT id FROM webhook_deliveries WHERE state = 'pending' AND attempt_count > 0 AND wake_at <= now()
+       ORDER BY wake_at LIMIT ${MAX_PER_ROUND} FOR UPDATE SKIP LOCKED)
+     UPDATE webhook_deliveries d SET wake_at = now() + ${WAKE_MARGIN}
+     FROM claimed WHERE d.id = claimed.id RETURNING ${STARTABLE}`,
+  );
+  return rows;
+}

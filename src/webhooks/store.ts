@@ -1,0 +1,126 @@
+import type { EntityManager } from 'typeorm';
+import { WebhookEntity, type WebhookRow } from '../db/entities/webhooks.js';
+import type { Db } from '../db/transaction.js';
+import { ServiceError } from '../platform/errors.js';
+import { newId } from '../platform/ids.js';
+import type { PageRequest } from '../platform/page.js';
+import { seal, unseal } from '../platform/sealed.js';
+import type { WebhookEventType } from './event-types.js';
+
+const MAX_WEBHOOKS_PER_PROJECT = 10;
+/** How long the secret before a rotation goes on signing (contract.md §7). */
+const PREVIOUS_SECRET_HOURS = 24;
+
+/** A webhook of the project, or undefined when missing, deleted or of another project. */
+export async function findWebhook(db: Db, projectId: string, id: string): Promise<WebhookRow | undefined> {
+  const [row] = await db.query<WebhookRow[]>(
+    'SELECT * FROM webhooks WHERE id = $1 AND project_id = $2 AND deleted_at IS NULL',
+    [id, projectId],
+  );
+  return row;
+}
+
+/** One row more than the page holds, newest first. */
+export async function listWebhooks(db: Db, projectId: string, { limit, after }: PageRequest): Promise<WebhookRow[]> {
+  return db.query<WebhookRow[]>(
+    `SELECT * FROM webhooks WHERE project_id = $1 AND deleted_at IS NULL
+       AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3))
+     ORDER BY created_at DESC, id DESC LIMIT $4`,
+    [projectId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
+  );
+}
+
+export interface NewWebhook {
+  url: string;
+  event_types: WebhookEventType[];
+  description: string | null;
+  enabled: boolean;
+}
+
+/**
+ * Stores a webhook. The lock on the project makes the limit exact.
+ * @throws ServiceError `webhook_limit_reached`
+ */
+export async function insertWebhook(
+  tx: EntityManager,
+  keys: readonly Buffer[],
+  projectId: string,
+  webhook: NewWebhook,
+  secret: string,
+): Promise<WebhookRow> {
+  await tx.query('SELECT FROM projects WHERE id = $1 FOR NO KEY UPDATE', [projectId]);
+  const [counted]: [{ count: number }] = await tx.query(
+    'SELECT count(*)::integer AS count FROM webhooks WHERE project_id = $1 AND deleted_at IS NULL',
+    [projectId],
+  );
+  if (counted.count >= MAX_WEBHOOKS_PER_PROJECT) {
+    throw new ServiceError(
+      'webhook_limit_reached',
+      `The project has ${MAX_WEBHOOKS_PER_PROJECT} webhooks, its limit. Delete one before you create another.`,
+    );
+  }
+  const id = newId('webhook');
+  const inserted = await tx
+    .createQueryBuilder()
+    .insert()
+    .into(WebhookEntity)
+    .values({ id, project_id: projectId, ...webhook, secret: seal(keys, 'webhooks.secret', id, secret) })
+    .returning('*')
+    .execute();
+  return (inserted.raw as WebhookRow[])[0]!;
+}
+
+/** Changes the given fields. Enabling, or another url, starts the count of failures anew. Undefined once deleted. */
+export async function updateWebhook(db: Db, id: string, change: Partial<NewWebhook>): Promise<WebhookRow | undefined> {
+  const startsAnew = change.enabled === true || change.url !== undefined;
+  const updated = await db
+    .createQueryBuilder()
+    .update(WebhookEntity)
+    .set({
+      ...change,
+      ...(change.enabled === true && { disabled_reason: null }),
+      ...(startsAnew && { failing_since: null }),
+      updated_at: () => 'clock_timestamp()',
+    })
+    .where('id = :id AND deleted_at IS NULL', { id })
+    .returning('*')
+    .execute();
+  return (updated.raw as WebhookRow[])[0];
+}
+
+/** Replaces the secret; the one before it signs as well for 24 hours. Undefined once the webhook is deleted. */
+export async function rotateSecret(
+  tx: EntityManager,
+  keys: readonly Buffer[],
+  webhookId: string,
+  secret: string,
+): Promise<WebhookRow | undefined> {
+  const [row] = await tx.query<Pick<WebhookRow, 'secret'>[]>(
+    'SELECT secret FROM webhooks WHERE id = $1 AND deleted_at IS NULL FOR UPDATE',
+    [webhookId],
+  );
+  if (row?.secret == null) return undefined;
+  const previous = seal(
+    keys,
+    'webhooks.previous_secret',
+    webhookId,
+    unseal(keys, 'webhooks.secret', webhookId, row.secret),
+  );
+  const [rows] = await tx.query<[WebhookRow[], number]>(
+    `UPDATE webhooks SET secret = $2, previous_secret = $3, updated_at = clock_timestamp(),
+       previous_secret_until = clock_timestamp() + interval '${PREVIOUS_SECRET_HOURS} hours'
+     WHERE id = $1 RETURNING *`,
+    [webhookId, seal(keys, 'webhooks.secret', webhookId, secret), previous],
+  );
+  return rows[0];
+}
+
+/** Deletes softly and wipes the secrets. False when it was gone already. */
+export async function deleteWebhook(db: Db, id: string): Promise<boolean> {
+  const [, count] = await db.query<[unknown[], number]>(
+    `UPDATE webhooks SET deleted_at = clock_timestamp(), enabled = false, secret = NULL, previous_secret = NULL
+     WHERE id = $1 AND deleted_at IS NULL`,
+    [id],
+  );
+  return count === 1;
+}

@@ -1,0 +1,105 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+
+/** A request that reached the receiver. */
+export interface Received {
+  /** `webhook-id`. */
+  id: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into bodies of many types
+  payload: any;
+  /** When it came, in ms of the process' clock. */
+  at: number;
+}
+
+/** How the receiver answers; `nth` counts the requests with this `webhook-id` from 1. */
+export type Answer = (res: ServerResponse, request: Received, nth: number) => void;
+
+export interface WebhookReceiver {
+  url: string;
+  /** `127.0.0.1:port`, for MCP_ALLOWED_HOSTS. */
+  host: string;
+  /** Every request, in order. */
+  received: Received[];
+  /** May be changed at any time. */
+  answer: Answer;
+  /** Requests of one delivery. */
+  of(deliveryId: string): Received[];
+  /** Refuses connections from now on, and breaks those that are open. */
+  leave(): Promise<void>;
+  /** Listens again, on the same port. */
+  comeBack(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** True when a receiver with this secret accepts the request. */
+export function verifies(secret: string, { body, headers }: Received): boolean {
+  try {
+    new Webhook(secret).verify(body, headers as Record<string, string>);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A real receiver of webhooks on node:http. It answers 204 unless told otherwise. */
+export async function startWebhookReceiver(): Promise<WebhookReceiver> {
+  let server: Server;
+  let port = 0;
+  const listen = async (): Promise<void> => {
+    server = createServer((req, res) => {
+      void text(req).then(
+        (body) => {
+          const id = String(req.headers['webhook-id']);
+          const request = { id, headers: req.headers, body, payload: JSON.parse(body), at: performance.now() };
+          receiver.received.push(request);
+          receiver.answer(res, request, receiver.of(id).length);
+        },
+        () => undefined,
+      );
+    });
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    port = (server.address() as AddressInfo).port;
+  };
+  const leave = async (): Promise<void> => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  const receiver: WebhookReceiver = {
+    url: '',
+    host: '',
+    received: [],
+    answer: (res) => void res.writeHead(204).end(),
+    of: (deliveryId) => receiver.received.filter(({ id }) => id === deliveryId),
+    leave,
+    comeBack: listen,
+    close: async () => {
+      if (server.listening) await leave();
+    },
+  };
+  await listen();
+  receiver.host = `127.0.0.1:${port}`;
+  receiver.url = `http://${receiver.host}/hook`;
+  return receiver;
+}
+
+/** Waits until `done` returns something other than false, null or undefined; returns it. */
+export async function eventually<T>(
+  done: () => T | Promise<T>,
+  timeoutMs = 20_000,
+): Promise<Exclude<T, false | null | undefined>> {
+  const until = performance.now() + timeoutMs;
+  for (;;) {
+    const value = await done();
+    if (value !== false && value !== null && value !== undefined) return value as Exclude<T, false | null | undefined>;
+    if (performance.now() > until) throw new Error(`it did not happen within ${timeoutMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

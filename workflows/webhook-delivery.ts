@@ -1,0 +1,49 @@
+import {
+  CancellationScope,
+  condition,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+} from '@temporalio/workflow';
+import type { DeliveryActivities } from '../activities/webhooks/delivery-activities.js';
+import { DELIVERY_SIGNALS, type DeliveryInput } from './contract.js';
+
+const { sendDelivery } = proxyActivities<DeliveryActivities>({
+  startToCloseTimeout: '1 minute',
+  heartbeatTimeout: '10 s',
+  retry: { initialInterval: '1 s', backoffCoefficient: 2, maximumInterval: '5 minutes' },
+  summary: 'request to the receiver',
+});
+
+const { abandonDelivery } = proxyActivities<DeliveryActivities>({
+  startToCloseTimeout: '10 s',
+  retry: { initialInterval: '1 s', maximumInterval: '1 minute' },
+  summary: 'given up',
+});
+
+const check = defineSignal(DELIVERY_SIGNALS.check);
+const retry = defineSignal(DELIVERY_SIGNALS.retry);
+
+/** One delivery: an attempt, and further ones until it is delivered, its schedule is used up, or it is cancelled. */
+export async function webhookDelivery({ deliveryId }: DeliveryInput): Promise<void> {
+  // The row says what is due. A run's first attempt is made in any case: whoever resets a delivery wants it sent again.
+  let force = true;
+  let isWoken = false;
+  setHandler(check, () => void (isWoken = true));
+  setHandler(retry, () => void (isWoken = force = true));
+  try {
+    for (;;) {
+      const input = { deliveryId, force };
+      isWoken = force = false;
+      const { state, nextAfterMs } = await sendDelivery(input);
+      setCurrentDetails(nextAfterMs === null ? state : 'waits for its next attempt');
+      if (nextAfterMs !== null) await condition(() => isWoken, nextAfterMs);
+      else if (!isWoken) return;
+    }
+  } catch (error) {
+    if (isCancellation(error)) await CancellationScope.nonCancellable(() => abandonDelivery({ deliveryId }));
+    throw error;
+  }
+}
