@@ -17,7 +17,7 @@ const ALL_TESTS = 'test/**/*.test.ts';
 const CHECKS = [
   [['lint', ['eslint', '.']]],
   [
-    ['types', ['tsc', '--noEmit']],
+    ['types', ['tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/types.tsbuildinfo']],
     ['format', ['prettier', '--check', '.']],
     [
       'import rules',
