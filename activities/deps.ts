@@ -1,9 +1,11 @@
+import type { DeltaStore } from '../src/events/delta-store.js';
 import type { Notifier } from '../src/events/notify.js';
 import type { ModelClients } from './model/clients.js';
 import type { ToolDeps } from './tools/tool.js';
 
 /** What activities work with; made once by the worker. */
 export interface ActivityDeps extends ToolDeps {
+  deltas: DeltaStore;
   notifier: Notifier;
   models: ModelClients;
 }

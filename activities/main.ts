@@ -4,6 +4,8 @@ import pRetry from 'p-retry';
 import { ConfigError, type Config } from '../src/platform/config.js';
 import { openDataSource } from '../src/db/data-source.js';
 import { waitForSchema } from '../src/db/schema-version.js';
+import { keepPartitions } from '../src/events/delta-partitions.js';
+import { DeltaStore } from '../src/events/delta-store.js';
 import { Notifier } from '../src/events/notify.js';
 import { openStorage } from '../src/files/open-storage.js';
 import { warnOfForeignStorage } from '../src/files/ownership.js';
@@ -62,6 +64,8 @@ export async function startWorker(
   await waitForSchema(db, log);
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
+  const deltas = new DeltaStore(db, notifier, log);
+  const stopPartitions = keepPartitions(db, log);
   const network = createMcpNetwork(config.mcpAllowedHosts);
   const mcp = new McpConnections(network, config);
   const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: false });
@@ -85,7 +89,7 @@ export async function startWorker(
     ...shared,
     taskQueue: config.taskQueue,
     activities: {
-      ...createActivities({ config, db, log, storage, notifier, models, mcp }),
+      ...createActivities({ config, db, log, storage, notifier, deltas, models, mcp }),
       ...createMaintenanceActivities({ config, db, log, storage }),
     },
     // More than one project takes, by `max_running_turns` and its share for tools: another's first turn finds a slot.
@@ -116,7 +120,7 @@ export async function startWorker(
     for (const each of workers) if (each.getState() === 'RUNNING') each.shutdown();
     await stopDeliveries();
     await Promise.allSettled(runs);
-    await reconciler.close();
+    await Promise.all([reconciler.close(), stopPartitions()]);
     await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
     await connection.close();
     stopObserving();

@@ -28,8 +28,8 @@ export function openTurnParts(
   const connection = shared ?? connectLazily();
   const notifier = new Notifier(db, log);
   const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: shared !== undefined });
-  const feed = new Feed(config.databaseUrl, db, log);
-  const streams = new OpenStreams(db, log);
+  const feed = new Feed(config.databaseListenUrl, db, log);
+  const streams = new OpenStreams(db, config.maxStreamsPerProject, log);
   return {
     parts: { notifier, workflows: reconciler.workflows, feed, streams, health: reconciler.health },
     async close() {

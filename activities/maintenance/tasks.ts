@@ -1,11 +1,11 @@
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../src/platform/config.js';
+import { dropOldPartitions } from '../../src/events/delta-partitions.js';
 import { cleanStorage, type CleanPosition } from '../../src/files/maintenance.js';
 import type { Storage } from '../../src/files/storage.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { forgetOldAnswers } from '../../src/projects/idempotency.js';
 import { expireSessions, purgeSessions } from '../../src/sessions/purge.js';
-import { deleteOldDeltas } from '../../src/turns/reconcile.js';
 import { deleteOldDeliveries } from '../../src/webhooks/deliveries.js';
 import type { MaintenanceTask } from '../../workflows/contract.js';
 import type { MaintenanceCounts, MaintenancePosition, MaintenanceStep } from './activities.js';
@@ -40,9 +40,9 @@ export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
     return whileFull({ records: await forgetOldAnswers(db, BATCH) });
   },
 
-  /** Deltas that the sweep's rounds left, after an outage for example. */
+  /** Partitions of deltas that no worker has dropped, because none was there for example. */
   async deltas({ db }) {
-    return whileFull({ deltas: await deleteOldDeltas(db, BATCH) });
+    return { counts: { partitions: await dropOldPartitions(db) }, next: null };
   },
 
   /** Webhook deliveries older than 30 days. */

@@ -1,4 +1,3 @@
-import { DeltaWriter } from '../../src/events/delta-writer.js';
 import { beginModelCall, type ModelCall } from '../../src/turns/model-call.js';
 import { storedOutcome, storeStep, type StepOutcome } from '../../src/turns/model-step.js';
 import { OvertakenError } from '../../src/turns/turn.js';
@@ -60,9 +59,9 @@ async function callAndStore(
   call: ModelCall,
   cancelled: AbortSignal,
 ): Promise<StepOutcome> {
-  const { db, notifier, config } = deps;
+  const { deltas, config } = deps;
   const fenced = new AbortController();
-  const writer = new DeltaWriter(call, db, notifier, () => fenced.abort(new OvertakenError(call.turnId)));
+  const writer = deltas.open(call, () => fenced.abort(new OvertakenError(call.turnId)));
   const observer = {
     text: (content: string) => writer.write('agent.message.delta', content),
     thinking: (content: string) => writer.write('agent.thinking.delta', content),

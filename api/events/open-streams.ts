@@ -1,37 +1,79 @@
+import type { ServerResponse } from 'node:http';
 import type { DataSource } from 'typeorm';
+import { ServiceError } from '../../src/platform/errors.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { openStreams } from '../../src/platform/metrics.js';
 import { liveKeyIds } from '../../src/projects/api-keys.js';
+import type { SseConnection } from './sse-connection.js';
 
-const CHECK_MS = 4000;
+const TICK_MS = 1000;
+const TICKS_PER_KEY_CHECK = 4;
+const RETRY_AFTER_SECONDS = '5';
+
+/** Whose stream it is: a part of the request's caller. */
+export interface StreamOwner {
+  keyId: string;
+  projectId: string;
+}
+
+/** An open event stream. */
+export class OpenStream {
+  readonly #controller = new AbortController();
+  /** Set once the response has begun. */
+  connection: SseConnection | null = null;
+
+  constructor(readonly owner: StreamOwner) {}
+
+  /** Aborts when the stream has to end, or its reader is gone. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  end(): void {
+    this.#controller.abort();
+  }
+}
 
 /**
  * The event streams that this process serves. They end when the process drains, so that clients reconnect elsewhere,
  * and within 10 s of their key's revocation (contract.md §5 `keys`).
  */
 export class OpenStreams {
-  #streams = new Map<AbortController, string>();
+  #streams = new Set<OpenStream>();
+  #perProject = new Map<string, number>();
   #timer: NodeJS.Timeout;
+  #ticks = 0;
   #closed = false;
 
   constructor(
     private readonly db: DataSource,
+    private readonly maxPerProject: number,
     private readonly log: Logger,
   ) {
-    this.#timer = setInterval(() => void this.#endRevoked(), CHECK_MS);
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
   }
 
-  /** Runs one stream; its signal aborts when it has to end. */
-  async run(keyId: string, serve: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const controller = new AbortController();
-    // Its request was under way when the process began to drain: kept open, it would hold the drain up to its end.
-    if (this.#closed) controller.abort();
-    this.#streams.set(controller, keyId);
+  /**
+   * Runs one stream.
+   * @throws ServiceError too_many_streams
+   */
+  async run(
+    owner: StreamOwner,
+    res: ServerResponse,
+    serve: (stream: OpenStream) => Promise<void>,
+  ): Promise<void> {
+    this.#count(owner.projectId, 1);
     openStreams.inc();
+    const stream = new OpenStream(owner);
+    this.#streams.add(stream);
+    // Its request was under way when the process began to drain: kept open, it would hold the drain up to its end.
+    if (this.#closed || res.closed) stream.end();
+    res.once('close', () => stream.end());
     try {
-      await serve(controller.signal);
+      await serve(stream);
     } finally {
-      this.#streams.delete(controller);
+      this.#streams.delete(stream);
+      this.#count(owner.projectId, -1);
       openStreams.dec();
     }
   }
@@ -40,15 +82,36 @@ export class OpenStreams {
   close(): void {
     this.#closed = true;
     clearInterval(this.#timer);
-    for (const controller of this.#streams.keys()) controller.abort();
+    for (const stream of this.#streams) stream.end();
+  }
+
+  #count(projectId: string, change: 1 | -1): void {
+    const open = this.#perProject.get(projectId) ?? 0;
+    if (change === 1 && open >= this.maxPerProject) {
+      throw new ServiceError(
+        'too_many_streams',
+        `The project has ${this.maxPerProject} open streams, its limit. Close one, or try again later.`,
+        undefined,
+        { 'Retry-After': RETRY_AFTER_SECONDS },
+      );
+    }
+    if (open + change === 0) this.#perProject.delete(projectId);
+    else this.#perProject.set(projectId, open + change);
+  }
+
+  #tick(): void {
+    const now = Date.now();
+    for (const { connection } of this.#streams) connection?.tick(now);
+    this.#ticks += 1;
+    if (this.#ticks % TICKS_PER_KEY_CHECK === 0) void this.#endRevoked();
   }
 
   async #endRevoked(): Promise<void> {
-    const keys = [...new Set(this.#streams.values())];
+    const keys = [...new Set(Array.from(this.#streams, ({ owner }) => owner.keyId))];
     if (keys.length === 0) return;
     try {
       const live = await liveKeyIds(this.db, keys);
-      for (const [controller, keyId] of this.#streams) if (!live.has(keyId)) controller.abort();
+      for (const stream of this.#streams) if (!live.has(stream.owner.keyId)) stream.end();
     } catch (err) {
       this.log.warn({ err }, 'the keys of open streams could not be checked, the next check follows');
     }

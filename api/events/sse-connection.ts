@@ -1,96 +1,81 @@
-import { createEventBuffer, createSession, type EventBuffer } from 'better-sse';
 import type Koa from 'koa';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { ServiceError } from '../../src/platform/errors.js';
-import type { Frame } from '../../src/events/store.js';
-import { formatEventId } from '../../src/events/position.js';
 
-const PING_MS = 10_000;
-const STALL_MS = 10_000;
-const MAX_PENDING = 1024 * 1024;
+/** A tick a second comes a little early or late: a ping goes out every 10 s. */
+const PING_INTERVAL_MS = 9_500;
+const STALL_TIMEOUT_MS = 10_000;
+/** A reader with less than this waiting is slow, not stalled. */
+const MAX_PENDING_BYTES = 1024 * 1024;
+/** Large frames go out in pieces: each one that the socket takes is progress. */
+const PIECE_BYTES = 16 * 1024;
 
-/** better-sse writes `name:value`; the specification shows `name: value`. */
-const WIRE = { serializer: (json: unknown) => json as string, sanitizer: (value: string) => ` ${value}` };
+const PING = ': ping\n\n';
 
-/** Each frame is put into its wire form once, for all of its watchers. */
-const encoded = new WeakMap<Frame, EventBuffer>();
-const ping = createEventBuffer(WIRE).comment('ping').dispatch();
-
-/** An SSE response: better-sse carries the frames, every write waits for the socket to drain. */
+/** A response of Server-Sent Events. Every write waits for the socket to drain. */
 export class SseConnection {
-  #ping: NodeJS.Timeout;
-
-  private constructor(
-    private readonly session: Awaited<ReturnType<typeof createSession>>,
-    private readonly res: ServerResponse,
-    private readonly pending: () => Promise<number>,
-  ) {
-    this.#ping = setInterval(() => {
-      if (session.isConnected && !res.writableNeedDrain) void session.batch(ping);
-    }, PING_MS);
-    res.setTimeout(STALL_MS, () => void this.#closeWhenStalled());
-  }
+  #unsent = 0;
+  /** Since when the socket has taken nothing of what it was given; null while it takes everything. */
+  #blockedSince: number | null = null;
+  #pingedAt = Date.now();
+  #isChecking = false;
 
   /**
-   * Sends headers, `retry` and a first comment at once. `pending` counts the characters that wait for this reader
-   * besides what its socket holds: with more than 1 MiB and a socket that took nothing for 10 s it is closed.
+   * Sends headers, `retry` and a first comment at once. `countWaiting` counts the characters that are still to be sent
+   * after the current write.
    */
-  static async open(ctx: Koa.Context, retryMs: number, pending: () => Promise<number>): Promise<SseConnection> {
-    // better-sse makes a fetch Request of it, which takes no user name or password.
-    const url = URL.parse(ctx.req.url ?? '/', `http://${ctx.req.headers.host ?? 'localhost'}`);
-    if (url === null || url.username !== '' || url.password !== '') {
-      throw new ServiceError('bad_request', 'The Host header or the path is no part of a URL that can be used here.');
-    }
-    const session = await createSession(ctx.req, ctx.res, {
-      statusCode: 200,
-      retry: retryMs,
-      keepAlive: null,
-      trustClientEventId: false,
-      headers: { 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' },
-      ...WIRE,
-    });
-    // Only now: what fails before must be answered.
+  constructor(
+    ctx: Koa.Context,
+    retryMs: number,
+    private readonly signal: AbortSignal,
+    private readonly countWaiting: () => Promise<number>,
+    private readonly res: ServerResponse = ctx.res,
+  ) {
     ctx.respond = false;
-    const connection = new SseConnection(session, ctx.res, pending);
-    if (session.isConnected) await session.batch(ping);
-    return connection;
+    res.writeHead(200, {
+      'Content-Type': 'text/event-stream',
+      'Cache-Control': 'no-cache',
+      'X-Accel-Buffering': 'no',
+    });
+    res.write(`retry: ${retryMs}\n\n${PING}`);
   }
 
-  get isOpen(): boolean {
-    return this.session.isConnected && !this.res.writableEnded;
+  /** Resolves when the socket has taken the bytes, or the stream is over. */
+  async send(bytes: Buffer): Promise<void> {
+    for (let start = 0; start < bytes.length && !this.res.destroyed; start += PIECE_BYTES) {
+      this.#unsent = bytes.length - start;
+      // A stream that has to end completes its frame without waiting.
+      const end = this.signal.aborted ? bytes.length : start + PIECE_BYTES;
+      const isTaken = this.res.write(bytes.subarray(start, end));
+      if (this.signal.aborted) break;
+      if (isTaken) continue;
+      this.#blockedSince = Date.now();
+      await once(this.res, 'drain', { signal: this.signal }).catch(() => undefined);
+      this.#blockedSince = null;
+    }
+    this.#unsent = 0;
   }
 
-  /** Sends frames of a turn in one write and waits until the socket takes more. */
-  async send(turnId: string, frames: Frame[], signal: AbortSignal): Promise<void> {
-    if (!this.isOpen) return;
-    this.res.cork();
-    await Promise.all(frames.map((frame) => this.session.batch(wireOf(turnId, frame))));
-    this.res.uncork();
-    if (this.res.writableNeedDrain) await once(this.res, 'drain', { signal }).catch(() => undefined);
+  /** Runs every second: pings, and closes a stalled reader (contract.md §3 "Slow reader"). */
+  tick(now: number): void {
+    if (this.#blockedSince !== null) {
+      if (now - this.#blockedSince >= STALL_TIMEOUT_MS) void this.#closeIfMuchWaits();
+    } else if (now - this.#pingedAt >= PING_INTERVAL_MS && !this.res.writableEnded) {
+      this.#pingedAt = now;
+      this.res.write(PING);
+    }
   }
 
   /** Ends the response after what was sent. */
   end(): void {
-    clearInterval(this.#ping);
     if (!this.res.writableEnded) this.res.end();
   }
 
-  /** Runs when the socket has neither taken nor given a byte for 10 s; progress inside one large frame counts. */
-  async #closeWhenStalled(): Promise<void> {
-    if (this.res.writableNeedDrain) {
-      const pending = this.res.writableLength + (await this.pending().catch(() => 0));
-      if (pending > MAX_PENDING) this.res.destroy();
-    }
-    this.res.socket?.setTimeout(STALL_MS);
+  async #closeIfMuchWaits(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    const waiting = this.#unsent > MAX_PENDING_BYTES ? 0 : await this.countWaiting().catch(() => 0);
+    this.#isChecking = false;
+    if (this.#blockedSince !== null && this.#unsent + waiting > MAX_PENDING_BYTES) this.res.destroy();
   }
-}
-
-function wireOf(turnId: string, frame: Frame): EventBuffer {
-  let wire = encoded.get(frame);
-  if (wire === undefined) {
-    wire = createEventBuffer(WIRE).push(frame.json, frame.type, formatEventId(turnId, frame.position));
-    encoded.set(frame, wire);
-  }
-  return wire;
 }

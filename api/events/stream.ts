@@ -1,4 +1,4 @@
-import { pendingCharacters, readFrames, type Frame } from '../../src/events/store.js';
+import { countPendingCharacters, readFrames, type Frame } from '../../src/events/frames.js';
 import { START, type Position } from '../../src/events/position.js';
 import { isTerminal } from '../../src/events/reader.js';
 import { streamLagSeconds } from '../../src/platform/metrics.js';
@@ -7,14 +7,14 @@ import type { ApiDeps } from '../deps.js';
 import { frameSchema } from '../../src/events/schema.js';
 import { operation } from '../http/operation.js';
 import { sessionOfPath } from '../http/session-of-path.js';
+import type { OpenStream } from './open-streams.js';
+import { portionsOf } from './portions.js';
 import { SseConnection } from './sse-connection.js';
 import { startingPoint, type PlaceInTurn, type StartingPoint } from './starting-point.js';
 
 const RETRY_MS = 2000;
 /** An EventSource reconnects after every end: after the last event it need not hurry. */
 const RETRY_AFTER_END_MS = 15_000;
-const PAGE = 200;
-const MAX_AT_ONCE = 64 * 1024;
 
 /** Events of the current turn as Server-Sent Events: replay, live and resume are one ordered sequence. */
 export const streamEvents = operation<undefined, Session>({
@@ -27,19 +27,18 @@ export const streamEvents = operation<undefined, Session>({
     mediaType: 'text/event-stream',
     schema: frameSchema,
   },
-  errors: ['session_not_found'],
+  errors: ['session_not_found', 'too_many_streams'],
   resource: sessionOfPath,
   async handle({ deps, caller, resource: session, ctx }) {
-    const start = await startingPoint(deps.db, session, ctx.get('Last-Event-ID'));
-    await deps.streams.run(caller.keyId, async (drained) => {
+    await deps.streams.run(caller, ctx.res, async (stream) => {
+      const start = await startingPoint(deps.db, session, ctx.get('Last-Event-ID'));
       const at = { turnId: '', position: START };
-      const pending = (): Promise<number> => pendingCharacters(deps.db, at.turnId, at.position);
-      const connection = await SseConnection.open(ctx, start.kind === 'over' ? RETRY_AFTER_END_MS : RETRY_MS, pending);
-      const gone = new AbortController();
-      ctx.res.once('close', () => gone.abort());
-      if (ctx.res.closed) gone.abort();
+      const countWaiting = (): Promise<number> => countPendingCharacters(deps.db, at.turnId, at.position);
+      const retryMs = start.kind === 'over' ? RETRY_AFTER_END_MS : RETRY_MS;
+      const connection = new SseConnection(ctx, retryMs, stream.signal, countWaiting);
+      stream.connection = connection;
       try {
-        await push(deps, session, start, connection, at, AbortSignal.any([drained, gone.signal]));
+        await push(deps, session, start, at, stream);
       } finally {
         connection.end();
       }
@@ -47,58 +46,55 @@ export const streamEvents = operation<undefined, Session>({
   },
 });
 
+/** The turn that a stream sends, and the last frame given to the connection. */
+interface Progress {
+  turnId: string;
+  position: Position;
+}
+
 async function push(
   deps: ApiDeps,
   session: Session,
   start: StartingPoint,
-  connection: SseConnection,
-  at: { turnId: string; position: Position },
-  signal: AbortSignal,
+  at: Progress,
+  stream: OpenStream,
 ): Promise<void> {
   if (start.kind === 'over') return;
-  const from = start.kind === 'turn' ? start : await firstTurn(deps, session, signal);
+  const from = start.kind === 'turn' ? start : await firstTurn(deps, session, stream.signal);
   if (from === null) return;
   at.turnId = from.turnId;
   at.position = from.position;
-  await (from.open ? pushLive(deps, connection, at, signal) : pushStored(deps, connection, at, signal));
+  await (from.open ? pushLive(deps, at, stream) : pushStored(deps, at, stream));
 }
 
 /** The first turn of a session that has none yet; null when the session is deleted or the stream is over. */
 async function firstTurn({ db, feed }: ApiDeps, session: Session, signal: AbortSignal): Promise<PlaceInTurn | null> {
   while (!signal.aborted) {
-    const nudge = feed.sessionNudge(session.id, signal);
+    const { changed } = await feed.awaitTurn(session.id, signal);
     const now = await findSession(db, session.project_id, session.id);
     if (now === null) return null;
     const start = await startingPoint(db, now, '');
     if (start.kind === 'turn') return start;
-    await nudge;
+    await changed;
   }
   return null;
 }
 
 /** A turn that runs: all its watchers share one reader. */
-async function pushLive(
-  { feed }: ApiDeps,
-  connection: SseConnection,
-  at: { turnId: string; position: Position },
-  signal: AbortSignal,
-): Promise<void> {
+async function pushLive({ feed }: ApiDeps, at: Progress, stream: OpenStream): Promise<void> {
+  const { signal } = stream;
   let resume = (): void => undefined;
   const wake = (): void => resume();
   const reader = feed.watch(at.turnId, wake);
   signal.addEventListener('abort', wake);
   let upToDate = false;
   try {
-    while (!signal.aborted && connection.isOpen) {
+    while (!signal.aborted) {
       const changed = new Promise<void>((resolve) => (resume = resolve));
       const frames = await reader.after(at.position);
-      for (const portion of portions(frames)) {
-        await connection.send(at.turnId, portion, signal);
-        at.position = portion.at(-1)!.position;
-        if (upToDate) portion.forEach(observeLag);
-        if (isTerminal(portion.at(-1)!)) return;
-        if (signal.aborted) return;
-      }
+      const last = await send(frames, at, stream);
+      if (last !== null && isTerminal(last)) return;
+      if (upToDate) frames.forEach(observeLag);
       if (frames.length > 0) continue;
       upToDate = true;
       await changed;
@@ -109,19 +105,14 @@ async function pushLive(
   }
 }
 
-/** What goes out in one write: the frames that are there, but no more than a socket soon takes. */
-function* portions(frames: Frame[]): Generator<Frame[]> {
-  let portion: Frame[] = [];
-  let characters = 0;
-  for (const frame of frames) {
-    portion.push(frame);
-    characters += frame.json.length;
-    if (characters < MAX_AT_ONCE) continue;
-    yield portion;
-    portion = [];
-    characters = 0;
+/** Sends frames in as few writes as the socket takes. Returns the last one. */
+async function send(frames: Frame[], at: Progress, { connection, signal }: OpenStream): Promise<Frame | null> {
+  for (const portion of portionsOf(frames)) {
+    if (signal.aborted) break;
+    at.position = portion.last.position;
+    await connection!.send(portion.bytes);
   }
-  if (portion.length > 0) yield portion;
+  return frames.at(-1) ?? null;
 }
 
 /** Clocks of two machines differ a little: less than nothing counts as nothing. */
@@ -132,18 +123,10 @@ function observeLag({ type, writtenAt }: Frame): void {
 }
 
 /** A turn that has ended: its stored events (contract.md §3 "Stream resume during a turn"). */
-async function pushStored(
-  { db }: ApiDeps,
-  connection: SseConnection,
-  at: { turnId: string; position: Position },
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted && connection.isOpen) {
-    const frames = await readFrames(db, at.turnId, at.position, PAGE, false);
-    if (frames.length === 0) return;
-    for (const portion of portions(frames)) {
-      await connection.send(at.turnId, portion, signal);
-      at.position = portion.at(-1)!.position;
-    }
+async function pushStored({ db }: ApiDeps, at: Progress, stream: OpenStream): Promise<void> {
+  while (!stream.signal.aborted) {
+    const { frames, hasMore } = await readFrames(db, at.turnId, at.position, false);
+    await send(frames, at, stream);
+    if (!hasMore) return;
   }
 }

@@ -147,7 +147,7 @@ function successOf({ success, idempotent }: Operation, everywhere: string[]): Js
 /** Headers that error types add to their responses (contract.md §1). */
 function headersOf(type: ErrorType): string[] {
   if (type === 'authentication_error') return ['WWW-Authenticate'];
-  if (type === 'rate_limit_exceeded') return ['Retry-After'];
+  if (type === 'rate_limit_exceeded' || type === 'too_many_streams') return ['Retry-After'];
   if (type === 'idempotency_key_in_use' || ERROR_STATUS[type] === 503) return ['X-Should-Retry', 'Retry-After'];
   return [409, 502].includes(ERROR_STATUS[type]) ? ['X-Should-Retry'] : [];
 }

@@ -10,7 +10,7 @@ import { CheckError, type Check } from './check.js';
 const NOTIFY_MS = 3000;
 
 /** Postgres: reachable, migrated, able to LISTEN; and the key that opens what it keeps sealed. */
-export function postgresChecks({ databaseUrl, encryptionKeys }: Config): Check[] {
+export function postgresChecks({ databaseUrl, databaseListenUrl, encryptionKeys }: Config): Check[] {
   const withDb = async <T>(work: (db: DataSource) => Promise<T>): Promise<T> => {
     const db = await openDataSource(databaseUrl, 2, 'doctor');
     try {
@@ -34,7 +34,7 @@ export function postgresChecks({ databaseUrl, encryptionKeys }: Config): Check[]
     },
     { part: 'schema', remedy: reach, run: () => withDb(schema) },
     { part: 'replication', remedy: reach, run: () => withDb(replication) },
-    { part: 'listen', remedy: reach, run: () => withDb((db) => listens(databaseUrl, db)) },
+    { part: 'listen', remedy: reach, run: () => withDb((db) => listens(databaseListenUrl, db)) },
     { part: 'encryption', remedy: reach, run: () => withDb((db) => secrets(db, encryptionKeys)) },
   ];
 }
@@ -72,9 +72,9 @@ async function replication(db: DataSource): Promise<string> {
 }
 
 /** What the live stream lives on: a notification sent on the pool arrives on a listening connection. */
-async function listens(databaseUrl: string, db: DataSource): Promise<string> {
+async function listens(listenUrl: string, db: DataSource): Promise<string> {
   const channel = `doctor_${randomUUID().replaceAll('-', '')}`;
-  const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5000 });
+  const client = new pg.Client({ connectionString: listenUrl, connectionTimeoutMillis: 5000 });
   await client.connect();
   try {
     await client.query(`LISTEN ${channel}`);
@@ -87,7 +87,7 @@ async function listens(databaseUrl: string, db: DataSource): Promise<string> {
     if (!(await arrived)) {
       throw new CheckError(
         'a notification did not arrive within 3 s',
-        'DATABASE_URL must lead to Postgres itself or a session pooler: LISTEN breaks behind transaction pooling.',
+        'Set DATABASE_LISTEN_URL to Postgres itself or a session pooler: LISTEN breaks behind transaction pooling.',
       );
     }
     return `a notification took ${Math.round(performance.now() - began)} ms`;

@@ -2,91 +2,124 @@ import pg from 'pg';
 import type { Logger } from '../platform/logger.js';
 
 const BACKOFF_MS = [50, 100, 250, 500, 1000, 2000];
-const PROBE_MS = 10_000;
+const PROBE_INTERVAL_MS = 10_000;
 
-/** A process' one LISTEN connection: reconnects by itself, and says when notifications may have been missed. */
-export interface Listener {
-  /** True while notifications arrive. */
-  readonly connected: boolean;
-  close(): Promise<void>;
+export interface ListenHandlers {
+  onPayload: (payload: string) => void;
+  /** Runs after every (re)connection: earlier notifications are lost and must be read from the tables. */
+  onConnect: () => void;
 }
 
 /**
- * Listens on `channel` with a direct connection of its own (LISTEN breaks behind transaction pooling).
- * `onConnect` runs after every (re)connection: what was sent before then is lost and must be read from the tables.
+ * The one LISTEN connection of a process: a direct one (LISTEN breaks behind transaction pooling), which reconnects by
+ * itself. Channels are added and removed while it runs.
  */
-export function listen(
-  databaseUrl: string,
-  channel: string,
-  onPayload: (payload: string) => void,
-  onConnect: () => void,
-  log: Logger,
-): Listener {
-  let client: pg.Client | null = null;
-  let connected = false;
-  let closed = false;
-  let failures = 0;
-  let timer: NodeJS.Timeout | undefined;
+export class Listener {
+  /** Each resolves when Postgres listens on the channel, or at once while there is no connection. */
+  #channels = new Map<string, Promise<void>>();
+  /** Channels that Postgres has not been asked to drop yet. */
+  #dropped = new Set<string>();
+  #client: pg.Client | null = null;
+  #isConnected = false;
+  #isClosed = false;
+  #failures = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #probe = setInterval(() => this.#check(), PROBE_INTERVAL_MS);
 
-  const lose = (lost: pg.Client, err?: Error): void => {
-    if (client !== lost) return;
-    client = null;
-    connected = false;
-    void lost.end().catch(() => undefined);
-    if (closed) return;
-    const delay = BACKOFF_MS[Math.min(failures, BACKOFF_MS.length - 1)]!;
-    failures += 1;
-    log.warn({ err, delay }, 'the LISTEN connection is lost, connecting again');
-    timer = setTimeout(() => void connect(), delay);
-  };
+  constructor(
+    private readonly databaseUrl: string,
+    private readonly handlers: ListenHandlers,
+    private readonly log: Logger,
+  ) {
+    void this.#connect();
+  }
 
-  const connect = async (): Promise<void> => {
-    const next = new pg.Client({
-      connectionString: databaseUrl,
-      application_name: `listen ${channel}`,
+  /** True while notifications arrive. */
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  /** Resolves when notifications of the channel arrive, or at once while there is no connection. */
+  add(channel: string): Promise<void> {
+    let listening = this.#channels.get(channel);
+    if (listening === undefined) {
+      const isNew = !this.#dropped.delete(channel) && this.#client !== null && this.#isConnected;
+      listening = isNew ? this.#listen(this.#client!, channel) : Promise.resolve();
+      this.#channels.set(channel, listening);
+    }
+    return listening;
+  }
+
+  /** The channel is dropped at the next probe: it is often needed again soon. */
+  remove(channel: string): void {
+    if (this.#channels.delete(channel)) this.#dropped.add(channel);
+  }
+
+  async #listen(client: pg.Client, channel: string): Promise<void> {
+    // If this fails, the connection is lost, and the next one listens on the channel.
+    await client.query(`LISTEN ${channel}`).catch(() => undefined);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#probe);
+    clearTimeout(this.#timer);
+    const open = this.#client;
+    this.#client = null;
+    await open?.end().catch(() => undefined);
+  }
+
+  async #connect(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.databaseUrl,
+      application_name: 'listen turns',
       keepAlive: true,
       connectionTimeoutMillis: 5000,
     });
-    client = next;
-    next.on('error', (err) => lose(next, err));
-    next.on('end', () => lose(next));
-    next.on('notification', ({ payload }) => onPayload(payload ?? ''));
+    this.#client = client;
+    client.on('error', (err) => this.#lose(client, err));
+    client.on('end', () => this.#lose(client));
+    client.on('notification', ({ payload }) => this.handlers.onPayload(payload ?? ''));
     try {
-      await next.connect();
-      await next.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+      await client.connect();
+      this.#dropped.clear();
+      // Channels that are added from here on are asked for on their own, behind this statement.
+      this.#isConnected = true;
+      await client.query(['SELECT 1', ...[...this.#channels.keys()].map((channel) => `LISTEN ${channel}`)].join('; '));
     } catch (err) {
-      lose(next, err as Error);
+      this.#lose(client, err as Error);
       return;
     }
-    if (client !== next) return;
-    connected = true;
-    failures = 0;
-    onConnect();
-  };
+    if (this.#client !== client) return;
+    this.#failures = 0;
+    this.handlers.onConnect();
+  }
 
-  // A connection that a network swallowed without a word is found by asking it something.
-  const probe = setInterval(() => {
-    const probed = client;
-    if (probed === null || !connected) return;
-    const late = setTimeout(() => lose(probed, new Error('the LISTEN connection does not answer')), PROBE_MS / 2);
-    probed.query('SELECT 1').then(
-      () => clearTimeout(late),
-      () => clearTimeout(late),
+  #lose(client: pg.Client, err?: Error): void {
+    if (this.#client !== client) return;
+    this.#client = null;
+    this.#isConnected = false;
+    void client.end().catch(() => undefined);
+    if (this.#isClosed) return;
+    const delay = BACKOFF_MS[Math.min(this.#failures, BACKOFF_MS.length - 1)]!;
+    this.#failures += 1;
+    this.log.warn({ err, delay }, 'the LISTEN connection is lost, connecting again');
+    this.#timer = setTimeout(() => void this.#connect(), delay);
+  }
+
+  /** Finds a connection that the network dropped without a sign, and drops channels that are not needed any more. */
+  #check(): void {
+    const client = this.#client;
+    if (client === null || !this.#isConnected) return;
+    const late = setTimeout(
+      () => this.#lose(client, new Error('the LISTEN connection does not answer')),
+      PROBE_INTERVAL_MS / 2,
     );
-  }, PROBE_MS);
-
-  void connect();
-  return {
-    get connected() {
-      return connected;
-    },
-    async close() {
-      closed = true;
-      clearInterval(probe);
-      clearTimeout(timer);
-      const open = client;
-      client = null;
-      await open?.end().catch(() => undefined);
-    },
-  };
+    const statements = ['SELECT 1', ...[...this.#dropped].map((channel) => `UNLISTEN ${channel}`)];
+    this.#dropped.clear();
+    client
+      .query(statements.join('; '))
+      .catch(() => undefined)
+      .finally(() => clearTimeout(late));
+  }
 }

@@ -1,42 +1,44 @@
 import type { DataSource } from 'typeorm';
-import { listen } from '../db/listen.js';
+import { Listener } from '../db/listen.js';
 import type { Logger } from '../platform/logger.js';
-import { CHANNEL, parseNotification, turnOfNotification } from './notify.js';
+import { channelOf, parseNotification, turnOfNotification } from './notify.js';
 import { TurnReader } from './reader.js';
+import { RingBudget } from './ring.js';
 
-const POLL_MS = 1000;
+const POLL_INTERVAL_MS = 1000;
 
 /**
- * What a process knows of turns in progress: one LISTEN connection, one reader per watched turn shared by all its
- * watchers, and a poll for what a notification did not bring. The tables are the truth, notifications a nudge.
+ * Follows the turns in progress that this process streams: one LISTEN connection, one reader per watched turn shared by
+ * all its watchers, and a poll that finds what a lost notification did not bring. The tables are the truth.
  */
 export class Feed {
+  readonly #budget = new RingBudget();
   #readers = new Map<string, TurnReader>();
   #waiting = new Map<string, Set<() => void>>();
-  #listener;
+  /** How many watched turns and awaited sessions need a channel. */
+  #channels = new Map<string, number>();
+  #listener: Listener;
   #poll: NodeJS.Timeout;
   #polling = false;
 
   constructor(
-    databaseUrl: string,
+    listenUrl: string,
     private readonly db: DataSource,
     private readonly log: Logger,
   ) {
-    this.#listener = listen(
-      databaseUrl,
-      CHANNEL,
-      (payload) => this.#receive(payload),
-      () => this.#catchUpAll(),
+    this.#listener = new Listener(
+      listenUrl,
+      { onPayload: (payload) => this.#receive(payload), onConnect: () => this.#catchUpAll() },
       log,
     );
-    this.#poll = setInterval(() => void this.#pollTables(), POLL_MS);
+    this.#poll = setInterval(() => void this.#pollTables(), POLL_INTERVAL_MS);
   }
 
-  /** The reader of a turn, kept while anybody watches; calls `wake` when there may be more. `release` it. */
+  /** The reader of a turn, kept while it has watchers; calls `wake` when there may be more. `release` it. */
   watch(turnId: string, wake: () => void): TurnReader {
     let reader = this.#readers.get(turnId);
     if (reader === undefined) {
-      reader = new TurnReader(turnId, this.db, this.log);
+      reader = new TurnReader(turnId, this.#budget.createRing(), this.#listen(turnId), this.db, this.log);
       this.#readers.set(turnId, reader);
     }
     reader.watchers.add(wake);
@@ -47,17 +49,23 @@ export class Feed {
     reader.watchers.delete(wake);
     if (reader.watchers.size > 0) return;
     this.#readers.delete(reader.turnId);
+    this.#unlisten(reader.turnId);
     reader.close();
   }
 
-  /** Resolves at the next sign of a turn of the session, or at each poll; the caller looks at the table. */
-  sessionNudge(sessionId: string, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
+  /**
+   * Waits for the first turn of a session. The returned `changed` resolves at the next notification about the session,
+   * or when a poll finds a turn or no session; the caller then looks at the table.
+   */
+  async awaitTurn(sessionId: string, signal: AbortSignal): Promise<{ changed: Promise<void> }> {
+    const listening = this.#listen(sessionId);
+    const changed = new Promise<void>((resolve) => {
       const waiting = this.#waiting.get(sessionId) ?? new Set();
       this.#waiting.set(sessionId, waiting);
       const done = (): void => {
-        waiting.delete(done);
+        if (!waiting.delete(done)) return;
         if (waiting.size === 0 && this.#waiting.get(sessionId) === waiting) this.#waiting.delete(sessionId);
+        this.#unlisten(sessionId);
         signal.removeEventListener('abort', done);
         resolve();
       };
@@ -65,11 +73,18 @@ export class Feed {
       signal.addEventListener('abort', done, { once: true });
       if (signal.aborted) done();
     });
+    await listening;
+    return { changed };
   }
 
-  /** Turns watched and sessions waited for, for metrics and leak checks. */
-  get size(): { readers: number; waiting: number } {
-    return { readers: this.#readers.size, waiting: this.#waiting.size };
+  /** Turns watched, sessions awaited, channels listened on and bytes in rings: for metrics and leak checks. */
+  get size(): { readers: number; waiting: number; channels: number; ringBytes: number } {
+    return {
+      readers: this.#readers.size,
+      waiting: this.#waiting.size,
+      channels: this.#channels.size,
+      ringBytes: this.#budget.used,
+    };
   }
 
   async close(): Promise<void> {
@@ -78,26 +93,43 @@ export class Feed {
     await this.#listener.close();
   }
 
-  #receive(payload: string): void {
-    const reader = this.#readers.get(turnOfNotification(payload));
-    if (reader === undefined && this.#waiting.size === 0) return;
-    const wake = parseNotification(payload);
-    if (wake === null) return;
-    if ('stored' in wake) {
-      this.#nudge(wake.sessionId);
-      reader?.reached([wake.stored, 0, 0]);
+  #listen(id: string): Promise<void> {
+    const channel = channelOf(id);
+    this.#channels.set(channel, (this.#channels.get(channel) ?? 0) + 1);
+    return this.#listener.add(channel);
+  }
+
+  #unlisten(id: string): void {
+    const channel = channelOf(id);
+    const users = this.#channels.get(channel)! - 1;
+    if (users > 0) {
+      this.#channels.set(channel, users);
     } else {
-      reader?.delta(wake);
+      this.#channels.delete(channel);
+      this.#listener.remove(channel);
     }
   }
 
-  #nudge(sessionId: string): void {
-    for (const wake of this.#waiting.get(sessionId) ?? []) wake();
+  #receive(payload: string): void {
+    const reader = this.#readers.get(turnOfNotification(payload));
+    if (reader === undefined && this.#waiting.size === 0) return;
+    const notification = parseNotification(payload);
+    if (notification === null) return;
+    if (notification.kind === 'stored') {
+      this.#wakeWaiting(notification.sessionId);
+      reader?.storedUpTo([notification.position, 0, 0]);
+    } else {
+      reader?.takeLive(notification);
+    }
+  }
+
+  #wakeWaiting(sessionId: string): void {
+    for (const wake of [...(this.#waiting.get(sessionId) ?? [])]) wake();
   }
 
   #catchUpAll(): void {
     for (const reader of this.#readers.values()) reader.catchUp();
-    for (const sessionId of this.#waiting.keys()) this.#nudge(sessionId);
+    for (const sessionId of [...this.#waiting.keys()]) this.#wakeWaiting(sessionId);
   }
 
   async #pollTables(): Promise<void> {
@@ -114,19 +146,19 @@ export class Feed {
 
   async #pollReaders(): Promise<void> {
     if (this.#readers.size === 0) return;
-    if (!this.#listener.connected) {
+    if (!this.#listener.isConnected) {
       for (const reader of this.#readers.values()) reader.catchUp();
       return;
     }
-    const rows: { id: string; position: number; attempt: number; number: number }[] = await this.db.query(
-      `SELECT id, turns.position, coalesce(latest.attempt, 0) AS attempt, coalesce(latest.number, 0) AS number
+    const rows: { id: string; position: number; attempt: number; last: number }[] = await this.db.query(
+      `SELECT id, turns.position, coalesce(latest.attempt, 0) AS attempt, coalesce(latest.last, 0) AS last
        FROM turns LEFT JOIN LATERAL (
-         SELECT attempt, number FROM deltas WHERE turn_id = turns.id AND deltas.position = turns.position
-         ORDER BY attempt DESC, number DESC LIMIT 1) AS latest ON true
+         SELECT attempt, last FROM deltas WHERE turn_id = turns.id AND deltas.position = turns.position
+         ORDER BY attempt DESC, last DESC LIMIT 1) AS latest ON true
        WHERE id = ANY($1)`,
       [[...this.#readers.keys()]],
     );
-    for (const row of rows) this.#readers.get(row.id)?.reached([row.position, row.attempt, row.number]);
+    for (const row of rows) this.#readers.get(row.id)?.storedUpTo([row.position, row.attempt, row.last]);
   }
 
   async #pollSessions(): Promise<void> {
@@ -137,6 +169,6 @@ export class Feed {
        WHERE sessions.id IS NULL OR last_turn_id IS NOT NULL`,
       [[...this.#waiting.keys()]],
     );
-    for (const row of rows) this.#nudge(row.id);
+    for (const row of rows) this.#wakeWaiting(row.id);
   }
 }

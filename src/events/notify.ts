@@ -1,24 +1,41 @@
+import { setImmediate } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
+import { addDelta, type DeltaBatch, type DeltaRun, type DeltaSource } from './delta-batch.js';
 import type { DeltaType } from './schema.js';
-import type { Position } from './position.js';
 
-/** The one channel of turn wake-ups. */
-export const CHANNEL = 'turn_events';
-
-/** What a notification says. A delta carries itself; a stored event only its turn, session and position. */
-export type TurnNotification =
-  | { turnId: string; sessionId: string; stored: number }
-  | { turnId: string; position: Position; type: DeltaType; messageId: string; content: string; sentAt: number };
-
+/** Fixed: processes of different builds must agree on it. An API process listens only on channels of what it watches. */
+export const CHANNELS = 256;
 const MAX_PER_STATEMENT = 200;
+/** Postgres takes payloads of less than 8,000 bytes; the rest is for ids and positions. */
+const MAX_RUNS_BYTES = 7_700;
+
+/** A stored event is named by its turn, session and position; deltas are carried whole. */
+export type TurnNotification =
+  | { kind: 'stored'; turnId: string; sessionId: string; position: number }
+  | (DeltaBatch & { kind: 'deltas'; sentAt: number });
+
+interface Outgoing {
+  channel: string;
+  payload: () => string;
+}
+
+/** The channel on which notifications of a turn are sent, and the first one of a session. */
+export function channelOf(id: string): string {
+  let hash = 0;
+  for (let index = 0; index < id.length; index += 1) hash = (hash * 31 + id.charCodeAt(index)) | 0;
+  return `turn_events_${(hash >>> 0) % CHANNELS}`;
+}
 
 /**
- * Sends wake-ups: outside of any transaction (NOTIFY inside one serialises commits instance-wide), one statement at a
- * time and without a timer window: what arrives while one is under way leaves together with the next.
+ * Sends notifications, one statement at a time and outside of any transaction (NOTIFY inside one serialises commits
+ * instance-wide). What arrives while a statement is under way leaves together with the next one, and the deltas of a
+ * model call that wait for it share a payload.
  */
 export class Notifier {
-  #queue: string[] = [];
+  #queue: Outgoing[] = [];
+  /** The last payload in the queue of each model call, while it has room. */
+  #open = new Map<DeltaSource, DeltaBatch & { bytes: number }>();
   #sending: Promise<void> | null = null;
 
   constructor(
@@ -26,59 +43,85 @@ export class Notifier {
     private readonly log: Logger,
   ) {}
 
-  /** After the commit that stored events of a turn up to `position`. */
+  /** Call after the commit that stored events of a turn up to `position`. */
   notify(turn: { id: string; session_id: string; position: number }): void {
-    this.#push(`${turn.id} ${JSON.stringify([turn.position, turn.session_id])}`);
+    const payload = `${turn.id} ${JSON.stringify([turn.position, turn.session_id])}`;
+    this.#push({ channel: channelOf(turn.id), payload: () => payload });
+    // Streams that wait for the first turn of a session do not know the turn's id.
+    if (turn.position === 1) this.#push({ channel: channelOf(turn.session_id), payload: () => payload });
   }
 
-  /** A delta, live. `content` must be short enough for a payload (see deltas). */
-  delta(turnId: string, position: Position, type: DeltaType, messageId: string, content: string): void {
-    this.#push(`${turnId} ${JSON.stringify([...position, type, messageId, content, Date.now()])}`);
+  /** Sends a delta live. `content` must fit into a payload (see delta-store). */
+  delta(source: DeltaSource, number: number, type: DeltaType, content: string): void {
+    const bytes = Buffer.byteLength(JSON.stringify(content)) + 30;
+    const open = this.#open.get(source);
+    if (open !== undefined && open.bytes + bytes <= MAX_RUNS_BYTES) {
+      addDelta(open.runs, type, content);
+      open.bytes += bytes;
+      return;
+    }
+    const { turnId, position, attempt, messageId } = source;
+    const runs: DeltaRun[] = [[type, content]];
+    const batch = { turnId, position, attempt, messageId, first: number, runs, bytes };
+    this.#open.set(source, batch);
+    this.#push({ channel: channelOf(turnId), payload: () => formatBatch(batch) });
   }
 
-  /** Resolves when everything given so far has left or was given up. */
+  /** Resolves when every notification so far was sent or given up. */
   async flush(): Promise<void> {
     while (this.#sending !== null) await this.#sending;
   }
 
-  #push(payload: string): void {
-    this.#queue.push(payload);
+  #push(outgoing: Outgoing): void {
+    this.#queue.push(outgoing);
     this.#sending ??= this.#send();
   }
 
   async #send(): Promise<void> {
+    // The deltas of one chunk of the model's answer are written in the same turn of the event loop.
+    await setImmediate();
     while (this.#queue.length > 0) {
-      const payloads = this.#queue.splice(0, MAX_PER_STATEMENT);
+      const outgoing = this.#queue.splice(0, MAX_PER_STATEMENT);
+      this.#open.clear();
       await this.db
-        .query(`SELECT pg_notify('${CHANNEL}', payload) FROM unnest($1::text[]) AS payload`, [payloads])
-        // The tables hold the truth and readers poll them: a lost wake-up costs a second, never an event.
-        .catch((err: unknown) => this.log.warn({ err }, 'wake-ups of stream readers could not be sent'));
+        .query('SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n(channel, payload)', [
+          outgoing.map(({ channel }) => channel),
+          outgoing.map(({ payload }) => payload()),
+        ])
+        // Readers poll the tables: if a notification is lost, they catch up within a second.
+        .catch((err: unknown) => this.log.warn({ err }, 'notifications of turns could not be sent'));
     }
     this.#sending = null;
   }
 }
 
-/** Reads a payload of the channel; null for what is none (another version's, say). */
+function formatBatch({ turnId, position, attempt, first, messageId, runs }: DeltaBatch): string {
+  return `${turnId} ${JSON.stringify([position, attempt, first, messageId, runs, Date.now()])}`;
+}
+
+/** Parses a payload. Returns null if it is malformed, for example from another version. */
 export function parseNotification(payload: string): TurnNotification | null {
   const space = payload.indexOf(' ');
   if (space < 0) return null;
   const turnId = payload.slice(0, space);
   const parts = JSON.parse(payload.slice(space + 1)) as unknown[];
-  if (parts.length === 2) return { turnId, stored: parts[0] as number, sessionId: parts[1] as string };
-  if (parts.length !== 7) return null;
-  const [stored, attempt, delta, type, messageId, content, sentAt] = parts as [
+  if (parts.length === 2) {
+    const [position, sessionId] = parts as [number, string];
+    return { kind: 'stored', turnId, position, sessionId };
+  }
+  if (parts.length !== 6) return null;
+  const [position, attempt, first, messageId, runs, sentAt] = parts as [
     number,
     number,
     number,
-    DeltaType,
     string,
-    string,
+    DeltaRun[],
     number,
   ];
-  return { turnId, position: [stored, attempt, delta], type, messageId, content, sentAt };
+  return { kind: 'deltas', turnId, position, attempt, first, messageId, runs, sentAt };
 }
 
-/** The turn a payload is about, without parsing the rest: most are about turns that nobody here watches. */
+/** The turn a payload is about, without parsing the rest: a channel carries turns that nobody here watches. */
 export function turnOfNotification(payload: string): string {
   return payload.slice(0, payload.indexOf(' '));
 }

@@ -1,38 +1,35 @@
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
-import { deltaJson, readFrames, type Frame } from './store.js';
-import type { TurnNotification } from './notify.js';
+import { countDeltas, type DeltaBatch } from './delta-batch.js';
+import { framesOf, readFrames, type Frame } from './frames.js';
 import { comparePositions, START, type Position } from './position.js';
+import type { FrameRing } from './ring.js';
 import { TERMINAL_EVENTS } from './schema.js';
 
-const RING_CHARACTERS = 1_000_000;
-const PAGE = 200;
 const GAP_RETRY_MS = 60;
 const MAX_PENDING = 10_000;
 
-type LiveDelta = Extract<TurnNotification, { content: string }>;
+type LiveDeltas = DeltaBatch & { sentAt: number };
 
 /**
  * The end of one turn's sequence of frames, shared by all its watchers in this process. Live deltas are taken as they
- * come while they join on without a gap; what is missing is read from the tables. Older frames than the ring holds are
- * read from the tables by the watcher that wants them.
+ * come while they follow without a gap; missing ones are read from the tables. Frames older than the ring are read from
+ * the tables by the watcher that needs them.
  */
 export class TurnReader {
   /** Each is called when there may be more frames; the feed keeps them. */
   readonly watchers = new Set<() => void>();
-  #ring: Frame[] = [];
-  #ringCharacters = 0;
-  /** Every frame after this position up to the head is in the ring; null until the first read. */
-  #floor: Position | null = null;
-  #head: Position = START;
-  #pending: LiveDelta[] = [];
+  #pending: LiveDeltas[] = [];
   #catching: Promise<void> | null = null;
   #again = false;
   #gapTimer: NodeJS.Timeout | null = null;
   #closed = false;
 
+  /** `listening` resolves when notifications of the turn arrive: the first read comes after it. */
   constructor(
     readonly turnId: string,
+    readonly ring: FrameRing,
+    private readonly listening: Promise<void>,
     private readonly db: DataSource,
     private readonly log: Logger,
   ) {
@@ -44,27 +41,26 @@ export class TurnReader {
    * last one's position goes on from there.
    */
   async after(position: Position): Promise<Frame[]> {
-    if (this.#floor === null) await this.#catching;
-    if (this.#floor !== null && comparePositions(position, this.#floor) >= 0) return this.#fromRing(position);
-    return readFrames(this.db, this.turnId, position, PAGE, true);
+    if (this.ring.floor === null) await this.#catching;
+    return this.ring.after(position) ?? (await readFrames(this.db, this.turnId, position, true)).frames;
   }
 
   /**
-   * The tables hold frames up to `position`. Deltas too can be news: a reader made while some were on their way to the
+   * The tables hold frames up to `position`. These may be deltas too: a reader made while some were on their way to the
    * table has missed their notification.
    */
-  reached(position: Position): void {
-    if (this.#floor === null || comparePositions(position, this.#head) > 0) this.catchUp();
+  storedUpTo(position: Position): void {
+    if (this.ring.floor === null || comparePositions(position, this.ring.head) > 0) this.catchUp();
   }
 
-  /** A delta has arrived live. */
-  delta(delta: LiveDelta): void {
-    if (this.#pending.length === 0 && this.#catching === null && this.#joins(delta, false)) {
-      this.#append([frameOf(delta)]);
+  /** Deltas have arrived live. */
+  takeLive(batch: LiveDeltas): void {
+    if (this.#pending.length === 0 && this.#catching === null && this.#joins(batch, false)) {
+      this.#append(framesOf(batch, batch.sentAt));
       return;
     }
-    if (this.#floor !== null && comparePositions(delta.position, this.#head) <= 0) return;
-    this.#pending.push(delta);
+    if (this.ring.floor !== null && comparePositions(lastOf(batch), this.ring.head) <= 0) return;
+    this.#pending.push(batch);
     // The tables will have them.
     if (this.#pending.length > MAX_PENDING) this.#pending = [];
     this.catchUp();
@@ -85,7 +81,7 @@ export class TurnReader {
           this.#again = false;
           this.catchUp();
         } else if (this.#pending.length > 0 && !this.#closed) {
-          // A gap is filled by the writer's next batch.
+          // A gap is filled by the writer's next flush.
           this.#gapTimer ??= setTimeout(() => {
             this.#gapTimer = null;
             this.catchUp();
@@ -96,81 +92,67 @@ export class TurnReader {
 
   close(): void {
     this.#closed = true;
+    this.ring.clear();
     if (this.#gapTimer !== null) clearTimeout(this.#gapTimer);
     this.#wake();
   }
 
   async #read(): Promise<void> {
-    let isAtEnd = this.#floor === null && (await this.#begin());
+    await this.listening;
+    let isAtEnd = this.ring.floor === null && (await this.#begin());
     while (!isAtEnd) {
-      const frames = await readFrames(this.db, this.turnId, this.#head, PAGE, true);
-      // Deltas that arrived live meanwhile may be the same ones.
-      this.#append(frames.filter((frame) => comparePositions(frame.position, this.#head) > 0));
-      isAtEnd = frames.length < PAGE;
+      const { frames, hasMore } = await readFrames(this.db, this.turnId, this.ring.head, true);
+      this.#append(frames);
+      isAtEnd = !hasMore;
     }
     this.#drainPending();
   }
 
   /**
-   * A short turn is read whole. In a long one the reader begins behind the last stored event: what is before belongs to
-   * each watcher's own reading. Returns whether the reader is at the end.
+   * A short turn is read whole. In a long one the reader begins behind the last stored event: each watcher reads the
+   * frames before it on its own. Returns whether the reader is at the end.
    */
   async #begin(): Promise<boolean> {
-    const frames = await readFrames(this.db, this.turnId, START, PAGE, true);
-    const isWhole = frames.length < PAGE;
-    if (isWhole) {
-      this.#floor = START;
-      this.#append(frames);
-    } else {
+    const { frames, hasMore } = await readFrames(this.db, this.turnId, START, true);
+    if (hasMore) {
       const [turn]: { position: number }[] = await this.db.query('SELECT position FROM turns WHERE id = $1', [
         this.turnId,
       ]);
-      this.#head = [turn?.position ?? 0, 0, 0];
-      this.#floor = this.#head;
+      this.ring.begin([turn?.position ?? 0, 0, 0]);
+    } else {
+      this.ring.begin(START);
+      this.#append(frames);
     }
-    return isWhole;
+    return !hasMore;
   }
 
   #drainPending(): void {
-    const pending = this.#pending.sort((a, b) => comparePositions(a.position, b.position));
+    const pending = this.#pending.sort((a, b) => comparePositions(firstOf(a), firstOf(b)));
     this.#pending = [];
-    for (const delta of pending) {
-      if (comparePositions(delta.position, this.#head) <= 0) continue;
-      if (this.#pending.length === 0 && this.#joins(delta, true)) this.#append([frameOf(delta)]);
-      else this.#pending.push(delta);
+    for (const batch of pending) {
+      if (comparePositions(lastOf(batch), this.ring.head) <= 0) continue;
+      if (this.#pending.length === 0 && this.#joins(batch, true)) this.#append(framesOf(batch, batch.sentAt));
+      else this.#pending.push(batch);
     }
   }
 
   /**
-   * True when the delta is certainly the next frame after the head. A later attempt's first delta may have an earlier
-   * attempt's before it, which stand in the table by then: it joins right after a look there.
+   * True when nothing is missing between the head and the batch. A later attempt's first delta may have an earlier
+   * attempt's before it, which are in the table by then: it joins right after a read.
    */
-  #joins({ position: [stored, attempt, number] }: LiveDelta, tableRead: boolean): boolean {
-    if (this.#floor === null || stored !== this.#head[0]) return false;
-    if (attempt === this.#head[1]) return number === this.#head[2] + 1;
-    return number === 1 && attempt > this.#head[1] && (tableRead || attempt === 1);
+  #joins({ position, attempt, first }: LiveDeltas, wasRead: boolean): boolean {
+    const { floor, head } = this.ring;
+    if (floor === null || position !== head[0]) return false;
+    if (attempt === head[1]) return first <= head[2] + 1;
+    return first === 1 && attempt > head[1] && (wasRead || attempt === 1);
   }
 
+  /** A batch and a read may both bring the same deltas: those up to the head are skipped. */
   #append(frames: Frame[]): void {
-    if (frames.length === 0) return;
-    for (const frame of frames) {
-      this.#ring.push(frame);
-      this.#ringCharacters += frame.json.length;
-    }
-    this.#head = frames.at(-1)!.position;
-    let dropped = 0;
-    while (this.#ringCharacters > RING_CHARACTERS && dropped < this.#ring.length - 1) {
-      this.#ringCharacters -= this.#ring[dropped]!.json.length;
-      dropped += 1;
-    }
-    if (dropped > 0) this.#floor = this.#ring.splice(0, dropped).at(-1)!.position;
+    const fresh = frames.filter((frame) => comparePositions(frame.position, this.ring.head) > 0);
+    if (fresh.length === 0) return;
+    this.ring.append(fresh);
     this.#wake();
-  }
-
-  #fromRing(position: Position): Frame[] {
-    let start = this.#ring.length;
-    while (start > 0 && comparePositions(this.#ring[start - 1]!.position, position) > 0) start -= 1;
-    return start === this.#ring.length ? [] : this.#ring.slice(start);
   }
 
   #wake(): void {
@@ -178,13 +160,12 @@ export class TurnReader {
   }
 }
 
-function frameOf(delta: LiveDelta): Frame {
-  return {
-    position: delta.position,
-    type: delta.type,
-    json: deltaJson(delta.type, delta.turnId, delta.messageId, delta.content),
-    writtenAt: delta.sentAt,
-  };
+function firstOf({ position, attempt, first }: DeltaBatch): Position {
+  return [position, attempt, first];
+}
+
+function lastOf({ position, attempt, first, runs }: DeltaBatch): Position {
+  return [position, attempt, first + countDeltas(runs) - 1];
 }
 
 /** True for the frame that closes a turn's stream. */

@@ -9,6 +9,8 @@ export interface Config {
   /** Base address that clients see, without a trailing slash. */
   publicUrl: string;
   databaseUrl: string;
+  /** A direct connection for LISTEN where `databaseUrl` leads to a pooler. */
+  databaseListenUrl: string;
   databasePoolSize: number;
   taskQueue: string;
   storageUrl: string;
@@ -19,6 +21,8 @@ export interface Config {
   /** `host:port` pairs exempt from https and public-address checks. */
   mcpAllowedHosts: string[];
   rateLimitPerMinute: number;
+  /** Event streams of a project that an API process serves at a time. */
+  maxStreamsPerProject: number;
   maxSteps: number;
   turnTimeoutSeconds: number;
   modelIdleSeconds: number;
@@ -49,6 +53,7 @@ interface Settings {
   PORT: number;
   PUBLIC_URL?: string;
   DATABASE_URL: string;
+  DATABASE_LISTEN_URL?: string;
   DATABASE_POOL_SIZE: number;
   TASK_QUEUE: string;
   STORAGE_URL?: string;
@@ -58,6 +63,7 @@ interface Settings {
   ENCRYPTION_KEY: string;
   MCP_ALLOWED_HOSTS: string;
   RATE_LIMIT_PER_MINUTE: number;
+  MAX_STREAMS_PER_PROJECT: number;
   MAX_STEPS: number;
   TURN_TIMEOUT_SECONDS: number;
   MODEL_IDLE_SECONDS: number;
@@ -85,6 +91,7 @@ const schema: JSONSchemaType<Settings> = {
     PORT: { type: 'integer', default: 8080, minimum: 0, maximum: 65535 },
     PUBLIC_URL: { ...optionalText, pattern: '^https?://[^\\s]+$' },
     DATABASE_URL: { type: 'string', pattern: '^postgres(ql)?://' },
+    DATABASE_LISTEN_URL: { ...optionalText, pattern: '^postgres(ql)?://' },
     DATABASE_POOL_SIZE: { type: 'integer', default: 10, minimum: 2, maximum: 500 },
     TASK_QUEUE: { type: 'string', default: 'turns', minLength: 1 },
     STORAGE_URL: { ...optionalText, pattern: '^(file:///|gs://[^/]+)' },
@@ -94,6 +101,7 @@ const schema: JSONSchemaType<Settings> = {
     ENCRYPTION_KEY: { type: 'string', minLength: 1 },
     MCP_ALLOWED_HOSTS: { type: 'string', default: '' },
     RATE_LIMIT_PER_MINUTE: { type: 'integer', default: 60, minimum: 0 },
+    MAX_STREAMS_PER_PROJECT: { type: 'integer', default: 1000, minimum: 1 },
     MAX_STEPS: { type: 'integer', default: 100, minimum: 1, maximum: 2000 },
     TURN_TIMEOUT_SECONDS: { type: 'integer', default: 3600, minimum: 1 },
     MODEL_IDLE_SECONDS: { type: 'number', default: 90, exclusiveMinimum: 0 },
@@ -171,6 +179,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     port: valid.PORT,
     publicUrl: (valid.PUBLIC_URL ?? `http://${urlHost(valid.HOST)}:${valid.PORT}`).replace(/\/+$/, ''),
     databaseUrl: valid.DATABASE_URL,
+    databaseListenUrl: valid.DATABASE_LISTEN_URL ?? valid.DATABASE_URL,
     databasePoolSize: valid.DATABASE_POOL_SIZE,
     taskQueue: valid.TASK_QUEUE,
     storageUrl: valid.STORAGE_URL ?? defaultStorageUrl(valid.DATA_DIR),
@@ -179,6 +188,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     encryptionKeys: keys,
     mcpAllowedHosts: allowedHosts.map((pair) => pair.toLowerCase()),
     rateLimitPerMinute: valid.RATE_LIMIT_PER_MINUTE,
+    maxStreamsPerProject: valid.MAX_STREAMS_PER_PROJECT,
     maxSteps: valid.MAX_STEPS,
     turnTimeoutSeconds: valid.TURN_TIMEOUT_SECONDS,
     modelIdleSeconds: valid.MODEL_IDLE_SECONDS,

@@ -1,4 +1,4 @@
-import { cutOffMessage } from '../events/store.js';
+import { cutOffMessage } from '../events/frames.js';
 import type { TurnOutcome } from './outcome.js';
 import { OvertakenError, TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';

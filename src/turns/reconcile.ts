@@ -11,12 +11,9 @@ const INTERVAL_MS = 2000;
 /** A turn without a sign of life for that long is looked at: seen within 10 s of anything that happened to it. */
 const STALE_SECONDS = 5;
 const MAX_TURNS = 100;
-/** Deltas that one round removes: some hundred turns' worth. */
-const MAX_DELTAS = 20_000;
 const PARALLEL = 8;
 /** A cancel that nobody carried out by then is carried out here, worker or not: 20 s is the promise. */
 const CANCEL_OVERDUE_SECONDS = 15;
-const DELTAS_KEPT_SECONDS = 60;
 
 export interface ReconcileDeps {
   db: DataSource;
@@ -98,11 +95,13 @@ function repeat(log: Logger, round: () => Promise<void>): () => Promise<void> {
 
 /** One round of looking at quiet turns. */
 export async function reconcileOnce(deps: ReconcileDeps): Promise<void> {
-  await deleteOldDeltas(deps.db, MAX_DELTAS);
   const [turns]: [StaleTurn[]] = await deps.db.query(
     `WITH quiet AS (
        SELECT id FROM turns
-       WHERE ${OPEN} AND progress_at < clock_timestamp() - interval '${STALE_SECONDS} s'
+       WHERE ${OPEN} AND progress_at < statement_timestamp() - interval '${STALE_SECONDS} s'
+         -- A turn that streams does not touch its row: its deltas are the sign of life.
+         AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
+           AND stored_at > statement_timestamp() - interval '${STALE_SECONDS} s')
        ORDER BY progress_at LIMIT ${MAX_TURNS} FOR NO KEY UPDATE SKIP LOCKED)
      UPDATE turns SET progress_at = clock_timestamp()
      FROM quiet, sessions WHERE turns.id = quiet.id AND sessions.id = turns.session_id
@@ -169,16 +168,4 @@ async function isStillOpen(db: DataSource, turnId: string): Promise<boolean> {
     turnId,
   ]);
   return rows.length > 0;
-}
-
-/** Removes at most `limit` deltas of turns that ended a minute ago or more; returns how many. */
-export async function deleteOldDeltas(db: DataSource, limit: number): Promise<number> {
-  const [, count] = await db.query<[unknown[], number]>(
-    `DELETE FROM deltas WHERE ctid = ANY(ARRAY(
-       SELECT deltas.ctid FROM deltas JOIN turns ON turns.id = deltas.turn_id
-       WHERE turns.ended_at < clock_timestamp() - interval '${DELTAS_KEPT_SECONDS} s'
-       LIMIT $1 FOR UPDATE OF deltas SKIP LOCKED))`,
-    [limit],
-  );
-  return count;
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { storedDeltas } from '../support/deltas.js';
 import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
@@ -60,7 +61,7 @@ describe('a worker that comes back after it was overtaken', function () {
   /** Until the worker has kept what the turn's model has said so far. */
   const streamsTwo = async ({ turnId }: Turn): Promise<void> => {
     const kept = (): Promise<unknown[]> =>
-      system.db.query(`SELECT FROM deltas WHERE turn_id = $1 AND content LIKE '%two%'`, [turnId]);
+      system.db.query(`SELECT FROM deltas WHERE turn_id = $1 AND runs LIKE '%two%'`, [turnId]);
     await until(async () => (await kept()).length > 0);
   };
   const toldIn = async ({ sessionId }: Turn): Promise<StoredEvent[]> =>
@@ -76,9 +77,7 @@ describe('a worker that comes back after it was overtaken', function () {
     const [told, ...rest] = await toldIn(goingOn);
     expect(told).to.include({ type: 'agent.message', content: 'one two three' });
     expect(rest.map((event) => event.type as string)).to.deep.equal(['turn.completed']);
-    const deltas = await system.db.query<{ content: string }[]>('SELECT content FROM deltas WHERE turn_id = $1', [
-      goingOn.turnId,
-    ]);
+    const deltas = await storedDeltas(system.db, goingOn.turnId);
     expect(deltas.map(({ content }) => content).join('')).not.to.include('late');
   });
 

@@ -901,6 +901,16 @@ export interface components {
             };
             request_id: string;
         };
+        TooManyStreamsError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "too_many_streams";
+                message: string;
+            };
+            request_id: string;
+        };
         InternalError: {
             /** @constant */
             type: "error";

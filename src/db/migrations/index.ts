@@ -1,5 +1,6 @@
 import { Initial1700000000001 } from './1-initial.js';
 import { Turns1700000000002 } from './2-turns.js';
+import { PackedDeltas1700000000003 } from './3-packed-deltas.js';
 import { RequiredActions1700000000004 } from './4-required-actions.js';
 import { Webhooks1700000000005 } from './5-webhooks.js';
 import { Installation1700000000008 } from './8-installation.js';
@@ -8,6 +9,7 @@ import { Installation1700000000008 } from './8-installation.js';
 export const migrations = [
   Initial1700000000001,
   Turns1700000000002,
+  PackedDeltas1700000000003,
   RequiredActions1700000000004,
   Webhooks1700000000005,
   Installation1700000000008,

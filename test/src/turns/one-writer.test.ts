@@ -8,8 +8,6 @@ const WRITERS: Record<string, string[]> = {
   'src/turns/queue.ts': ['INSERT INTO turns'],
   // The time of the reconciler's last look; nothing that a client sees.
   'src/turns/reconcile.ts': ['UPDATE turns'],
-  // A sign of life with each batch of deltas; nothing that a client sees.
-  'src/events/delta-writer.ts': ['UPDATE turns'],
   'src/events/store.ts': ['INSERT INTO events'],
   // The end of a deleted session.
   'src/sessions/purge.ts': ['DELETE FROM turns'],

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
-import { DeltaWriter } from '../../../src/events/delta-writer.js';
+import { DeltaStore, type DeltaWriter } from '../../../src/events/delta-store.js';
 import { Notifier } from '../../../src/events/notify.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
@@ -10,10 +10,12 @@ import { requestCancel } from '../../../src/turns/cancel.js';
 import { claimTurn } from '../../../src/turns/claim.js';
 import { endTurn } from '../../../src/turns/finish.js';
 import type { TurnOutcome } from '../../../src/turns/outcome.js';
+import { beginModelCall } from '../../../src/turns/model-call.js';
 import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
 import { cancelOverdue, reconcileOnce, type ReconcileDeps } from '../../../src/turns/reconcile.js';
 import { TurnEndedError } from '../../../src/turns/turn.js';
 import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
+import { storedDeltas } from '../../support/deltas.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
 const FAILED: TurnOutcome = { kind: 'failed', type: 'internal_error', message: 'Broken.', retryable: true };
@@ -54,8 +56,7 @@ describe('turns in Postgres', () => {
     await claimTurn(deps, turn.id);
     return turn;
   };
-  const end = (turn: QueuedTurn, ending: TurnOutcome): Promise<boolean> =>
-    endTurn(deps, turn.id, ending);
+  const end = (turn: QueuedTurn, ending: TurnOutcome): Promise<boolean> => endTurn(deps, turn.id, ending);
   const cancel = (turn: QueuedTurn) => requestCancel(deps, turn.id);
   /** Null when the turn has ended. */
   const claim = (id: string) =>
@@ -115,33 +116,29 @@ describe('turns in Postgres', () => {
   });
 
   describe('and their deltas', () => {
-    const writerOf = (turn: QueuedTurn, attempt: number, onFenced: () => void): DeltaWriter =>
-      new DeltaWriter({ turnId: turn.id, position: 1, attempt, messageId: `msg_${attempt}` }, db, notifier, onFenced);
+    const beginWriter = async (turn: QueuedTurn, onFenced: () => void): Promise<DeltaWriter> =>
+      new DeltaStore(db, notifier, log).open(await beginModelCall(deps, turn.id, 1), onFenced);
+    const contents = async (turn: QueuedTurn): Promise<string[]> =>
+      (await storedDeltas(db, turn.id)).map(({ content }) => content);
 
     it('of a late writer, and of one that another attempt has overtaken, are refused', async () => {
       const turn = await running();
       let fenced = 0;
-      const first = writerOf(turn, 1, () => (fenced += 1));
+      const first = await beginWriter(turn, () => (fenced += 1));
       first.write('agent.message.delta', 'in time');
       await first.flush();
-      await db.query(
-        `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id) VALUES ($1, 1, 1, 2, 'msg_2')`,
-        [turn.id],
-      );
+      const second = await beginWriter(turn, () => (fenced += 1));
       first.write('agent.message.delta', 'overtaken');
       await first.flush();
       expect(fenced).to.equal(1);
 
-      const second = writerOf(turn, 2, () => (fenced += 1));
       second.write('agent.message.delta', 'second');
       await second.flush();
       await end(turn, { kind: 'cancelled' });
       second.write('agent.message.delta', 'late');
       await second.flush();
       expect(fenced).to.equal(2);
-      expect(
-        await column('SELECT content AS value FROM deltas WHERE turn_id = $1 ORDER BY attempt, number', turn),
-      ).to.deep.equal(['in time', 'second']);
+      expect(await contents(turn)).to.deep.equal(['in time', 'second']);
       expect(
         await column(
           `SELECT data->>'content' AS value FROM events WHERE turn_id = $1 AND type = 'agent.message'`,
@@ -153,18 +150,18 @@ describe('turns in Postgres', () => {
     it('of an attempt that the turn has gone past, by the outcome of an earlier one, are refused', async () => {
       const turn = await running();
       let fenced = 0;
-      const writer = writerOf(turn, 1, () => (fenced += 1));
+      const writer = await beginWriter(turn, () => (fenced += 1));
       const outcome = { type: 'agent.message' as const, data: { message_id: 'msg_0', content: 'told' } };
       await writeTurn(deps, turn.id, { from: 'running' }, { events: [outcome] });
       writer.write('agent.message.delta', 'late');
       await writer.flush();
       expect(fenced).to.equal(1);
-      expect(await column('SELECT content AS value FROM deltas WHERE turn_id = $1', turn)).to.deep.equal([]);
+      expect(await contents(turn)).to.deep.equal([]);
     });
 
     it('are kept when they are written while a batch is on its way', async () => {
       const turn = await running();
-      const writer = writerOf(turn, 1, () => undefined);
+      const writer = await beginWriter(turn, () => undefined);
       const flushes: Promise<void>[] = [];
       for (let n = 0; n < 20; n += 1) {
         writer.write('agent.message.delta', `${n}`);
@@ -173,9 +170,12 @@ describe('turns in Postgres', () => {
         writer.write('agent.message.delta', `${n}, meanwhile`);
       }
       await Promise.all([...flushes, writer.flush()]);
-      expect(await column('SELECT number AS value FROM deltas WHERE turn_id = $1 ORDER BY number', turn)).to.deep.equal(
-        Array.from({ length: 40 }, (_, n) => n + 1),
+      expect(await contents(turn)).to.deep.equal(
+        Array.from({ length: 20 }, (_, n) => [`${n}`, `${n}, meanwhile`]).flat(),
       );
+      const lasts = await column<number>('SELECT last AS value FROM deltas WHERE turn_id = $1 ORDER BY last', turn);
+      expect(lasts.at(-1)).to.equal(40);
+      expect(new Set(lasts).size).to.equal(lasts.length);
     });
   });
 

@@ -1,0 +1,53 @@
+import type { Position } from './position.js';
+import type { DeltaType } from './schema.js';
+
+/** The place of a model call's deltas: the turn's last stored event when it began, and which call it is after that. */
+export interface DeltaPlace {
+  turnId: string;
+  position: number;
+  attempt: number;
+  messageId: string;
+}
+
+/** A model call that streams. */
+export interface DeltaSource extends DeltaPlace {
+  /** Which call of the turn it is: the turn's latest one alone may store deltas. */
+  call: number;
+}
+
+/** Consecutive deltas of one type: the type, then the content of each. */
+export type DeltaRun = [type: DeltaType, ...contents: string[]];
+
+/** Consecutive deltas of one model call. They are numbered from 1; `first` is the number of the first one here. */
+export interface DeltaBatch extends DeltaPlace {
+  first: number;
+  runs: DeltaRun[];
+}
+
+export interface Delta {
+  position: Position;
+  type: DeltaType;
+  content: string;
+}
+
+/** Appends a delta to runs. */
+export function addDelta(runs: DeltaRun[], type: DeltaType, content: string): void {
+  const run = runs.at(-1);
+  if (run?.[0] === type) run.push(content);
+  else runs.push([type, content]);
+}
+
+export function countDeltas(runs: DeltaRun[]): number {
+  return runs.reduce((count, run) => count + run.length - 1, 0);
+}
+
+/** The deltas of a batch, in order, each with its place in the stream. */
+export function* unpackDeltas({ position, attempt, first, runs }: DeltaBatch): Generator<Delta> {
+  let number = first;
+  for (const [type, ...contents] of runs) {
+    for (const content of contents) {
+      yield { position: [position, attempt, number], type, content };
+      number += 1;
+    }
+  }
+}

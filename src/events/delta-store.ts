@@ -1,0 +1,196 @@
+import type { DataSource } from 'typeorm';
+import { sqlState } from '../db/transaction.js';
+import type { Logger } from '../platform/logger.js';
+import { addDelta, type DeltaRun, type DeltaSource } from './delta-batch.js';
+import { createPartitions } from './delta-partitions.js';
+import type { Notifier } from './notify.js';
+import type { DeltaType } from './schema.js';
+
+const FLUSH_INTERVAL_MS = 250;
+/** JSON takes at most six bytes for a character, and a notification has room for 7,700. */
+const MAX_CHARACTERS = 1200;
+/**
+ * The reconciler ends a turn 15 s after a cancel request that nobody carried out. The stream stops before that, so that
+ * the cut-off message holds everything that watchers saw.
+ */
+const STOP_AFTER_CANCEL_SECONDS = 10;
+/** check_violation: no partition takes the row. */
+const NO_PARTITION = '23514';
+
+/** Stores the deltas of all model calls of a process: one row per call and flush, one statement per flush. */
+export class DeltaStore {
+  #waiting = new Set<DeltaWriter>();
+  #timer: NodeJS.Timeout | null = null;
+  #current: Promise<void> = Promise.resolve();
+  #next: Promise<void> | null = null;
+
+  constructor(
+    private readonly db: DataSource,
+    readonly notifier: Notifier,
+    private readonly log: Logger,
+  ) {}
+
+  /** `onFenced` is called once the turn has ended or moved on, or another call has begun: nothing is stored then. */
+  open(source: DeltaSource, onFenced: () => void): DeltaWriter {
+    return new DeltaWriter(source, this, onFenced);
+  }
+
+  /** Stores everything written so far. Calls made during a flush share the next one. */
+  flush(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#next ??= this.#current
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = null;
+        this.#current = this.#store();
+        return this.#current;
+      });
+    return this.#next;
+  }
+
+  /** @internal A writer has deltas to store. */
+  add(writer: DeltaWriter): void {
+    this.#waiting.add(writer);
+    this.#timer ??= setTimeout(() => {
+      this.flush().catch((err: unknown) => {
+        this.log.warn({ err }, 'deltas could not be stored; the next flush stores them');
+        for (const waiting of this.#waiting) this.add(waiting);
+      });
+    }, FLUSH_INTERVAL_MS);
+  }
+
+  async #store(): Promise<void> {
+    const writers = [...this.#waiting];
+    if (writers.length === 0) return;
+    this.#waiting.clear();
+    const batches = writers.map((writer) => writer.take());
+    let accepted: Map<string, boolean>;
+    try {
+      accepted = await this.#insert(writers, batches);
+    } catch (error) {
+      for (const [index, writer] of writers.entries()) writer.putBack(batches[index]!);
+      for (const writer of writers) this.#waiting.add(writer);
+      throw error;
+    }
+    for (const writer of writers) {
+      const mustStop = accepted.get(keyOf(writer.source));
+      if (mustStop === undefined) writer.fence();
+      else if (mustStop) writer.stop();
+    }
+  }
+
+  /** Returns the accepted calls, each with whether its stream has to stop. */
+  async #insert(writers: DeltaWriter[], batches: Batch[]): Promise<Map<string, boolean>> {
+    const sources = writers.map(({ source }) => source);
+    const insert = (): Promise<{ turn_id: string; call: number; must_stop: boolean }[]> =>
+      this.db.query(INSERT, [
+        sources.map(({ turnId }) => turnId),
+        sources.map(({ position }) => position),
+        sources.map(({ call }) => call),
+        sources.map(({ attempt }) => attempt),
+        batches.map(({ last }) => last),
+        sources.map(({ messageId }) => messageId),
+        batches.map(({ runs }) => JSON.stringify(runs)),
+      ]);
+    const rows = await insert().catch(async (error: unknown) => {
+      if (sqlState(error) !== NO_PARTITION) throw error;
+      await createPartitions(this.db);
+      return insert();
+    });
+    return new Map(rows.map(({ turn_id: turnId, call, must_stop: mustStop }) => [keyOf({ turnId, call }), mustStop]));
+  }
+}
+
+/**
+ * The commit of this statement alone is asynchronous: a crash of Postgres may lose the deltas of its last moments, never
+ * an event. The turn is read and not locked: readers are past deltas that a flush stores too late.
+ */
+const INSERT = `
+  WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
+  accepted AS (
+    SELECT d.*, coalesce(cancel_requested_at < statement_timestamp() - interval '${STOP_AFTER_CANCEL_SECONDS} s', false)
+      AS must_stop
+    FROM unnest($1::text[], $2::integer[], $3::integer[], $4::integer[], $5::integer[], $6::text[], $7::text[])
+      AS d(turn_id, position, call, attempt, last, message_id, runs)
+    JOIN turns ON id = turn_id AND state = 'running' AND turns.position = d.position AND model_calls = call),
+  stored AS (
+    INSERT INTO deltas (turn_id, position, attempt, last, message_id, runs)
+    SELECT turn_id, position, attempt, last, message_id, runs FROM accepted, setting)
+  SELECT turn_id, call, must_stop FROM accepted`;
+
+interface Batch {
+  last: number;
+  runs: DeltaRun[];
+}
+
+function keyOf({ turnId, call }: Pick<DeltaSource, 'turnId' | 'call'>): string {
+  return `${turnId} ${call}`;
+}
+
+/** The deltas of one model call: sent live at once, stored for resuming at the next flush. */
+export class DeltaWriter {
+  #last = 0;
+  #runs: DeltaRun[] = [];
+  #isClosed = false;
+
+  /** @internal */
+  constructor(
+    readonly source: DeltaSource,
+    private readonly store: DeltaStore,
+    private readonly onFenced: () => void,
+  ) {}
+
+  write(type: DeltaType, content: string): void {
+    if (this.#isClosed) return;
+    for (const piece of pieces(content)) {
+      this.#last += 1;
+      this.store.notifier.delta(this.source, this.#last, type, piece);
+      addDelta(this.#runs, type, piece);
+    }
+    if (this.#runs.length > 0) this.store.add(this);
+  }
+
+  /** Stores what was written. Must succeed before the events that follow these deltas are stored. */
+  flush(): Promise<void> {
+    return this.store.flush();
+  }
+
+  /** @internal What waits for a flush. */
+  take(): Batch {
+    const runs = this.#runs;
+    this.#runs = [];
+    return { last: this.#last, runs };
+  }
+
+  /** @internal A flush failed: its deltas go with the next one. */
+  putBack({ runs }: Batch): void {
+    this.#runs = [...runs, ...this.#runs];
+  }
+
+  /** @internal */
+  fence(): void {
+    if (!this.#isClosed) this.onFenced();
+    this.#isClosed = true;
+  }
+
+  /** @internal Ends the stream after what was sent live: that is stored first. */
+  stop(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    void this.store
+      .flush()
+      .catch(() => undefined)
+      .then(this.onFenced);
+  }
+}
+
+function* pieces(content: string): Generator<string> {
+  for (let start = 0; start < content.length;) {
+    let end = Math.min(start + MAX_CHARACTERS, content.length);
+    const last = content.charCodeAt(end - 1);
+    if (end < content.length && last >= 0xd800 && last <= 0xdbff) end -= 1;
+    yield content.slice(start, end);
+    start = end;
+  }
+}

@@ -1,0 +1,113 @@
+import type { Frame } from './frames.js';
+import { comparePositions, START, type Position } from './position.js';
+
+const MAX_RING_BYTES = 1024 * 1024;
+/** What a frame costs beside its bytes. */
+const FRAME_OVERHEAD = 200;
+
+/** The bytes that the rings of a process hold together. Beyond the limit every ring gives up its older half. */
+export class RingBudget {
+  readonly #rings = new Set<FrameRing>();
+  #used = 0;
+
+  constructor(private readonly maxBytes = 64 * 1024 * 1024) {}
+
+  get used(): number {
+    return this.#used;
+  }
+
+  createRing(): FrameRing {
+    const ring: FrameRing = new FrameRing(
+      (bytes) => this.#add(bytes),
+      () => this.#rings.delete(ring),
+    );
+    this.#rings.add(ring);
+    return ring;
+  }
+
+  #add(bytes: number): void {
+    this.#used += bytes;
+    if (bytes <= 0 || this.#used <= this.maxBytes) return;
+    for (const ring of this.#rings) ring.shrink(ring.bytes / 2);
+  }
+}
+
+/** The latest frames of a turn: every frame after `floor` up to `head`, or none while `floor` is null. */
+export class FrameRing {
+  #frames: Frame[] = [];
+  #bytes = 0;
+  #floor: Position | null = null;
+  #head: Position = START;
+  /** Watchers that are equally far ask for the same frames: they get the same array. */
+  #latest: { after: Position; frames: Frame[] } | null = null;
+
+  constructor(
+    private readonly count: (bytes: number) => void,
+    private readonly forget: () => void,
+  ) {}
+
+  get floor(): Position | null {
+    return this.#floor;
+  }
+
+  get head(): Position {
+    return this.#head;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The ring is empty and goes on behind `position`. */
+  begin(position: Position): void {
+    this.#floor = position;
+    this.#head = position;
+  }
+
+  append(frames: Frame[]): void {
+    const bytes = sizeOf(frames);
+    this.#frames.push(...frames);
+    this.#head = frames.at(-1)!.position;
+    this.#latest = null;
+    this.#bytes += bytes;
+    if (this.#bytes > MAX_RING_BYTES) this.shrink(MAX_RING_BYTES);
+    this.count(bytes);
+  }
+
+  /** The frames after `position`; null when the ring no longer holds all of them. */
+  after(position: Position): Frame[] | null {
+    if (this.#floor === null || comparePositions(position, this.#floor) < 0) return null;
+    if (this.#latest !== null && comparePositions(this.#latest.after, position) === 0) return this.#latest.frames;
+    let start = this.#frames.length;
+    while (start > 0 && comparePositions(this.#frames[start - 1]!.position, position) > 0) start -= 1;
+    const frames = this.#frames.slice(start);
+    this.#latest = { after: position, frames };
+    return frames;
+  }
+
+  /** Drops the oldest frames until at most `bytes` remain; the newest frame always stays. */
+  shrink(bytes: number): void {
+    let dropped = 0;
+    const before = this.#bytes;
+    while (this.#bytes > bytes && dropped < this.#frames.length - 1) {
+      this.#bytes -= sizeOf([this.#frames[dropped]!]);
+      dropped += 1;
+    }
+    if (dropped === 0) return;
+    this.#floor = this.#frames.splice(0, dropped).at(-1)!.position;
+    this.#latest = null;
+    this.count(this.#bytes - before);
+  }
+
+  clear(): void {
+    this.#frames = [];
+    this.#latest = null;
+    this.count(-this.#bytes);
+    this.#bytes = 0;
+    this.forget();
+  }
+}
+
+function sizeOf(frames: Frame[]): number {
+  return frames.reduce((bytes, frame) => bytes + frame.bytes.length + FRAME_OVERHEAD, 0);
+}

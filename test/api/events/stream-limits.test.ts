@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { openSse, type SseReader } from '../../support/sse-reader.js';
+import { startService, type TestService } from '../../support/service.js';
+
+/** contract.md §5 `MAX_STREAMS_PER_PROJECT`. */
+describe('the open streams of a project', () => {
+  let service: TestService;
+  let sessionId: string;
+  const streams: SseReader[] = [];
+  before(async () => {
+    service = await startService({ config: { maxStreamsPerProject: 2 } });
+    const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    sessionId = body.id;
+  });
+  after(async () => {
+    for (const stream of streams) stream.close();
+    await service.close();
+  });
+
+  const open = async (key = service.key, id = sessionId): Promise<SseReader> => {
+    const stream = await openSse(`${service.url}/v1/sessions/${id}/events/stream`, key);
+    streams.push(stream);
+    return stream;
+  };
+
+  it('are limited: one more is 429 with Retry-After, until one closes', async () => {
+    const [first] = [await open(), await open()];
+    const { status, body, headers } = await service.api('GET', `/v1/sessions/${sessionId}/events/stream`);
+    expect(status).to.equal(429);
+    expect(body.error.type).to.equal('too_many_streams');
+    expect(headers.get('retry-after')).to.match(/^\d+$/);
+    first.close();
+    while ((await open()).status !== 200) await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+
+  it('are counted for each project', async () => {
+    const other = await service.newKey({ project: 'other' });
+    const { body } = await service.as(other)('POST', '/v1/sessions', { model_id: 'test-model' });
+    expect((await open(other, body.id)).status).to.equal(200);
+  });
+});
