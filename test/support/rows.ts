@@ -74,6 +74,7 @@ export const LIMITS = [
   'metadata patch: 32 keys',
   'metadata after a patch: 16 pairs',
   'running turns of a project',
+  'webhooks of a project: 10',
 ] as const;
 
 /** One middleware answers with these, whatever the operation: one operation stands for all. */
