@@ -89,17 +89,3 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   receiver.url = `http://${receiver.host}/hook`;
   return receiver;
 }
-
-/** Waits until `done` returns something other than false, null or undefined; returns it. */
-export async function eventually<T>(
-  done: () => T | Promise<T>,
-  timeoutMs = 20_000,
-): Promise<Exclude<T, false | null | undefined>> {
-  const until = performance.now() + timeoutMs;
-  for (;;) {
-    const value = await done();
-    if (value !== false && value !== null && value !== undefined) return value as Exclude<T, false | null | undefined>;
-    if (performance.now() > until) throw new Error(`it did not happen within ${timeoutMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

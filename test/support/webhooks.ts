@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import type { ApiCall } from './client.js';
+import { eventually } from './eventually.js';
+
+/** A delivery as the API shows it. */
+export interface ShownDelivery {
+  id: string;
+  event_type: string;
+  event_id: string | null;
+  state: string;
+  attempts: { at: string; status: number | null; error: string | null; duration_ms: number }[];
+  next_attempt_at: string | null;
+  created_at: string;
+}
+
+/** What tests of deliveries do with webhooks through the API. */
+export interface WebhookCalls {
+  /** Creates a webhook for `turn.completed` unless told otherwise. */
+  create(body?: Record<string, unknown>): Promise<{ id: string; secret: string }>;
+  /** POST test; returns the id of the delivery. */
+  test(webhookId: string): Promise<string>;
+  deliveries(webhookId: string): Promise<ShownDelivery[]>;
+  delivery(webhookId: string, id: string): Promise<ShownDelivery>;
+  /** Waits until the delivery fulfils the condition; returns it. */
+  until(webhookId: string, id: string, holds: (delivery: ShownDelivery) => boolean): Promise<ShownDelivery>;
+  inState(webhookId: string, id: string, state: string): Promise<ShownDelivery>;
+}
+
+/** `url`: the receiver's. */
+export function webhookCalls(api: ApiCall, url: string): WebhookCalls {
+  const calls: WebhookCalls = {
+    async create(body = {}) {
+      const answer = await api('POST', '/v1/webhooks', { url, event_types: ['turn.completed'], ...body });
+      expect(answer.status, JSON.stringify(answer.body)).to.equal(201);
+      return answer.body as { id: string; secret: string };
+    },
+    async test(webhookId) {
+      const { status, body } = await api('POST', `/v1/webhooks/${webhookId}/test`);
+      expect(status, JSON.stringify(body)).to.equal(202);
+      return body.id as string;
+    },
+    async deliveries(webhookId) {
+      const items: ShownDelivery[] = [];
+      for (let cursor: string | null = ''; cursor !== null;) {
+        const query: string = cursor === '' ? '' : `&cursor=${cursor}`;
+        const { body } = await api('GET', `/v1/webhooks/${webhookId}/deliveries?limit=100${query}`);
+        items.push(...(body.items as ShownDelivery[]));
+        cursor = body.meta.next_cursor as string | null;
+      }
+      return items;
+    },
+    async delivery(webhookId, id) {
+      return (await calls.deliveries(webhookId)).find((delivery) => delivery.id === id)!;
+    },
+    async until(webhookId, id, holds) {
+      let found: ShownDelivery | undefined;
+      await eventually(`delivery ${id}`, async () => holds((found = await calls.delivery(webhookId, id))));
+      return found!;
+    },
+    inState: (webhookId, id, state) => calls.until(webhookId, id, (delivery) => delivery.state === state),
+  };
+  return calls;
+}

@@ -1,0 +1,72 @@
+import { expect } from 'chai';
+import { Notifier } from '../../src/events/notify.js';
+import { createLogger } from '../../src/platform/logger.js';
+import { writeTurn } from '../../src/turns/write.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+import { webhookCalls, type WebhookCalls } from '../support/webhooks.js';
+
+/** Rows of deliveries and events, without anything that sends them. */
+describe('deliveries and their events', () => {
+  let service: TurnService;
+  let hooks: WebhookCalls;
+  before(async () => {
+    service = await startTurnService({ workers: 0 });
+    hooks = webhookCalls(service.api, 'https://hooks.invalid/');
+  });
+  after(() => service.close());
+
+  it('are stored together: a rollback leaves neither, a commit both', async () => {
+    const log = createLogger('silent', 'test');
+    const deps = { db: service.db, log, notifier: new Notifier(service.db, log) };
+    const webhook = await hooks.create({ event_types: ['turn.cancelled', 'agent.file'] });
+    const session = await service.session({ metadata: { a: '1' } });
+    const turnId = await service.send(session, 'Hello');
+    const file = { id: 'file_1', filename: 'a.txt', mime_type: 'text/plain', size_bytes: 1 };
+    const change = {
+      events: [{ type: 'agent.file' as const, data: { file } }],
+      outcome: { kind: 'cancelled' as const },
+    };
+
+    const rolledBack = await writeTurn(
+      deps,
+      turnId,
+      { from: 'open' },
+      {
+        ...change,
+        also: async (tx) => {
+          const rows: unknown[] = await tx.query('SELECT FROM webhook_deliveries');
+          expect(rows, 'in the transaction').to.have.length(2);
+          throw new Error('rolled back');
+        },
+      },
+    ).catch((error: unknown) => error);
+    expect(rolledBack).to.be.an('error').with.property('message', 'rolled back');
+    expect(await hooks.deliveries(webhook.id)).to.deep.equal([]);
+    expect(await service.history(session)).to.have.length(1);
+
+    const { events } = await writeTurn(deps, turnId, { from: 'open' }, change);
+    const deliveries = await hooks.deliveries(webhook.id);
+    expect(
+      deliveries.map(({ event_id, event_type, state }) => ({ id: event_id, type: event_type, state })),
+    ).to.have.deep.members(events.map(({ id, type }) => ({ id, type, state: 'pending' })));
+    for (const { id } of deliveries) expect(id).to.match(/^dlv_[0-9a-hjkmnp-tv-z]{26}$/);
+    await deps.notifier.flush();
+  });
+
+  it('a webhook of each kind gets its own', async () => {
+    const [one, other] = [await hooks.create(), await hooks.create()];
+    const disabled = await hooks.create({ enabled: false });
+    const failures = await hooks.create({ event_types: ['turn.failed', 'agent.requires_action'] });
+    const log = createLogger('silent', 'test');
+    const deps = { db: service.db, log, notifier: new Notifier(service.db, log) };
+    const turnId = await service.send(await service.session(), 'Hello');
+    await writeTurn(deps, turnId, { from: 'open' }, { claim: true });
+    await writeTurn(deps, turnId, { from: 'running' }, { outcome: { kind: 'completed', stopReason: 'end_turn' } });
+    const [[first], [second]] = [await hooks.deliveries(one.id), await hooks.deliveries(other.id)];
+    expect(first!.event_id).to.equal(second!.event_id);
+    expect(first!.id).to.not.equal(second!.id);
+    expect(await hooks.deliveries(disabled.id)).to.deep.equal([]);
+    expect(await hooks.deliveries(failures.id)).to.deep.equal([]);
+    await deps.notifier.flush();
+  });
+});
