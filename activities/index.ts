@@ -1,3 +1,4 @@
+import { advanceWait } from './turn/advance-wait.js';
 import { beginTurn } from './turn/begin-turn.js';
 import { callModel } from './turn/call-model.js';
 import { callTool } from './turn/call-tool.js';
@@ -15,6 +16,7 @@ export function createActivities(deps: ActivityDeps): TurnActivities {
     callModel: callModel(deps),
     compactContext: compactContext(deps),
     callTool: callTool(deps),
+    advanceWait: advanceWait(deps),
     finishTurn: finishTurn(deps),
   };
 }

@@ -19,6 +19,7 @@ import { createSession } from './sessions/create.js';
 import { deleteSession } from './sessions/delete.js';
 import { getSession } from './sessions/get.js';
 import { listSessions } from './sessions/list.js';
+import { sendAnswers } from './sessions/send-answers.js';
 import { sendMessage } from './sessions/send-message.js';
 import { updateSession } from './sessions/update.js';
 import { deleteSkill } from './skills/delete.js';
@@ -59,6 +60,7 @@ export const routes: Route[] = [
   ['DELETE', '/v1/sessions/{session_id}',               'sessions:write',    LIMITED,   deleteSession],
   ['POST',   '/v1/sessions/{session_id}/messages',      'sessions:write',    LIMITED,   sendMessage],
   ['POST',   '/v1/sessions/{session_id}/cancel',        'sessions:write',    LIMITED,   cancelTurn],
+  ['POST',   '/v1/sessions/{session_id}/events',        'sessions:write',    LIMITED,   sendAnswers],
   ['GET',    '/v1/sessions/{session_id}/events',        'sessions:read',     UNLIMITED, listEvents],
   ['GET',    '/v1/sessions/{session_id}/events/stream', 'sessions:read',     UNLIMITED, streamEvents],
   ['POST',   '/v1/files',                               'files:write',       LIMITED,   uploadFile],

@@ -5,10 +5,20 @@ export const TURN_WORKFLOW = 'turn';
 /** The workflow's id is the turn's. */
 export interface TurnInput {
   turnId: string;
+  /** The namespace has the search attributes: the workflow may set them. */
+  searchable?: boolean;
 }
 
-/** Search attributes of every turn: ids only (docs/operations/turns.md). */
-export const SEARCH_ATTRIBUTES = { project: 'ProjectId', session: 'SessionId', model: 'ModelId' } as const;
+/** Signal: answers of a turn were stored (contract.md §6). It carries nothing: the tables have the answers. */
+export const ANSWERED_SIGNAL = 'answered';
+
+/** Search attributes of turns: ids, and `WaitsFor = 'answer'` while a turn waits (docs/operations/turns.md). */
+export const SEARCH_ATTRIBUTES = {
+  project: 'ProjectId',
+  session: 'SessionId',
+  model: 'ModelId',
+  waitsFor: 'WaitsFor',
+} as const;
 
 /** Sends one event to one webhook, with retries; the workflow's id is the delivery's. */
 export const WEBHOOK_DELIVERY_WORKFLOW = 'webhookDelivery';

@@ -3,10 +3,11 @@ import {
   ActivityFailure,
   ApplicationFailure,
   CancellationScope,
-  continueAsNew,
   proxyActivities,
   proxyLocalActivities,
+  makeContinueAsNewFunc,
   setCurrentDetails,
+  setWorkflowOptions,
   sleep,
   TemporalFailure,
   TimeoutFailure,
@@ -15,8 +16,9 @@ import {
 import type { TurnFailureType } from '../src/turns/states.js';
 import type { BegunTurn, TurnActivities, UnsuccessfulOutcome } from '../activities/turn/turn-activities.js';
 import { TURN_ENDED, type TurnInput } from './contract.js';
+import { countSignals, waitForAnswers } from './wait.js';
 
-const { beginTurn } = proxyLocalActivities<TurnActivities>({
+const { beginTurn, advanceWait } = proxyLocalActivities<TurnActivities>({
   startToCloseTimeout: '5 s',
   retry: { initialInterval: '200 ms', maximumInterval: '5 s' },
 });
@@ -34,11 +36,39 @@ const PARALLEL_TOOLS = 16;
 /** Longer pieces of text in `setCurrentDetails` help nobody. */
 const SHOWN_TOOLS = 5;
 
-/** One turn: begin → (call model → call tools)* → ended by the last model call. Cancelled or failed → finish. */
-export async function turn(input: TurnInput & { step?: number }): Promise<void> {
+/** The calls of a step that waits for answers. */
+interface WaitingStep {
+  tools: string[];
+  waiting: number[];
+}
+
+/** Where a run begins that continues another one. */
+interface Continuation {
+  step?: number;
+  /** The run begins within the wait of `step`. */
+  wait?: WaitingStep;
+}
+
+/** Memo of a run that continues a long wait. */
+const LONG_WAIT = 'longWait';
+
+/**
+ * A turn stays with the build that began it, but for the run of a long wait: it would keep an old build alive for days.
+ * Its history is short, and any build can follow it (docs/operations/workflow-changes.md).
+ */
+setWorkflowOptions(
+  () => (workflowInfo().memo?.[LONG_WAIT] === true ? { versioningBehavior: 'AUTO_UPGRADE' } : {}),
+  turn,
+);
+
+/**
+ * One turn: begin → (call model → call tools → wait for answers)* → ended by the last model call. Cancelled or failed →
+ * finish.
+ */
+export async function turn(input: TurnInput & Continuation): Promise<void> {
   const { turnId } = input;
   try {
-    await abandonAfterCancel(run(turnId, input.step ?? 1));
+    await abandonAfterCancel(run(input));
   } catch (error) {
     if (!(error instanceof TemporalFailure) || hasEnded(error)) {
       if (error instanceof TemporalFailure) return;
@@ -51,7 +81,8 @@ export async function turn(input: TurnInput & { step?: number }): Promise<void> 
   }
 }
 
-async function run(turnId: string, firstStep: number): Promise<void> {
+async function run({ turnId, searchable = false, step: firstStep = 1, wait: resumed }: TurnInput & Continuation) {
+  const signals = countSignals();
   setCurrentDetails('waiting for a worker slot to begin');
   const begun = await beginTurn({ turnId });
   if (begun === null) return;
@@ -64,19 +95,58 @@ async function run(turnId: string, firstStep: number): Promise<void> {
 
   for (let step = firstStep; ; step += 1) {
     setCurrentDetails(`step ${step} of at most ${begun.maxSteps}: model call`);
-    const outcome = await activities.model(turnId, step);
+    const isResumed = resumed !== undefined && step === firstStep;
+    const outcome = isResumed ? { kind: 'tools' as const, ...resumed } : await activities.model(turnId, step);
     if (outcome.kind === 'ended') break;
     if (outcome.kind === 'tools') {
-      setCurrentDetails(`step ${step} of at most ${begun.maxSteps}: ${formatToolNames(outcome.tools)}`);
-      await activities.tools(turnId, step, outcome.tools);
+      const { tools, waiting = [] } = outcome;
+      const progress = `step ${step} of at most ${begun.maxSteps}`;
+      const call = (indices: number[]): Promise<void> => {
+        setCurrentDetails(`${progress}: ${formatToolNames(indices.map((index) => tools[index]!))}`);
+        return activities.tools(turnId, step, tools, indices);
+      };
+      const free = [...tools.keys()].filter((index) => !waiting.includes(index));
+      if (!isResumed && free.length > 0) await call(free);
+      if (waiting.length > 0) {
+        const result = await waitForAnswers({
+          signals,
+          advance: async () => {
+            const advanced = await advanceWait({ turnId, step });
+            if (advanced !== null) activities.setRemaining(advanced.remainingMs);
+            return advanced;
+          },
+          call,
+          describe: (open) =>
+            `${progress}: waits for answers to ${formatToolNames(open.map((index) => tools[index]!))}`,
+          searchable,
+          mayContinue: resumed === undefined,
+        });
+        if (result === 'ended') return;
+        if (result === 'long') await continueTurn({ turnId, searchable, step, wait: { tools, waiting } });
+      }
     }
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof turn>({ turnId, step: step + 1 });
+    if (resumed !== undefined || workflowInfo().continueAsNewSuggested) {
+      await continueTurn({ turnId, searchable, step: step + 1 });
+    }
   }
   setCurrentDetails('completed');
 }
 
+/** Goes on in a new run: on the newest build, if this one waited long or begins to. */
+function continueTurn(input: TurnInput & Continuation): Promise<never> {
+  const { memo = {} } = workflowInfo();
+  const wasLongWait = memo[LONG_WAIT] === true;
+  const isLongWait = input.wait !== undefined;
+  return makeContinueAsNewFunc<typeof turn>({
+    ...((wasLongWait || isLongWait) && {
+      memo: { ...memo, [LONG_WAIT]: isLongWait },
+      initialVersioningBehavior: 'AUTO_UPGRADE',
+    }),
+  })(input);
+}
+
 function turnActivities(begun: BegunTurn) {
-  const deadline = Date.now() + begun.remainingMs;
+  let deadline = Date.now() + begun.remainingMs;
   const activity = (summary: string): TurnActivities => {
     const remainingMs = deadline - Date.now();
     if (remainingMs <= 0) throw ApplicationFailure.nonRetryable('The time of the turn is over.', 'turn_timeout');
@@ -101,14 +171,19 @@ function turnActivities(begun: BegunTurn) {
       return call(true);
     },
 
-    async tools(turnId: string, step: number, tools: string[]) {
-      for (let start = 0; start < tools.length; start += PARALLEL_TOOLS) {
+    async tools(turnId: string, step: number, tools: string[], indices: number[]) {
+      for (let start = 0; start < indices.length; start += PARALLEL_TOOLS) {
         await Promise.all(
-          tools
+          indices
             .slice(start, start + PARALLEL_TOOLS)
-            .map((name, offset) => activity(`tool ${name}`).callTool({ turnId, step, index: start + offset })),
+            .map((index) => activity(`tool ${tools[index]}`).callTool({ turnId, step, index })),
         );
       }
+    },
+
+    /** The time that a turn waited for answers does not count. */
+    setRemaining(remainingMs: number) {
+      deadline = Date.now() + remainingMs;
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { CustomTool } from '../../src/sessions/tools.js';
 import type { TurnContext } from '../turn/turn-context.js';
 import { toolAliases, type ToolAliases } from './tool-aliases.js';
 import { builtInTools } from '../tools/built-in/index.js';
@@ -8,12 +9,14 @@ import type { BuiltInTool } from '../tools/tool.js';
 export interface OfferedTools {
   builtIn: BuiltInTool[];
   mcp: OfferedTool[];
+  custom: CustomTool[];
   aliases: ToolAliases;
 }
 
-/** The service's own tools first, then those of the connected MCP servers in the session's order. */
+/** The service's own tools first, then those of the connected MCP servers in the session's order, then the client's. */
 export function offeredTools(turn: TurnContext): OfferedTools {
   const builtIn = builtInTools(turn);
   const mcp = mcpToolsOf(turn.servers);
-  return { builtIn, mcp, aliases: toolAliases([...builtIn, ...mcp].map((tool) => tool.name)) };
+  const custom = turn.customTools;
+  return { builtIn, mcp, custom, aliases: toolAliases([...builtIn, ...mcp, ...custom].map((tool) => tool.name)) };
 }

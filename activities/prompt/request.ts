@@ -82,8 +82,9 @@ function mayThink(messages: Anthropic.MessageParam[]): boolean {
   return first === undefined || first.type === 'thinking' || first.type === 'redacted_thinking';
 }
 
-function toolParams({ builtIn, mcp, aliases }: OfferedTools): Anthropic.ToolUnion[] {
-  return [...builtIn, ...mcp].map((tool) => ({
+function toolParams({ builtIn, mcp, custom, aliases }: OfferedTools): Anthropic.ToolUnion[] {
+  const own = custom.map(({ input_schema, ...tool }) => ({ ...tool, inputSchema: input_schema }));
+  return [...builtIn, ...mcp, ...own].map((tool) => ({
     name: aliases.toModel(tool.name),
     description: tool.description,
     input_schema: tool.inputSchema as Anthropic.Tool.InputSchema,

@@ -72,7 +72,12 @@ async function carryOut(deps: ActivityDeps, turn: PastTurn, { results, contents 
       ),
     ),
   );
-  await writeTurn(deps, turn.id, { from: 'running' }, { parts: [shortenCalls(results, shortened), shortenSteps(contents)] });
+  await writeTurn(
+    deps,
+    turn.id,
+    { from: 'running' },
+    { parts: [shortenCalls(results, shortened), shortenSteps(contents)] },
+  );
   return true;
 }
 

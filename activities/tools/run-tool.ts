@@ -29,7 +29,7 @@ export async function runTool(
   found: FoundTool | null,
   cancelled: AbortSignal,
 ): Promise<ToolResult> {
-  if (found === null) return textResult(`There is no tool ${call.name} in this turn.`, true);
+  if (found === null || found.kind === 'custom') return textResult(`There is no tool ${call.name} in this turn.`, true);
   const limit = new TimeLimit(deps.config.toolTimeoutSeconds);
   const toolCall: ToolCall = {
     turn,

@@ -2,9 +2,10 @@ import type { NewEvent } from '../../src/events/schema.js';
 import type { Storage } from '../../src/files/storage.js';
 import { truncateUtf8 } from '../../src/platform/text.js';
 import type { ResultBlock } from '../../src/turns/content.js';
-import { endToolCall, type ToolCallRow } from '../../src/turns/tool-call.js';
+import { closeToolCall, endToolCall, type ToolCallRow } from '../../src/turns/tool-call.js';
 import type { TurnDeps } from '../../src/turns/write.js';
 import { shortenResult, textOf } from './shorten-result.js';
+import { unrunResult } from './unrun-result.js';
 import type { ToolResult } from './tool.js';
 
 /** Bytes of a result's text in `agent.tool_result` (contract.md §3). */
@@ -22,6 +23,15 @@ export async function storeToolResult(
   const kept = await limitContent(deps.storage, call, content);
   const event = resultEvent(call, content, isError);
   await endToolCall(deps, call, { ...kept, isError, event, eventsBefore, commit });
+}
+
+/** Stores the outcome of a call that does not run here: a client's result, a denial, or that nobody answered in time. */
+export async function storeUnrunCall(deps: TurnDeps & { storage: Storage }, call: ToolCallRow): Promise<void> {
+  const { content, isError, isClientResult } = unrunResult(call);
+  const kept = await limitContent(deps.storage, call, content);
+  // The client's own event has its result.
+  const event = isClientResult ? null : resultEvent(call, content, isError);
+  await closeToolCall(deps, call, { ...kept, isError, event });
 }
 
 async function limitContent(

@@ -8,7 +8,7 @@ import { estimateRequest } from '../prompt/tokens.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
 import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
-import { findTool } from '../tools/find-tool.js';
+import { findTool, permissionOf } from '../tools/find-tool.js';
 import { loadTurn, type TurnContext } from './turn-context.js';
 import type { ModelCallOutcome, TurnActivities } from './turn-activities.js';
 
@@ -38,7 +38,7 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
         if (refused !== null && size >= refused.size) continue;
         try {
           const call = await beginModelCall(deps, turnId, step);
-          return withOfferedNames(turn, await callAndStore(deps, built, call, signal));
+          return withOfferedNames(turn, await callAndStore(deps, turn, built, call, signal));
         } catch (error) {
           if (!isTooLong(error)) throw error;
           refused = { size, error };
@@ -50,11 +50,12 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
 /** A tool that the turn does not offer: the model made its name up, and what it made up may be any text of its answer. */
 function withOfferedNames(turn: TurnContext, outcome: StepOutcome): StepOutcome {
   if (outcome.kind !== 'tools') return outcome;
-  return { kind: 'tools', tools: outcome.tools.map((name) => (findTool(turn, name) === null ? UNKNOWN_TOOL : name)) };
+  return { ...outcome, tools: outcome.tools.map((name) => (findTool(turn, name) === null ? UNKNOWN_TOOL : name)) };
 }
 
 async function callAndStore(
   deps: ActivityDeps,
+  turn: TurnContext,
   { model, request, tools }: BuiltRequest,
   call: ModelCall,
   cancelled: AbortSignal,
@@ -76,6 +77,7 @@ async function callAndStore(
       call,
       answer: { ...answer, content: withUsableIds(answer.content, request.messages) },
       toolName: (alias) => tools.aliases.toFull(alias) ?? alias,
+      permissionOf: (name) => permissionOf(turn, name),
       isLast: call.step >= config.maxSteps,
     });
   };

@@ -6,7 +6,7 @@ import { outcomeUnknown, runTool } from '../tools/run-tool.js';
 import { ConcurrencyLimit } from '../concurrency-limit.js';
 import { findTool, type FoundTool } from '../tools/find-tool.js';
 import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/turns/tool-call.js';
-import { storeToolResult } from '../tools/store-call.js';
+import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
 import type { ToolResult } from '../tools/tool.js';
 import type { TurnActivities } from './turn-activities.js';
 
@@ -23,6 +23,7 @@ export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
     runActivity(deps.log, { turn_id: turnId, step, index }, async (signal) => {
       const call = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
+      if (call.action !== null && call.action.state !== 'allowed') return storeUnrunCall(deps, call);
       const turn = await loadTurn(deps.db, turnId);
       await share.within(turn.projectId, async () => {
         const result = await resultOf(deps, turn, call, signal);

@@ -1,4 +1,5 @@
 import type { StepOutcome } from '../../src/turns/model-step.js';
+import type { StepWait } from '../../src/turns/wait.js';
 import type { TurnFailureType } from '../../src/turns/states.js';
 
 /** What the turn workflow can have done. Ids and small facts only: content stays in Postgres and file storage. */
@@ -13,9 +14,14 @@ export interface TurnActivities {
   compactContext(input: { turnId: string; step: number }): Promise<void>;
   /** One tool call of a step: its result stored. */
   callTool(input: { turnId: string; step: number; index: number }): Promise<void>;
+  /** Where a step stands that waits for answers: asks for them, closes what expired, takes over what came. Null: ended. */
+  advanceWait(input: { turnId: string; step: number }): Promise<AdvancedWait | null>;
   /** Ends a turn that was cancelled or has failed. */
   finishTurn(input: { turnId: string; ending: UnsuccessfulOutcome }): Promise<void>;
 }
+
+/** `remainingMs`: what is left of the turn's time. */
+export type AdvancedWait = Omit<StepWait, 'runningMs'> & { remainingMs: number };
 
 export interface BegunTurn {
   modelId: string;

@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import type { CustomTool, SessionTool } from '../../src/sessions/tools.js';
 import type { McpToolRow } from '../../src/db/entities/mcp-servers.js';
 import type { FileSnapshot, SkillSnapshot } from '../../src/events/fields.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
@@ -25,6 +26,9 @@ export interface TurnContext {
   instruction: string | null;
   /** Connected servers, in the session's order. */
   servers: TurnServer[];
+  /** The session's `tools`, and the custom ones as the model is offered them. */
+  tools: SessionTool[];
+  customTools: CustomTool[];
 }
 
 interface Row {
@@ -39,6 +43,8 @@ interface Row {
   thinking_enabled: boolean;
   instruction: string | null;
   servers: TurnServer[];
+  tools: SessionTool[];
+  model_tools: CustomTool[];
 }
 
 /**
@@ -48,6 +54,7 @@ interface Row {
 export async function loadTurn(db: DataSource, turnId: string): Promise<TurnContext> {
   const [row]: Row[] = await db.query(
     `SELECT turns.id, session_id, turns.project_id, number, queued_at, skills, files, model_id, thinking_enabled, instruction,
+       sessions.tools, model_tools,
        coalesce((SELECT json_agg(json_build_object('id', server_id, 'name', name, 'tools', tools, 'allowed_tools', NULL) ORDER BY index)
          FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
      FROM turns JOIN sessions ON sessions.id = session_id WHERE turns.id = $1 AND state = 'running'`,
@@ -66,5 +73,7 @@ export async function loadTurn(db: DataSource, turnId: string): Promise<TurnCont
     thinkingEnabled: row.thinking_enabled,
     instruction: row.instruction,
     servers: row.servers,
+    tools: row.tools,
+    customTools: row.model_tools,
   };
 }

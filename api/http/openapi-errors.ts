@@ -1,3 +1,4 @@
+import { requiredAction } from '../../src/events/fields.js';
 import { ERROR_STATUS, type ErrorType } from '../../src/platform/errors.js';
 import type { JsonSchema, Operation, Route } from './operation.js';
 
@@ -9,6 +10,18 @@ const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
   skill_not_found: strings('skill_ids'),
   file_not_found: strings('file_ids'),
   mcp_server_not_found: strings('mcp_server_ids'),
+  tool_use_not_found: strings('tool_use_ids'),
+  tool_use_not_pending: object({
+    tool_use_id: { type: 'string' },
+    state: {
+      type: 'string',
+      enum: ['not_asked', 'not_required', 'allowed', 'denied', 'answered', 'expired', 'cancelled'],
+    },
+  }),
+  session_running: {
+    description: 'Present while the turn waits for answers.',
+    ...object({ required_actions: { type: 'array', items: requiredAction } }),
+  },
   unknown_model: strings('available_models'),
   unknown_mcp_tool: strings('tools'),
   too_many_running_turns: integer('max_running_turns'),

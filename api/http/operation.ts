@@ -61,6 +61,8 @@ export interface Operation<Body = any, Resource = any> {
   body?: JsonSchema;
   /** Reads its body itself, by streaming (multipart). */
   multipart?: true;
+  /** Id of the operation with which this one shares its rate limit; absent: it has its own. */
+  rateLimit?: string;
   /** Honours `Idempotency-Key`. */
   idempotent?: true;
   /** Request headers that only this operation takes, for the OpenAPI document. */

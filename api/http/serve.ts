@@ -19,7 +19,7 @@ export function serve([, path, permission, limited, operation]: Route, deps: Api
     ctx.state.route = path;
     const caller = ctx.state.caller as Caller;
     if (permission !== null) requireScope(caller, permission);
-    if (limited) await applyRateLimit(ctx, deps.rateLimiter, caller.projectId, operation.id);
+    if (limited) await applyRateLimit(ctx, deps.rateLimiter, caller.projectId, operation.rateLimit ?? operation.id);
 
     const request = requestOf(ctx, deps, caller);
     const resource: unknown = await operation.resource?.({ ...request, ...withoutKey });

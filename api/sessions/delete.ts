@@ -1,5 +1,5 @@
 import { transaction } from '../../src/db/transaction.js';
-import { ServiceError } from '../../src/platform/errors.js';
+import { sessionRunning } from '../../src/sessions/required-actions.js';
 import { lockSession, softDeleteSession, type Session } from '../../src/sessions/store.js';
 import { operation } from '../http/operation.js';
 import { sessionNotFound, sessionOfPath } from '../http/session-of-path.js';
@@ -14,7 +14,7 @@ export const deleteSession = operation<undefined, Session>({
     await transaction(deps.db, async (tx) => {
       const session = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();
       if (session.turn_state === 'queued' || session.turn_state === 'running') {
-        throw new ServiceError('session_running', 'A turn of the session is under way. Cancel it or wait for its end.');
+        throw sessionRunning(session.required_actions);
       }
       await softDeleteSession(tx, session.id);
     });

@@ -73,7 +73,7 @@ export const sendMessage = operation<Body, Session>({
     };
     // Queueing is one statement, atomic by itself; the record of a key makes it two.
     const turn = call.hasKey ? await transaction(deps.db, queue) : await queue(deps.db);
-    launch(call, turn);
+    launch(call, { ...turn, may_wait: session.tools.length > 0 });
     return present(turn);
   },
 });
@@ -83,7 +83,7 @@ function present({ event }: QueuedTurn): unknown {
 }
 
 /** Outside of the transaction, and not waited for: a turn whose workflow does not start now is started by the sweep. */
-function launch({ deps, log }: Pick<Call, 'deps' | 'log'>, turn: QueuedTurn): void {
+function launch({ deps, log }: Pick<Call, 'deps' | 'log'>, turn: QueuedTurn & { may_wait: boolean }): void {
   deps.notifier.notify(turn);
   log.info({ turn_id: turn.id, session_id: turn.session_id }, 'turn queued');
   deps.workflows

@@ -1,8 +1,13 @@
+import { Answers, type AnswerOptions } from './answers.js';
 import { eachItem } from './pages.js';
 import { follow, type RunResult } from './run.js';
 import { EventStream, type StreamOptions } from './stream.js';
 import { Transport, type ClientOptions, type CreateOptions, type RequestOptions } from './transport.js';
 import type {
+  Answer,
+  AnswerEvent,
+  Confirmation,
+  CustomToolResult,
   Event,
   File,
   FileQuery,
@@ -28,7 +33,7 @@ import type {
 } from './types.js';
 import { randomId, uploadBody, type UploadSource } from './upload.js';
 
-export interface RunOptions extends CreateOptions {
+export interface RunOptions extends CreateOptions, AnswerOptions {
   /** Called with every event as it comes, deltas too; the next one waits for its promise. */
   onEvent?: (event: StreamEvent) => void | Promise<void>;
 }
@@ -133,6 +138,22 @@ export class AgentSessionClient {
     return this.#create(`/v1/sessions/${segment(sessionId)}/messages`, { json: message, ...options });
   }
 
+  /** Answers calls that wait: all of them are stored, or none. */
+  async sendAnswers(sessionId: string, events: Answer[], options: CreateOptions = {}): Promise<AnswerEvent[]> {
+    const path = `/v1/sessions/${segment(sessionId)}/events`;
+    return (await this.#create<{ items: AnswerEvent[] }>(path, { json: { events }, ...options })).items;
+  }
+
+  /** Allows or denies a call of the agent that needs a person's yes. */
+  async confirm(sessionId: string, confirmation: Confirmation, options: CreateOptions = {}): Promise<AnswerEvent> {
+    return (await this.sendAnswers(sessionId, [{ type: 'user.tool_confirmation', ...confirmation }], options))[0]!;
+  }
+
+  /** Gives the agent the result of a tool that the client ran. */
+  async answer(sessionId: string, result: CustomToolResult, options: CreateOptions = {}): Promise<AnswerEvent> {
+    return (await this.sendAnswers(sessionId, [{ type: 'user.custom_tool_result', ...result }], options))[0]!;
+  }
+
   /** Cancels the turn in progress, if there is one. */
   cancelTurn(sessionId: string, options: RequestOptions = {}): Promise<Session> {
     return this.#transport.json('POST', `/v1/sessions/${segment(sessionId)}/cancel`, options);
@@ -152,12 +173,25 @@ export class AgentSessionClient {
     return new EventStream(this.#transport, `/v1/sessions/${segment(sessionId)}/events/stream`, options);
   }
 
-  /** Sends a message and waits for the end of its turn. The signal ends the waiting; only `cancelTurn` ends the turn. */
+  /**
+   * Sends a message and waits for the end of its turn; `tools` and `confirm` answer the calls that wait. The signal ends
+   * the waiting; only `cancelTurn` ends the turn.
+   */
   async run(sessionId: string, message: NewMessage, options: RunOptions = {}): Promise<RunResult> {
-    const { onEvent, signal } = options;
+    const { onEvent } = options;
     const { turn_id: turnId } = await this.sendMessage(sessionId, message, options);
+    const answers = new Answers(options, (answer) =>
+      this.sendAnswers(sessionId, [answer], options.signal ? { signal: options.signal } : {}),
+    );
+    const signal = options.signal ? AbortSignal.any([options.signal, answers.failed]) : answers.failed;
     const history = (): AsyncIterable<Event> => this.eachEvent(sessionId, { signal });
-    return follow(turnId, this.stream(sessionId, { signal }), history, onEvent);
+    const take = async (event: StreamEvent): Promise<void> => {
+      if (event.turn_id === turnId) answers.take(event);
+      await onEvent?.(event);
+    };
+    const result = await follow(turnId, this.stream(sessionId, { signal }), history, take);
+    await answers.finish();
+    return result;
   }
 
   uploadFile(source: UploadSource, options: CreateOptions = {}): Promise<File> {

@@ -1,3 +1,4 @@
+export type { AnswerOptions, Decision } from './answers.js';
 export { AgentSessionClient, type RunOptions } from './client.js';
 export { ApiError, ConnectionError } from './errors.js';
 export type { RunResult } from './run.js';

@@ -34,6 +34,8 @@ export type WebhookDelivery = Schemas['WebhookDelivery'];
 /** A stored event, told apart by `type`. */
 export type Event = Schemas['Event'];
 export type UserMessageEvent = Schemas['UserMessageEvent'];
+/** A stored answer. */
+export type AnswerEvent = Schemas['AnswerEvent'];
 export type AgentMessageEvent = Extract<Event, { type: 'agent.message' }>;
 /** The event that ends a turn. */
 export type TerminalEvent = Extract<Event, { type: 'turn.completed' | 'turn.cancelled' | 'turn.failed' }>;
@@ -46,6 +48,10 @@ export type StreamFrame = Schemas['StreamFrame'];
 
 export type NewSession = JsonBodyOf<'createSession'>;
 export type SessionChange = JsonBodyOf<'updateSession'>;
+/** An answer to a call that waits. */
+export type Answer = JsonBodyOf<'sendAnswers'>['events'][number];
+export type Confirmation = Omit<Extract<Answer, { type: 'user.tool_confirmation' }>, 'type'>;
+export type CustomToolResult = Omit<Extract<Answer, { type: 'user.custom_tool_result' }>, 'type'>;
 export type NewMessage = JsonBodyOf<'sendMessage'>;
 export type NewMcpServer = JsonBodyOf<'registerMcpServer'>;
 export type McpServerChange = JsonBodyOf<'updateMcpServer'>;

@@ -34,10 +34,11 @@ const timing = {
     first_token_ms: millis,
     model_ms: millis,
     tools_ms: millis,
+    waiting_ms: millis,
     total_ms: count,
   }),
   description:
-    'Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message.',
+    'Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers.',
 } as const;
 
 /** What a turn cost and where its time went: a part of every terminal event. */

@@ -1,5 +1,16 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import { count, file, flag, objectSchema, skill, spent, STOP_REASONS, text, TURN_FAILURE_TYPES } from './fields.js';
+import {
+  count,
+  file,
+  flag,
+  objectSchema,
+  requiredAction,
+  skill,
+  spent,
+  STOP_REASONS,
+  text,
+  TURN_FAILURE_TYPES,
+} from './fields.js';
 
 /**
  * Every stored event's own fields, by type (spec.md "Event", contract.md §3). This is their only definition: the types
@@ -13,7 +24,18 @@ const ownFields = {
   }),
   'agent.thinking': objectSchema({ message_id: text, content: text }),
   'agent.message': objectSchema({ message_id: text, content: text }, { incomplete: { const: true } }),
-  'agent.tool_use': objectSchema({ tool_use_id: text, name: text, input: { type: 'object' } }),
+  'user.tool_confirmation': objectSchema({
+    tool_use_id: text,
+    result: { enum: ['allow', 'deny'] },
+    deny_message: { type: ['string', 'null'] },
+  }),
+  'user.custom_tool_result': objectSchema({ tool_use_id: text, content: text, is_error: flag }),
+  'agent.tool_use': objectSchema(
+    { tool_use_id: text, name: text, input: { type: 'object' } },
+    { evaluated_permission: { enum: ['allow', 'ask'], description: 'Only in sessions that have tools.' } },
+  ),
+  'agent.custom_tool_use': objectSchema({ tool_use_id: text, name: text, input: { type: 'object' } }),
+  'agent.requires_action': objectSchema({ required_actions: { type: 'array', items: requiredAction } }),
   'agent.tool_result': objectSchema(
     { tool_use_id: text, name: text, is_error: flag, content: text },
     { truncated: { const: true } },
@@ -68,6 +90,13 @@ export const eventSchema = {
 
 /** A `user.message`, the response of POST messages. */
 export const userMessageSchema = { $id: 'UserMessageEvent', ...storedEventSchema('user.message') };
+
+/** An answer to a call that waited for it. */
+export const answerEventSchema = {
+  $id: 'AnswerEvent',
+  type: 'object',
+  oneOf: [storedEventSchema('user.tool_confirmation'), storedEventSchema('user.custom_tool_result')],
+};
 
 /** The data of a stream-only frame (contract.md §3 "Data of a delta"). */
 export const deltaSchema = {

@@ -27,6 +27,8 @@ export interface Config {
   turnTimeoutSeconds: number;
   modelIdleSeconds: number;
   toolTimeoutSeconds: number;
+  /** How long a call waits for a person or the client (contract.md §6). */
+  actionTimeoutSeconds: number;
   shutdownGraceSeconds: number;
   /** Delay at which a running activity hears of a cancel; Temporal Cloud bills each heartbeat. */
   heartbeatThrottleMs: number;
@@ -68,6 +70,7 @@ interface Settings {
   TURN_TIMEOUT_SECONDS: number;
   MODEL_IDLE_SECONDS: number;
   TOOL_TIMEOUT_SECONDS: number;
+  ACTION_TIMEOUT_SECONDS: number;
   SHUTDOWN_GRACE_SECONDS: number;
   HEARTBEAT_THROTTLE_MS: number;
   WORKER_MAX_ACTIVITIES: number;
@@ -106,6 +109,7 @@ const schema: JSONSchemaType<Settings> = {
     TURN_TIMEOUT_SECONDS: { type: 'integer', default: 3600, minimum: 1 },
     MODEL_IDLE_SECONDS: { type: 'number', default: 90, exclusiveMinimum: 0 },
     TOOL_TIMEOUT_SECONDS: { type: 'number', default: 300, exclusiveMinimum: 0 },
+    ACTION_TIMEOUT_SECONDS: { type: 'number', default: 86_400, exclusiveMinimum: 0, maximum: 31_536_000 },
     SHUTDOWN_GRACE_SECONDS: { type: 'number', default: 90, minimum: 0 },
     HEARTBEAT_THROTTLE_MS: { type: 'integer', default: 500, minimum: 50, maximum: 5000 },
     WORKER_MAX_ACTIVITIES: { type: 'integer', default: 200, minimum: 1 },
@@ -193,6 +197,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     turnTimeoutSeconds: valid.TURN_TIMEOUT_SECONDS,
     modelIdleSeconds: valid.MODEL_IDLE_SECONDS,
     toolTimeoutSeconds: valid.TOOL_TIMEOUT_SECONDS,
+    actionTimeoutSeconds: valid.ACTION_TIMEOUT_SECONDS,
     shutdownGraceSeconds: valid.SHUTDOWN_GRACE_SECONDS,
     heartbeatThrottleMs: valid.HEARTBEAT_THROTTLE_MS,
     workerMaxActivities: valid.WORKER_MAX_ACTIVITIES,

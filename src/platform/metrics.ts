@@ -72,6 +72,13 @@ export const turnsEnded = new Counter({
   registers: [registry],
 });
 
+export const actionsAnswered = new Counter({
+  name: 'required_actions_closed_total',
+  help: 'Calls that waited for an answer, by how they closed: allow, deny, result, expired',
+  labelNames: ['answer'],
+  registers: [registry],
+});
+
 export const turnQueueSeconds = new Histogram({
   name: 'turn_queue_seconds',
   help: 'From POST messages to the moment a worker begins the turn',

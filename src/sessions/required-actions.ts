@@ -1,5 +1,7 @@
 import type { FromSchema } from 'json-schema-to-ts';
+import type { Db } from '../db/transaction.js';
 import type { requiredAction } from '../events/fields.js';
+import { ServiceError } from '../platform/errors.js';
 
 /** A call that waits for an answer, as sessions and events show it. */
 export type RequiredAction = FromSchema<typeof requiredAction>;
@@ -13,6 +15,30 @@ export function openActionsOf(turn: string): string {
       ORDER BY a.step, a.index), '[]')
     FROM required_actions a JOIN tool_calls c USING (turn_id, step, index)
     WHERE a.turn_id = ${turn} AND a.state = 'open')`;
+}
+
+/** The calls of a session that wait for an answer. */
+export async function loadRequiredActions(db: Db, sessionId: string): Promise<RequiredAction[]> {
+  const [row] = await db.query<{ actions: RequiredAction[] }[]>(
+    `SELECT ${openActionsOf('last_turn_id')} AS actions FROM sessions WHERE id = $1`,
+    [sessionId],
+  );
+  return row?.actions ?? [];
+}
+
+/** The refusal of what needs a session without an open turn (contract.md §6 "Answering"). */
+export function sessionRunning(actions: RequiredAction[]): ServiceError {
+  if (actions.length === 0) {
+    return new ServiceError(
+      'session_running',
+      'A turn of this session is queued or running. Wait for its end or cancel it.',
+    );
+  }
+  return new ServiceError(
+    'session_running',
+    'A turn of this session waits for answers. Send them to POST /v1/sessions/{session_id}/events, or cancel the turn.',
+    { required_actions: actions },
+  );
 }
 
 /** For queries of sessions `s` with their latest turn `t`. */

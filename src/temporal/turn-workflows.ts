@@ -5,8 +5,9 @@ import {
   WorkflowNotFoundError,
   type Client,
 } from '@temporalio/client';
+import { defineSearchAttributeKey } from '@temporalio/common';
 import pRetry from 'p-retry';
-import { TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
+import { ANSWERED_SIGNAL, SEARCH_ATTRIBUTES, TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
 import { within } from '../platform/tracing.js';
 import { searchAttributesOf } from './search-attributes.js';
 
@@ -16,11 +17,15 @@ export interface StartableTurn {
   session_id: string;
   project_id: string;
   model_id: string;
+  /** Its calls may wait for answers: the session has tools. */
+  may_wait: boolean;
   /** `traceparent` of the request that queued it, where it is traced. */
   trace: string | null;
 }
 
-export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out' | 'not found';
+/** `waiting`: it runs, and waits for answers. */
+export type WorkflowState =
+  'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out' | 'not found';
 
 /** The workflows of turns: workflow id = turn id. */
 export interface TurnWorkflows {
@@ -31,6 +36,8 @@ export interface TurnWorkflows {
   start(turn: StartableTurn, options?: { again: boolean }): Promise<boolean>;
   /** Asks the turn's workflow to cancel; one that is not there has nothing to cancel. */
   cancel(turnId: string): Promise<void>;
+  /** Signals that answers of the turn were stored; one that is not there has nothing to wait for. */
+  signalAnswers(turnId: string): Promise<void>;
   /** What became of the turn's workflow. */
   describe(turnId: string): Promise<WorkflowState>;
 }
@@ -38,7 +45,7 @@ export interface TurnWorkflows {
 export interface TurnWorkflowOptions {
   taskQueue: string;
   /** Backstop beyond the turn's own limit: a server timeout runs no clean-up code. */
-  executionTimeoutMs: number;
+  executionTimeoutMs: (turn: StartableTurn) => number;
   /** Client and worker share a process and a connection: the first task comes with the answer to the start. */
   eager: boolean;
   /** Whether the namespace knows the search attributes; asked at each start. */
@@ -50,6 +57,8 @@ const DEADLINE_MS = 10_000;
 const RETRIES = 3;
 /** gRPC: RESOURCE_EXHAUSTED, ABORTED, UNAVAILABLE. */
 const PASSING: ReadonlySet<number> = new Set([8, 10, 14]);
+
+const WAITS_FOR = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waitsFor, 'KEYWORD');
 
 const STATES: Record<string, WorkflowState> = {
   RUNNING: 'running',
@@ -79,7 +88,8 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
   };
   return {
     async start(turn, { again } = { again: false }) {
-      const input: TurnInput = { turnId: turn.id };
+      const searchable = options.searchable();
+      const input: TurnInput = { turnId: turn.id, ...(turn.may_wait && searchable && { searchable }) };
       try {
         const start = (): ReturnType<typeof client.workflow.start> =>
           client.workflow.start(TURN_WORKFLOW, {
@@ -88,7 +98,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
             taskQueue: options.taskQueue,
             workflowIdReusePolicy: again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
             workflowIdConflictPolicy: 'USE_EXISTING',
-            workflowExecutionTimeout: options.executionTimeoutMs,
+            workflowExecutionTimeout: options.executionTimeoutMs(turn),
             requestEagerStart: options.eager,
             // Where tasks wait for a slot, projects take turns: the activities inherit it.
             priority: { fairnessKey: turn.project_id },
@@ -100,7 +110,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
               'Cancel here is the same as POST cancel; terminate ends the turn as failed (`terminated`) within 10 s.',
             ].join('\n\n'),
             memo: { project: turn.project_id, session: turn.session_id, model: turn.model_id },
-            ...(options.searchable() && { typedSearchAttributes: searchAttributesOf(turn) }),
+            ...(searchable && { typedSearchAttributes: searchAttributesOf(turn) }),
           });
         await within(turn.trace, () => withDeadline(start));
         return true;
@@ -118,10 +128,21 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
       }
     },
 
+    async signalAnswers(turnId) {
+      try {
+        await withDeadline(() => client.workflow.getHandle(turnId).signal(ANSWERED_SIGNAL));
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      }
+    },
+
     async describe(turnId) {
       try {
-        const { status } = await withDeadline(() => client.workflow.getHandle(turnId).describe());
-        return STATES[status.name] ?? 'running';
+        const { status, typedSearchAttributes } = await withDeadline(() =>
+          client.workflow.getHandle(turnId).describe(),
+        );
+        const state = STATES[status.name] ?? 'running';
+        return state === 'running' && typedSearchAttributes.get(WAITS_FOR) === 'answer' ? 'waiting' : state;
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) return 'not found';
         throw error;

@@ -1,4 +1,5 @@
 import { rawSql } from '../db/sql.js';
+import { runningMs } from './totals.js';
 import { TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
@@ -10,13 +11,13 @@ export interface ClaimedTurn {
   mcp_servers: string[];
   /** True once the turn has connected them. */
   is_connected: boolean;
-  /** Milliseconds since the turn first began to run. */
+  /** Milliseconds that the turn has run so far. */
   running_ms: number;
 }
 
 const FACTS = rawSql(
   `SELECT turns.project_id, model_id, mcp_servers, connected_at IS NOT NULL AS is_connected,
-     coalesce(extract(epoch FROM clock_timestamp() - turn.started_at) * 1000, 0) AS running_ms
+     ${runningMs('turns')} AS running_ms
    FROM turn JOIN turns ON turns.id = turn.id JOIN sessions ON sessions.id = turn.session_id`,
 );
 

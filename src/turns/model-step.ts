@@ -2,9 +2,17 @@ import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
 import { storableText } from '../platform/text.js';
-import type { Answer, AssistantBlock, ToolUseBlock } from './content.js';
+import type { Answer, AssistantBlock } from './content.js';
 import { callFence, endOfCall, spend, type ModelCall } from './model-call.js';
 import type { StopReason, TurnState } from './states.js';
+import {
+  eventsOfCalls,
+  insertCalls,
+  planCalls,
+  waitsForAnswer,
+  type CallPermission,
+  type StepCall,
+} from './step-calls.js';
 import { OvertakenError, TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
@@ -13,7 +21,12 @@ export type StepOutcome =
   /** Absent fields: an earlier build's, or the turn was ended by somebody else. */
   | { kind: 'ended'; state?: TurnState; stopReason?: StopReason }
   /** The tools to run, by full name, in the order of their indices. */
-  | { kind: 'tools'; tools: string[] }
+  | {
+      kind: 'tools';
+      tools: string[];
+      /** Indices of the calls that need an answer before they run (contract.md §6). */
+      waiting?: number[];
+    }
   /** The model paused: ask it to go on. */
   | { kind: 'again' };
 
@@ -22,11 +35,11 @@ export interface StepAnswer {
   call: ModelCall;
   answer: Answer;
   toolName: (alias: string) => string;
+  /** What a call of a tool needs before it runs; null in a session without `tools`. */
+  permissionOf: (toolName: string) => CallPermission | null;
   /** The last step that the turn may take. */
   isLast: boolean;
 }
-
-const NOT_RUN = 'Not run: the turn has reached its limit of model calls.';
 
 /**
  * Stores the outcome of a step with its events; with nothing more to do it ends the turn in the same write. Run again
@@ -34,25 +47,27 @@ const NOT_RUN = 'Not run: the turn has reached its limit of model calls.';
  * @throws TurnEndedError, OvertakenError
  */
 export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepOutcome> {
-  const { call, answer, isLast, toolName } = step;
+  const { call, answer, isLast } = step;
   const stopReason = answer.stopReason ?? 'end_turn';
   const uses = answer.content.filter((block) => block.type === 'tool_use');
   const runs = uses.length > 0 && !isLast;
   const ends = !runs && (stopReason !== 'pause_turn' || isLast);
   const turnStopReason = stopReasonOf(stopReason, isLast && (uses.length > 0 || stopReason === 'pause_turn'));
+  const calls = await planCalls(deps.db, call.turnId, uses, { ...step, runs });
   try {
     const { result } = await writeTurn(deps, call.turnId, callFence(call), {
-      events: eventsOf(step, uses, runs),
+      events: eventsOf(step, calls),
       outcome: ends ? { kind: 'completed', stopReason: turnStopReason } : undefined,
       set: spend(call, answer),
       guard: sql`
         INSERT INTO model_steps (turn_id, step, message_id, content, stop_reason)
         SELECT id, ${call.step}, ${call.messageId}, ${JSON.stringify(answer.content)}::json, ${stopReason} FROM turn
         ON CONFLICT DO NOTHING RETURNING step`,
-      parts: [endOfCall(call, answer, null, 'written'), ...insertToolCalls(step, uses, runs)],
+      parts: [endOfCall(call, answer, null, 'written'), ...insertCalls(call.step, calls)],
     });
     if (result !== null) return { kind: 'ended', state: result.state, stopReason: result.stop_reason };
-    return runs ? { kind: 'tools', tools: uses.map((use) => toolName(use.name)) } : { kind: 'again' };
+    const waiting = calls.flatMap((each, index) => (waitsForAnswer(each) ? [index] : []));
+    return outcomeOf({ state: 'running', tools: runs ? calls.map(({ name }) => name) : [], waiting });
   } catch (error) {
     if (!(error instanceof OvertakenError || error instanceof TurnEndedError)) throw error;
     const stored = await storedOutcome(deps.db, call.turnId, call.step);
@@ -63,51 +78,39 @@ export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepO
 
 /** The outcome of a step that is stored already, else null. */
 export async function storedOutcome(db: Db, turnId: string, step: number): Promise<StepOutcome | null> {
-  const [row] = await runSql<{ state: TurnState; tools: string[] }>(
+  const [row] = await runSql<StoredStep>(
     db,
     sql`SELECT state, array(
-          SELECT name FROM tool_calls c WHERE c.turn_id = s.turn_id AND c.step = s.step ORDER BY index) AS tools
+          SELECT name FROM tool_calls c WHERE c.turn_id = s.turn_id AND c.step = s.step ORDER BY index) AS tools,
+          array(SELECT index FROM required_actions a WHERE a.turn_id = s.turn_id AND a.step = s.step ORDER BY index)
+            AS waiting
         FROM model_steps s JOIN turns ON turns.id = s.turn_id WHERE s.turn_id = ${turnId} AND s.step = ${step}`,
   );
   return row === undefined ? null : outcomeOf(row);
 }
 
-/** What a stored step made of its turn. */
-export function outcomeOf({ state, tools }: { state: TurnState; tools: string[] }): StepOutcome {
-  if (state !== 'running') return { kind: 'ended', state };
-  return tools.length > 0 ? { kind: 'tools', tools } : { kind: 'again' };
+interface StoredStep {
+  state: TurnState;
+  tools: string[];
+  waiting: number[];
 }
 
-function insertToolCalls({ call, toolName }: StepAnswer, uses: ToolUseBlock[], runs: boolean) {
-  if (uses.length === 0) return [];
-  const content = runs ? null : JSON.stringify([{ type: 'text', text: NOT_RUN }]);
-  return [
-    sql`INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input, state, content, is_error)
-        SELECT written.id, ${call.step}, n - 1, use.id, name, input, ${runs ? 'pending' : 'done'}, ${content}::json,
-          CASE WHEN ${!runs} THEN true END
-        FROM written, unnest(${uses.map((use) => use.id)}::text[], ${uses.map((use) => toolName(use.name))}::text[],
-          ${uses.map((use) => JSON.stringify(use.input))}::json[]) WITH ORDINALITY AS use(id, name, input, n)`,
-  ];
+/** What a stored step made of its turn. */
+export function outcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
+  if (state !== 'running') return { kind: 'ended', state };
+  if (tools.length === 0) return { kind: 'again' };
+  return { kind: 'tools', tools, ...(waiting.length > 0 && { waiting }) };
 }
 
 /** One model call gives thinking, at most one message, and tool uses, in that order (contract.md §3). */
-function eventsOf({ call, answer, toolName }: StepAnswer, uses: ToolUseBlock[], runs: boolean): NewEvent[] {
+function eventsOf({ call, answer }: StepAnswer, calls: StepCall[]): NewEvent[] {
   const message_id = call.messageId;
   const thinking = joined(answer.content, (block) => (block.type === 'thinking' ? storableText(block.thinking) : ''));
   const text = joined(answer.content, (block) => (block.type === 'text' ? block.text : ''));
   const events: NewEvent[] = [];
   if (thinking !== '') events.push({ type: 'agent.thinking', data: { message_id, content: thinking } });
   if (text !== '') events.push({ type: 'agent.message', data: { message_id, content: text } });
-  for (const use of uses) {
-    const name = toolName(use.name);
-    events.push({ type: 'agent.tool_use', data: { tool_use_id: use.id, name, input: use.input } });
-  }
-  if (!runs) {
-    for (const use of uses) {
-      const data = { tool_use_id: use.id, name: toolName(use.name), is_error: true, content: NOT_RUN };
-      events.push({ type: 'agent.tool_result', data });
-    }
-  }
+  events.push(...eventsOfCalls(calls));
   return events;
 }
 

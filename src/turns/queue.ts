@@ -4,6 +4,7 @@ import { traceparent } from '../platform/tracing.js';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { insertEvents, newEvents, type EventRow } from '../events/store.js';
+import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { isOpen, OPEN_STATES, type TurnState } from './states.js';
 import type { Turn } from './turn.js';
 
@@ -62,7 +63,7 @@ export async function queueTurn(
         FROM session LEFT JOIN written ON true`,
   );
   if (row === undefined) throw new ServiceError('session_not_found', `There is no session ${sessionId}.`);
-  if (row.at === null) throw refusal(row);
+  if (row.at === null) throw await refusal(db, sessionId, row);
   return {
     id,
     session_id: sessionId,
@@ -75,13 +76,12 @@ export async function queueTurn(
   };
 }
 
-function refusal({ last_state, max_running_turns: limit }: Row): ServiceError {
-  if (last_state !== null && isOpen(last_state)) {
-    return new ServiceError(
-      'session_running',
-      'A turn of this session is queued or running. Wait for its end or cancel it.',
-    );
-  }
+async function refusal(
+  db: Db,
+  sessionId: string,
+  { last_state, max_running_turns: limit }: Row,
+): Promise<ServiceError> {
+  if (last_state !== null && isOpen(last_state)) return sessionRunning(await loadRequiredActions(db, sessionId));
   return new ServiceError(
     'too_many_running_turns',
     `The project has ${limit} queued or running turns, its limit. Send the message again after any of them ends.`,

@@ -11,6 +11,8 @@ const INTERVAL_MS = 2000;
 /** A turn without a sign of life for that long is looked at: seen within 10 s of anything that happened to it. */
 const STALE_SECONDS = 5;
 const MAX_TURNS = 100;
+/** Turns that wait for answers: a look at times, whether their workflow is still there, is all they need. */
+const MAX_WAITING_TURNS = 20;
 const PARALLEL = 8;
 /** A cancel that nobody carried out by then is carried out here, worker or not: 20 s is the promise. */
 const CANCEL_OVERDUE_SECONDS = 15;
@@ -31,6 +33,11 @@ interface StaleTurn {
   model_id: string;
   trace: string | null;
   cancel_requested: boolean;
+  may_wait: boolean;
+  /** It has open calls. */
+  waits: boolean;
+  /** Answers are stored that its workflow has not taken. */
+  has_answers: boolean;
 }
 
 /** What the end of a workflow that left its turn open means for the turn (architecture.md "A turn is never lost"). */
@@ -96,17 +103,16 @@ function repeat(log: Logger, round: () => Promise<void>): () => Promise<void> {
 /** One round of looking at quiet turns. */
 export async function reconcileOnce(deps: ReconcileDeps): Promise<void> {
   const [turns]: [StaleTurn[]] = await deps.db.query(
-    `WITH quiet AS (
-       SELECT id FROM turns
-       WHERE ${OPEN} AND progress_at < statement_timestamp() - interval '${STALE_SECONDS} s'
-         -- A turn that streams does not touch its row: its deltas are the sign of life.
-         AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
-           AND stored_at > statement_timestamp() - interval '${STALE_SECONDS} s')
-       ORDER BY progress_at LIMIT ${MAX_TURNS} FOR NO KEY UPDATE SKIP LOCKED)
+    `WITH stale AS (${selectStale('waiting_started_at IS NULL', MAX_TURNS)}),
+     waiting AS (${selectStale('waiting_started_at IS NOT NULL', MAX_WAITING_TURNS)}),
+     chosen AS (SELECT id FROM stale UNION ALL SELECT id FROM waiting)
      UPDATE turns SET progress_at = clock_timestamp()
-     FROM quiet, sessions WHERE turns.id = quiet.id AND sessions.id = turns.session_id
-     RETURNING turns.id, session_id, turns.project_id, model_id, turns.trace,
-       cancel_requested_at IS NOT NULL AS cancel_requested`,
+     FROM chosen, sessions WHERE turns.id = chosen.id AND sessions.id = turns.session_id
+     RETURNING turns.id, turns.session_id, turns.project_id, model_id, turns.trace,
+       cancel_requested_at IS NOT NULL AS cancel_requested, json_array_length(sessions.tools) > 0 AS may_wait,
+       EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open') AS waits,
+       EXISTS (SELECT FROM required_actions a
+               WHERE a.turn_id = turns.id AND answered_at IS NOT NULL AND taken_at IS NULL) AS has_answers`,
   );
   const limit = pLimit(PARALLEL);
   await Promise.all(
@@ -118,6 +124,15 @@ export async function reconcileOnce(deps: ReconcileDeps): Promise<void> {
       ),
     ),
   );
+}
+
+function selectStale(condition: string, limit: number): string {
+  return `SELECT id FROM turns
+    WHERE ${OPEN} AND ${condition} AND progress_at < statement_timestamp() - interval '${STALE_SECONDS} s'
+      -- A turn that streams does not touch its row: its deltas are the sign of life.
+      AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
+        AND stored_at > statement_timestamp() - interval '${STALE_SECONDS} s')
+    ORDER BY progress_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED`;
 }
 
 /** Ends the turns whose cancel nobody carried out in time; their workflows are told without waiting for Temporal. */
@@ -140,10 +155,14 @@ export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
 async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promise<void> {
   const { workflows, log, count } = deps;
   const state = await workflows.describe(turn.id);
-  if (state === 'running') {
+  if (state === 'running' || state === 'waiting') {
     if (turn.cancel_requested) {
       await workflows.cancel(turn.id);
       count('cancel_delivered');
+    } else if (turn.has_answers || (state === 'waiting' && !turn.waits)) {
+      // A signal was lost, or the tables were restored and know nothing of the wait: the workflow reads them again.
+      await workflows.signalAnswers(turn.id);
+      count('answers_signalled');
     }
     return;
   }
@@ -164,8 +183,6 @@ async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promise<void
 }
 
 async function isStillOpen(db: DataSource, turnId: string): Promise<boolean> {
-  const rows: unknown[] = await db.query(`SELECT FROM turns WHERE id = $1 AND ${OPEN}`, [
-    turnId,
-  ]);
+  const rows: unknown[] = await db.query(`SELECT FROM turns WHERE id = $1 AND ${OPEN}`, [turnId]);
   return rows.length > 0;
 }

@@ -46,7 +46,10 @@ export function startTurnReconciler(
 
   const workflows = createTurnWorkflows(client, {
     taskQueue: config.taskQueue,
-    executionTimeoutMs: config.turnTimeoutSeconds * 1000 + EXECUTION_MARGIN_MS,
+    executionTimeoutMs: ({ may_wait }) => {
+      const waitMs = may_wait ? config.maxSteps * config.actionTimeoutSeconds * 1000 : 0;
+      return config.turnTimeoutSeconds * 1000 + waitMs + EXECUTION_MARGIN_MS;
+    },
     eager,
     searchable: () => searchable,
   });

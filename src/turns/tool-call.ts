@@ -1,9 +1,12 @@
 import type { EntityManager } from 'typeorm';
-import { rawSql, runSql, sql } from '../db/sql.js';
+import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import type { NewEvent } from '../events/schema.js';
+import type { EventData, NewEvent } from '../events/schema.js';
+import type { ActionKind } from '../sessions/required-actions.js';
+import type { ActionState } from './actions.js';
+import type { Answer } from './answer.js';
 import type { ResultBlock } from './content.js';
-import { startClock, stopClock } from './totals.js';
+import { setWaitingClock, startClock, stopClock } from './totals.js';
 import { OvertakenError, TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
@@ -17,14 +20,26 @@ export interface ToolCallRow {
   input: Record<string, unknown>;
   /** pending → started (about to leave for its server) → done */
   state: 'pending' | 'started' | 'done';
+  /** Present for a call that needs an answer. */
+  action: CallAction | null;
+}
+
+/** What a call needs before it is done, and what came of it. */
+export interface CallAction {
+  kind: ActionKind;
+  state: ActionState;
+  answer: EventData[Answer['type']] | null;
 }
 
 /** Loads a tool call. @throws TurnEndedError when its turn is gone, or older than its workflow (restored from a backup) */
 export async function loadToolCall(db: Db, turnId: string, step: number, index: number): Promise<ToolCallRow> {
-  const [row] = await runSql<Pick<ToolCallRow, 'toolUseId' | 'name' | 'input' | 'state'>>(
+  const [row] = await runSql<Pick<ToolCallRow, 'toolUseId' | 'name' | 'input' | 'state' | 'action'>>(
     db,
-    sql`SELECT tool_use_id AS "toolUseId", name, input, state FROM tool_calls
-        WHERE turn_id = ${turnId} AND step = ${step} AND index = ${index}`,
+    sql`SELECT c.tool_use_id AS "toolUseId", name, input, c.state,
+          CASE WHEN a.kind IS NOT NULL THEN json_build_object('kind', a.kind, 'state', a.state, 'answer', e.data) END AS action
+        FROM tool_calls c LEFT JOIN required_actions a USING (turn_id, step, index)
+          LEFT JOIN events e ON e.turn_id = c.turn_id AND e.position = a.answer_position
+        WHERE c.turn_id = ${turnId} AND c.step = ${step} AND c.index = ${index}`,
   );
   if (row === undefined) throw new TurnEndedError(turnId);
   return { turnId, step, index, ...row };
@@ -38,7 +53,8 @@ export async function startToolCall(deps: TurnDeps, call: ToolCallRow): Promise<
   const guard = sql`
     UPDATE tool_calls SET state = 'started', started_at = coalesce(tool_calls.started_at, clock_timestamp())
     FROM turn WHERE ${rowOf(call)} AND state = ${call.state} RETURNING index`;
-  const set = call.state === 'pending' ? [rawSql('tools_running = turns.tools_running + 1'), START_CLOCK] : [];
+  const set = call.state === 'pending' ? [rawSql('tools_running = turns.tools_running + 1'), startClock('tools')] : [];
+  if (call.action !== null) set.push(stopClock('waiting', rawSql('true')));
   await writeTurn(deps, call.turnId, { from: 'running' }, { set, guard });
 }
 
@@ -48,27 +64,46 @@ export interface ToolOutcome {
   isError: boolean;
   /** The object with the whole text, if `content` holds a part of it only. */
   overflowKey: string | null;
-  /** The call's `agent.tool_result`. */
-  event: NewEvent;
+  /** The call's `agent.tool_result`; null where another event stands for it. */
+  event: NewEvent | null;
   /** Events to store before it; decided while the transaction holds the turn's lock. */
   eventsBefore?: (tx: EntityManager) => Promise<NewEvent[]>;
   /** Writes rows that exist exactly when the result does. */
   commit?: (tx: EntityManager) => Promise<void>;
 }
 
-/** Stores a call's result with its events, once: a second result of the same call changes nothing. */
+/** Stores the result of a call that ran. A second result of the same call changes nothing. */
 export async function endToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
-  const { content, isError, overflowKey, event, eventsBefore, commit: also } = outcome;
+  await storeOutcome(deps, call, outcome, 'started', [
+    stopClock('tools', rawSql('turns.tools_running = 1')),
+    rawSql('tools_running = turns.tools_running - 1'),
+    ...(call.action === null ? [] : [setWaitingClock(1)]),
+  ]);
+}
+
+/** Stores the result of a call that was answered, denied or not answered in time: it never ran here. */
+export async function closeToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
+  await storeOutcome(deps, call, outcome, 'pending', [setWaitingClock(0)]);
+}
+
+async function storeOutcome(
+  deps: TurnDeps,
+  call: ToolCallRow,
+  outcome: ToolOutcome,
+  from: ToolCallRow['state'],
+  set: Sql[],
+): Promise<void> {
+  const { content, isError, overflowKey, eventsBefore, commit: also } = outcome;
+  const events = outcome.event === null ? [] : [outcome.event];
   const guard = sql`
     UPDATE tool_calls SET state = 'done', content = ${JSON.stringify(content)}::json, is_error = ${isError},
       overflow_key = ${overflowKey}, ended_at = clock_timestamp()
-    FROM turn WHERE ${rowOf(call)} AND state = 'started' RETURNING index`;
-  const set = [stopClock('tools', rawSql('turns.tools_running = 1')), rawSql('tools_running = turns.tools_running - 1')];
-  const alone = { events: [event], set, guard, also };
+    FROM turn WHERE ${rowOf(call)} AND state = ${from} RETURNING index`;
+  const alone = { events, set, guard, also };
   const change =
     eventsBefore === undefined
       ? alone
-      : async (_turn: unknown, tx: EntityManager) => ({ ...alone, events: [...(await eventsBefore(tx)), event] });
+      : async (_turn: unknown, tx: EntityManager) => ({ ...alone, events: [...(await eventsBefore(tx)), ...events] });
   try {
     await writeTurn(deps, call.turnId, { from: 'running' }, change);
   } catch (error) {
@@ -77,9 +112,6 @@ export async function endToolCall(deps: TurnDeps, call: ToolCallRow, outcome: To
     if (state !== 'done') throw error;
   }
 }
-
-/** The clock runs while at least one tool call does. */
-const START_CLOCK = startClock('tools');
 
 function rowOf({ step, index }: ToolCallRow) {
   return sql`turn_id = turn.id AND step = ${step} AND index = ${index}`;

@@ -5,11 +5,16 @@ import type { TurnOutcome } from './outcome.js';
 /** Milliseconds of an interval. */
 const milliseconds = (interval: string): string => `round(extract(epoch FROM ${interval}) * 1000)::bigint`;
 
+/** Milliseconds that a turn `t` has run so far; the time it waited for answers does not count. */
+export const runningMs = (t: string): string =>
+  `coalesce(extract(epoch FROM clock_timestamp() - ${t}.started_at
+     - coalesce(${elapsed(`${t}.waiting_time`, `${t}.waiting_started_at`, 'clock_timestamp()')}, '0')) * 1000, 0)`;
+
 /** Time spent in a phase, with the part of it that still runs at `now`; null when the phase never began. */
 const elapsed = (time: string, since: string, now: string): string =>
   `CASE WHEN ${since} IS NULL THEN ${time} ELSE coalesce(${time}, '0') + (${now} - ${since}) END`;
 
-type Phase = 'model' | 'tools';
+type Phase = 'model' | 'tools' | 'waiting';
 
 /** Assignments that start the clock of a phase. If it ran already, because a process died, that time counts. */
 export function startClock(phase: Phase): Sql {
@@ -22,6 +27,15 @@ export function stopClock(phase: Phase, condition: Sql): Sql {
   return sql`
     ${rawSql(`${phase}_time`)} = CASE WHEN ${condition} THEN ${rawSql(timeOf(phase))} ELSE ${time} END,
     ${rawSql(`${phase}_started_at`)} = CASE WHEN ${condition} THEN NULL ELSE ${since} END`;
+}
+
+/** Assignments that let the clock of waiting run exactly while calls wait for answers and `running` tools or fewer run. */
+export function setWaitingClock(running: number): Sql {
+  const waits = sql`(turns.tools_running <= ${running}::integer
+    AND EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open'))`;
+  return sql`
+    waiting_time = CASE WHEN ${waits} THEN turns.waiting_time ELSE ${rawSql(timeOf('waiting'))} END,
+    waiting_started_at = CASE WHEN ${waits} THEN coalesce(turns.waiting_started_at, now.at) END`;
 }
 
 const timeOf = (phase: Phase): string => elapsed(`turns.${phase}_time`, `turns.${phase}_started_at`, 'now.at');
@@ -41,6 +55,7 @@ const TIMING: Record<keyof Timing, string> = {
   first_token_ms: milliseconds('first_token_at - queued_at'),
   model_ms: milliseconds(elapsed('model_time', 'model_started_at', 'ended_at')),
   tools_ms: milliseconds(elapsed('tools_time', 'tools_started_at', 'ended_at')),
+  waiting_ms: milliseconds(elapsed('waiting_time', 'waiting_started_at', 'ended_at')),
   total_ms: milliseconds('ended_at - queued_at'),
 };
 

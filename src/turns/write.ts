@@ -40,7 +40,7 @@ export interface TurnChange {
   /** Further statements, run with the write; they read from the row `written`. */
   parts?: Sql[];
   /** Further work in the same transaction, after the write was accepted. */
-  also?: (tx: EntityManager) => Promise<void>;
+  also?: (tx: EntityManager, written: WrittenTurn) => Promise<void>;
 }
 
 export type LockedTurn = Pick<
@@ -74,7 +74,7 @@ export async function writeTurn<Guard = unknown>(
   const inTransaction = async (tx: EntityManager): Promise<WrittenTurn<Guard>> => {
     const known = typeof change === 'function' ? await change(await lockTurn(tx, turnId, fence), tx) : change;
     const written = await write<Guard>(tx, turnId, fence, known);
-    await known.also?.(tx);
+    await known.also?.(tx, written);
     return written;
   };
   const isOneStatement = typeof change !== 'function' && change.also === undefined;
@@ -136,7 +136,12 @@ async function write<Guard>(
           RETURNING ${COLUMNS}, now.at),
         terminal AS (SELECT ${terminal} AS data FROM written),
         ${insertEvents(events, count, outcome && sql`SELECT ${terminalId}, 'turn.' || state, terminal.data FROM written, terminal`)}
-        ${joinSql((change.parts ?? []).map((part, index) => sql`, ${rawSql(`part${index}`)} AS (${part})`), '')}
+        ${joinSql(
+          [...(change.parts ?? []), ...(outcome === undefined ? [] : [CANCEL_ACTIONS])].map(
+            (part, index) => sql`, ${rawSql(`part${index}`)} AS (${part})`,
+          ),
+          '',
+        )}
         SELECT written.id, session_id, project_id, state, position, model_calls, at, terminal.data::text AS terminal,
           round(extract(epoch FROM at - cancel_requested_at) * 1000)::bigint AS cancel_ms,
           (SELECT row_to_json(guard) FROM guard) AS guard
@@ -158,7 +163,14 @@ async function write<Guard>(
 /** What statements of a write may read of the row as it is after the write. */
 const COLUMNS = rawSql(`turns.id, session_id, project_id, number, state, position, queued_at, started_at, ended_at,
   cancel_requested_at, connect_ms, first_token_at, input_tokens, output_tokens, cache_read_input_tokens,
-  cache_creation_input_tokens, model_calls, model_time, model_started_at, tools_time, tools_started_at`);
+  cache_creation_input_tokens, model_calls, model_time, model_started_at, tools_time, tools_started_at,
+  waiting_time, waiting_started_at`);
+
+/** A turn that has ended waits for nothing. */
+const CANCEL_ACTIONS = rawSql(
+  `UPDATE required_actions a SET state = 'cancelled' FROM written
+   WHERE a.turn_id = written.id AND a.state IN ('planned', 'open')`,
+);
 
 function assignments({ claim, outcome, set = [] }: TurnChange, events: number): Sql[] {
   const base = sql`position = turns.position + ${events}::integer, progress_at = now.at`;

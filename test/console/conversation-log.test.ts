@@ -6,7 +6,15 @@ import { itemsOf } from '../../console/src/conversation/turn-items.js';
 const TIMES = { created_at: '2026-11-21T09:48:03.123456Z' };
 const usage = { usage: null, usage_details: null };
 const timing = {
-  timing: { queued_ms: 1, connect_ms: null, first_token_ms: null, model_ms: null, tools_ms: null, total_ms: 1 },
+  timing: {
+    queued_ms: 1,
+    connect_ms: null,
+    first_token_ms: null,
+    model_ms: null,
+    tools_ms: null,
+    waiting_ms: null,
+    total_ms: 1,
+  },
 };
 
 const user = (turn: string): Event => ({

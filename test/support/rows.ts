@@ -21,7 +21,16 @@ const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
   validation_error: ['createSession', 'updateSession', 'uploadFile'],
   metadata_too_large: ['updateSession'],
   session_not_found: [
-    ...['getSession', 'updateSession', 'deleteSession', 'sendMessage', 'cancelTurn', 'listEvents', 'streamEvents'],
+    ...[
+      'sendAnswers',
+      'getSession',
+      'updateSession',
+      'deleteSession',
+      'sendMessage',
+      'cancelTurn',
+      'listEvents',
+      'streamEvents',
+    ],
   ],
   session_running: ['deleteSession', 'sendMessage'],
   invalid_webhook_url: ['createWebhook', 'updateWebhook'],

@@ -246,7 +246,11 @@ export interface paths {
          */
         get: operations["listEvents"];
         put?: never;
-        post?: never;
+        /**
+         * Answer calls of the agent that wait for a person or the client
+         * @description Needs the permission `sessions:write`.
+         */
+        post: operations["sendAnswers"];
         delete?: never;
         options?: never;
         head?: never;
@@ -616,6 +620,19 @@ export interface components {
             };
             request_id: string;
         };
+        ToolUseNotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "tool_use_not_found";
+                message: string;
+                details?: {
+                    tool_use_ids: string[];
+                };
+            };
+            request_id: string;
+        };
         MethodNotAllowedError: {
             /** @constant */
             type: "error";
@@ -673,6 +690,18 @@ export interface components {
                 /** @constant */
                 type: "session_running";
                 message: string;
+                /** @description Present while the turn waits for answers. */
+                details?: {
+                    required_actions: {
+                        /** @enum {unknown} */
+                        type: "tool_confirmation" | "custom_tool_result";
+                        tool_use_id: string;
+                        name: string;
+                        input: Record<string, never>;
+                        /** Format: date-time */
+                        expires_at: string;
+                    }[];
+                };
             };
             request_id: string;
         };
@@ -693,6 +722,21 @@ export interface components {
                 /** @constant */
                 type: "webhook_disabled";
                 message: string;
+            };
+            request_id: string;
+        };
+        ToolUseNotPendingError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "tool_use_not_pending";
+                message: string;
+                details?: {
+                    tool_use_id: string;
+                    /** @enum {string} */
+                    state: "not_asked" | "not_required" | "allowed" | "denied" | "answered" | "expired" | "cancelled";
+                };
             };
             request_id: string;
         };
@@ -1089,6 +1133,28 @@ export interface components {
                 description: string;
             }[];
         };
+        AnswerEvent: {
+            id: string;
+            /** @constant */
+            type: "user.tool_confirmation";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            tool_use_id: string;
+            /** @enum {unknown} */
+            result: "allow" | "deny";
+            deny_message: string | null;
+        } | {
+            id: string;
+            /** @constant */
+            type: "user.custom_tool_result";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            tool_use_id: string;
+            content: string;
+            is_error: boolean;
+        };
         Event: {
             id: string;
             /** @constant */
@@ -1131,6 +1197,27 @@ export interface components {
         } | {
             id: string;
             /** @constant */
+            type: "user.tool_confirmation";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            tool_use_id: string;
+            /** @enum {unknown} */
+            result: "allow" | "deny";
+            deny_message: string | null;
+        } | {
+            id: string;
+            /** @constant */
+            type: "user.custom_tool_result";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            tool_use_id: string;
+            content: string;
+            is_error: boolean;
+        } | {
+            id: string;
+            /** @constant */
             type: "agent.tool_use";
             turn_id: string;
             /** Format: date-time */
@@ -1138,6 +1225,29 @@ export interface components {
             tool_use_id: string;
             name: string;
             input: Record<string, never>;
+            /**
+             * @description Only in sessions that have tools.
+             * @enum {unknown}
+             */
+            evaluated_permission?: "allow" | "ask";
+        } | {
+            id: string;
+            /** @constant */
+            type: "agent.custom_tool_use";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            tool_use_id: string;
+            name: string;
+            input: Record<string, never>;
+        } | {
+            id: string;
+            /** @constant */
+            type: "agent.requires_action";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            required_actions: components["schemas"]["RequiredAction"][];
         } | {
             id: string;
             /** @constant */
@@ -1201,13 +1311,14 @@ export interface components {
                 cache_creation_input_tokens: number;
                 model_calls: number;
             } | null;
-            /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message. */
+            /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
             timing: {
                 queued_ms: number | null;
                 connect_ms: number | null;
                 first_token_ms: number | null;
                 model_ms: number | null;
                 tools_ms: number | null;
+                waiting_ms: number | null;
                 total_ms: number;
             };
         } | {
@@ -1227,13 +1338,14 @@ export interface components {
                 cache_creation_input_tokens: number;
                 model_calls: number;
             } | null;
-            /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message. */
+            /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
             timing: {
                 queued_ms: number | null;
                 connect_ms: number | null;
                 first_token_ms: number | null;
                 model_ms: number | null;
                 tools_ms: number | null;
+                waiting_ms: number | null;
                 total_ms: number;
             };
         } | {
@@ -1259,13 +1371,14 @@ export interface components {
                 cache_creation_input_tokens: number;
                 model_calls: number;
             } | null;
-            /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message. */
+            /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
             timing: {
                 queued_ms: number | null;
                 connect_ms: number | null;
                 first_token_ms: number | null;
                 model_ms: number | null;
                 tools_ms: number | null;
+                waiting_ms: number | null;
                 total_ms: number;
             };
         };
@@ -1280,7 +1393,7 @@ export interface components {
             /** @description Send the last one as `Last-Event-ID` to go on after this frame. */
             id: string;
             /** @enum {unknown} */
-            event: "user.message" | "agent.thinking" | "agent.message" | "agent.tool_use" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta";
+            event: "user.message" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta";
             data: string;
         };
         File: {
@@ -1920,6 +2033,55 @@ export interface operations {
                         meta: {
                             next_cursor: string | null;
                         };
+                    };
+                };
+            };
+        };
+    };
+    sendAnswers: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    events: ({
+                        /** @constant */
+                        type: "user.tool_confirmation";
+                        /** @description From required_actions. */
+                        tool_use_id: string;
+                        /** @enum {string} */
+                        result: "allow" | "deny";
+                        /** @description Only with deny: the agent reads it. */
+                        deny_message?: string | null;
+                    } | {
+                        /** @constant */
+                        type: "user.custom_tool_result";
+                        /** @description From required_actions. */
+                        tool_use_id: string;
+                        content: string;
+                        is_error?: boolean;
+                    })[];
+                };
+            };
+        };
+        responses: {
+            /** @description The stored events, one for each answer. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["AnswerEvent"][];
                     };
                 };
             };

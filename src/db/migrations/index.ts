@@ -4,6 +4,7 @@ import { PackedDeltas1700000000003 } from './3-packed-deltas.js';
 import { RequiredActions1700000000004 } from './4-required-actions.js';
 import { Webhooks1700000000005 } from './5-webhooks.js';
 import { Installation1700000000008 } from './8-installation.js';
+import { WaitingTime1700000000020 } from './20-waiting-time.js';
 
 /** In order; only ever added to. */
 export const migrations = [
@@ -13,4 +14,5 @@ export const migrations = [
   RequiredActions1700000000004,
   Webhooks1700000000005,
   Installation1700000000008,
+  WaitingTime1700000000020,
 ];

@@ -3,7 +3,7 @@ import type { Route } from '../../../api/http/operation.js';
 import { routes } from '../../../api/routes.js';
 import { SCOPES } from '../../../src/projects/permissions.js';
 import type { ApiCall, ApiResponse } from '../../support/client.js';
-import { insertMcpServer, insertTurn, insertWebhook } from '../../support/factories.js';
+import { insertMcpServer, insertTurn, insertWaitingTurn, insertWebhook } from '../../support/factories.js';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
 import { reached } from '../../support/rows.js';
 import { startService, type TestService } from '../../support/service.js';
@@ -144,12 +144,14 @@ describe('every route', () => {
     after(() => few.close());
     for (const route of limited) {
       it(title(route), async () => {
+        // Some operations share a limit: each gets a project of its own.
+        const project = few.as(await few.newKey({ project: route[4].id }));
         for (const time of [1, 2]) {
-          const { headers, body } = await call(few.api, route, target(route, NONE));
+          const { headers, body } = await call(project, route, target(route, NONE));
           expect(headers.get('ratelimit-remaining'), `${time}`).to.equal(String(2 - time));
           expect(body?.error?.type).to.not.equal('rate_limit_exceeded');
         }
-        const third = await call(few.api, route, target(route, NONE));
+        const third = await call(project, route, target(route, NONE));
         refused(third, 'rate_limit_exceeded');
         expect(Number(third.headers.get('retry-after'))).to.be.within(1, 60);
       });
@@ -191,6 +193,9 @@ describe('every route', () => {
       ],
       createSession: [{ model_id: 'test-model' }, { model_id: 'test-model', instruction: 'other' }],
       sendMessage: [{ content: 'one' }, { content: 'other' }],
+      sendAnswers: ['allow', 'deny'].map((result) => ({
+        events: [{ type: 'user.tool_confirmation', tool_use_id: 'toolu_1', result }],
+      })) as [object, object],
       uploadFile: [multipartBody([filePart('b.txt')]), multipartBody([filePart('c.txt')])],
       createWebhook: [NEW_WEBHOOK, { ...NEW_WEBHOOK, description: 'other' }],
       updateWebhook: [{ description: 'one' }, { description: 'other' }],
@@ -199,6 +204,7 @@ describe('every route', () => {
     for (const route of withKey.filter(([, , , , { idempotent }]) => idempotent)) {
       it(title(route), async () => {
         const session_id = (await own.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
+        if (route[4].id === 'sendAnswers') await insertWaitingTurn(own.db, session_id);
         const [content, other] = contents()[route[4].id] ?? [];
         const send = (body: unknown, key = 'once'): Promise<ApiResponse> =>
           own.api(route[0], target(route, { session_id, ...webhook }), body, {
@@ -240,4 +246,5 @@ const VALID_BODY: Record<string, object> = {
   sendMessage: { content: 'hello' },
   createWebhook: NEW_WEBHOOK,
   updateWebhook: { description: 'two' },
+  sendAnswers: { events: [{ type: 'user.tool_confirmation', tool_use_id: 'toolu_1', result: 'allow' }] },
 };

@@ -190,6 +190,7 @@ describe('turns in Postgres', () => {
         count: () => undefined,
         workflows: {
           start: async ({ id }) => asked.started.push(id) > 0,
+          signalAnswers: async () => undefined,
           cancel: async (id) => void asked.cancelled.push(id),
           describe: async () => {
             if (state === 'away') throw new Error('Temporal is away');

@@ -1,0 +1,42 @@
+import type { EventData } from '../../src/events/schema.js';
+import type { ToolCallRow } from '../../src/turns/tool-call.js';
+import { TurnEndedError } from '../../src/turns/turn.js';
+import { textResult, type ToolResult } from './tool.js';
+
+/**
+ * What the model gets for a call that a person denied, that nobody answered, or that the client ran (contract.md §6).
+ * @throws TurnEndedError when the call still waits: the tables were restored from a backup older than the workflow
+ */
+export function unrunResult({ turnId, action }: ToolCallRow): ToolResult & { isClientResult: boolean } {
+  switch (action?.state) {
+    case 'answered': {
+      const { content, is_error } = action.answer as EventData['user.custom_tool_result'];
+      return { ...textResult(content, is_error), isClientResult: true };
+    }
+    case 'denied': {
+      const { deny_message } = action.answer as EventData['user.tool_confirmation'];
+      return { ...textResult(denied(deny_message), true), isClientResult: false };
+    }
+    case 'expired':
+      return { ...textResult(NOT_ANSWERED[action.kind], true), isClientResult: false };
+    default:
+      throw new TurnEndedError(turnId);
+  }
+}
+
+function denied(message: string | null): string {
+  const reason = message === null ? 'No reason was given.' : `The person wrote: ${message}`;
+  return (
+    `This call was denied by a person and was not run. ${reason} ` +
+    'Do not make the same call again in this turn: it would be denied without asking. Go on without it or change it.'
+  );
+}
+
+const NOT_ANSWERED = {
+  tool_confirmation:
+    'This call was not answered in time, so it was not run. Nobody decided about it. ' +
+    'Go on without it, or make it again if it is still needed.',
+  custom_tool_result:
+    'This call was not answered in time: the client sent no result, so its outcome is unknown. ' +
+    'Go on without it, or make it again if it is still needed.',
+};

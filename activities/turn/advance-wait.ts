@@ -1,0 +1,18 @@
+import { TurnEndedError } from '../../src/turns/turn.js';
+import { advanceWait as advance } from '../../src/turns/wait.js';
+import type { ActivityDeps } from '../deps.js';
+import type { TurnActivities } from './turn-activities.js';
+
+/** A local activity: a turn that waits for days holds no slot. */
+export function advanceWait(deps: ActivityDeps): TurnActivities['advanceWait'] {
+  return async ({ turnId, step }) => {
+    const { actionTimeoutSeconds, turnTimeoutSeconds } = deps.config;
+    try {
+      const { runningMs, ...wait } = await advance(deps, turnId, step, actionTimeoutSeconds);
+      return { ...wait, remainingMs: Math.max(0, Math.round(turnTimeoutSeconds * 1000 - runningMs)) };
+    } catch (error) {
+      if (error instanceof TurnEndedError) return null;
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,120 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { validationError } from '../../src/platform/errors.js';
+import { actionsAnswered } from '../../src/platform/metrics.js';
+import { answerEventSchema } from '../../src/events/schema.js';
+import { eventJson, type EventRow } from '../../src/events/store.js';
+import type { Session } from '../../src/sessions/store.js';
+import { storeAnswers, type Answer } from '../../src/turns/answer.js';
+import { operation, type JsonSchema } from '../http/operation.js';
+import { sessionOfPath } from '../http/session-of-path.js';
+import { sendMessage } from './send-message.js';
+
+const MAX_EVENTS = 50;
+const toolUseId = { type: 'string', description: 'From required_actions.' } as const;
+
+const body = {
+  type: 'object',
+  properties: {
+    events: {
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_EVENTS,
+      items: {
+        type: 'object',
+        required: ['type'],
+        discriminator: { propertyName: 'type' },
+        oneOf: [
+          {
+            title: 'user.tool_confirmation',
+            properties: {
+              type: { const: 'user.tool_confirmation' },
+              tool_use_id: toolUseId,
+              result: { type: 'string', enum: ['allow', 'deny'] },
+              deny_message: {
+                type: ['string', 'null'],
+                maxLength: 1000,
+                description: 'Only with deny: the agent reads it.',
+              },
+            },
+            required: ['type', 'tool_use_id', 'result'],
+            additionalProperties: false,
+          },
+          {
+            title: 'user.custom_tool_result',
+            properties: {
+              type: { const: 'user.custom_tool_result' },
+              tool_use_id: toolUseId,
+              content: { type: 'string', maxLength: 100_000 },
+              is_error: { type: 'boolean' },
+            },
+            required: ['type', 'tool_use_id', 'content'],
+            additionalProperties: false,
+          },
+        ],
+      },
+    },
+  },
+  required: ['events'],
+  additionalProperties: false,
+  examples: [{ events: [{ type: 'user.tool_confirmation', tool_use_id: 'toolu_01', result: 'allow' }] }],
+} as const satisfies JsonSchema;
+
+type Body = FromSchema<typeof body>;
+
+/** Answers calls that wait: all of them are stored, or none. */
+export const sendAnswers = operation<Body, Session>({
+  id: 'sendAnswers',
+  summary: 'Answer calls of the agent that wait for a person or the client',
+  body,
+  idempotent: true,
+  rateLimit: sendMessage.id,
+  success: {
+    status: 201,
+    description: 'The stored events, one for each answer.',
+    schema: {
+      type: 'object',
+      properties: { items: { type: 'array', items: answerEventSchema } },
+      required: ['items'],
+      additionalProperties: false,
+    },
+  },
+  errors: ['session_not_found', 'tool_use_not_found', 'tool_use_not_pending'],
+  resource: sessionOfPath,
+  async handle({ deps, body, resource: session, record, log }) {
+    const answers = body.events.map(toAnswer);
+    const { events, turnId, stored } = await storeAnswers({ ...deps, log }, session.id, answers, (db, rows) =>
+      record(db, present(rows)),
+    );
+    for (const answer of stored) actionsAnswered.inc({ answer: nameOf(answer) });
+    if (turnId !== null) {
+      log.info({ turn_id: turnId, session_id: session.id, answers: stored.length }, 'answers stored');
+      // The answers are stored: if this signal is lost, the reconciler sends another one.
+      deps.workflows
+        .signalAnswers(turnId)
+        .catch((err: unknown) =>
+          log.warn({ err, turn_id: turnId }, 'a signal did not reach Temporal, the reconciler follows'),
+        );
+    }
+    return present(events);
+  },
+});
+
+function present(events: EventRow[]): unknown {
+  return { items: events.map((event) => JSON.parse(eventJson(event)) as unknown) };
+}
+
+function toAnswer(event: Body['events'][number], index: number): Answer {
+  if (event.type === 'user.custom_tool_result') {
+    const { type, tool_use_id, content, is_error = false } = event;
+    return { type, data: { tool_use_id, content, is_error } };
+  }
+  const { type, tool_use_id, result, deny_message = null } = event;
+  if (result === 'allow' && deny_message !== null) {
+    throw validationError(`/events/${index}/deny_message`, 'is allowed only with the result deny');
+  }
+  return { type, data: { tool_use_id, result, deny_message } };
+}
+
+function nameOf({ type, data }: Answer): string {
+  return type === 'user.custom_tool_result' ? 'result' : data.result;
+}

@@ -1,0 +1,76 @@
+import { ApiError } from './errors.js';
+import type { Answer, RequiredAction, StreamEvent } from './types.js';
+
+/** What a person decides about a call: `{ deny }` gives the agent the reason. */
+export type Decision = 'allow' | 'deny' | { deny: string };
+
+export interface AnswerOptions {
+  /**
+   * Runs the session's custom tools, by name. What the function returns is the tool's result; what it throws is an error
+   * result. A call without a function here stays open: another client may answer it.
+   */
+  tools?: Record<string, (input: Record<string, unknown>, action: RequiredAction) => string | Promise<string>>;
+  /** Decides about calls that need a person's yes. Absent: they stay open. */
+  confirm?: (action: RequiredAction) => Decision | Promise<Decision>;
+}
+
+/** @internal Answers the calls of a turn as its events name them, each once, without holding up the stream. */
+export class Answers {
+  readonly #taken = new Set<string>();
+  readonly #work: Promise<void>[] = [];
+  readonly #failure = new AbortController();
+
+  constructor(
+    private readonly options: AnswerOptions,
+    private readonly send: (answer: Answer) => Promise<unknown>,
+  ) {}
+
+  /** Aborts when an answer could not be sent. */
+  get failed(): AbortSignal {
+    return this.#failure.signal;
+  }
+
+  take(event: StreamEvent): void {
+    if (event.type !== 'agent.requires_action') return;
+    for (const action of event.required_actions) {
+      if (this.#taken.has(action.tool_use_id)) continue;
+      this.#taken.add(action.tool_use_id);
+      this.#work.push(this.#answer(action).catch((error: unknown) => this.#failure.abort(error)));
+    }
+  }
+
+  async finish(): Promise<void> {
+    await Promise.all(this.#work);
+    this.failed.throwIfAborted();
+  }
+
+  async #answer(action: RequiredAction): Promise<void> {
+    const answer = action.type === 'custom_tool_result' ? await this.#result(action) : await this.#decision(action);
+    if (answer === null) return;
+    try {
+      await this.send(answer);
+    } catch (error) {
+      // Another client was faster, the time is over, or the turn was cancelled.
+      if (!(error instanceof ApiError && error.is('tool_use_not_pending'))) throw error;
+    }
+  }
+
+  async #result(action: RequiredAction): Promise<Answer | null> {
+    const tool = this.options.tools?.[action.name];
+    if (tool === undefined) return null;
+    const base = { type: 'user.custom_tool_result', tool_use_id: action.tool_use_id } as const;
+    try {
+      return { ...base, content: await tool(action.input as Record<string, unknown>, action) };
+    } catch (error) {
+      return { ...base, content: error instanceof Error ? error.message : String(error), is_error: true };
+    }
+  }
+
+  async #decision(action: RequiredAction): Promise<Answer | null> {
+    if (this.options.confirm === undefined) return null;
+    const decision = await this.options.confirm(action);
+    const base = { type: 'user.tool_confirmation', tool_use_id: action.tool_use_id } as const;
+    if (typeof decision === 'string') return { ...base, result: decision };
+    return { ...base, result: 'deny', deny_message: decision.deny };
+  }
+}

@@ -1,0 +1,51 @@
+import { runSql, sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import type { EventRow } from '../events/store.js';
+import type { ActionKind } from '../sessions/required-actions.js';
+
+/** planned → open (asked) → allowed, denied, answered or expired; planned and open → cancelled with the turn */
+export type ActionState = 'planned' | 'open' | 'allowed' | 'denied' | 'answered' | 'expired' | 'cancelled';
+
+/** A call that needs an answer. */
+export interface Action {
+  turn_id: string;
+  step: number;
+  index: number;
+  tool_use_id: string;
+  kind: ActionKind;
+  state: ActionState;
+  /** The event that answers it. */
+  answer: EventRow | null;
+}
+
+type Row = Omit<Action, 'answer'> & Omit<EventRow, 'id'> & { event_id: string | null };
+
+/** The calls of a session that need or needed an answer, by tool use id. Of two calls with one id, the latest counts. */
+export async function loadActions(db: Db, sessionId: string, toolUseIds: string[]): Promise<Map<string, Action>> {
+  const rows = await runSql<Row>(
+    db,
+    sql`SELECT DISTINCT ON (a.tool_use_id) a.turn_id, a.step, a.index, a.tool_use_id, a.kind, a.state,
+          e.id AS event_id, e.position, e.type, e.created_at, e.data::text AS data
+        FROM required_actions a JOIN turns t ON t.id = a.turn_id
+          LEFT JOIN events e ON e.turn_id = a.turn_id AND e.position = a.answer_position
+        WHERE a.session_id = ${sessionId} AND a.tool_use_id = ANY(${toolUseIds}::text[])
+        ORDER BY a.tool_use_id, t.number DESC, a.step DESC, a.index DESC`,
+  );
+  return new Map(
+    rows.map(({ event_id, position, type, created_at, data, ...action }) => {
+      const answer =
+        event_id === null ? null : { id: event_id, turn_id: action.turn_id, position, type, created_at, data };
+      return [action.tool_use_id, { ...action, answer }];
+    }),
+  );
+}
+
+/** Which of the ids name a call of the session that needs no answer. */
+export async function findOtherCalls(db: Db, sessionId: string, toolUseIds: string[]): Promise<Set<string>> {
+  const rows = await runSql<{ tool_use_id: string }>(
+    db,
+    sql`SELECT DISTINCT tool_use_id FROM turns JOIN tool_calls ON tool_calls.turn_id = turns.id
+        WHERE session_id = ${sessionId} AND tool_use_id = ANY(${toolUseIds}::text[])`,
+  );
+  return new Set(rows.map((row) => row.tool_use_id));
+}
