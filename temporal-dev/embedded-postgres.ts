@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import getPort from 'get-port';
 import pg from 'pg';
+import { freePort } from './free-port.js';
 import { cleanEnvironment, initialiseCluster, stopOrphanPostgres } from './postgres-cluster.js';
 import { clusterHome, postgresBinaries } from './postgres-files.js';
 import { serverUser } from './postgres-user.js';
@@ -64,7 +64,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   }
   await stopOrphanPostgres(cluster);
 
-  const chosen = port ?? (await getPort({ port: state.port || undefined, host: '127.0.0.1' }));
+  const chosen = port ?? (await freePort(state.port));
   writeState(stateFile, { ...state, port: chosen });
   const urlOf = (database: string): string => `postgres://postgres:${state.password}@127.0.0.1:${chosen}/${database}`;
   const settings = [

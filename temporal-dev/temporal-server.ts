@@ -4,9 +4,9 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
-import getPort from 'get-port';
 import { processIdentity } from '#temporal-dev/lock.mjs';
 import { temporalCli } from '#temporal-dev/temporal-cli.mjs';
+import { freePort } from './free-port.js';
 import { EmbeddedServer } from './server-process.js';
 
 const ORPHAN_TIMEOUT_MS = 5_000;
@@ -81,8 +81,8 @@ export async function startTemporal({
   const stateFile = join(dataDir, 'temporal.json');
   const last = existsSync(stateFile) ? (JSON.parse(readFileSync(stateFile, 'utf8')) as State) : null;
   if (last !== null) await stopOrphan(last);
-  const chosen = port ?? (await getPort({ port: last?.port, host: '127.0.0.1' }));
-  const uiPort = await getPort({ port: last?.uiPort, host: '127.0.0.1', exclude: [chosen] });
+  const chosen = port ?? (await freePort(last?.port));
+  const uiPort = await freePort(last?.uiPort, [chosen]);
   const address = `127.0.0.1:${chosen}`;
   const server = await EmbeddedServer.start(
     'The Temporal server',

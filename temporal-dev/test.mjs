@@ -1,41 +1,48 @@
 /**
- * `npm test`: sets the checkout up, checks its form (lint, types, import rules), runs the tests on real parts. Arguments go to
- * mocha; naming files or a pattern leaves the checks out. The last line counts everything. A whole run also checks that its
+ * `npm test`: sets the checkout up, runs the tests on real parts, and beside them the checks of its form (lint, types, import
+ * rules). Arguments go to mocha; any argument leaves the checks out. The last line counts everything. A whole run also checks that its
  * tests have reached every row of operations, errors, permissions and limits (test/support/rows).
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endCommandsWithUs, run } from './progress.mjs';
 import { setup } from './setup.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const ALL_TESTS = 'test/**/*.test.ts';
-/** Two lanes, for the two cores of a small machine. */
+const IMPORTING = ['src', 'api', 'activities', 'workflows', 'ops', 'temporal-dev', 'client/src', 'console/src'];
 const CHECKS = [
-  [['lint', ['eslint', '.']]],
-  [
-    ['types', ['tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/types.tsbuildinfo']],
-    ['format', ['prettier', '--check', '.']],
-    [
-      'import rules',
-      [
-        'depcruise',
-        '--config',
-        '.dependency-cruiser.cjs',
-        'src',
-        'api',
-        'activities',
-        'workflows',
-        'ops',
-        'temporal-dev',
-        'client/src',
-      ],
-    ],
-  ],
+  ['lint', ['eslint', '.']],
+  ['types', ['tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/types.tsbuildinfo']],
+  ['types of the console', ['tsc', '--noEmit', '-p', 'console']],
+  ['format', ['prettier', '--check', '.']],
+  ['import rules', ['depcruise', '--config', '.dependency-cruiser.cjs', ...IMPORTING]],
 ];
+/** Mocha's workers: most tests wait for timers and other processes most of the time. */
+const JOBS = Math.max(4, 2 * availableParallelism());
+/** Long files start first, so that none of them runs alone at the end. */
+const LONG_FILES = [
+  'faults/deploys',
+  'faults/restore',
+  'faults/kills',
+  'faults/at-most-once',
+  'temporal-dev/start',
+  'faults/reconcile',
+  'api/events/ended-streams',
+  'documents',
+  'faults/files-and-skills',
+  'faults/overtaken',
+  'api/files/gcs',
+  'deploy',
+  'client/stream',
+  'faults/isolation',
+  'faults/cuts',
+  'activities/prompt/long-session',
+  'src/skills/bundle',
+  'ops/doctor',
+].map((name) => join('test', `${name}.test.ts`));
 
 const WHOLE_RUN = process.argv.length === 2;
 
@@ -43,8 +50,11 @@ const counts = { passed: 0, failed: 0, skipped: [] };
 const args = process.argv.slice(2);
 try {
   await setup();
-  if (WHOLE_RUN) await Promise.all(CHECKS.map(runLane));
-  await runMocha();
+  const tests = runMocha();
+  tests.catch(() => undefined);
+  // Beside the tests: they leave the processor idle for much of their time.
+  if (WHOLE_RUN) await runChecks(CHECKS);
+  await tests;
 } catch (error) {
   counts.failed++;
   process.stderr.write(`${error.message}\n`);
@@ -56,9 +66,10 @@ const skipped = counts.skipped.length === 0 ? '' : `, ${counts.skipped.length} s
 process.exitCode = counts.failed === 0 ? 0 : 1;
 process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed${skipped}\n`);
 
-async function runLane(lane) {
+/** Runs the checks one after the other. */
+async function runChecks(checks) {
   const stop = endCommandsWithUs();
-  for (const [title, [tool, ...options]] of lane) {
+  for (const [title, [tool, ...options]] of checks) {
     const started = Date.now();
     const seconds = () => `${((Date.now() - started) / 1_000).toFixed(1)} s`;
     try {
@@ -73,6 +84,14 @@ async function runLane(lane) {
   stop();
 }
 
+/** Every test file, the long ones first. */
+function testFiles() {
+  const files = readdirSync(join(root, 'test'), { recursive: true })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => join('test', name));
+  return [...LONG_FILES.filter((file) => files.includes(file)), ...files.filter((file) => !LONG_FILES.includes(file))];
+}
+
 async function runMocha() {
   const folder = mkdtempSync(join(tmpdir(), 'agent-session-service-test-'));
   const summary = join(folder, 'summary.json');
@@ -84,8 +103,9 @@ async function runMocha() {
     [
       join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'),
       ...['--reporter', join(root, 'temporal-dev', 'test-reporter.mjs'), '--reporter-option', `summary=${summary}`],
+      ...(args.includes('--jobs') ? [] : ['--jobs', String(JOBS)]),
       ...args,
-      ...(namesFiles ? [] : [ALL_TESTS]),
+      ...(namesFiles ? [] : testFiles()),
     ],
     { cwd: root, stdio: 'inherit', env: { ...process.env, ...(WHOLE_RUN && { REACHED_ROWS: join(folder, 'rows') }) } },
   );
@@ -101,7 +121,8 @@ async function runMocha() {
     ? JSON.parse(readFileSync(summary, 'utf8'))
     : { passed: 0, failed: 0, skipped: [] };
   // A test that failed has not reached its rows: nothing new to say.
-  if (WHOLE_RUN && how === 0) await runLane([['every row', ['tsx', 'test/support/rows-cli.ts', join(folder, 'rows')]]]);
+  if (WHOLE_RUN && how === 0)
+    await runChecks([['every row', ['tsx', 'test/support/rows-cli.ts', join(folder, 'rows')]]]);
   rmSync(folder, { recursive: true, force: true });
   counts.passed += report.passed;
   counts.failed += report.failed;

@@ -1,9 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import getPort, { portNumbers } from 'get-port';
+import { freePort } from '../../temporal-dev/free-port.js';
 
 export type Role = 'api' | 'worker';
 
@@ -12,8 +11,6 @@ const MAIN: Record<Role, string> = {
   worker: fileURLToPath(new URL('../../dist/activities/main.js', import.meta.url)),
 };
 const READY_MS = 60_000;
-/** Below the ports that the system gives to outgoing connections: none of those takes it while the role is away. */
-const PORTS = [20_000, 32_000] as const;
 
 /** One process of the service, as `npm run api` and `npm run worker` start it. */
 export interface RoleProcess {
@@ -40,7 +37,7 @@ export interface RoleProcess {
 /** Starts a role as a process of its own and waits until it answers `/healthz`. */
 export async function startRole(role: Role, env: Record<string, string>): Promise<RoleProcess> {
   if (!existsSync(MAIN[role])) throw new Error('dist is missing: run `npm run build` first');
-  const port = await getPort({ host: '127.0.0.1', port: portNumbers(randomInt(...PORTS), PORTS[1]) });
+  const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   let child: ChildProcess;
   let log = '';
