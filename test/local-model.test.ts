@@ -45,11 +45,11 @@ describe('local model', () => {
     expect(textOf(answer)).to.contain('Good morning').and.contain('call TOOL');
     expect(answer.stop_reason).to.equal('end_turn');
     expect(answer.usage.output_tokens).to.equal(Math.ceil(textOf(answer).length / 4));
+    expect(answer.usage.input_tokens).to.be.above(10);
   });
 
-  it('answers as a body too', async () => {
-    const answer = await client.messages.create(params('write 3 words'));
-    expect(textOf(answer)).to.equal('this is a');
+  it('answers only as a stream', async () => {
+    expect((await failed(client.messages.create(params('write 3 words')))).apiMessage).to.contain('stream: true');
   });
 
   it('thinks when it may, and signs it', async () => {
@@ -92,17 +92,15 @@ describe('local model', () => {
   });
 
   const WORDS: Record<string, [string, RegExp]> = {
-    'a tool that it was not offered': ['call rm with {}', /not offered rm\. I have mcp__calc__add, clock/],
+    'a tool that it was not offered': ['call rm with {}', /no tool rm, only mcp__calc__add, clock/],
     'an input that is no JSON': ['call clock with {a}', /not a JSON object/],
     'a call that is none': ['call me Bob', /I follow a few rules/],
-    'its tools': ['which tools do you have?', /offered mcp__calc__add, clock/],
-    'its instructions': ['what are your instructions?', /Be brief\./],
+    'its tools': ['which tools do you have?', /I have mcp__calc__add, clock/],
     'a first message': ['what did I say before?', /your first message/],
-    'hanging on': ['hang on a moment', /I follow a few rules/],
   };
   for (const [what, [said, pattern]] of Object.entries(WORDS)) {
     it(`has words for ${what}`, async () => {
-      expect(textOf(await ask(said, { system: 'Be brief.' }))).to.match(pattern);
+      expect(textOf(await ask(said))).to.match(pattern);
     });
   }
 
@@ -122,55 +120,39 @@ describe('local model', () => {
     expect(cut.usage.output_tokens).to.equal(10);
   });
 
-  it('keeps the pace that is asked for', async () => {
+  it('keeps the pace that is asked for, and waits as long as asked', async () => {
     const start = performance.now();
     await ask('write 11 words at 50 words per second');
-    expect(performance.now() - start).to.be.within(200, 10_000);
+    expect(performance.now() - start).to.be.at.least(200);
+    expect(textOf(await ask('wait 1 seconds'))).to.contain('I have waited 1 seconds');
+    expect(performance.now() - start).to.be.at.least(1200);
   });
 
-  const FAILURES = { overloaded: 529, rate_limit: 429, error: 500, invalid: 400 };
+  it('stops when its client goes away', async () => {
+    const stream = client.messages.stream(params('write 1000 words at 10 words per second'));
+    await new Promise((resolve) => stream.once('text', resolve));
+    stream.abort();
+    await failed(stream.finalMessage());
+    expect(textOf(await ask('write 3 words'))).to.equal('this is a');
+  });
+
+  const FAILURES = { overloaded: 529, rate_limit: 429, api: 500, invalid_request: 400 };
   for (const [name, status] of Object.entries(FAILURES)) {
     it(`fails with ${name}`, async () => {
       const error = await failed(ask(`fail with ${name}`));
       expect(error.status).to.equal(status);
-      expect(error.requestID).to.match(/^req_/);
+      expect(error.type).to.equal(`${name}_error`);
       expect(error.headers?.get('retry-after')).to.equal(name === 'rate_limit' ? '1' : null);
     });
   }
 
-  it('fails as often as asked, then answers', async () => {
-    expect((await failed(ask('fail with overloaded 2 times'))).status).to.equal(529);
-    expect((await failed(ask('fail with overloaded 2 times'))).status).to.equal(529);
-    expect(textOf(await ask('fail with overloaded 2 times'))).to.contain('as often as you asked');
-  });
-
-  it('fails midway, breaks off, goes silent and hangs', async () => {
-    expect((await failed(ask('fail midway'))).type).to.equal('overloaded_error');
-    expect(await failed(ask('break off'))).to.be.instanceOf(Error);
-    for (const [said, begins] of [
-      ['be silent', true],
-      ['hang', false],
-    ] as const) {
-      const stream = client.messages.stream(params(said));
-      let text = '';
-      stream.on('text', (delta) => (text += delta));
-      await new Promise((resolve) => setTimeout(resolve, 150));
-      expect(text !== '').to.equal(begins);
-      stream.abort();
-      await failed(stream.finalMessage());
-    }
-  });
-
-  it('counts with a prefix cache, and like count_tokens', async () => {
-    const system: Anthropic.TextBlockParam[] = [
-      { type: 'text', text: 'Be brief. '.repeat(50), cache_control: { type: 'ephemeral' } },
-    ];
-    const { usage: first } = await ask('write 1 words', { system });
-    const { usage: second } = await ask('write 2 words', { system });
-    expect(second.cache_read_input_tokens).to.equal(first.cache_creation_input_tokens).and.to.be.above(100);
+  it('counts tokens, an image as little', async () => {
     const { model: name, messages } = params('write 2 words');
-    const { input_tokens } = await client.messages.countTokens({ model: name, system, tools, messages });
-    expect(second.input_tokens + (second.cache_read_input_tokens ?? 0)).to.equal(input_tokens);
+    const { input_tokens } = await client.messages.countTokens({ model: name, tools, messages });
+    expect(input_tokens).to.be.within(20, 100);
+    const source = { type: 'base64' as const, media_type: 'image/png' as const, data: 'A'.repeat(1_000_000) };
+    const { usage } = await ask('', { messages: [{ role: 'user', content: [{ type: 'image', source }] }] });
+    expect(usage.input_tokens).to.be.below(100);
   });
 
   it('refuses prompts that are too long, and paths that it does not have', async () => {

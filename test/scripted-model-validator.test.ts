@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { signThinking } from '../temporal-dev/local-model/wire.js';
+import { signThinking } from './support/scripted-model-wire.js';
 import { startScriptedModel, thinking, toolUse, type ScriptedModel } from './support/scripted-model.js';
 
 type Fields = Record<string, unknown>;

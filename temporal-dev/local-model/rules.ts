@@ -1,21 +1,23 @@
+import { randomBytes } from 'node:crypto';
 import type Anthropic from '@anthropic-ai/sdk';
-import { parseCalls } from './calls.js';
 import { position, textOf } from './conversation.js';
-import { ModelFailure, newId, type ModelErrorType, type ModelRequest } from './wire.js';
 
-/** A block of the local model's answer. */
-export type AnswerBlock =
-  { type: 'text'; text: string } | { type: 'tool_use'; id: string; name: string; input: Record<string, unknown> };
+export type AnswerBlock = Anthropic.TextBlockParam | Anthropic.ToolUseBlockParam;
 
-/** What the rules say to a request. */
+/** What the rules answer to a request. */
 export type Answer =
-  | { kind: 'message'; thinking: string; blocks: AnswerBlock[]; waitMs?: number; wordsPerSecond?: number }
-  /** Answers with an HTTP error; `times` of them to the same prompt, then in words. */
-  | { kind: 'failure'; failure: ModelFailure; times: number }
-  /** Begins to answer; then an error frame, the end of the connection or silence. */
-  | { kind: 'broken'; text: string; ending: 'error' | 'cut' | 'silence' }
-  /** Does not even send a status. */
-  | { kind: 'hang' };
+  | { thinking: string; blocks: AnswerBlock[]; waitMs?: number; wordsPerSecond?: number }
+  /** An HTTP error instead of a message. */
+  | { error: keyof typeof ERROR_STATUS };
+
+/** The status of each error type, as the Messages API sends it. */
+export const ERROR_STATUS = {
+  invalid_request_error: 400,
+  not_found_error: 404,
+  rate_limit_error: 429,
+  api_error: 500,
+  overloaded_error: 529,
+} as const;
 
 const WHO = 'I am the local rule-based model of this service, not an LLM';
 const HELP = [
@@ -23,125 +25,129 @@ const HELP = [
   'write 200 words (also: at 5 words per second)',
   'what did I say before?',
   'which tools do you have?',
-  'what are your instructions?',
   'wait 10 seconds',
-  'fail with overloaded, rate_limit, error or invalid (also: once, or 3 times)',
-  'break off, fail midway, be silent, hang',
+  'fail with overloaded, rate_limit, api or invalid_request',
 ];
-
-const FAILURES: Record<string, { type: ModelErrorType; headers?: Record<string, string> }> = {
-  overloaded: { type: 'overloaded_error' },
-  rate_limit: { type: 'rate_limit_error', headers: { 'retry-after': '1' } },
-  error: { type: 'api_error' },
-  invalid: { type: 'invalid_request_error' },
-};
+const WORDS =
+  'this is a long answer of the local model which has nothing to say and says it one word after the other'.split(' ');
+const MAX_QUOTE_CHARS = 600;
 
 interface Turn {
   text: string;
   step: number;
-  request: ModelRequest;
+  request: Anthropic.MessageCreateParams;
 }
 
-const say = (text: string): AnswerBlock[] => [{ type: 'text', text }];
-const message = (thinking: string, text: string): Answer => ({ kind: 'message', thinking, blocks: say(text) });
-const quote = (text: string, most = 300): string => `"${text.length > most ? `${text.slice(0, most)}…` : text}"`;
-
 /** One rule per row, tried in order: the first that answers wins. */
-const RULES: ((turn: Turn) => Answer | undefined)[] = [
-  fail,
-  misbehave,
-  callTools,
-  reportTools,
-  write,
-  summarise,
-  recall,
-  listTools,
-  instructions,
-  wait,
-];
+const RULES: ((turn: Turn) => Answer | undefined)[] = [fail, callTools, reportTools, write, recall, listTools, wait];
 
-/** The answer to a request. Depends on the request alone. */
-export function answer(request: ModelRequest): Answer {
+/** The answer to a request. It depends on the request alone. */
+export function answer(request: Anthropic.MessageCreateParams): Answer {
   const { userText, step } = position(request.messages);
   const turn = { text: userText, step, request };
   for (const rule of RULES) {
     const found = rule(turn);
     if (found !== undefined) return found;
   }
-  return fallback(turn);
+  return say(
+    `No rule matches ${quote(userText)}, so I list what I can do.`,
+    `I follow a few rules. You said ${quote(userText)}. With a model key in the environment a real model answers. ` +
+      `Until then, try:\n- ${HELP.join('\n- ')}`,
+  );
 }
 
 function fail({ text, step }: Turn): Answer | undefined {
-  const asked = /\bfail with (overloaded|rate_limit|error|invalid)(?:.*?\b(?:(once)|(twice)|(\d+) times))?/i.exec(text);
-  if (!asked || step > 0) return undefined;
-  const [, name = '', once, twice, times] = asked;
-  const { type, headers } = FAILURES[name.toLowerCase()] as (typeof FAILURES)[string];
-  const failure = new ModelFailure(type, `You asked the local model to fail with ${name}.`, headers);
-  return { kind: 'failure', failure, times: once ? 1 : twice ? 2 : times ? Number(times) : Infinity };
+  const asked = /\bfail with (overloaded|rate_limit|api|invalid_request)\b/i.exec(text);
+  return asked && step === 0 ? { error: `${asked[1]!.toLowerCase()}_error` as keyof typeof ERROR_STATUS } : undefined;
 }
 
-function misbehave({ text, step }: Turn): Answer | undefined {
-  if (step > 0) return undefined;
-  if (/^(please )?hang\W*$/im.test(text)) return { kind: 'hang' };
-  const broken = (ending: 'error' | 'cut' | 'silence'): Answer => ({
-    kind: 'broken',
-    text: `${WHO}: you asked for an answer that does not end well, and this is`,
-    ending,
-  });
-  if (/\bfail midway\b/i.test(text)) return broken('error');
-  if (/\bbreak off\b/i.test(text)) return broken('cut');
-  if (/\bbe silent\b/i.test(text)) return broken('silence');
-  return undefined;
-}
-
+/** `call TOOL with {…} and TOOL with {…}, then call TOOL`: one group of calls for each step. */
 function callTools({ text, step, request }: Turn): Answer | undefined {
   const group = text.split(/\bthen\b(?=\s+call\b)/i)[step];
-  if (group === undefined) return undefined;
-  const calls = parseCalls(group);
+  if (group === undefined || !/\bcall\b/i.test(group)) return undefined;
   const offered = toolNames(request);
-  const named = calls.flatMap((call) => {
-    const name = offered.find((one) => one === call.name) ?? offered.find((one) => one.endsWith(`__${call.name}`));
-    return name === undefined ? [] : [{ ...call, name }];
-  });
-  // "call me Bob" asks for no tool; "call me with {}" does.
-  const unknown = calls.filter((call) => call.explicit && !named.some((one) => one.at === call.at));
-  if (named.length + unknown.length === 0) return undefined;
-  if (unknown.length > 0) {
-    const names = unknown.map((call) => call.name).join(', ');
-    return message(`No tool is named ${names}.`, `${WHO}: I was not offered ${names}. I have ${list(offered)}.`);
+  const uses: AnswerBlock[] = [];
+  for (const [, wanted, json] of group.matchAll(/\b(?:call|and)\s+`?([\w.-]*\w)`?(?:\s+with\s+`*(\{))?/gi)) {
+    const name = offered.find((one) => one === wanted || one.endsWith(`__${wanted}`));
+    // "call me Bob" asks for no tool; "call me with {}" does.
+    if (name === undefined && json === undefined) continue;
+    if (name === undefined)
+      return say(`No tool is named ${wanted}.`, `I have no tool ${wanted}, only ${list(offered)}.`);
+    const input = json === undefined ? {} : objectAfter(group, wanted!);
+    if (input === null) return say('That input is not JSON.', `The input of ${wanted} is not a JSON object.`);
+    uses.push({ type: 'tool_use', id: `toolu_${randomBytes(12).toString('hex')}`, name, input });
   }
-  const wrong = named.find((call) => call.input === undefined);
-  if (wrong)
-    return message('That input is no JSON.', `${WHO}: what follows "call ${wrong.name} with" is not a JSON object.`);
-  const uses = named.map(({ name, input }) => ({
-    type: 'tool_use' as const,
-    id: newId('toolu'),
-    name,
-    input: input ?? {},
-  }));
-  const names = list(uses.map((use) => use.name));
+  if (uses.length === 0) return undefined;
+  const names = list(uses.map((use) => ('name' in use ? use.name : '')));
   return {
-    kind: 'message',
-    thinking: `The message asks me to call ${names}. I was offered that, so I call it.`,
-    blocks: [...say(`I am calling ${names}.`), ...uses],
+    thinking: `The message asks me to call ${names}.`,
+    blocks: [{ type: 'text', text: `I am calling ${names}.` }, ...uses],
   };
 }
 
 function reportTools({ step, request }: Turn): Answer | undefined {
-  const last = request.messages.at(-1);
-  if (step === 0 || last === undefined || !Array.isArray(last.content)) return undefined;
-  const names = new Map<string, string>();
-  for (const { content } of request.messages) {
-    if (typeof content === 'string') continue;
-    for (const block of content) if (block.type === 'tool_use') names.set(block.id, block.name);
-  }
-  const reports = last.content.flatMap((block) => {
+  const last = request.messages.at(-1)?.content;
+  if (step === 0 || !Array.isArray(last)) return undefined;
+  const uses = request.messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content));
+  const reports = last.flatMap((block) => {
     if (block.type !== 'tool_result') return [];
-    const verb = block.is_error === true ? 'failed' : 'answered';
-    return [`${names.get(block.tool_use_id) ?? 'a tool'} ${verb}: ${quote(resultText(block), 600)}`];
+    const use = uses.find((one) => one.type === 'tool_use' && one.id === block.tool_use_id);
+    const name = use?.type === 'tool_use' ? use.name : 'a tool';
+    return [`${name} ${block.is_error === true ? 'failed' : 'answered'}: ${quote(resultText(block))}`];
   });
-  if (reports.length === 0) return undefined;
-  return message('The tools have answered; I report what they said.', `${WHO}. ${reports.join('\n')}`);
+  return reports.length === 0 ? undefined : say('The tools have answered.', reports.join('\n'));
+}
+
+function write({ text }: Turn): Answer | undefined {
+  const asked = /\bwrite (\d{1,7}) words(?:.*?\bat (\d{1,5}) words per second)?/i.exec(text);
+  if (!asked) return undefined;
+  const words = Array.from({ length: Number(asked[1]) }, (_, at) => WORDS[at % WORDS.length]).join(' ');
+  return {
+    thinking: `The message asks for ${asked[1]} words.`,
+    blocks: [{ type: 'text', text: words || 'No words.' }],
+    ...(asked[2] && { wordsPerSecond: Number(asked[2]) }),
+  };
+}
+
+/** Also what answers a request for a summary. */
+function recall({ text, request }: Turn): Answer | undefined {
+  if (!/\bsummar(y|i[sz]e)|\b(did|have) i (say|said|ask|asked|tell|told)\b/i.test(text)) return undefined;
+  const said = request.messages
+    .slice(0, -1)
+    .filter((one) => one.role === 'user' && textOf(one) !== '')
+    .map((one, at) => `${at + 1}. ${quote(textOf(one))}`);
+  return say('I list the earlier messages.', said.length === 0 ? 'This is your first message.' : said.join('\n'));
+}
+
+function listTools({ text, request }: Turn): Answer | undefined {
+  if (!/\b(which|what) tools\b/i.test(text)) return undefined;
+  return say('I list my tools.', `I have ${list(toolNames(request))}.`);
+}
+
+function wait({ text }: Turn): Answer | undefined {
+  const [, seconds] = /\bwait (\d{1,4}) seconds?/i.exec(text) ?? [];
+  if (seconds === undefined) return undefined;
+  return { ...say(`I wait ${seconds} seconds.`, `I have waited ${seconds} seconds.`), waitMs: Number(seconds) * 1000 };
+}
+
+function say(thinking: string, text: string): { thinking: string; blocks: AnswerBlock[] } {
+  return { thinking, blocks: [{ type: 'text', text: `${WHO}. ${text}` }] };
+}
+
+/** The object after `TOOL with`; null if it is not JSON. Braces inside strings do not count. */
+function objectAfter(text: string, tool: string): object | null {
+  const start = text.indexOf('{', text.indexOf(tool));
+  let depth = 0;
+  for (const token of text.slice(start).matchAll(/"(?:\\.|[^"\\])*"|[{}]/gs)) {
+    depth += token[0] === '{' ? 1 : token[0] === '}' ? -1 : 0;
+    if (depth > 0) continue;
+    try {
+      return JSON.parse(text.slice(start, start + token.index + 1)) as object;
+    } catch {
+      return null;
+    }
+  }
+  return null;
 }
 
 function resultText({ content }: Anthropic.ToolResultBlockParam): string {
@@ -149,79 +155,14 @@ function resultText({ content }: Anthropic.ToolResultBlockParam): string {
   return content.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join('\n');
 }
 
-const WORDS =
-  'this is a long answer of the local model which has nothing to say and says it one word after the other'.split(' ');
-
-function write({ text }: Turn): Answer | undefined {
-  const asked = /\bwrite (\d{1,7}) words(?:.*?\bat (\d{1,5}) words per second)?/i.exec(text);
-  if (!asked) return undefined;
-  const words = Array.from({ length: Number(asked[1]) }, (_, at) => WORDS[at % WORDS.length]);
-  const long = message(`I am to write ${words.length} words.`, words.join(' ') || 'No words.');
-  return asked[2] ? ({ ...long, wordsPerSecond: Number(asked[2]) } as Answer) : long;
-}
-
-function summarise({ text, request }: Turn): Answer | undefined {
-  if (!/\bsummar(y|i[sz]e)/i.test(text)) return undefined;
-  const lines = request.messages.slice(0, -1).flatMap((one) => {
-    const said = textOf(one);
-    return said === '' ? [] : [`${one.role}: ${quote(said, 120)}`];
-  });
-  return message(
-    'I list what was said.',
-    `${WHO}, so this summary is a list.\n${lines.join('\n') || 'Nothing was said.'}`,
-  );
-}
-
-function recall({ text, request }: Turn): Answer | undefined {
-  if (!/\b(what (did|have) i (say|said|ask|asked|tell|told|write|written)|do you remember)\b/i.test(text))
-    return undefined;
-  const said = request.messages
-    .slice(0, -1)
-    .filter((one) => one.role === 'user' && textOf(one) !== '')
-    .map((one, at) => `${at + 1}. ${quote(textOf(one))}`);
-  if (said.length === 0) return message('There is no earlier message.', `${WHO}: this is your first message here.`);
-  return message(
-    `I was given ${said.length} earlier messages.`,
-    `${WHO}, but I was given the history. You said:\n${said.join('\n')}`,
-  );
-}
-
-function listTools({ text, request }: Turn): Answer | undefined {
-  if (!/\b(which|what) tools\b/i.test(text)) return undefined;
-  const tools = toolNames(request);
-  return message(`I was offered ${tools.length} tools.`, `${WHO}. I was offered ${list(tools)}.`);
-}
-
-function instructions({ text, request }: Turn): Answer | undefined {
-  if (!/\byour (instructions?|system prompt)\b/i.test(text)) return undefined;
-  const { system = '' } = request;
-  const given = typeof system === 'string' ? system : system.map((block) => block.text).join('\n');
-  return message('I quote my system prompt.', `${WHO}. My system prompt has ${given.length} characters:\n${given}`);
-}
-
-function wait({ text }: Turn): Answer | undefined {
-  const asked = /\bwait (\d{1,4}) seconds?/i.exec(text);
-  if (!asked) return undefined;
-  const done = message(`I wait ${asked[1]} seconds.`, `${WHO}: I have waited ${asked[1]} seconds.`);
-  return { ...done, waitMs: Number(asked[1]) * 1000 } as Answer;
-}
-
-function fallback({ text, request }: Turn): Answer {
-  const last = request.messages.at(-1)?.content ?? '';
-  const attached =
-    typeof last === 'string' ? 0 : last.filter((block) => block.type === 'image' || block.type === 'document').length;
-  const files = attached > 0 ? ` and attached ${attached} file${attached > 1 ? 's' : ''}` : '';
-  return message(
-    `The user says ${quote(text, 100)}. No rule of mine is about that, so I say what I can do.`,
-    `${WHO}: I follow a few rules and understand nothing. You said ${quote(text)}${files}. ` +
-      `With a model key in the environment a real model answers. Until then, try:\n- ${HELP.join('\n- ')}`,
-  );
-}
-
-function toolNames(request: ModelRequest): string[] {
+function toolNames(request: Anthropic.MessageCreateParams): string[] {
   return (request.tools ?? []).flatMap((tool) => ('name' in tool ? [tool.name] : []));
 }
 
 function list(names: string[]): string {
-  return names.length === 0 ? 'no tools' : names.join(', ');
+  return names.join(', ') || 'no tools';
+}
+
+function quote(text: string): string {
+  return `"${text.length > MAX_QUOTE_CHARS ? `${text.slice(0, MAX_QUOTE_CHARS)}…` : text}"`;
 }

@@ -1,5 +1,5 @@
-import type { MessageWriter } from '../../temporal-dev/local-model/message-writer.js';
-import type { StopReason } from '../../temporal-dev/local-model/wire.js';
+import type { MessageWriter } from './scripted-model-writer.js';
+import type { StopReason } from './scripted-model-wire.js';
 import { Gate, toolUseId, type Block, type MessageReply, type Step } from './scripted-model-replies.js';
 
 /** What a play tells the recorder of the request. */

@@ -1,4 +1,4 @@
-import { ModelFailure } from '../../temporal-dev/local-model/wire.js';
+import { ModelFailure } from './scripted-model-wire.js';
 
 /** A JSON object. */
 export type Fields = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ModelRequest } from '../../temporal-dev/local-model/wire.js';
+import type { ModelRequest } from './scripted-model-wire.js';
 import type { Reply } from './scripted-model-replies.js';
 
 /** A request to POST /v1/messages, as it came and as it went. Times are of `performance.now()`. */

@@ -1,4 +1,4 @@
-import type { ModelRequest } from '../../temporal-dev/local-model/wire.js';
+import type { ModelRequest } from './scripted-model-wire.js';
 import { checkConversation } from './scripted-model-conversation.js';
 import { isObject, onlyFields, refuse, TOOL_NAME } from './scripted-model-refusal.js';
 import type { Fields, Issued, Thinks } from './scripted-model-refusal.js';

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { position } from '../../temporal-dev/local-model/conversation.js';
-import { MessageWriter } from '../../temporal-dev/local-model/message-writer.js';
-import { measure, PromptCache, type Prompt } from '../../temporal-dev/local-model/prompt.js';
+import { MessageWriter } from './scripted-model-writer.js';
+import { measure, PromptCache, type Prompt } from './scripted-model-prompt.js';
 import {
   ModelFailure,
   modelsPage,
@@ -12,7 +12,7 @@ import {
   sendJson,
   signThinking,
   type ModelRequest,
-} from '../../temporal-dev/local-model/wire.js';
+} from './scripted-model-wire.js';
 import { play } from './scripted-model-player.js';
 import { Gate, normalise, type HttpReply, type MessageReply, type Reply } from './scripted-model-replies.js';
 import { Script, type Handler, type Match, type ReceivedRequest } from './scripted-model-script.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { BuiltRequest } from '../../../activities/prompt/build-request.js';
-import { signThinking } from '../../../temporal-dev/local-model/wire.js';
+import { signThinking } from '../../support/scripted-model-wire.js';
 import { seedSession, type StepSeed, type TurnSeed } from '../../support/conversations.js';
 import { openRequestBuilder, type RequestBuilder } from '../../support/request-builder.js';
 import { validate } from '../../support/scripted-model-validator.js';

@@ -1,12 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createHmac, randomBytes } from 'node:crypto';
 import type Anthropic from '@anthropic-ai/sdk';
-import type { PromptUsage } from './prompt.js';
+import type { PromptUsage } from './scripted-model-prompt.js';
 
-/**
- * The Messages API as bytes: what the local model and the scripted model of the tests share, so that
- * a client cannot tell one from the other, or either from the real one.
- */
+/** The Messages API as bytes, so that a client cannot tell the scripted model from the real one. */
 
 /** A parsed body of POST /v1/messages. `stream` may be true, false or missing. */
 export type ModelRequest = Anthropic.MessageCreateParams;
