@@ -89,8 +89,7 @@ function checkPod({ terminationGracePeriodSeconds, containers: [container] }: Po
 }
 
 /** What the image runs, from dist, without a container around it. */
-describe('the entry script of the image', function () {
-  this.timeout(60_000);
+describe('the entry script of the image', () => {
   let database: TestDatabase;
   let model: ScriptedModel;
   let dir: string;

@@ -21,8 +21,7 @@ async function blocks(name: string, language: string): Promise<string[]> {
   );
 }
 
-describe('the code in the documents runs', function () {
-  this.timeout(120_000);
+describe('the code in the documents runs', () => {
   let service: TurnService;
   let model: LocalModel;
   let client: { folder: string; remove: () => Promise<void> };

@@ -4,8 +4,7 @@ import { connectClient } from '../support/workflow-history.js';
 import { answerFirstTask, WAITING } from '../support/workflow-tasks.js';
 
 /** docs/operations/workflow-changes.md: a deploy of workflow code that running turns do not bear. */
-describe('a turn that other workflow code began', function () {
-  this.timeout(60_000);
+describe('a turn that other workflow code began', () => {
   let service: TurnService;
   before(async () => {
     service = await startTurnService({ workers: 0 });

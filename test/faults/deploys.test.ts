@@ -8,8 +8,7 @@ import { text, wait } from '../support/scripted-model.js';
 const LONG = process.env.FAULTS === 'long';
 
 /** SIGTERM hands everything over: nothing is lost, nothing is cancelled. */
-describe('a deploy', function () {
-  this.timeout(120_000);
+describe('a deploy', () => {
   let system: FaultSystem;
   before(async () => {
     system = await startFaultSystem({ apis: 2, workers: 2 });

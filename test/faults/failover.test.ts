@@ -11,8 +11,7 @@ const TURNS = 12;
  * The primary dies under load; its address leads to the standby, which refuses writes until it is promoted. The standby
  * is synchronous: what was acknowledged is there.
  */
-describe('a failover of Postgres', function () {
-  this.timeout(120_000);
+describe('a failover of Postgres', () => {
   let system: FaultSystem;
   let standby: Standby;
   before(async () => {

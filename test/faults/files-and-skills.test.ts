@@ -34,8 +34,7 @@ interface Work extends Turn {
 }
 
 /** The agent's material and what it hands over outlive its worker: nothing is lost, and nothing is there twice. */
-describe('a turn with a skill, an attachment and a delivered file', function () {
-  this.timeout(90_000);
+describe('a turn with a skill, an attachment and a delivered file', () => {
   let system: FaultSystem;
   let client: ApiCall;
   let storage: Storage;

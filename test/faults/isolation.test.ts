@@ -13,8 +13,7 @@ const TOOLS = 6;
 const TURNS = 24;
 
 /** One project's flood, and one bad turn, leave the others alone. Each test has its own slots. */
-describe('isolation', function () {
-  this.timeout(90_000);
+describe('isolation', () => {
   let service: TurnService;
   let mcp: TestMcpServer;
   let temporal: Awaited<ReturnType<typeof connectClient>>;

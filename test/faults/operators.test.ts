@@ -11,8 +11,7 @@ const CONTENT = 'Private words';
 const { PendingActivityState } = proto.temporal.api.enums.v1;
 
 /** What docs/operations/turns.md promises to whoever looks at a turn in Temporal, or acts on it there. */
-describe('operators', function () {
-  this.timeout(60_000);
+describe('operators', () => {
   let service: TurnService;
   let client: Client;
   let close: () => Promise<void>;

@@ -9,8 +9,7 @@ import type { StoredEvent } from '../support/turn-checker.js';
  * A worker freezes for longer than its heartbeats may stay away, another one takes its work over, and then it goes on:
  * with the rest of the model's answer and the result of its tool call before it.
  */
-describe('a worker that comes back after it was overtaken', function () {
-  this.timeout(90_000);
+describe('a worker that comes back after it was overtaken', () => {
   let system: FaultSystem;
   let ended: Turn;
   let goingOn: Turn;

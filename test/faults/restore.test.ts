@@ -140,7 +140,7 @@ describe('a backup taken under load', function () {
       const took = Math.round(performance.now() - began);
       console.log(`      its processes started in ${started} ms; every open turn had ended ${took - started} ms later`);
       await until('doctor is content', async () =>
-        (await command('ops/doctor/cli.js').catch(() => '')).includes('Everything answers.'),
+        (await command('ops/doctor.js').catch(() => '')).includes('Everything answers.'),
       );
 
       const evidence: Evidence = {

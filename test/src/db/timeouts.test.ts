@@ -12,8 +12,7 @@ import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
 /** What contract and operations promise: nobody is held up for longer by a part that froze or vanished. */
 const MAX_HELD_MS = 15_000;
 
-describe('connections to Postgres', function () {
-  this.timeout(60_000);
+describe('connections to Postgres', () => {
   let database: TestDatabase;
   let db: DataSource;
   let frozen: ChildProcess;
