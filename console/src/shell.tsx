@@ -10,12 +10,16 @@ import { useRoute } from './route.js';
 import { NewSession } from './sessions/new-session.js';
 import { SessionsView } from './sessions/sessions-view.js';
 import { SkillsView } from './skills/skills-view.js';
+import { NewWebhook } from './webhooks/new-webhook.js';
+import { WebhookView } from './webhooks/webhook-view.js';
+import { WebhooksView } from './webhooks/webhooks-view.js';
 
 const PLACES = [
   ['sessions', 'Sessions'],
   ['files', 'Files'],
   ['skills', 'Skills'],
   ['mcp-servers', 'MCP servers'],
+  ['webhooks', 'Webhooks'],
 ] as const;
 
 /** The frame around each view: navigation, the state of the connection, and the view itself. */
@@ -68,6 +72,10 @@ function View({ route: [place, id] }: { route: string[] }) {
   if (place === 'mcp-servers') {
     if (id === 'new') return <NewMcpServer />;
     return id === undefined ? <McpServersView /> : <McpServerView id={id} />;
+  }
+  if (place === 'webhooks') {
+    if (id === 'new') return <NewWebhook />;
+    return id === undefined ? <WebhooksView /> : <WebhookView id={id} />;
   }
   if (id === 'new') return <NewSession />;
   return id === undefined ? <SessionsView /> : <Conversation sessionId={id} />;

@@ -1,0 +1,44 @@
+import type { Webhook } from '../../../client/src/index.js';
+import { useClient } from '../client/service.js';
+import { useList } from '../client/use-list.js';
+import { Empty } from '../parts/empty.js';
+import { ListFrame } from '../parts/list-frame.js';
+import { PageHead } from '../parts/page-head.js';
+import { WebhookState } from './webhook-state.js';
+
+export function WebhooksView() {
+  const client = useClient();
+  const list = useList((cursor, signal) => client.listWebhooks({ cursor, limit: 50 }, { signal }), [client]);
+  return (
+    <>
+      <PageHead title="Webhooks">
+        <a class="button primary" href="#/webhooks/new">
+          New webhook
+        </a>
+      </PageHead>
+      <ListFrame
+        list={list}
+        label="Webhooks"
+        empty={
+          <Empty title="There are no webhooks yet">
+            A webhook tells your own service when a turn ends, fails or needs an answer.{' '}
+            <a href="#/webhooks/new">Create the first one</a>
+          </Empty>
+        }
+        row={(webhook) => <WebhookRow key={webhook.id} webhook={webhook} />}
+      />
+    </>
+  );
+}
+
+function WebhookRow({ webhook }: { webhook: Webhook }) {
+  return (
+    <li>
+      <a class="row" href={`#/webhooks/${webhook.id}`}>
+        <span class="row-title">{webhook.description ?? webhook.url}</span>
+        <WebhookState webhook={webhook} />
+        <span class="hint">{webhook.event_types.join(', ')}</span>
+      </a>
+    </li>
+  );
+}
