@@ -4,6 +4,7 @@ import { accessibilityFindings, openBrowser, type ConsoleBrowser } from '../supp
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { Gate, message, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
 import { skip } from '../support/skip.js';
+import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';
 
 const RICH_TEXT = [
   '# Heading\n\nText with `code`, **bold** and [a link](https://example.com).',
@@ -24,14 +25,20 @@ describe('the console in a browser', function () {
   this.timeout(180_000);
   let system: FaultSystem;
   let browser: ConsoleBrowser;
+  let receiver: WebhookReceiver;
   before(async function () {
     if (!process.env.CHROMIUM) skip(this, 'needs Chromium: npm run check:console');
-    system = await startFaultSystem({ env: { TEMPORAL_UI_URL: 'http://temporal.example.com' } });
+    receiver = await startWebhookReceiver();
+    system = await startFaultSystem({
+      env: { TEMPORAL_UI_URL: 'http://temporal.example.com' },
+      allowedHosts: [receiver.host],
+    });
     browser = await openBrowser({ url: system.apis[0]!.url, key: system.key });
   });
   after(async () => {
     await browser?.close();
     await system?.close();
+    await receiver?.close();
   });
   afterEach(function () {
     if (this.currentTest?.state === 'passed') expect(browser.takeOffences()).to.deep.equal([]);
@@ -313,15 +320,51 @@ describe('the console in a browser', function () {
     });
   });
 
+  describe('webhooks', () => {
+    it('shows the secret once, sends a test, and sends a failed delivery again', async () => {
+      const page = await browser.open('/webhooks/new');
+      await page.getByLabel('Address').fill(receiver.url);
+      await page.getByLabel('Description').fill('Tickets');
+      await page.getByRole('button', { name: 'Create webhook' }).click();
+      const secret = await page
+        .getByRole('button', { name: /^whsec_/ })
+        .locator('code')
+        .innerText();
+      await page.getByRole('link', { name: 'Open the webhook' }).click();
+      await page.getByRole('heading', { name: 'Tickets' }).waitFor();
+      expect(await page.locator('body').innerText()).to.not.contain(secret);
+
+      receiver.answer = (res, _request, nth) => res.writeHead(nth === 1 ? 500 : 204).end();
+      await page.getByRole('button', { name: 'Send a test' }).click();
+      const row = page.getByRole('listitem').filter({ hasText: 'webhook.test' });
+      await row.getByText('1 attempt', { exact: true }).click();
+      await row.getByText(/: 500 after/).waitFor();
+      await row.getByRole('button', { name: 'Send again' }).click();
+      await row.getByText('Delivered').waitFor();
+      expect(verifies(secret, receiver.received.at(-1)!)).to.equal(true);
+
+      await page.getByRole('button', { name: 'Disable' }).click();
+      await page.getByRole('button', { name: 'Enable' }).waitFor();
+      expect(await page.getByRole('button', { name: 'Send a test' }).isDisabled()).to.equal(true);
+      await page.getByRole('button', { name: 'New secret' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'New secret' }).click();
+      await page.getByRole('button', { name: /^whsec_/ }).waitFor();
+    });
+  });
+
   describe('for everyone', () => {
     /** Every view with something in it, and with nothing. */
     const views = async (): Promise<string[]> => {
       system.model.on(/^Show all/, steps(toolUse('deliver_file', { filename: 'a.txt', content: 'a' }), RICH_TEXT));
       const sessionId = await system.session({ metadata: { title: 'All', customer: '4711' } });
       await system.ended(await system.send(sessionId, 'Show all'));
-      const { body } = await system.insist('GET', '/v1/mcp-servers');
-      const places = ['/sessions', '/sessions/new', '/files', '/skills', '/mcp-servers', '/mcp-servers/new'];
-      return [...places, `/sessions/${sessionId}`, ...body.items.map(({ id }: { id: string }) => `/mcp-servers/${id}`)];
+      const lists = ['/sessions', '/files', '/skills', '/mcp-servers', '/webhooks'];
+      const places = [...lists, '/sessions/new', '/mcp-servers/new', '/webhooks/new', `/sessions/${sessionId}`];
+      for (const list of ['/mcp-servers', '/webhooks']) {
+        const { body } = await system.insist('GET', `/v1${list}`);
+        places.push(...body.items.map(({ id }: { id: string }) => `${list}/${id}`));
+      }
+      return places;
     };
 
     for (const colorScheme of ['light', 'dark'] as const) {

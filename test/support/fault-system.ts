@@ -30,6 +30,8 @@ export interface FaultSystemOptions {
   /** The test's own queries go through the proxy too: for a database that moves. */
   queriesThroughProxy?: boolean;
   env?: Record<string, string>;
+  /** `host:port` pairs beside the MCP server's for MCP_ALLOWED_HOSTS. */
+  allowedHosts?: string[];
 }
 
 export interface Turn {
@@ -111,7 +113,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     MODELS_FILE: join(dataDir, 'models.json'),
     ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
     DATA_DIR: dataDir,
-    MCP_ALLOWED_HOSTS: mcp.host,
+    MCP_ALLOWED_HOSTS: [mcp.host, ...(options.allowedHosts ?? [])].join(','),
     RATE_LIMIT_PER_MINUTE: '0',
     SHUTDOWN_GRACE_SECONDS: '1',
     ...options.env,
