@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { NativeConnection, Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker';
 import pRetry from 'p-retry';
+import { ByteBudget } from '../src/platform/byte-budget.js';
 import { ConfigError, type Config } from '../src/platform/config.js';
 import { openDataSource } from '../src/db/data-source.js';
 import { waitForSchema } from '../src/db/schema-version.js';
@@ -25,6 +26,7 @@ import { startDeliveryReconciler } from '../src/webhooks/reconcile.js';
 import { createActivities } from './index.js';
 import { createMaintenanceActivities } from './maintenance/index.js';
 import { ModelClients } from './model/clients.js';
+import { createSend } from './model/send.js';
 import { startStatusServer } from './status-server.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
 import { McpConnections } from './tools/mcp/connections.js';
@@ -57,7 +59,7 @@ export async function startWorker(
 ): Promise<RunningWorker> {
   await installTemporalRuntime(log);
   const tracing = await traceTemporal(process.env);
-  const models = new ModelClients(await loadModels(config), process.env);
+  const catalogue = await loadModels(config);
   const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'worker');
   const stopObserving = observePool(db);
   const status = config.metricsPort === null ? null : await startStatusServer(config, db);
@@ -71,6 +73,8 @@ export async function startWorker(
   const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: false });
   const storage = openStorage(config);
   void warnOfForeignStorage(db, storage, log);
+  const budget = new ByteBudget(config.mediaBudgetBytes);
+  const models = new ModelClients(catalogue, process.env, createSend(storage, budget));
   const graceMs = config.shutdownGraceSeconds * 1000;
   const shared = {
     connection,

@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
+import { ServiceError } from '../../src/platform/errors.js';
 import { traced } from '../../src/platform/tracing.js';
 import { modelCallSeconds, modelRetries, modelTokens } from '../../src/platform/metrics.js';
 import type { Answer, CallUsage } from '../../src/turns/content.js';
@@ -56,7 +57,8 @@ export async function callOnce(
     return answer;
   } catch (error) {
     await recording.stop();
-    const failure = signal.aborted ? null : modelFailureOf(error);
+    // A storage that is away while an image is sent is no failure of the model.
+    const failure = signal.aborted || error instanceof ServiceError ? null : modelFailureOf(error);
     measure(model, answer, failure?.type ?? 'aborted', began);
     // Best effort: a database that is away must not hide why the call broke.
     await observer.settle().catch(() => undefined);

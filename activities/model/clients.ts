@@ -1,9 +1,11 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { apiKeyOf, type ModelCatalogue, type ModelEntry } from '../../src/models/catalogue.js';
+import type { SendRequest } from './send.js';
 
 export interface ModelClient {
   entry: ModelEntry;
   api: Anthropic;
+  send: SendRequest;
   /** Whether the server counts tokens; found out at the first try. */
   countsTokens: boolean;
 }
@@ -15,6 +17,7 @@ export class ModelClients {
   constructor(
     private readonly catalogue: ModelCatalogue,
     private readonly env: NodeJS.ProcessEnv,
+    private readonly send: SendRequest,
   ) {}
 
   /** The client of a model; undefined when the catalogue has lost it since the session was made. */
@@ -23,8 +26,10 @@ export class ModelClients {
     const entry = this.catalogue.get(modelId);
     if (known !== undefined || entry === undefined) return known;
     const key = apiKeyOf(entry, this.env);
+    const { send } = this;
     const client: ModelClient = {
       entry,
+      send,
       api: new Anthropic({
         // Something must be given, or the SDK takes what it finds in the environment.
         apiKey: key ?? 'none',
@@ -32,6 +37,7 @@ export class ModelClients {
         defaultHeaders: keyHeaders(entry, key),
         // Without one it is Anthropic's own, or what ANTHROPIC_BASE_URL says: the catalogue was listed there, too.
         ...(entry.base_url !== undefined && { baseURL: entry.base_url }),
+        fetch: (url, init) => send(url, init),
         // Temporal retries, visibly.
         maxRetries: 0,
         // It would print what an answer that it cannot read says.

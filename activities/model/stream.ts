@@ -1,8 +1,11 @@
 import type Anthropic from '@anthropic-ai/sdk';
+import { APIConnectionError } from '@anthropic-ai/sdk';
 import { isDeeperThan } from '../../src/platform/depth.js';
+import { ServiceError } from '../../src/platform/errors.js';
 import { storableText } from '../../src/platform/text.js';
 import type { Answer, AssistantBlock, CallUsage } from '../../src/turns/content.js';
 import type { ModelClient } from './clients.js';
+import type { SendRequest } from './send.js';
 import { ModelIdleTimeoutError, ModelStreamError } from './failures.js';
 
 export interface StreamObserver {
@@ -21,7 +24,7 @@ type GrowingBlock = { block: AssistantBlock; pieces: string[]; half: string; com
  * @throws ModelIdleTimeoutError, ModelStreamError, the SDK's APIError, or what aborted `signal`
  */
 export async function streamAnswer(
-  { api }: ModelClient,
+  { api, send }: ModelClient,
   params: Anthropic.MessageCreateParamsNonStreaming,
   answer: Answer,
   observer: StreamObserver,
@@ -32,7 +35,7 @@ export async function streamAnswer(
   const watchdog = new Watchdog(idleSeconds);
   const either = AbortSignal.any([signal, watchdog.signal]);
   try {
-    const client = api.withOptions({ fetch: (url, init) => watchedFetch(url, init, watchdog) });
+    const client = api.withOptions({ fetch: (url, init) => watchedFetch(send, url, init, watchdog) });
     const stream = await client.messages.create({ ...params, stream: true }, { signal: either });
     const growing: GrowingBlock[] = [];
     let stopped = false;
@@ -50,26 +53,28 @@ export async function streamAnswer(
   } catch (error) {
     watchdog.signal.throwIfAborted();
     signal.throwIfAborted();
+    // The SDK wraps what `send` throws.
+    if (error instanceof APIConnectionError && error.cause instanceof ServiceError) throw error.cause;
     throw error;
   } finally {
     watchdog.stop();
   }
 }
 
+/** Aborts when nothing came for `seconds`; it starts when the request begins to leave. */
 class Watchdog {
   #controller = new AbortController();
-  #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(seconds: number) {
-    this.#timer = setTimeout(() => this.#controller.abort(new ModelIdleTimeoutError(seconds)), seconds * 1000);
-  }
+  constructor(private readonly seconds: number) {}
 
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
   restart(): void {
-    this.#timer.refresh();
+    const abort = (): void => this.#controller.abort(new ModelIdleTimeoutError(this.seconds));
+    this.#timer = this.#timer?.refresh() ?? setTimeout(abort, this.seconds * 1000);
   }
 
   stop(): void {
@@ -78,11 +83,12 @@ class Watchdog {
 }
 
 async function watchedFetch(
+  send: SendRequest,
   url: string | URL | Request,
   init: RequestInit | undefined,
   watchdog: Watchdog,
 ): Promise<Response> {
-  const response = await fetch(url, init);
+  const response = await send(url, init, () => watchdog.restart());
   watchdog.restart();
   if (response.body === null) return response;
   const seen = new TransformStream<Uint8Array, Uint8Array>({

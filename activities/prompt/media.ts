@@ -1,5 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { ObjectMissingError, type Storage } from '../../src/files/storage.js';
+import { mediaPlaceholder } from '../../src/models/media.js';
 import type { Conversation } from './conversation.js';
 import type { ResultBlock } from '../../src/turns/content.js';
 
@@ -11,14 +12,14 @@ const MAX_SHOWN = 20;
 type MediaBlock = Exclude<ResultBlock, { type: 'text' }>;
 type ShownBlock = Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam;
 
-/** The images and documents of a request, with their bytes. */
+/** The images and documents of a request; placeholders stand for their bytes until it is sent. */
 export interface Media {
   attachments: ShownBlock[];
   of: (block: MediaBlock) => ShownBlock;
 }
 
 /**
- * Reads what a request shows besides text: the current message's attachments, then results from the newest to the
+ * Chooses what a request shows besides text: the current message's attachments, then results from the newest to the
  * oldest as long as there is room. Documents are shown in their own turn only, and nothing of a turn that failed is
  * shown again: what the API refused once would be refused for ever.
  */
@@ -55,19 +56,19 @@ function* mediaOfResults({ turns }: Conversation): Generator<MediaBlock> {
 }
 
 async function shown(storage: Storage, block: MediaBlock, room: { bytes: number; count: number }): Promise<ShownBlock> {
-  if (room.count === 0 || room.bytes === 0) return notShown(block);
-  let bytes: Buffer;
+  if (room.count === 0) return notShown(block);
+  const key = block.storage_key;
+  let bytes: number;
   try {
-    // One byte more than there is room for tells that there is not enough.
-    bytes = await storage.read(block.storage_key, room.bytes + 1);
+    bytes = await storage.size(key);
   } catch (error) {
     if (!(error instanceof ObjectMissingError)) throw error;
     return { type: 'text', text: `(${block.type} not available any more)` };
   }
-  if (bytes.length > room.bytes) return notShown(block);
-  room.bytes -= bytes.length;
+  if (bytes > room.bytes) return notShown(block);
+  room.bytes -= bytes;
   room.count -= 1;
-  const data = bytes.toString('base64');
+  const data = mediaPlaceholder({ kind: block.type, key, bytes });
   return block.type === 'image'
     ? { type: 'image', source: { type: 'base64', media_type: block.media_type, data } }
     : { type: 'document', title: block.title, source: { type: 'base64', media_type: block.media_type, data } };

@@ -1,9 +1,12 @@
 import { APIError } from '@anthropic-ai/sdk';
+import { base64Length, mediaSourceOf, type MediaSource } from '../../src/models/media.js';
 import type { ModelClient } from '../model/clients.js';
 import type { ModelRequest } from './request.js';
 
 /** By UTF-8 bytes: a character of a script with many takes about a token, and three bytes. */
 const BYTES_PER_TOKEN = 3.5;
+/** What the API's largest images cost. */
+const MAX_IMAGE_TOKENS = 5000;
 /** Below that share of the window the estimate alone is sure enough. */
 const COUNT_SHARE = 0.5;
 /** Counting is a help: a server that is slow at it must not hold up the turn. */
@@ -20,16 +23,21 @@ export function bytesOf(tokens: number): number {
   return Math.max(0, Math.floor(tokens * BYTES_PER_TOKEN));
 }
 
-/** A rough count of a request's input tokens; bytes of images count apart. */
+/** A rough count of a request's input tokens; images and documents count apart. */
 export function estimateRequest({ system, messages, tools }: ModelRequest): number {
   let media = 0;
   const text = JSON.stringify([system, messages, tools], (key, value: unknown) => {
-    if (key !== 'data' || typeof value !== 'string' || value.length < 100) return value;
-    // An image costs at most about 1,600 tokens, a PDF some per page; base64 text says nothing of either.
-    media += Math.min(1600 + value.length / 100, 100_000);
+    const source = key === 'data' && typeof value === 'string' ? mediaSourceOf(value) : null;
+    if (source === null) return value;
+    media += mediaTokens(source);
     return '';
   });
   return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN + media);
+}
+
+/** The API scales images down, whatever their size. A PDF costs some tokens per page, and its bytes hardly tell how many. */
+function mediaTokens({ kind, bytes }: MediaSource): number {
+  return kind === 'document' ? Math.min(1600 + base64Length(bytes) / 100, 100_000) : MAX_IMAGE_TOKENS;
 }
 
 /** A request's input tokens: by the API where it counts and it matters, else by estimate. */

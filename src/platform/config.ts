@@ -1,6 +1,7 @@
 import { Ajv, type JSONSchemaType } from 'ajv';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { defaultByteBudget, MIB } from './byte-budget.js';
 
 /** Settings of every process, read once at start from the environment (contract.md §5). */
 export interface Config {
@@ -35,6 +36,8 @@ export interface Config {
   workerMaxActivities: number;
   /** Pauses between the attempts of a webhook delivery. */
   webhookRetrySeconds: number[];
+  /** Bytes of requests with media that a worker sends at once. */
+  mediaBudgetBytes: number;
   /** Worker versioning (docs/operations/workflow-changes.md); null: off. */
   workerDeployment: { name: string; buildId: string } | null;
   metricsPort: number | null;
@@ -74,6 +77,7 @@ interface Settings {
   SHUTDOWN_GRACE_SECONDS: number;
   HEARTBEAT_THROTTLE_MS: number;
   WORKER_MAX_ACTIVITIES: number;
+  MEDIA_BUDGET_MB?: number;
   WORKER_DEPLOYMENT_NAME?: string;
   WORKER_BUILD_ID?: string;
   WEBHOOK_RETRY_SECONDS: string;
@@ -113,6 +117,7 @@ const schema: JSONSchemaType<Settings> = {
     SHUTDOWN_GRACE_SECONDS: { type: 'number', default: 90, minimum: 0 },
     HEARTBEAT_THROTTLE_MS: { type: 'integer', default: 500, minimum: 50, maximum: 5000 },
     WORKER_MAX_ACTIVITIES: { type: 'integer', default: 200, minimum: 1 },
+    MEDIA_BUDGET_MB: { type: 'integer', nullable: true, minimum: 1 },
     WORKER_DEPLOYMENT_NAME: optionalText,
     WORKER_BUILD_ID: optionalText,
     WEBHOOK_RETRY_SECONDS: {
@@ -201,6 +206,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     shutdownGraceSeconds: valid.SHUTDOWN_GRACE_SECONDS,
     heartbeatThrottleMs: valid.HEARTBEAT_THROTTLE_MS,
     workerMaxActivities: valid.WORKER_MAX_ACTIVITIES,
+    mediaBudgetBytes: valid.MEDIA_BUDGET_MB === undefined ? defaultByteBudget() : valid.MEDIA_BUDGET_MB * MIB,
     workerDeployment:
       valid.WORKER_DEPLOYMENT_NAME !== undefined && valid.WORKER_BUILD_ID !== undefined
         ? { name: valid.WORKER_DEPLOYMENT_NAME, buildId: valid.WORKER_BUILD_ID }

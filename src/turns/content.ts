@@ -1,3 +1,5 @@
+import type { ImageType } from '../files/image-type.js';
+
 /** What a model step and a tool call hold, as their rows have it. */
 
 /** A block of a model's answer, in the Messages API's own form. */
@@ -19,9 +21,6 @@ export type ResultBlock =
   | { type: 'text'; text: string }
   | { type: 'image'; media_type: ImageType; storage_key: string }
   | { type: 'document'; media_type: 'application/pdf'; storage_key: string; title: string };
-
-/** The image types of the Messages API. */
-export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp';
 
 /** What a model call cost, as the API counts: `input_tokens` without what came from or went to the cache. */
 export interface CallUsage {

@@ -5,6 +5,7 @@ import { ModelClients } from '../../activities/model/clients.js';
 import { loadTurn } from '../../activities/turn/turn-context.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';
+import { splitAtMedia } from '../../src/models/media.js';
 import { createTestDatabase } from './postgres.js';
 import { openTestStorage, type TestStorage } from './storage.js';
 
@@ -35,10 +36,11 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
         supports_thinking: true,
         ...model,
       };
-      const models = new ModelClients(new Map([[entry.id, entry]]), {});
+      const models = new ModelClients(new Map([[entry.id, entry]]), {}, (url, init) => fetch(url, init));
       const deps = { db, storage: files.storage, models } as unknown as ActivityDeps;
       const turn = await loadTurn(db, turnId);
-      return buildRequest(deps, turn, { compacted: true, undercount: 1 }, new AbortController().signal);
+      const built = await buildRequest(deps, turn, { compacted: true, undercount: 1 }, new AbortController().signal);
+      return built === 'compact' ? built : { ...built, request: await withMedia(built.request, files) };
     },
     async close() {
       await db.destroy();
@@ -46,4 +48,12 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
       files.remove();
     },
   };
+}
+
+/** The request as it leaves: bytes in place of the placeholders. */
+async function withMedia<Request>(request: Request, { storage }: TestStorage): Promise<Request> {
+  const parts = splitAtMedia(JSON.stringify(request)).map(async (part) =>
+    typeof part === 'string' ? part : (await storage.read(part.key, part.bytes)).toString('base64'),
+  );
+  return JSON.parse((await Promise.all(parts)).join('')) as Request;
 }

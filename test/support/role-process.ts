@@ -4,11 +4,13 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../temporal-dev/free-port.js';
 
-export type Role = 'api' | 'worker';
+/** `service`: API and worker in one process, as `npm start` runs them. */
+export type Role = 'api' | 'worker' | 'service';
 
 const MAIN: Record<Role, string> = {
   api: fileURLToPath(new URL('../../dist/api/main.js', import.meta.url)),
   worker: fileURLToPath(new URL('../../dist/activities/main.js', import.meta.url)),
+  service: fileURLToPath(new URL('whole-service.mjs', import.meta.url)),
 };
 const READY_MS = 60_000;
 
@@ -36,7 +38,7 @@ export interface RoleProcess {
 
 /** Starts a role as a process of its own and waits until it answers `/healthz`. */
 export async function startRole(role: Role, env: Record<string, string>): Promise<RoleProcess> {
-  if (!existsSync(MAIN[role])) throw new Error('dist is missing: run `npm run build` first');
+  if (!existsSync(MAIN.api)) throw new Error('dist is missing: run `npm run build` first');
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   let child: ChildProcess;
@@ -52,7 +54,7 @@ export async function startRole(role: Role, env: Record<string, string>): Promis
         LOG_LEVEL: 'warn',
         HOST: '127.0.0.1',
         ...env,
-        [role === 'api' ? 'PORT' : 'METRICS_PORT']: String(port),
+        [role === 'worker' ? 'METRICS_PORT' : 'PORT']: String(port),
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

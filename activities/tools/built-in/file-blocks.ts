@@ -1,10 +1,8 @@
 import { ObjectMissingError, type Storage } from '../../../src/files/storage.js';
-import { modelImage } from '../mcp/images.js';
+import { MAX_IMAGE_BYTES, readImageType } from '../../../src/files/image-type.js';
 import type { ResultBlock } from '../../../src/turns/content.js';
 
 const MIB = 1024 * 1024;
-/** No larger image passes `modelImage`. */
-const MAX_IMAGE_BYTES = 4 * MIB;
 /** A request may have 32 MB, and base64 makes three bytes four. */
 const MAX_PDF_BYTES = 20 * MIB;
 const EDGE_BYTES = 64 * 1024;
@@ -31,9 +29,9 @@ export async function nativeBlock(storage: Storage, file: StoredFile): Promise<N
 
 async function imageBlock(storage: Storage, { size_bytes, storage_key }: StoredFile): Promise<NativeBlock | string> {
   if (size_bytes > MAX_IMAGE_BYTES) return 'the image is too large to be shown';
-  const image = modelImage((await storage.read(storage_key, size_bytes)).toString('base64'));
-  if (image === null) return 'it is no image that can be shown';
-  return { type: 'image', media_type: image.mediaType, storage_key };
+  const type = await readImageType(size_bytes, (maxBytes) => storage.read(storage_key, maxBytes));
+  if (type === null) return 'it is no image that can be shown';
+  return { type: 'image', media_type: type, storage_key };
 }
 
 async function pdfBlock(storage: Storage, file: StoredFile): Promise<NativeBlock | string> {

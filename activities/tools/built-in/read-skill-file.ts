@@ -7,15 +7,13 @@ import { openSkillFile, readSkillFile, type StoredFile } from '../../../src/skil
 import { safeSegments } from '../../../src/skills/paths.js';
 import { detectEncoding, toUtf8Lines } from './decode-text.js';
 import { fileList } from './file-list.js';
-import { modelImage } from '../mcp/images.js';
+import { MAX_IMAGE_BYTES, readImageType } from '../../../src/files/image-type.js';
 import { MAX_LINE, SNIFFED_BYTES } from './read-file.js';
 import { withSelectedSkill, type OpenSkill } from './selected-skill.js';
 import { DEFAULT_LINES, PAGE_BYTES, showPage } from './show-page.js';
 import { readTextPage } from './text-page.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolResult } from '../tool.js';
 
-/** No larger image passes `modelImage`: it is not even fetched. */
-const MAX_IMAGE_BYTES = 4 * 1024 * 1024;
 const LIST_BYTES = 8 * 1024;
 
 interface Input {
@@ -90,14 +88,15 @@ async function showImage(
   { turn, toolUseId }: ToolCall,
 ): Promise<ToolResult | null> {
   if (!typeOf(file).startsWith('image/') || file.size > MAX_IMAGE_BYTES) return null;
-  const image = modelImage((await readSkillFile(storage, skill, file, file.size)).toString('base64'));
-  if (image === null) return null;
+  const type = await readImageType(file.size, (maxBytes) => readSkillFile(storage, skill, file, maxBytes));
+  if (type === null) return null;
   const key = storageKey('results', turn.id, createHash('sha256').update(toolUseId).digest('hex').slice(0, 32));
-  await storage.put(key, image.bytes, { contentType: image.mediaType, size: file.size });
+  const content = await openSkillFile(storage, skill, file);
+  await storage.put(key, content, { contentType: type, size: file.size });
   return {
     content: [
-      { type: 'text', text: `${file.path} (${image.mediaType}, ${file.size} bytes)` },
-      { type: 'image', media_type: image.mediaType, storage_key: key },
+      { type: 'text', text: `${file.path} (${type}, ${file.size} bytes)` },
+      { type: 'image', media_type: type, storage_key: key },
     ],
     isError: false,
   };

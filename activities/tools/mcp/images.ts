@@ -1,74 +1,12 @@
-import type { ImageType } from '../../../src/turns/content.js';
+import { imageTypeOf, MAX_IMAGE_BYTES, type ImageType } from '../../../src/files/image-type.js';
 
-/** The API's limit for one image, which it measures on the base64 it is sent. */
-const MAX_BASE64_LENGTH = 5 * 1024 * 1024;
-const MAX_PIXELS_A_SIDE = 8000;
+const MAX_BASE64_LENGTH = (MAX_IMAGE_BYTES / 3) * 4;
 
-/**
- * An image that the model's API will take, or null. It goes by the bytes: one wrong media type or one image that is too
- * large would have every further request of the session refused.
- */
+/** An image in base64 that the model's API takes, or null. */
 export function modelImage(base64: unknown): { bytes: Buffer; mediaType: ImageType } | null {
   if (typeof base64 !== 'string' || base64.length > MAX_BASE64_LENGTH) return null;
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64) || base64.length % 4 !== 0) return null;
   const bytes = Buffer.from(base64, 'base64');
-  const mediaType = typeOf(bytes);
-  if (mediaType === null) return null;
-  const size = sizeOf(bytes, mediaType);
-  if (size === null || Math.min(...size) < 1 || Math.max(...size) > MAX_PIXELS_A_SIDE) return null;
-  return { bytes, mediaType };
-}
-
-function typeOf(bytes: Buffer): ImageType | null {
-  const start = bytes.toString('latin1', 0, 12);
-  if (start.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
-  if (start.startsWith('\xff\xd8\xff')) return 'image/jpeg';
-  if (/^GIF8[79]a/.test(start)) return 'image/gif';
-  if (start.startsWith('RIFF') && start.endsWith('WEBP')) return 'image/webp';
-  return null;
-}
-
-function sizeOf(bytes: Buffer, type: ImageType): [number, number] | null {
-  if (bytes.length < 30) return null;
-  switch (type) {
-    case 'image/png':
-      return [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
-    case 'image/gif':
-      return [bytes.readUInt16LE(6), bytes.readUInt16LE(8)];
-    case 'image/webp':
-      return webpSize(bytes);
-    case 'image/jpeg':
-      return jpegSize(bytes);
-  }
-}
-
-function webpSize(bytes: Buffer): [number, number] | null {
-  switch (bytes.toString('latin1', 12, 16)) {
-    case 'VP8 ':
-      return [bytes.readUInt16LE(26) & 0x3fff, bytes.readUInt16LE(28) & 0x3fff];
-    case 'VP8L': {
-      const bits = bytes.readUInt32LE(21);
-      return [(bits & 0x3fff) + 1, ((bits >> 14) & 0x3fff) + 1];
-    }
-    case 'VP8X':
-      return [bytes.readUIntLE(24, 3) + 1, bytes.readUIntLE(27, 3) + 1];
-    default:
-      return null;
-  }
-}
-
-/** Walks the segments to the frame header (SOF), which has the size. */
-function jpegSize(bytes: Buffer): [number, number] | null {
-  for (let at = 2; at + 9 < bytes.length;) {
-    if (bytes[at] !== 0xff) return null;
-    const marker = bytes[at + 1]!;
-    if (marker === 0xff) {
-      at += 1;
-      continue;
-    }
-    const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
-    if (isFrame) return [bytes.readUInt16BE(at + 7), bytes.readUInt16BE(at + 5)];
-    at += 2 + bytes.readUInt16BE(at + 2);
-  }
-  return null;
+  const mediaType = imageTypeOf(bytes);
+  return mediaType === null ? null : { bytes, mediaType };
 }

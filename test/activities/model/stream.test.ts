@@ -7,6 +7,10 @@ import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '
 import type { ScriptedModel } from '../../support/scripted-model.js';
 import type { Answer } from '../../../src/turns/content.js';
 
+const send: ModelClient['send'] = (url, init, onProgress) => {
+  onProgress?.();
+  return fetch(url, init);
+};
 const IDLE_SECONDS = 0.5;
 
 describe('the stream of an answer', () => {
@@ -29,7 +33,7 @@ describe('the stream of an answer', () => {
     };
     const params = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Go' }] };
     const signal = new AbortController().signal;
-    await streamAnswer({ api } as ModelClient, params, answer, observer, signal, IDLE_SECONDS);
+    await streamAnswer({ api, send } as ModelClient, params, answer, observer, signal, IDLE_SECONDS);
     return { answer, heard, started };
   };
   const failureOf = (work: Promise<unknown>): Promise<unknown> =>

@@ -1,0 +1,88 @@
+import { ObjectMissingError, storageError, type Storage } from '../../src/files/storage.js';
+import { base64Length, splitAtMedia, type MediaSource } from '../../src/models/media.js';
+import type { ByteBudget } from '../../src/platform/byte-budget.js';
+
+/**
+ * `fetch` for requests to a model. `onProgress` runs when the request begins and whenever a part of it has left, not
+ * while it waits for its share of the budget.
+ */
+export type SendRequest = (
+  url: string | URL | Request,
+  init: RequestInit | undefined,
+  onProgress?: () => void,
+) => Promise<Response>;
+
+/**
+ * Sends requests whose media stand in them as placeholders (src/models/media): the bytes are read from storage piece by
+ * piece while the request leaves. Twenty images take no more memory than one piece, and no base64 of megabytes holds up
+ * the event loop. The length is known beforehand, so the request is not chunked.
+ */
+export function createSend(storage: Storage, budget: ByteBudget): SendRequest {
+  return async (url, init, onProgress = () => undefined) => {
+    const parts = typeof init?.body === 'string' ? splitAtMedia(init.body) : [];
+    if (parts.length <= 1) {
+      onProgress();
+      return fetch(url, init);
+    }
+    const length = parts.reduce((sum, part) => sum + lengthOf(part), 0);
+    const headers = new Headers(init!.headers);
+    headers.set('content-length', String(length));
+    const release = await budget.take(length, init!.signal);
+    const body = new RequestBody(parts, storage, onProgress);
+    try {
+      onProgress();
+      return await fetch(url, { ...init, headers, body: body.chunks(), duplex: 'half' });
+    } catch (error) {
+      throw body.storageFault ?? error;
+    } finally {
+      release();
+    }
+  };
+}
+
+class RequestBody {
+  /** Why the storage could not give the media. */
+  storageFault: Error | null = null;
+
+  constructor(
+    private readonly parts: (string | MediaSource)[],
+    private readonly storage: Storage,
+    private readonly onProgress: () => void,
+  ) {}
+
+  async *chunks(): AsyncGenerator<Uint8Array> {
+    for (const part of this.parts) {
+      if (typeof part === 'string') yield Buffer.from(part);
+      else yield* this.#media(part);
+      this.onProgress();
+    }
+  }
+
+  async *#media({ key }: MediaSource): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const chunk of base64Of(await this.storage.open(key))) {
+        yield chunk;
+        this.onProgress();
+      }
+    } catch (error) {
+      // An object deleted since the request was built: the next attempt finds it missing and says so to the model.
+      this.storageFault = error instanceof ObjectMissingError ? storageError(error) : (error as Error);
+      throw error;
+    }
+  }
+}
+
+async function* base64Of(content: AsyncIterable<Buffer>): AsyncGenerator<Uint8Array> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of content) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    const end = bytes.length - (bytes.length % 3);
+    if (end > 0) yield Buffer.from(bytes.toString('base64', 0, end), 'latin1');
+    rest = bytes.subarray(end);
+  }
+  if (rest.length > 0) yield Buffer.from(rest.toString('base64'), 'latin1');
+}
+
+function lengthOf(part: string | MediaSource): number {
+  return typeof part === 'string' ? Buffer.byteLength(part) : base64Length(part.bytes);
+}

@@ -1,0 +1,56 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A model server that drops what it is sent, however much, and answers every call with one word. */
+export interface SinkModel {
+  url: string;
+  /** Bytes of each request, in the order of their ends. */
+  received: number[];
+  /** Requests whose bodies were on their way at once, at most. */
+  readonly mostAtOnce: number;
+  close(): Promise<void>;
+}
+
+const usage = { input_tokens: 10, output_tokens: 1, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 };
+const ANSWER = [
+  {
+    type: 'message_start',
+    message: { id: 'msg_1', type: 'message', role: 'assistant', model: 'sink', content: [], stop_reason: null, usage },
+  },
+  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+  { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Seen.' } },
+  { type: 'content_block_stop', index: 0 },
+  { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 1 } },
+  { type: 'message_stop' },
+]
+  .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+  .join('');
+
+export async function startSinkModel(): Promise<SinkModel> {
+  const received: number[] = [];
+  let atOnce = 0;
+  let mostAtOnce = 0;
+  const server = createServer((request, response) => {
+    let bytes = 0;
+    atOnce += 1;
+    mostAtOnce = Math.max(mostAtOnce, atOnce);
+    request.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    request.on('close', () => (atOnce -= 1));
+    request.on('end', () => {
+      received.push(bytes);
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(ANSWER);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    get mostAtOnce() {
+      return mostAtOnce;
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
