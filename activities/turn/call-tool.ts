@@ -10,22 +10,24 @@ import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
 import type { ToolResult } from '../tools/tool.js';
 import type { TurnActivities } from './turn-activities.js';
 
-/** Of a worker's slots, for the tool calls of one project: with its turns' model calls it does not take all of them. */
-const TOOLS_SHARE = 0.5;
+/** Of a worker's slots, for the tool calls of one project, and of all projects: model calls always find a slot. */
+const PROJECT_SHARE = 0.5;
+const TOOLS_SHARE = 0.7;
 
 /**
  * One tool call of a step. At most once: `started` is recorded before the call leaves, and an attempt that finds it
  * without a result does not call again, unless the tool may be repeated (contract.md §3 "Tool calls").
  */
 export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
-  const share = new ConcurrencyLimit(Math.max(1, Math.floor(deps.config.workerMaxActivities * TOOLS_SHARE)));
+  const slots = (share: number): number => Math.max(1, Math.floor(deps.config.workerMaxActivities * share));
+  const limit = new ConcurrencyLimit({ perProject: slots(PROJECT_SHARE), total: slots(TOOLS_SHARE) });
   return ({ turnId, step, index }) =>
     runActivity(deps.log, { turn_id: turnId, step, index }, async (signal) => {
       const call = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
       if (call.action !== null && call.action.state !== 'allowed') return storeUnrunCall(deps, call);
       const turn = await loadTurn(deps.db, turnId);
-      await share.within(turn.projectId, async () => {
+      await limit.within(turn.projectId, async () => {
         const result = await resultOf(deps, turn, call, signal);
         await storeOutcome(() => storeToolResult(deps, call, result), signal);
       });

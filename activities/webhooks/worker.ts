@@ -20,7 +20,10 @@ export function createWebhookWorker(
   return Worker.create({
     ...shared,
     taskQueue: webhookTaskQueue(taskQueue),
-    activities: createDeliveryActivities({ ...deps, limit: new ConcurrencyLimit(MAX_ATTEMPTS_PER_PROJECT) }),
+    activities: createDeliveryActivities({
+      ...deps,
+      limit: new ConcurrencyLimit({ perProject: MAX_ATTEMPTS_PER_PROJECT }),
+    }),
     maxConcurrentActivityTaskExecutions: MAX_ATTEMPTS,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
     maxCachedWorkflows: CACHED_WORKFLOWS,

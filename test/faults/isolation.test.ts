@@ -11,6 +11,8 @@ import { connectClient } from '../support/workflow-history.js';
 const SLOTS = 4;
 const TOOLS = 6;
 const TURNS = 24;
+/** `PENDING_ACTIVITY_STATE_STARTED` */
+const STARTED: number = 2;
 
 /** One project's flood, and one bad turn, leave the others alone. Each test has its own slots. */
 describe('isolation', () => {
@@ -62,6 +64,34 @@ describe('isolation', () => {
     gate.open();
     expect(await service.ended(flood)).to.include({ type: 'turn.completed' });
     expect(mcp.calls.length).to.equal(TOOLS);
+  });
+
+  it('projects whose tools hang leave slots to model calls, however many they are', async () => {
+    const gate = service.model.gate();
+    mcp.calls.length = 0;
+    mcp.options.tools = [{ name: 'wait', run: () => gate.opened.then(() => 'ok') }];
+    service.model.on(/flood/, steps([toolUse('mcp__slow__wait'), toolUse('mcp__slow__wait')], 'Done.'));
+    const floods: (() => Promise<boolean>)[] = [];
+    for (const project of ['fourth', 'fifth']) {
+      const api = service.as(await service.newKey({ project }));
+      const server = await api('POST', '/v1/mcp-servers', { name: 'slow', url: mcp.url });
+      const body = { model_id: 'scripted', mcp_servers: [server.body.id], thinking_enabled: false };
+      const path = `/v1/sessions/${(await api('POST', '/v1/sessions', body)).body.id}`;
+      const sent = await api('POST', `${path}/messages`, { content: 'flood' });
+      floods.push(async () => (await api('GET', path)).body.status !== 'RUNNING');
+      await eventually('both calls hang or wait for another try', async () => {
+        const pending = await pendingActivities(temporal.client, sent.body.turn_id as string);
+        const isHeld = ({ state, lastFailure }: (typeof pending)[number]) => Number(state) === STARTED || lastFailure;
+        return pending.length === 2 && pending.every(isHeld);
+      });
+    }
+    await (
+      await sendFromOther()
+    ).ended;
+    expect(mcp.calls.length).to.be.at.most(Math.floor(SLOTS * 0.7));
+    gate.open();
+    for (const isOver of floods) await eventually('the turn with the hanging tools ends', isOver);
+    expect(mcp.calls.length).to.equal(4);
   });
 
   it('a project whose model calls take every slot is not first in line for the next one', async () => {
