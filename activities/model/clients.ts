@@ -1,11 +1,14 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { apiKeyOf, type ModelCatalogue, type ModelEntry } from '../../src/models/catalogue.js';
+import { redactor } from '../../src/platform/text.js';
 import type { SendRequest } from './send.js';
 
 export interface ModelClient {
   entry: ModelEntry;
   api: Anthropic;
   send: SendRequest;
+  /** Replaces the keys of all models: a server may repeat what it was sent. */
+  redact: (text: string) => string;
   /** Whether the server counts tokens; found out at the first try. */
   countsTokens: boolean;
 }
@@ -13,12 +16,16 @@ export interface ModelClient {
 /** The models of the catalogue with a client each. */
 export class ModelClients {
   #clients = new Map<string, ModelClient>();
+  readonly #redact: (text: string) => string;
 
   constructor(
     private readonly catalogue: ModelCatalogue,
     private readonly env: NodeJS.ProcessEnv,
     private readonly send: SendRequest,
-  ) {}
+  ) {
+    const keys = [...catalogue.values()].flatMap((entry) => apiKeyOf(entry, env) ?? []);
+    this.#redact = redactor([...new Set(keys)]);
+  }
 
   /** The client of a model; undefined when the catalogue has lost it since the session was made. */
   get(modelId: string): ModelClient | undefined {
@@ -30,6 +37,7 @@ export class ModelClients {
     const client: ModelClient = {
       entry,
       send,
+      redact: this.#redact,
       api: new Anthropic({
         // Something must be given, or the SDK takes what it finds in the environment.
         apiKey: key ?? 'none',

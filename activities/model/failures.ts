@@ -25,7 +25,7 @@ const TOO_LONG = /prompt is too long|context (window|length|limit)|too many (inp
  * Reads a fault of a model call. `x-should-retry` decides where it is sent, then the status, then the error's type
  * (errors inside a stream have no status).
  */
-export function modelFailureOf(error: unknown): ModelFailure {
+export function modelFailureOf(error: unknown, redact: (text: string) => string): ModelFailure {
   if (
     error instanceof ModelIdleTimeoutError ||
     error instanceof ModelStreamError ||
@@ -43,7 +43,7 @@ export function modelFailureOf(error: unknown): ModelFailure {
   }
   const status = typeof error.status === 'number' ? error.status : null;
   const headers = error.headers instanceof Headers ? error.headers : new Headers();
-  const detail = detailOf(error.error);
+  const detail = detailOf(error.error, redact);
   const retryable = isRetryable(headers.get('x-should-retry'), status, error.type);
   const retryAfterMs = retryAfterOf(headers);
   if (status === 413 || (status === 400 && TOO_LONG.test(detail))) {
@@ -94,9 +94,9 @@ function retryAfterOf(headers: Headers): number | undefined {
 }
 
 /** The error's own words: those of the envelope where it has one, never headers or raw bodies. */
-function detailOf(envelope: unknown): string {
+function detailOf(envelope: unknown, redact: (text: string) => string): string {
   const body = envelope as { error?: { message?: unknown } } | undefined;
-  return typeof body?.error?.message === 'string' ? body.error.message.slice(0, 500) : '';
+  return typeof body?.error?.message === 'string' ? redact(body.error.message).slice(0, 500) : '';
 }
 
 function sentence(text: string): string {

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { McpToolRow } from '../db/entities/mcp-servers.js';
-import { codePointLength, isStorableText, storableText } from '../platform/text.js';
+import { codePointLength, isStorableText, redactor, storableText } from '../platform/text.js';
 import { sanitizeInputSchema } from './input-schema.js';
 
 /** spec.md "Limits": MCP tools kept. */
@@ -13,8 +13,8 @@ export type Clean = (text: string) => string;
 
 /** Cleans text that comes from a server which was sent `secret`. Very short ones would blank out ordinary words. */
 export function cleanerFor(secret: string | null): Clean {
-  if (secret === null || secret.length < 8) return storableText;
-  return (text) => storableText(text).replaceAll(secret, '[credential]');
+  const redact = redactor(secret === null ? [] : [secret]);
+  return (text) => redact(storableText(text));
 }
 
 /**

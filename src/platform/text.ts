@@ -15,6 +15,17 @@ export function storableText(text: string): string {
   return text.toWellFormed().replaceAll('\0', '');
 }
 
+/** Shorter secrets would blank out ordinary words. */
+const MIN_SECRET_LENGTH = 8;
+
+/** Makes a function that replaces the secrets in a text that a server may have put them into. */
+export function redactor(secrets: readonly string[]): (text: string) => string {
+  const long = secrets.filter((secret) => secret.length >= MIN_SECRET_LENGTH);
+  // Longest first: one secret may be the beginning of another.
+  long.sort((a, b) => b.length - a.length);
+  return (text) => long.reduce((clean, secret) => clean.replaceAll(secret, '[credential]'), text);
+}
+
 /** The longest prefix of `text` that takes at most `maxBytes` in UTF-8 and cuts no character. */
 export function truncateUtf8(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text, 'utf8');

@@ -1,0 +1,42 @@
+import { expect } from 'chai';
+import { http } from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+
+const KEY = 'sk-scripted-0123456789abcdef';
+
+describe('a model server that repeats its key', () => {
+  let service: TurnService;
+  before(async () => {
+    process.env.TEST_MODEL_KEY = KEY;
+    service = await startTurnService({ model: { api_key_env: 'TEST_MODEL_KEY' } });
+  });
+  after(async () => {
+    delete process.env.TEST_MODEL_KEY;
+    await service.close();
+  });
+
+  it('does not get it into an event, a table or the stream', async () => {
+    // Cut at 500 characters, the second one would be half a key.
+    const message = `invalid x-api-key ${KEY} ${'x'.repeat(450)} ${KEY}`;
+    const refusal = JSON.stringify({ type: 'error', error: { type: 'authentication_error', message } });
+    service.model.reply(http(401, refusal, { 'content-type': 'application/json' }));
+    const session = await service.session({ thinking_enabled: false });
+    const stream = await service.stream(session);
+    const turnId = await service.send(session, 'Hello');
+    const end = await service.ended(session);
+    expect(end.error.message).to.contain('invalid x-api-key [credential] xx').and.not.contain('sk-scripted');
+    await stream.ended;
+    expect(service.model.requests[0]!.headers['x-api-key']).to.equal(KEY);
+
+    const rows = await service.db.query<object[]>(
+      `SELECT to_json(t) FROM turns t WHERE id = $1
+       UNION ALL SELECT to_json(e) FROM events e WHERE turn_id = $1
+       UNION ALL SELECT to_json(a) FROM model_attempts a WHERE turn_id = $1`,
+      [turnId],
+    );
+    expect(rows.length).to.be.above(2);
+    expect(JSON.stringify([rows, stream.frames]))
+      .to.contain('[credential]')
+      .and.not.contain('sk-scripted');
+  });
+});
