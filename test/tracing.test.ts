@@ -2,8 +2,11 @@ import { Client, Connection } from '@temporalio/client';
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { transaction } from '../src/db/transaction.js';
+import { startApi, type Api } from '../api/main.js';
+import { createLogger } from '../src/platform/logger.js';
 import { stopTracing, tracingWanted, within } from '../src/platform/tracing.js';
 import { queueTurn } from '../src/turns/queue.js';
+import { apiClient } from './support/client.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
 import { startOtlpReceiver, type OtlpReceiver } from './support/otlp-receiver.js';
 import { text, thinking, toolUse } from './support/scripted-model.js';
@@ -14,6 +17,8 @@ describe('traces', () => {
   let receiver: OtlpReceiver;
   let mcp: TestMcpServer;
   let service: TurnService;
+  /** Closed at the end: an API that ends stops the tracing of its process. */
+  let trusting: Api | undefined;
   before(async () => {
     receiver = await startOtlpReceiver();
     mcp = await startMcpServer({ tools: [{ name: 'search' }] });
@@ -22,6 +27,7 @@ describe('traces', () => {
   });
   after(async () => {
     delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT;
+    await trusting?.close();
     await stopTracing();
     await mcp.close();
     await receiver.close();
@@ -44,6 +50,31 @@ describe('traces', () => {
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
     expect(receiver.tree(traceId)).to.match(/^StartWorkflow:turn/);
+  });
+
+  it('take no trace and no baggage from a client, unless a setting trusts it', async () => {
+    const traceId = randomBytes(16).toString('hex');
+    const headers = { traceparent: `00-${traceId}-${randomBytes(8).toString('hex')}-01`, baggage: 'tenant=smuggled' };
+    const send = async (api: typeof service.api): Promise<{ trace: string; started: string }> => {
+      const session = await service.session();
+      const { body } = await api('POST', `/v1/sessions/${session}/messages`, { content: 'Hello' }, headers);
+      await service.ended(session);
+      const rows = await service.db.query<{ trace: string }[]>('SELECT trace FROM turns WHERE id = $1', [body.turn_id]);
+      const connection = await Connection.connect({ address: await temporalAddress() });
+      const history = await new Client({ connection }).workflow.getHandle(body.turn_id as string).fetchHistory();
+      await connection.close();
+      const fields = history.events![0]!.workflowExecutionStartedEventAttributes!.header!.fields!;
+      const started = Object.values(fields).map(({ data }) => Buffer.from(data!).toString());
+      return { trace: rows[0]!.trace, started: started.join() };
+    };
+    const own = await send(service.api);
+    expect(own.trace).to.match(/^00-/).and.not.contain(traceId);
+    expect(own.started).to.contain('traceparent').and.not.contain(traceId).and.not.contain('smuggled');
+
+    trusting = await startApi({ ...service.config, trustTraceparent: true }, createLogger('silent', 'api'));
+    const trusted = await send(apiClient(trusting.url, service.key, () => undefined));
+    expect(trusted.trace).to.contain(traceId);
+    expect(trusted.started).to.contain(traceId).and.not.contain('smuggled');
   });
 
   it('are one per turn, from the request to the model and the MCP call', async () => {

@@ -1,12 +1,15 @@
-import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
+import { context, SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import type { Middleware } from 'koa';
 import type { Logger } from '../../src/platform/logger.js';
 import { httpRequestSeconds } from '../../src/platform/metrics.js';
 import { continued, traced } from '../../src/platform/tracing.js';
 import type { Caller } from './operation.js';
 
-/** One log line and one measurement per request, when its response has ended or its client has gone. */
-export function observe(log: Logger): Middleware {
+/**
+ * One log line and one measurement per request, when its response has ended or its client has gone. A client's `traceparent` decides
+ * what is sampled: it counts only where a setting trusts it.
+ */
+export function observe(log: Logger, trustTraceparent: boolean): Middleware {
   return async (ctx, next) => {
     const start = performance.now();
     const requestLog = log.child({ request_id: ctx.state.requestId as string });
@@ -47,7 +50,7 @@ export function observe(log: Logger): Middleware {
         if (ctx.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       },
       SpanKind.SERVER,
-      continued(ctx.headers),
+      trustTraceparent ? continued(ctx.headers) : context.active(),
     );
   };
 }

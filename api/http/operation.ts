@@ -75,6 +75,11 @@ export interface Operation<Body = any, Resource = any> {
   resource?: (call: Omit<Call<undefined, undefined>, 'body' | 'resource'>) => Promise<Resource>;
   /** Makes the response of a recorded answer; absent: the record is the response. */
   replay?: (call: Call<Body, Resource>, recorded: unknown) => unknown;
+  /**
+   * Checks of the body beyond its schema, and the permissions that what it names needs: they come before an idempotent
+   * replay, whose answer may hold what the key must not see.
+   */
+  check?: (call: Pick<Call<Body>, 'body' | 'caller'>) => void | Promise<void>;
   /** Returns the body of the success response (undefined: none, or `ctx` has been answered). */
   handle: (call: Call<Body, Resource>) => Promise<unknown>;
 }

@@ -25,6 +25,7 @@ export function serve([, path, permission, limited, operation]: Route, deps: Api
     const resource: unknown = await operation.resource?.({ ...request, ...withoutKey });
     if (checkQuery) checkQuery(request.query);
     const body = checkBody && checkBody(await readJson(ctx));
+    await operation.check?.({ body, caller });
     if (ctx.method === 'HEAD' && operation.success.mediaType === 'text/event-stream') return headOf(ctx, operation);
 
     const idempotency = operation.idempotent

@@ -39,10 +39,12 @@ export const createSession = operation<FromSchema<typeof body>>({
   idempotent: true,
   success: { status: 201, description: 'The session, IDLE.', schema: sessionSchema },
   errors: ['insufficient_scope', 'unknown_model', 'mcp_server_not_found', 'unknown_mcp_tool'],
+  async check({ caller, body }) {
+    await checkTools(body.tools, body.mcp_servers);
+    if (body.mcp_servers.length > 0) requireScope(caller, 'mcp_servers:read');
+  },
   async handle({ deps, caller, body, record }) {
     const tools = body.tools as SessionTool[];
-    await checkTools(tools, body.mcp_servers);
-    if (body.mcp_servers.length > 0) requireScope(caller, 'mcp_servers:read');
     requireModel(deps.models, body.model_id);
     requireNoneMissing(await missingMcpServers(deps.db, caller.projectId, body.mcp_servers));
     await requireOfferedTools(deps.db, caller.projectId, tools);

@@ -58,11 +58,14 @@ export const sendMessage = operation<Body, Session>({
     'too_many_running_turns',
   ],
   resource: sessionOfPath,
-  async handle(call) {
-    const { deps, caller, body, resource: session } = call;
+  check({ caller, body }) {
     const skillIds = skillIdsOf(body.skills);
     if (body.files.length > 0) requireScope(caller, 'files:read');
     if (skillIds.length > 0) requireScope(caller, 'skills:read');
+  },
+  async handle(call) {
+    const { deps, caller, body, resource: session } = call;
+    const skillIds = skillIdsOf(body.skills);
     const files = await attachedFiles(deps, caller.projectId, body.files);
     const skills = await selectedSkills(deps, caller.projectId, skillIds);
 

@@ -22,10 +22,10 @@ export function openLocalStorage(config: Pick<Config, 'storageUrl' | 'publicUrl'
       const target = pathOf(key);
       const temp = join(root, TEMP, ulid().toLowerCase());
       try {
-        await mkdir(dirname(temp), { recursive: true });
+        await makeFolder(dirname(temp));
         await pipeline(
           Buffer.isBuffer(content) ? Readable.from([content], { objectMode: false }) : content,
-          createWriteStream(temp, { flags: 'wx', flush: true }),
+          createWriteStream(temp, { flags: 'wx', flush: true, mode: 0o600 }),
         );
         const { size } = await stat(temp);
         await moveInto(root, temp, target);
@@ -76,7 +76,7 @@ export function openLocalStorage(config: Pick<Config, 'storageUrl' | 'publicUrl'
 
     async check() {
       try {
-        await mkdir(root, { recursive: true });
+        await makeFolder(root);
         await access(root, constants.W_OK);
       } catch (error) {
         throw storageError(error);
@@ -85,9 +85,14 @@ export function openLocalStorage(config: Pick<Config, 'storageUrl' | 'publicUrl'
   };
 }
 
+/** For this user alone, whatever the umask: only `npm start` sets one. */
+async function makeFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+}
+
 /** Renames and makes the new name survive a power cut, as well as every folder that was made for it. */
 async function moveInto(root: string, temp: string, target: string): Promise<void> {
-  await mkdir(dirname(target), { recursive: true });
+  await makeFolder(dirname(target));
   await rename(temp, target);
   for (let folder = dirname(target); ; folder = dirname(folder)) {
     const handle = await open(folder, 'r');

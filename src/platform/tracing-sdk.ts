@@ -1,4 +1,5 @@
 import { context, propagation, trace } from '@opentelemetry/api';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { detectResourcesSync, envDetectorSync, Resource } from '@opentelemetry/resources';
@@ -16,7 +17,11 @@ export function startSdk(): TracingSdk {
   const resource = named.merge(detectResourcesSync({ detectors: [envDetectorSync] }));
   const processor = new BatchSpanProcessor(new OTLPTraceExporter());
   const provider = new BasicTracerProvider({ resource, spanProcessors: [processor] });
-  provider.register({ contextManager: new AsyncLocalStorageContextManager().enable() });
+  provider.register({
+    contextManager: new AsyncLocalStorageContextManager().enable(),
+    // Without baggage, which the default carries on: clients would write into Temporal's headers.
+    propagator: new W3CTraceContextPropagator(),
+  });
   return {
     processor,
     resource,

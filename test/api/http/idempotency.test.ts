@@ -43,6 +43,25 @@ describe('Idempotency-Key (contract.md §1)', () => {
     expect(`${status} ${body.error.type}`).to.equal('422 idempotency_key_reused');
   });
 
+  it('does not replay an answer to a key that lacks a permission for what the body names', async () => {
+    const file = new FormData();
+    file.set('file', new Blob(['text']), 'a.txt');
+    const { body: uploaded } = await service.api('POST', '/v1/files', file);
+    const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    const message = { content: 'Read it', files: [uploaded.id] };
+    const send = (api: typeof service.api) =>
+      api('POST', `/v1/sessions/${session.id}/messages`, message, { 'Idempotency-Key': 'with-a-file' });
+    expect((await send(service.api)).status).to.equal(201);
+    const { status, body, headers } = await send(service.as(await service.newKey({ scopes: ['sessions:write'] })));
+    expect([status, body.error.type, body.error.details]).to.deep.equal([
+      403,
+      'insufficient_scope',
+      { required: 'files:read' },
+    ]);
+    expect(headers.get('idempotency-replayed')).to.equal(null);
+    expect((await send(service.api)).headers.get('idempotency-replayed')).to.equal('true');
+  });
+
   it('makes one session of many parallel posts', async () => {
     const key = randomUUID();
     const before = await sessions();

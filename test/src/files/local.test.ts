@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { ServiceError } from '../../../src/platform/errors.js';
 import { newStorageKey, ObjectMissingError, storageKey } from '../../../src/files/storage.js';
@@ -34,6 +35,23 @@ describe('local storage', () => {
     const stream = await storage.open('files/p/a', { start: 2, end: 4 });
     expect(Buffer.concat(await stream.toArray()).toString()).to.equal('234');
     expect(await storage.size('files/p/a')).to.equal(10);
+  });
+
+  it('makes files and folders for its own user alone, whatever the umask', async () => {
+    const umask = process.umask(0);
+    try {
+      await test.storage.put('files/p/a', Buffer.from('secret'), TEXT);
+    } finally {
+      process.umask(umask);
+    }
+    const modeOf = async (path: string): Promise<string> =>
+      ((await stat(join(test.folder, path))).mode & 0o777).toString(8);
+    expect(await Promise.all(['files', 'files/p', 'tmp', 'files/p/a'].map(modeOf))).to.deep.equal([
+      '700',
+      '700',
+      '700',
+      '600',
+    ]);
   });
 
   it('replaces an object, and deletes one twice', async () => {
