@@ -4,7 +4,7 @@ import pRetry from 'p-retry';
 import { ByteBudget } from '../src/platform/byte-budget.js';
 import { ConfigError, type Config } from '../src/platform/config.js';
 import { openDataSource } from '../src/db/data-source.js';
-import { waitForSchema } from '../src/db/schema-version.js';
+import { isReady, waitForSchema } from '../src/db/schema-version.js';
 import { keepPartitions } from '../src/events/delta-partitions.js';
 import { DeltaStore } from '../src/events/delta-store.js';
 import { Notifier } from '../src/events/notify.js';
@@ -15,7 +15,10 @@ import { createLogger, type Logger } from '../src/platform/logger.js';
 import { observePool } from '../src/platform/metrics.js';
 import { createMcpNetwork } from '../src/mcp/network.js';
 import { loadModels } from '../src/models/catalogue.js';
+import { createReadiness, stateOf } from '../src/platform/readiness.js';
 import { loadSettings } from '../src/platform/settings.js';
+import { startStatusServer } from '../src/platform/status-server.js';
+import type { TemporalHealth } from '../src/temporal/health.js';
 import { createTemporalClient, temporalSettings } from '../src/temporal/connection.js';
 import { traceTemporal, type TemporalTracing } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
@@ -27,7 +30,6 @@ import { createActivities } from './index.js';
 import { createMaintenanceActivities } from './maintenance/index.js';
 import { ModelClients } from './model/clients.js';
 import { createSend } from './model/send.js';
-import { startStatusServer } from './status-server.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
 import { McpConnections } from './tools/mcp/connections.js';
 import { createWebhookWorker } from './webhooks/worker.js';
@@ -62,7 +64,15 @@ export async function startWorker(
   const catalogue = await loadModels(config);
   const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'worker');
   const stopObserving = observePool(db);
-  const status = config.metricsPort === null ? null : await startStatusServer(config, db);
+  let health: () => Promise<TemporalHealth> = () => Promise.resolve({ temporal: 'away', worker: 'away' });
+  const readiness = createReadiness(async () => {
+    const [postgres, parts] = await Promise.all([stateOf(() => isReady(db)), health()]);
+    return { postgres, ...parts };
+  });
+  const status =
+    config.metricsPort === null
+      ? null
+      : await startStatusServer({ host: config.host, port: config.metricsPort }, readiness);
   await waitForSchema(db, log);
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
@@ -71,6 +81,7 @@ export async function startWorker(
   const network = createMcpNetwork(config.mcpAllowedHosts);
   const mcp = new McpConnections(network, config);
   const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: false });
+  ({ health } = reconciler);
   const storage = openStorage(config);
   void warnOfForeignStorage(db, storage, log);
   const budget = new ByteBudget(config.mediaBudgetBytes);

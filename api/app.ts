@@ -21,7 +21,7 @@ export function createApp(deps: ApiDeps): Koa {
   const app = new Koa();
   app.context.onerror = answerBroken;
   app.use(requestId());
-  app.use(observe(deps.log));
+  app.use(observe(deps.log, deps.config.trustTraceparent));
   app.use(errorResponse());
   app.use(securityHeaders());
   if (deps.config.corsOrigins.length > 0) app.use(crossOrigin(deps.config.corsOrigins));
@@ -35,9 +35,12 @@ export function createApp(deps: ApiDeps): Koa {
 /** What needs no key: health, metrics, and the routes whose permission is null. */
 function withoutKey(deps: ApiDeps): Router {
   const router = new Router({ sensitive: true, strict: true });
-  router.get('/healthz', healthz());
-  router.get('/readyz', readyz(deps));
-  router.get('/metrics', metrics());
+  // With METRICS_PORT they are served there alone (api/main).
+  if (deps.config.metricsPort === null) {
+    router.get('/healthz', healthz());
+    router.get('/readyz', readyz(deps.readiness));
+    router.get('/metrics', metrics());
+  }
   addDocs(router, openApiDocument(routes), deps.config);
   if (deps.config.console) addConsole(router, deps);
   for (const route of routes) if (route[2] === null) mount(router, route, deps);

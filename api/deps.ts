@@ -2,10 +2,11 @@ import type { ConnectionLike } from '@temporalio/client';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../src/platform/config.js';
 import { openDataSource } from '../src/db/data-source.js';
-import { waitForSchema } from '../src/db/schema-version.js';
+import { isReady, waitForSchema } from '../src/db/schema-version.js';
 import { openStorage } from '../src/files/open-storage.js';
 import type { Storage } from '../src/files/storage.js';
 import type { Logger } from '../src/platform/logger.js';
+import { createReadiness, stateOf, type Readiness } from '../src/platform/readiness.js';
 import { createMcpNetwork, type McpNetwork } from '../src/mcp/network.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
@@ -23,6 +24,7 @@ export interface ApiDeps extends TurnParts {
   mcpNetwork: McpNetwork;
   keyLookup: KeyLookup;
   rateLimiter: RateLimiter;
+  readiness: Readiness;
 }
 
 /** Opens what the API works with. `shared`: the connection of a worker in this process. */
@@ -45,6 +47,10 @@ export async function openDeps(
     mcpNetwork,
     keyLookup: createKeyLookup(db),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
+    readiness: createReadiness(async () => {
+      const [postgres, parts] = await Promise.all([stateOf(() => isReady(db)), turns.parts.health()]);
+      return { postgres, ...parts };
+    }),
     ...turns.parts,
   };
   return {

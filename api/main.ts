@@ -4,6 +4,7 @@ import { isEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
 import { observeOpenTurns, observePool } from '../src/platform/metrics.js';
 import { loadSettings } from '../src/platform/settings.js';
+import { startStatusServer } from '../src/platform/status-server.js';
 import { traceTemporal } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
 import { observeDeliveries } from '../src/webhooks/metrics.js';
@@ -39,6 +40,10 @@ export async function startApi(settings: Config, log: Logger, shared?: Connectio
     await opened.close();
     throw error;
   });
+  const status =
+    config.metricsPort === null
+      ? null
+      : await startStatusServer({ host: config.host, port: config.metricsPort }, deps.readiness);
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   const url = `http://${host}:${address.port}`;
   // Port 0: what clients see is known only now.
@@ -49,7 +54,7 @@ export async function startApi(settings: Config, log: Logger, shared?: Connectio
     deps.streams.close();
     await drain.close(server, config.shutdownGraceSeconds * 1000);
     stopObserving();
-    await opened.close();
+    await Promise.all([opened.close(), status?.close()]);
     await stopTracing();
     log.info('the API has stopped');
   };

@@ -18,7 +18,8 @@ export interface Service {
  * two processes (temporal.md). They end in this order: the API stops accepting, then the worker drains.
  */
 export async function startService(config: Config): Promise<Service> {
-  const worker = await startWorker(config, createLogger(config.logLevel, 'worker'));
+  // One process has one METRICS_PORT: the API serves it.
+  const worker = await startWorker({ ...config, metricsPort: null }, createLogger(config.logLevel, 'worker'));
   const api = await startApi(config, createLogger(config.logLevel, 'api'), worker.connection);
   return {
     failed: worker.failed,

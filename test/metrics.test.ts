@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { addMetricsSource, metricsText } from '../src/platform/metrics.js';
+import { addMetricsSource, metricsText, OPEN_TURNS } from '../src/platform/metrics.js';
 import { failure, Gate, text, thinking, toolUse, wait } from './support/scripted-model.js';
 import { startTurnService, type TurnService } from './support/turns.js';
 
@@ -31,6 +31,14 @@ describe('the metrics of turns', () => {
       );
     return line === undefined ? undefined : Number(line.split(' ').at(-1));
   }
+
+  it('count open turns without reading those that have ended', async () => {
+    const plan = await service.db.transaction(async (tx) => {
+      await tx.query('SET LOCAL enable_seqscan = off');
+      return tx.query<object[]>(`EXPLAIN ${OPEN_TURNS}`);
+    });
+    expect(JSON.stringify(plan)).to.match(/turns_open_(project|session)/);
+  });
 
   it('tell of turns, model calls, tools, tokens, retries and lag, and name no project', async () => {
     const { model } = service;

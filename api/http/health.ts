@@ -1,11 +1,6 @@
 import type { Middleware } from 'koa';
-import { isReady } from '../../src/db/schema-version.js';
 import { metricsText, registry } from '../../src/platform/metrics.js';
-import type { ApiDeps } from '../deps.js';
-
-const PROBE_MS = 3000;
-
-export type PartState = 'ok' | 'away';
+import { answerReadiness, type Readiness } from '../../src/platform/readiness.js';
 
 /** `GET /healthz`: the process lives. */
 export function healthz(): Middleware {
@@ -14,16 +9,11 @@ export function healthz(): Middleware {
   };
 }
 
-/**
- * `GET /readyz`: 200 while Postgres takes writes and its schema is current. The other parts are told, not required: a turn
- * waits for them. With `?deep=1` 503 when any is away (contract.md §5).
- */
-export function readyz(deps: ApiDeps): Middleware {
+/** `GET /readyz`, `?deep=1` (contract.md §5). */
+export function readyz(readiness: Readiness): Middleware {
   return async (ctx) => {
-    const [postgres, parts] = await Promise.all([stateOf(() => isReady(deps.db)), deps.health()]);
-    const body = { postgres, ...parts };
-    const required = ctx.query.deep === '1' ? Object.values(body) : [postgres];
-    ctx.status = required.includes('away') ? 503 : 200;
+    const { status, body } = await answerReadiness(readiness, ctx.query.deep === '1');
+    ctx.status = status;
     ctx.body = body;
   };
 }
@@ -34,13 +24,4 @@ export function metrics(): Middleware {
     ctx.set('Content-Type', registry.contentType);
     ctx.body = await metricsText();
   };
-}
-
-/** `away` when the check says no, throws, or does not come back in time. */
-export async function stateOf(check: () => Promise<boolean>): Promise<PartState> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), PROBE_MS)));
-  const ok = await Promise.race([check().catch(() => false), late]);
-  clearTimeout(timer);
-  return ok ? 'ok' : 'away';
 }

@@ -41,6 +41,8 @@ export interface Config {
   /** Worker versioning (docs/operations/workflow-changes.md); null: off. */
   workerDeployment: { name: string; buildId: string } | null;
   metricsPort: number | null;
+  /** Requests continue the trace that their `traceparent` names. */
+  trustTraceparent: boolean;
   corsOrigins: string[];
   /** Serves the console under /console. */
   console: boolean;
@@ -82,6 +84,7 @@ interface Settings {
   WORKER_BUILD_ID?: string;
   WEBHOOK_RETRY_SECONDS: string;
   METRICS_PORT?: number;
+  TRUST_TRACEPARENT: string;
   CORS_ORIGINS: string;
   CONSOLE: string;
   TEMPORAL_UI_URL?: string;
@@ -126,6 +129,7 @@ const schema: JSONSchemaType<Settings> = {
       pattern: '^\\d+(\\.\\d+)?(,\\d+(\\.\\d+)?)*$',
     },
     METRICS_PORT: { type: 'integer', nullable: true, minimum: 0, maximum: 65535 },
+    TRUST_TRACEPARENT: { type: 'string', default: 'off', enum: ['on', 'off'] },
     CORS_ORIGINS: { type: 'string', default: '' },
     CONSOLE: { type: 'string', default: 'on', enum: ['on', 'off'] },
     TEMPORAL_UI_URL: { ...optionalText, pattern: '^https?://[^\\s]+$' },
@@ -213,6 +217,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
         : null,
     webhookRetrySeconds: valid.WEBHOOK_RETRY_SECONDS.split(',').map(Number),
     metricsPort: valid.METRICS_PORT ?? null,
+    trustTraceparent: valid.TRUST_TRACEPARENT === 'on',
     corsOrigins: origins,
     console: valid.CONSOLE === 'on',
     temporalUiUrl: valid.TEMPORAL_UI_URL?.replace(/\/+$/, '') ?? null,

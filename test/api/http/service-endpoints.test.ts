@@ -1,5 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
+import { freePort } from '../../../temporal-dev/free-port.js';
+import { eventually } from '../../support/eventually.js';
 import { startService, type TestService } from '../../support/service.js';
 
 describe('what needs no key', () => {
@@ -22,10 +24,32 @@ describe('what needs no key', () => {
     expect(deep.status).to.equal(Object.values(deep.body).includes('away') ? 503 : 200);
 
     await service.db.query("UPDATE migrations SET name = name || 'x'");
-    const outdated = await get('/readyz');
+    await eventually('the outdated schema shows', async () => {
+      const { status, body } = await get('/readyz');
+      return status === 503 && body.postgres === 'away';
+    });
     await service.db.query('UPDATE migrations SET name = left(name, -1)');
-    expect(outdated.status).to.equal(503);
-    expect(outdated.body.postgres).to.equal('away');
+    await eventually('it is ready again', async () => (await get('/readyz')).status === 200);
+  });
+
+  it('all three are on METRICS_PORT alone where that is set', async () => {
+    const metricsPort = await freePort();
+    const other = await startService({ config: { metricsPort } });
+    try {
+      for (const path of ['/healthz', '/readyz', '/metrics']) {
+        expect((await other.as(null)('GET', path)).status, path).to.equal(404);
+        const answer = await fetch(`http://127.0.0.1:${metricsPort}${path}`);
+        expect(answer.status, path).to.equal(200);
+        await answer.text();
+      }
+      const deep = await fetch(`http://127.0.0.1:${metricsPort}/readyz?deep=1`);
+      const body = (await deep.json()) as Record<string, string>;
+      expect(body).to.have.all.keys('postgres', 'temporal', 'worker');
+      expect(deep.status).to.equal(Object.values(body).includes('away') ? 503 : 200);
+      expect((await fetch(`http://127.0.0.1:${metricsPort}/v1/models`)).status).to.equal(404);
+    } finally {
+      await other.close();
+    }
   });
 
   it('/metrics is Prometheus text, by route pattern', async () => {
