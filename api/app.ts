@@ -11,6 +11,7 @@ import { observe } from './http/observe.js';
 import { openApiDocument } from './http/openapi.js';
 import type { Route } from './http/operation.js';
 import { requestId } from './http/request-id.js';
+import { responseTimeout } from './http/response-timeout.js';
 import { securityHeaders } from './http/security-headers.js';
 import { serve } from './http/serve.js';
 import { unmatched } from './http/unmatched.js';
@@ -20,6 +21,7 @@ import { routes } from './routes.js';
 export function createApp(deps: ApiDeps): Koa {
   const app = new Koa();
   app.context.onerror = answerBroken;
+  app.use(responseTimeout());
   app.use(requestId());
   app.use(observe(deps.log, deps.config.trustTraceparent));
   app.use(errorResponse());

@@ -57,11 +57,7 @@ export class OpenStreams {
    * Runs one stream.
    * @throws ServiceError too_many_streams
    */
-  async run(
-    owner: StreamOwner,
-    res: ServerResponse,
-    serve: (stream: OpenStream) => Promise<void>,
-  ): Promise<void> {
+  async run(owner: StreamOwner, res: ServerResponse, serve: (stream: OpenStream) => Promise<void>): Promise<void> {
     this.#count(owner.projectId, 1);
     openStreams.inc();
     const stream = new OpenStream(owner);
