@@ -18,11 +18,10 @@ export const listEvents = operation<undefined, Session>({
   async handle({ deps, query, resource: session }) {
     const list = `events of ${session.id}`;
     const { limit, after } = pageRequest(query, list, 2);
-    const rows = await readHistory(deps.db, session.id, after === null ? [0, 0] : numbersOf(after), limit + 1);
+    const rows = await readHistory(deps.db, session.id, after === null ? [0, 0] : numbersOf(after), limit);
     return pageOf(
       list,
       rows,
-      limit,
       (row) => [String(row.turn_number), String(row.position)],
       (row): unknown => JSON.parse(eventJson(row)),
     );

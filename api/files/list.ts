@@ -23,6 +23,6 @@ export const listFiles = operation({
     const list = `files ${filter.origin ?? ''} ${filter.sessionId ?? ''}`;
     const request = newestFirst(query, list);
     const rows = await filesOf(deps.db, caller.projectId, filter, request);
-    return pageOf(list, rows, request.limit, ({ created_at, id }) => [created_at, id], presentFile);
+    return pageOf(list, rows, ({ created_at, id }) => [created_at, id], presentFile);
   },
 });

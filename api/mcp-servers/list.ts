@@ -13,6 +13,6 @@ export const listMcpServers = operation({
   async handle({ deps, caller, query }) {
     const request = newestFirst(query, 'mcp-servers');
     const servers = await listServers(deps.db, caller.projectId, request);
-    return pageOf('mcp-servers', servers, request.limit, ({ created_at, id }) => [created_at, id], presentMcpServer);
+    return pageOf('mcp-servers', servers, ({ created_at, id }) => [created_at, id], presentMcpServer);
   },
 });

@@ -18,7 +18,8 @@ export const listModels = operation({
     const { limit, after } = pageRequest(query, 'models', 1);
     const models = [...deps.models.values()];
     const start = after === null ? 0 : positionAfter(models, after[0]!);
-    return pageOf('models', models.slice(start, start + limit + 1), limit, ({ id }) => [id], presentModel);
+    const rows = models.slice(start, start + limit);
+    return pageOf('models', { rows, hasMore: start + limit < models.length }, ({ id }) => [id], presentModel);
   },
 });
 

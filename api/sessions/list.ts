@@ -26,6 +26,6 @@ export const listSessions = operation({
     const request = newestFirst(query, list);
     const requiresAction = requires_action === undefined ? null : requires_action === 'true';
     const sessions = await findSessions(deps.db, caller.projectId, request, requiresAction);
-    return pageOf(list, sessions, request.limit, ({ created_at, id }) => [created_at, id], presentSession);
+    return pageOf(list, sessions, ({ created_at, id }) => [created_at, id], presentSession);
   },
 });

@@ -13,6 +13,6 @@ export const listSkills = operation({
   async handle({ deps, caller, query }) {
     const request = newestFirst(query, 'skills');
     const skills = await findSkills(deps.db, caller.projectId, request);
-    return pageOf('skills', skills, request.limit, ({ created_at, id }) => [created_at, id], presentSkill);
+    return pageOf('skills', skills, ({ created_at, id }) => [created_at, id], presentSkill);
   },
 });

@@ -17,6 +17,6 @@ export const listWebhookDeliveries = operation<undefined, WebhookRow>({
     const list = `webhook-deliveries:${resource.id}`;
     const request = newestFirst(query, list);
     const deliveries = await listDeliveries(deps.db, resource.id, request);
-    return pageOf(list, deliveries, request.limit, ({ created_at, id }) => [created_at, id], presentDelivery);
+    return pageOf(list, deliveries, ({ created_at, id }) => [created_at, id], presentDelivery);
   },
 });

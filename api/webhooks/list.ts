@@ -13,6 +13,6 @@ export const listWebhooks = operation({
   async handle({ deps, caller, query }) {
     const request = newestFirst(query, 'webhooks');
     const webhooks = await readWebhooks(deps.db, caller.projectId, request);
-    return pageOf('webhooks', webhooks, request.limit, ({ created_at, id }) => [created_at, id], presentWebhook);
+    return pageOf('webhooks', webhooks, ({ created_at, id }) => [created_at, id], presentWebhook);
   },
 });

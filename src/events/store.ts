@@ -1,5 +1,7 @@
 import { sql, type Sql } from '../db/sql.js';
+import { readPage } from '../db/read-page.js';
 import type { Db } from '../db/transaction.js';
+import type { PageRows } from '../platform/page.js';
 import { newId } from '../platform/ids.js';
 import { isWebhookEvent } from '../webhooks/event-types.js';
 import { RECORD_DELIVERIES } from '../webhooks/record-deliveries.js';
@@ -58,11 +60,13 @@ export async function readHistory(
   sessionId: string,
   after: readonly [turnNumber: number, position: number],
   limit: number,
-): Promise<(EventRow & { turn_number: number })[]> {
-  return db.query(
-    `SELECT id, turn_id, turn_number, position, type, created_at, data::text
-     FROM events WHERE session_id = $1 AND (turn_number, position) > ($2, $3)
-     ORDER BY turn_number, position LIMIT $4`,
-    [sessionId, ...after, limit],
-  );
+): Promise<PageRows<EventRow & { turn_number: number }>> {
+  return readPage(db, {
+    query: `SELECT id, turn_id, turn_number, position, type, created_at, data::text
+      FROM events WHERE session_id = $1 AND (turn_number, position) > ($2, $3)
+      ORDER BY turn_number, position LIMIT $4`,
+    values: [sessionId, ...after, limit + 1],
+    order: 'turn_number, position',
+    limit,
+  });
 }

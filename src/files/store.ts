@@ -1,7 +1,8 @@
+import { readPage } from '../db/read-page.js';
 import type { Db } from '../db/transaction.js';
 import type { FileOrigin, FileRow } from '../db/entities/files.js';
 import { ServiceError } from '../platform/errors.js';
-import type { PageRequest } from '../platform/page.js';
+import type { PageRequest, PageRows } from '../platform/page.js';
 
 export type { FileOrigin, FileRow };
 
@@ -50,21 +51,23 @@ export interface FileFilter {
   origin: FileOrigin | undefined;
 }
 
-/** One row more than the page holds, newest first (spec.md "Pagination"). */
+/** A page, newest first. */
 export async function listFiles(
   db: Db,
   projectId: string,
   { sessionId, origin }: FileFilter,
   { limit, after }: PageRequest,
-): Promise<FileRow[]> {
-  return db.query<FileRow[]>(
-    `SELECT * FROM files
+): Promise<PageRows<FileRow>> {
+  return readPage<FileRow>(db, {
+    query: `SELECT * FROM files
      WHERE project_id = $1 AND deleted_at IS NULL
        AND ($2::text IS NULL OR session_id = $2) AND ($3::text IS NULL OR origin = $3)
        AND ($4::timestamptz IS NULL OR (created_at, id) < ($4, $5))
      ORDER BY created_at DESC, id DESC LIMIT $6`,
-    [projectId, sessionId ?? null, origin ?? null, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
-  );
+    values: [projectId, sessionId ?? null, origin ?? null, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
+    order: 'created_at DESC, id DESC',
+    limit,
+  });
 }
 
 export function fileNotFound(ids: string[]): ServiceError {

@@ -1,8 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import type { McpAuthType, McpServerRow, McpToolRow } from '../db/entities/mcp-servers.js';
+import { readPage } from '../db/read-page.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
-import type { PageRequest } from '../platform/page.js';
+import type { PageRequest, PageRows } from '../platform/page.js';
 import { seal, unseal } from '../platform/sealed.js';
 import type { Credential } from './auth.js';
 import type { ProbeResult } from './probe.js';
@@ -25,14 +26,20 @@ export async function findServers(db: Db, projectId: string, ids: readonly strin
   );
 }
 
-/** One row more than the page holds, newest first. */
-export async function listServers(db: Db, projectId: string, { limit, after }: PageRequest): Promise<McpServerRow[]> {
-  return db.query<McpServerRow[]>(
-    `SELECT * FROM mcp_servers WHERE project_id = $1 AND deleted_at IS NULL
+/** A page, newest first. */
+export async function listServers(
+  db: Db,
+  projectId: string,
+  { limit, after }: PageRequest,
+): Promise<PageRows<McpServerRow>> {
+  return readPage<McpServerRow>(db, {
+    query: `SELECT * FROM mcp_servers WHERE project_id = $1 AND deleted_at IS NULL
        AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3))
      ORDER BY created_at DESC, id DESC LIMIT $4`,
-    [projectId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
-  );
+    values: [projectId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
+    order: 'created_at DESC, id DESC',
+    limit,
+  });
 }
 
 /** Refuses a name or url that the project already uses; the unique indexes decide again when the row is written. */

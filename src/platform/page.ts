@@ -5,6 +5,15 @@ export interface Page<T> {
   meta: { next_cursor: string | null };
 }
 
+/** A page ends early once it exceeds this (contract.md §5). */
+export const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+
+/** The rows of a page, and whether the list goes on behind them. */
+export interface PageRows<Row> {
+  rows: Row[];
+  hasMore: boolean;
+}
+
 /** What a list is asked for: how many, and after which position (null: from the start). */
 export interface PageRequest {
   limit: number;
@@ -45,18 +54,22 @@ function parseCursor(cursor: string): string[] | null {
   }
 }
 
-/** Builds a page from `limit + 1` rows at the most: the one too many only tells that there is a next page. */
+/** Builds a page. It ends early once its items exceed MAX_PAGE_BYTES; the cursor goes on from there. */
 export function pageOf<Row, T>(
   list: string,
-  rows: Row[],
-  limit: number,
+  { rows, hasMore }: PageRows<Row>,
   keyOf: (row: Row) => string[],
   present: (row: Row) => T,
 ): Page<T> {
-  const served = rows.slice(0, limit);
-  const last = served.at(-1);
-  return {
-    items: served.map(present),
-    meta: { next_cursor: rows.length > limit && last !== undefined ? encodeCursor(list, keyOf(last)) : null },
-  };
+  const items: T[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    if (bytes > MAX_PAGE_BYTES) break;
+    const item = present(row);
+    items.push(item);
+    bytes += Buffer.byteLength(JSON.stringify(item));
+  }
+  const last = rows[items.length - 1];
+  const isCut = hasMore || items.length < rows.length;
+  return { items, meta: { next_cursor: isCut && last !== undefined ? encodeCursor(list, keyOf(last)) : null } };
 }

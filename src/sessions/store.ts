@@ -1,7 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { SessionRow } from '../db/entities/sessions.js';
+import { readPage } from '../db/read-page.js';
 import type { Db } from '../db/transaction.js';
-import type { PageRequest } from '../platform/page.js';
+import type { PageRequest, PageRows } from '../platform/page.js';
 import { OPEN_ACTIONS, WAITS, type RequiredAction } from './required-actions.js';
 
 /** State of a turn as its row has it (src/turns/states). */
@@ -46,7 +47,7 @@ export async function lockSession(tx: EntityManager, projectId: string, id: stri
 }
 
 /**
- * Sessions of the project that are not deleted, newest first; one more than asked for when there are more.
+ * A page of the sessions of the project that are not deleted, newest first.
  * `requiresAction`: only those that wait for an answer, or only those that do not.
  */
 export async function listSessions(
@@ -54,14 +55,16 @@ export async function listSessions(
   projectId: string,
   { limit, after }: PageRequest,
   requiresAction: boolean | null,
-): Promise<Session[]> {
+): Promise<PageRows<Session>> {
   const filter = requiresAction === null ? '' : `AND ${requiresAction ? '' : 'NOT'} ${WAITS}`;
-  return db.query<Session[]>(
-    `${SELECT} WHERE s.project_id = $1 AND s.deleted_at IS NULL ${filter}
+  return readPage<Session>(db, {
+    query: `${SELECT} WHERE s.project_id = $1 AND s.deleted_at IS NULL ${filter}
        ${after === null ? '' : 'AND (s.created_at, s.id) < ($3::timestamptz, $4)'}
      ORDER BY s.created_at DESC, s.id DESC LIMIT $2`,
-    [projectId, limit + 1, ...(after ?? [])],
-  );
+    values: [projectId, limit + 1, ...(after ?? [])],
+    order: 'created_at DESC, id DESC',
+    limit,
+  });
 }
 
 export type NewSession = Pick<

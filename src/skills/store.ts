@@ -1,8 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import type { SkillRow } from '../db/entities/skills.js';
+import { readPage } from '../db/read-page.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
-import type { PageRequest } from '../platform/page.js';
+import type { PageRequest, PageRows } from '../platform/page.js';
 
 export type Skill = Omit<SkillRow, 'deleted_at'>;
 
@@ -21,13 +22,15 @@ export async function findSkills(db: Db, projectId: string, ids: string[]): Prom
   return db.query<Skill[]>(`${OF_PROJECT} AND id = ANY($2)`, [projectId, ids]);
 }
 
-/** Skills of the project, newest first; one more than asked for when there are more. */
-export async function listSkills(db: Db, projectId: string, { limit, after }: PageRequest): Promise<Skill[]> {
-  return db.query<Skill[]>(
-    `${OF_PROJECT} ${after === null ? '' : 'AND (created_at, id) < ($3::timestamptz, $4)'}
+/** A page of the project's skills, newest first. */
+export async function listSkills(db: Db, projectId: string, { limit, after }: PageRequest): Promise<PageRows<Skill>> {
+  return readPage<Skill>(db, {
+    query: `${OF_PROJECT} ${after === null ? '' : 'AND (created_at, id) < ($3::timestamptz, $4)'}
      ORDER BY created_at DESC, id DESC LIMIT $2`,
-    [projectId, limit + 1, ...(after ?? [])],
-  );
+    values: [projectId, limit + 1, ...(after ?? [])],
+    order: 'created_at DESC, id DESC',
+    limit,
+  });
 }
 
 /** @throws ServiceError `skill_name_taken`: of parallel uploads the unique index lets one through */

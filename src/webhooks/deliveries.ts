@@ -1,8 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import type { WebhookRow } from '../db/entities/webhooks.js';
+import { readPage } from '../db/read-page.js';
 import type { Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
-import type { PageRequest } from '../platform/page.js';
+import type { PageRequest, PageRows } from '../platform/page.js';
 import { TEST_EVENT_TYPE } from './event-types.js';
 
 /** How long deliveries are kept (contract.md §7). */
@@ -33,14 +34,20 @@ export interface DeliveryRow {
 
 const SHOWN = 'id, event_type, event_id, state, attempts, next_attempt_at, created_at';
 
-/** One row more than the page holds, newest first. */
-export async function listDeliveries(db: Db, webhookId: string, { limit, after }: PageRequest): Promise<DeliveryRow[]> {
-  return db.query<DeliveryRow[]>(
-    `SELECT ${SHOWN} FROM webhook_deliveries WHERE webhook_id = $1
+/** A page, newest first. */
+export async function listDeliveries(
+  db: Db,
+  webhookId: string,
+  { limit, after }: PageRequest,
+): Promise<PageRows<DeliveryRow>> {
+  return readPage<DeliveryRow>(db, {
+    query: `SELECT ${SHOWN} FROM webhook_deliveries WHERE webhook_id = $1
        AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3))
      ORDER BY created_at DESC, id DESC LIMIT $4`,
-    [webhookId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
-  );
+    values: [webhookId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
+    order: 'created_at DESC, id DESC',
+    limit,
+  });
 }
 
 export async function hasDelivery(db: Db, webhookId: string, id: string): Promise<boolean> {

@@ -1,9 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import { WebhookEntity, type WebhookRow } from '../db/entities/webhooks.js';
+import { readPage } from '../db/read-page.js';
 import type { Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
-import type { PageRequest } from '../platform/page.js';
+import type { PageRequest, PageRows } from '../platform/page.js';
 import { seal, unseal } from '../platform/sealed.js';
 import type { WebhookEventType } from './event-types.js';
 
@@ -20,14 +21,20 @@ export async function findWebhook(db: Db, projectId: string, id: string): Promis
   return row;
 }
 
-/** One row more than the page holds, newest first. */
-export async function listWebhooks(db: Db, projectId: string, { limit, after }: PageRequest): Promise<WebhookRow[]> {
-  return db.query<WebhookRow[]>(
-    `SELECT * FROM webhooks WHERE project_id = $1 AND deleted_at IS NULL
+/** A page, newest first. */
+export async function listWebhooks(
+  db: Db,
+  projectId: string,
+  { limit, after }: PageRequest,
+): Promise<PageRows<WebhookRow>> {
+  return readPage<WebhookRow>(db, {
+    query: `SELECT * FROM webhooks WHERE project_id = $1 AND deleted_at IS NULL
        AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3))
      ORDER BY created_at DESC, id DESC LIMIT $4`,
-    [projectId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
-  );
+    values: [projectId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
+    order: 'created_at DESC, id DESC',
+    limit,
+  });
 }
 
 export interface NewWebhook {

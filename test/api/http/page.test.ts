@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { encodeCursor } from '../../../src/platform/page.js';
+import { listSessions } from '../../../src/sessions/store.js';
 import { TEST_MODEL } from '../../support/config.js';
+import { insertTurn } from '../../support/factories.js';
 import { startService, type TestService } from '../../support/service.js';
 
 describe('pages (spec.md "Pagination")', () => {
@@ -94,6 +96,86 @@ describe('pages (spec.md "Pagination")', () => {
       expect(`${status} ${body.error?.type}`, name).to.equal('422 invalid_cursor');
     }
     expect((await service.api('GET', `/v1/models?cursor=${encodeCursor('models', ['gone'])}`)).status).to.equal(422);
+  });
+
+  describe('of large items', () => {
+    const MIB = 1024 * 1024;
+    /** Walks over all pages of `limit=100`. Returns the ids in order and the bytes of each page. */
+    const walk = async (path: string, api = service.api): Promise<{ ids: string[]; bytes: number[] }> => {
+      const ids: string[] = [];
+      const bytes: number[] = [];
+      let cursor: string | null = null;
+      do {
+        const query: string = cursor === null ? '' : `&cursor=${cursor}`;
+        const { status, body } = await api('GET', `${path}?limit=100${query}`);
+        expect(status).to.equal(200);
+        ids.push(...body.items.map(({ id }: { id: string }) => id));
+        bytes.push(Buffer.byteLength(JSON.stringify(body)));
+        cursor = body.meta.next_cursor;
+      } while (cursor !== null);
+      return { ids, bytes };
+    };
+    /** A project of its own with sessions of 100,000 characters each. */
+    const projectWith = async (sessions: number, character: string) => {
+      const name = `large-${sessions}-${character.codePointAt(0)}`;
+      const api = service.as(await service.newKey({ project: name }));
+      const instruction = character.repeat(100_000);
+      const ids: string[] = [];
+      for (let n = 0; n < sessions; n += 1) {
+        ids.unshift((await api('POST', '/v1/sessions', { model_id: 'a', instruction })).body.id);
+      }
+      return { api, ids, name };
+    };
+
+    it('end at about 4 MiB with their cursor, and lose nothing', async () => {
+      // U+0001 takes one byte in Postgres and six in JSON.
+      for (const character of ['x', '\u0001', '😀']) {
+        const project = await projectWith(60, character);
+        const { ids, bytes } = await walk('/v1/sessions', project.api);
+        expect(ids).to.deep.equal(project.ids);
+        expect(bytes.length).to.be.greaterThan(1);
+        for (const page of bytes) expect(page).to.be.lessThan(4 * MIB + 700_000);
+        for (const page of bytes.slice(0, -1)) expect(page).to.be.greaterThan(4 * MIB - 10_000);
+      }
+    });
+
+    it('are not read from Postgres beyond that', async () => {
+      const { name } = await projectWith(55, 'y');
+      const [project] = await service.db.query<{ id: string }[]>('SELECT id FROM projects WHERE name = $1', [name]);
+      const { rows, hasMore } = await listSessions(service.db, project!.id, { limit: 100, after: null }, null);
+      expect(rows.length).to.be.within(40, 43);
+      expect(hasMore).to.equal(true);
+    });
+
+    it('end also in the history of a session', async () => {
+      const sessionId = await createSession();
+      const turnId = await insertTurn(service.db, sessionId, 'completed');
+      await service.db.query(
+        `INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+         SELECT 'evt_' || n, $1, $2, 1, n, 'agent.message',
+           json_build_object('message_id', 'msg_1', 'content', repeat('z', 1000000)), now()
+         FROM generate_series(1, 12) AS n`,
+        [sessionId, turnId],
+      );
+      const { ids, bytes } = await walk(`/v1/sessions/${sessionId}/events`);
+      expect(ids).to.deep.equal(Array.from({ length: 12 }, (_, n) => `evt_${n + 1}`));
+      expect(bytes.map((page) => Math.round(page / 1_000_000))).to.deep.equal([5, 5, 2]);
+    });
+
+    it('hold one item at least', async () => {
+      const sessionId = await createSession();
+      const turnId = await insertTurn(service.db, sessionId, 'completed');
+      await service.db.query(
+        `INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+         SELECT 'evt_large_' || n, $1, $2, 1, n, 'agent.message',
+           json_build_object('message_id', 'msg_1', 'content', repeat('z', 5000000)), now()
+         FROM generate_series(1, 2) AS n`,
+        [sessionId, turnId],
+      );
+      const { ids, bytes } = await walk(`/v1/sessions/${sessionId}/events`);
+      expect(ids).to.deep.equal(['evt_large_1', 'evt_large_2']);
+      expect(bytes).to.have.length(2);
+    });
   });
 
   it('ignore query parameters that are not defined', async () => {

@@ -1,0 +1,26 @@
+import { MAX_PAGE_BYTES, type PageRows } from '../platform/page.js';
+import type { Db } from './transaction.js';
+
+/** How the rows of a page follow each other. */
+export type PageOrder = 'created_at DESC, id DESC' | 'turn_number, position';
+
+/**
+ * Reads a page: at most `limit` rows of a query that returns up to `limit + 1` in that order. The page ends early once
+ * its rows exceed MAX_PAGE_BYTES: Postgres sends no row beyond that.
+ */
+export async function readPage<Row>(
+  db: Db,
+  { query, values, order, limit }: { query: string; values: unknown[]; order: PageOrder; limit: number },
+): Promise<PageRows<Row>> {
+  const found: (Row & { rows_found: number; bytes_before: number })[] = await db.query(
+    `SELECT * FROM (
+       SELECT page.*, count(*) OVER () AS rows_found,
+         coalesce(sum(octet_length(page::text)) OVER (
+           ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
+       FROM (${query}) AS page) AS counted
+     WHERE bytes_before < ${MAX_PAGE_BYTES} ORDER BY ${order}`,
+    values,
+  );
+  const rows = found.slice(0, limit).map(({ rows_found: _rows, bytes_before: _bytes, ...row }) => row as Row);
+  return { rows, hasMore: (found[0]?.rows_found ?? 0) > rows.length };
+}
