@@ -4,6 +4,7 @@ import { fileContent } from './files/content.js';
 import { deleteFile } from './files/delete.js';
 import { downloadFile } from './files/download.js';
 import { getFile } from './files/get.js';
+import { getDownloadLink } from './files/link.js';
 import { listFiles } from './files/list.js';
 import { uploadFile } from './files/upload.js';
 import type { Route } from './http/operation.js';
@@ -67,6 +68,7 @@ export const routes: Route[] = [
   ['GET',    '/v1/files',                               'files:read',        UNLIMITED, listFiles],
   ['GET',    '/v1/files/{file_id}',                     'files:read',        UNLIMITED, getFile],
   ['GET',    '/v1/files/{file_id}/content',             'files:read',        UNLIMITED, downloadFile],
+  ['GET',    '/v1/files/{file_id}/link',                'files:read',        UNLIMITED, getDownloadLink],
   ['DELETE', '/v1/files/{file_id}',                     'files:write',       LIMITED,   deleteFile],
   ['POST',   '/v1/webhooks',                            'webhooks:write',    LIMITED,   createWebhook],
   ['GET',    '/v1/webhooks',                            'webhooks:read',     UNLIMITED, listWebhooks],

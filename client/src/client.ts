@@ -216,6 +216,11 @@ export class AgentSessionClient {
     return this.#transport.send('GET', path, { timeoutMs: 0, ...options }, (response) => response);
   }
 
+  /** A link to the content for one hour, without a key: for a browser to open. */
+  getDownloadLink(fileId: string, options: RequestOptions = {}): Promise<{ url: string }> {
+    return this.#get(`/v1/files/${segment(fileId)}/link`, options);
+  }
+
   deleteFile(fileId: string, options: RequestOptions = {}): Promise<void> {
     return this.#delete(`/v1/files/${segment(fileId)}`, options);
   }

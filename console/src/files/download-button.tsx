@@ -10,13 +10,13 @@ interface Props {
 export function DownloadButton({ fileId, filename }: Props) {
   const client = useClient();
   const action = useAction(async () => {
-    const response = await client.downloadFile(fileId);
-    saveAs(await response.blob(), filename);
+    const { url } = await client.getDownloadLink(fileId);
+    save(url, filename);
   });
   return (
     <>
       <button type="button" class="quiet" disabled={action.busy} onClick={() => action.run()}>
-        {action.busy ? 'Downloading …' : 'Download'}
+        Download
         <span class="visually-hidden"> {filename}</span>
       </button>
       <ErrorNote error={action.error} />
@@ -24,11 +24,10 @@ export function DownloadButton({ fileId, filename }: Props) {
   );
 }
 
-function saveAs(content: Blob, filename: string): void {
+/** The link answers with an attachment: the browser saves it and stays on the page. */
+function save(url: string, filename: string): void {
   const link = document.createElement('a');
-  link.href = URL.createObjectURL(content);
+  link.href = url;
   link.download = filename;
   link.click();
-  // The browser has taken the content over by then.
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -28,6 +28,13 @@ describe('download links when something is away', () => {
     expect(shown(await follow(link.replace(/expires=\d+/, 'expires=%00')))).to.equal('422 validation_error');
   });
 
+  it('are given as JSON to those who cannot read a redirect', async () => {
+    const { status, body } = await service.api('GET', `/v1/files/${fileId}/link`);
+    expect(status).to.equal(200);
+    expect(shown(await follow((body.url as string).slice(service.url.length)))).to.equal('200 content');
+    expect(shown(await service.api('GET', '/v1/files/file_none/link'))).to.equal('404 file_not_found');
+  });
+
   it('are a storage_error while the storage cannot read, then work again', async () => {
     const folder = fileURLToPath(new URL(`${service.config.storageUrl}/`));
     const name = readdirSync(folder, { recursive: true, withFileTypes: true }).find((entry) => entry.isFile())!;
@@ -53,7 +60,9 @@ describe('download links when something is away', () => {
         `INSERT INTO files (id, project_id, filename, mime_type, size_bytes, origin, storage_key)
          SELECT 'file_one', id, 'a.txt', 'text/plain', 7, 'UPLOAD', 'files/p/x' FROM projects`,
       );
-      expect(shown(await cloud.api('GET', '/v1/files/file_one/content'))).to.equal('502 storage_error');
+      for (const path of ['content', 'link']) {
+        expect(shown(await cloud.api('GET', `/v1/files/file_one/${path}`)), path).to.equal('502 storage_error');
+      }
     } finally {
       await cloud.close();
       if (before === undefined) delete process.env.GOOGLE_APPLICATION_CREDENTIALS;

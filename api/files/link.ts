@@ -1,0 +1,20 @@
+import { getFile, LINK_SECONDS, type FileRow } from '../../src/files/store.js';
+import { operation, type JsonSchema } from '../http/operation.js';
+
+const linkSchema = {
+  $id: 'DownloadLink',
+  type: 'object',
+  properties: { url: { type: 'string', description: 'Signed link to the content; it needs no key.' } },
+  required: ['url'],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+/** GET /v1/files/{file_id}/link: the link of GET …/content as JSON. A script in a browser cannot read a redirect. */
+export const getDownloadLink = operation<undefined, FileRow>({
+  id: 'getDownloadLink',
+  summary: 'Get the download link of a file',
+  success: { status: 200, description: 'The link, valid for one hour.', schema: linkSchema },
+  errors: ['file_not_found', 'storage_error'],
+  resource: ({ deps, caller, params }) => getFile(deps.db, caller.projectId, params.file_id!),
+  handle: async ({ deps, resource }) => ({ url: await deps.storage.downloadUrl(resource, LINK_SECONDS) }),
+});
