@@ -1,5 +1,8 @@
 import { expect } from 'chai';
-import type { Page } from 'playwright-core';
+import { statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Locator, Page } from 'playwright-core';
 import { accessibilityFindings, openBrowser, type ConsoleBrowser } from '../support/browser/console.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { Gate, message, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
@@ -11,6 +14,12 @@ const RICH_TEXT = [
   '- one\n- two\n\n1. first\n2. second\n\n- [x] done\n- [ ] open',
   '```js\nconst long = "a line of code that is too long for the width of a phone, and scrolls in its own box";\n```',
   '| Name | Amount |\n|---|---:|\n| A | 1 |\n\n> Quote',
+].join('\n\n');
+
+const PICTURE_THOUGHT = 'The list has five orders. Two of them are older than three days and not shipped yet.';
+const PICTURE_TEXT = [
+  'Two of five orders are **late**. I put the whole list into `orders.csv`.',
+  '| Order | Since | State |\n|---|---:|---|\n| 4711 | 5 days | waiting for parts |\n| 4718 | 4 days | address unclear |',
 ].join('\n\n');
 
 /** Adds up the layout shifts of the page (web.dev/cls) in `shift`. */
@@ -320,6 +329,50 @@ describe('the console in a browser', function () {
     });
   });
 
+  describe('a person in the loop', () => {
+    it('allows, denies with a reason, and gives the result of a custom tool', async () => {
+      const forecast = toolUse('mcp__weather__forecast', { city: 'Bern' });
+      const calls = [forecast, toolUse('mcp__weather__broken', {}), toolUse('look_up_order', { number: '4711' })];
+      system.model.on(/^Where is my order/, steps(message(calls), 'It is on its way.'));
+      const page = await browser.open('/sessions/new');
+      await page.getByRole('checkbox', { name: /^weather/ }).check();
+      await page.getByText('Permissions of weather').click();
+      await page.getByRole('checkbox', { name: /^every tool/ }).check();
+      await page.getByText('Custom tools', { exact: true }).click();
+      await page.getByRole('button', { name: 'Insert an example' }).click();
+      await page.getByRole('button', { name: 'Create session' }).click();
+      await send(page, 'Where is my order?');
+      const card = (name: string): Locator => page.locator('.tool', { hasText: name });
+      const stateOf = (name: string): Promise<string> => card(name).locator('.tool-state').innerText();
+      await card('forecast').getByRole('button', { name: 'Allow' }).waitFor();
+      await page.getByText('Waiting for your answer').waitFor();
+      await page.getByRole('status').filter({ hasText: 'waits for your answer' }).waitFor({ state: 'attached' });
+
+      const sessionUrl = page.url();
+      await page.goto(sessionUrl.replace(/#.*/, '#/sessions'));
+      await page.getByRole('checkbox', { name: 'Waiting for an answer' }).check();
+      await page.getByRole('link', { name: /Waiting for an answer/ }).click();
+
+      await card('forecast').getByRole('button', { name: 'Allow' }).click();
+      await card('forecast').getByText('done', { exact: true }).waitFor();
+      await card('broken').getByLabel('Reason, when denied').fill('Not today');
+      await card('broken').getByRole('button', { name: 'Deny' }).click();
+      await card('broken').getByText('denied', { exact: true }).waitFor();
+      await page.reload();
+      await card('look_up_order').getByRole('textbox', { name: 'Result of look_up_order' }).fill('Shipped yesterday');
+      await card('look_up_order').getByRole('button', { name: 'Send the result' }).click();
+      await ended(page);
+      expect(await agentText(page)).to.deep.equal(['It is on its way.']);
+      expect([await stateOf('forecast'), await stateOf('broken'), await stateOf('look_up_order')]).to.deep.equal([
+        ...['done', 'denied', 'done'],
+      ]);
+      await card('broken').locator('summary').click();
+      await card('broken').getByText('Denied by a person: Not today').waitFor();
+      const told = JSON.stringify(system.model.requests.at(-1)!.body.messages);
+      expect(told).to.contain('Sunny').and.contain('Not today').and.contain('Shipped yesterday');
+    });
+  });
+
   describe('webhooks', () => {
     it('shows the secret once, sends a test, and sends a failed delivery again', async () => {
       const page = await browser.open('/webhooks/new');
@@ -428,5 +481,35 @@ describe('the console in a browser', function () {
       await ended(page);
       await page.getByRole('status').filter({ hasText: 'The agent has answered' }).waitFor({ state: 'attached' });
     });
+  });
+
+  describe('pictures', () => {
+    const folder = process.env.CONSOLE_PICTURES ?? tmpdir();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      it(`of a conversation, ${colorScheme}`, async () => {
+        const gate = new Gate();
+        const report = toolUse('deliver_file', { filename: 'orders.csv', content: 'order,state\n4711,shipped\n' });
+        system.model.on(/^Which orders/, steps(message([thinking(PICTURE_THOUGHT), report]), PICTURE_TEXT));
+        const sessionId = await system.session({ metadata: { title: 'Late orders' }, instruction: 'You help a shop.' });
+        await system.ended(await system.send(sessionId, 'Which orders are late? Please give me a file as well.'));
+        system.model.on(
+          /^And what/,
+          steps(message(text('I look into the two **late orders** first, then', { before: { 8: wait(gate) } }))),
+        );
+        const page = await browser.open(`/sessions/${sessionId}`, {
+          colorScheme,
+          viewport: { width: 1100, height: 900 },
+        });
+        await ended(page);
+        await send(page, 'And what do I tell the customers?');
+        await gate.reached;
+        await page.locator('.agent-text', { hasText: 'late orders first' }).waitFor();
+        const path = join(folder, `console-${colorScheme}.png`);
+        await page.screenshot({ path });
+        gate.open();
+        expect(statSync(path).size).to.be.greaterThan(30_000);
+        console.log(`      ${path}`);
+      });
+    }
   });
 });

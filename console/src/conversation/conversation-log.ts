@@ -72,8 +72,11 @@ function isDelta(event: StreamEvent): event is DeltaEvent {
   return event.type === 'agent.message.delta' || event.type === 'agent.thinking.delta';
 }
 
+/** A model call has ended when one of these is stored; thinking alone does not end it. */
+const CALL_ENDS = new Set<Event['type']>(['agent.message', 'agent.tool_use', 'agent.custom_tool_use']);
+
 /** What a stored event leaves of a draft. Events of one model call come in the order thinking, message, tool uses. */
 function restOfDraft(draft: Draft, event: Event): Draft | null {
   if (event.type === 'agent.thinking' && event.message_id === draft.messageId) return { ...draft, thinking: '' };
-  return isTerminal(event) || event.type === 'agent.message' || event.type === 'agent.tool_use' ? null : draft;
+  return isTerminal(event) || CALL_ENDS.has(event.type) ? null : draft;
 }

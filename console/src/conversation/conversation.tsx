@@ -2,36 +2,41 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { useAnnounce } from '../parts/announcer.js';
 import { Empty } from '../parts/empty.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { AnswerContext } from './answer-context.js';
 import { Composer } from './composer.js';
 import { hasEnded, type Turn } from './conversation-log.js';
 import { SessionHead } from './session-head.js';
+import { openActions } from './tool-calls.js';
 import { TurnView } from './turn-view.js';
 import { useConversation } from './use-conversation.js';
 import { useFollowEnd } from './use-follow-end.js';
 
 /** One session: everything that was said and done, what is happening now, and the field for the next message. */
 export function Conversation({ sessionId }: { sessionId: string }) {
-  const { session, turns, loading, error, send, cancel } = useConversation(sessionId);
+  const { session, turns, loading, error, send, cancel, answer } = useConversation(sessionId);
   const last = turns.at(-1);
   const running = session?.status === 'RUNNING' || (last !== undefined && !hasEnded(last));
+  const actions = last === undefined ? [] : openActions(last.events);
   useFollowEnd(turns);
   useTurnAnnouncements(last, loading);
 
   return (
     <div class="conversation">
-      <SessionHead sessionId={sessionId} session={session} />
+      <SessionHead sessionId={sessionId} session={session && { ...session, required_actions: actions }} />
       <ErrorNote error={error} />
-      <div class="turns" aria-busy={loading}>
-        {loading && error === null && <p class="hint">Loading …</p>}
-        {!loading && turns.length === 0 && (
-          <Empty title="Nothing has been said yet">
-            Write the first message below. The agent’s answer appears here while it is written.
-          </Empty>
-        )}
-        {turns.map((turn) => (
-          <TurnView key={turn.id} turn={turn} />
-        ))}
-      </div>
+      <AnswerContext.Provider value={answer}>
+        <div class="turns" aria-busy={loading}>
+          {loading && error === null && <p class="hint">Loading …</p>}
+          {!loading && turns.length === 0 && (
+            <Empty title="Nothing has been said yet">
+              Write the first message below. The agent’s answer appears here while it is written.
+            </Empty>
+          )}
+          {turns.map((turn) => (
+            <TurnView key={turn.id} turn={turn} />
+          ))}
+        </div>
+      </AnswerContext.Provider>
       {error === null && <Composer sessionId={sessionId} running={running} onSend={send} onCancel={cancel} />}
     </div>
   );
@@ -52,5 +57,6 @@ function stateOf(turn: Turn | undefined): string | null {
   if (last?.type === 'turn.completed') return 'The agent has answered';
   if (last?.type === 'turn.cancelled') return 'The turn was cancelled';
   if (last?.type === 'turn.failed') return 'The turn failed';
+  if (openActions(turn.events).length > 0) return 'The agent waits for your answer';
   return 'The agent is working';
 }

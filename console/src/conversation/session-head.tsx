@@ -5,6 +5,7 @@ import { CopyText } from '../parts/copy-text.js';
 import { PageHead } from '../parts/page-head.js';
 import { Status } from '../parts/status.js';
 import { navigate } from '../route.js';
+import { SessionSettings } from './session-settings.js';
 
 interface Props {
   sessionId: string;
@@ -36,12 +37,7 @@ export function SessionHead({ sessionId, session }: Props) {
           </>
         )}
       </div>
-      {session?.instruction && (
-        <details class="instruction">
-          <summary>Instruction</summary>
-          <p class="plain-text">{session.instruction}</p>
-        </details>
-      )}
+      {session !== null && <SessionSettings session={session} />}
     </>
   );
 }

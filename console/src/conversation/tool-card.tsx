@@ -1,34 +1,53 @@
 import { formatDuration } from '../parts/format.js';
-import type { ToolCall } from './turn-items.js';
+import { Confirmation } from './confirmation.js';
+import { CustomResultForm } from './custom-result-form.js';
+import type { ToolCall } from './tool-calls.js';
 
-interface Props {
-  call: ToolCall;
-  turnEnded: boolean;
+/** A tool call: its name and how it went; opened, its input and result; while it waits, the form that answers it. */
+export function ToolCard({ call }: { call: ToolCall }) {
+  const { use, result, confirmation, waitsFor } = call;
+  const state = stateOf(call);
+  return (
+    <div class={`tool ${state.replaceAll(' ', '-')}`}>
+      <details open={waitsFor !== null}>
+        <summary>
+          <span class="tool-name">{formatName(use.name)}</span>
+          <span class="tool-state">{state}</span>
+          {result !== null && <span class="hint">{formatDuration(durationOf(call))}</span>}
+        </summary>
+        <h3>Input</h3>
+        <pre tabIndex={0}>{JSON.stringify(use.input, null, 2)}</pre>
+        {result !== null && (
+          <>
+            <h3>{result.is_error ? 'Error' : 'Result'}</h3>
+            <pre tabIndex={0}>{result.content}</pre>
+            {'truncated' in result && <p class="hint">Only the first 16 KiB are kept here; the agent saw more.</p>}
+          </>
+        )}
+        {confirmation !== null && (
+          <p class="hint">
+            {confirmation.result === 'allow' ? 'Allowed by a person' : 'Denied by a person'}
+            {confirmation.deny_message !== null && `: ${confirmation.deny_message}`}
+          </p>
+        )}
+      </details>
+      {waitsFor?.type === 'tool_confirmation' && <Confirmation action={waitsFor} />}
+      {waitsFor?.type === 'custom_tool_result' && <CustomResultForm action={waitsFor} />}
+    </div>
+  );
 }
 
-/** A tool call: its name and how it went; opened, its input and result. */
-export function ToolCard({ call: { use, result }, turnEnded }: Props) {
-  const state = result === null ? (turnEnded ? 'no result' : 'running') : result.is_error ? 'error' : 'done';
-  return (
-    <details class={`tool ${state.replace(' ', '-')}`}>
-      <summary>
-        <span class="tool-name">{formatName(use.name)}</span>
-        <span class="tool-state">{state}</span>
-        {result !== null && (
-          <span class="hint">{formatDuration(Date.parse(result.created_at) - Date.parse(use.created_at))}</span>
-        )}
-      </summary>
-      <h3>Input</h3>
-      <pre tabIndex={0}>{JSON.stringify(use.input, null, 2)}</pre>
-      {result !== null && (
-        <>
-          <h3>{result.is_error ? 'Error' : 'Result'}</h3>
-          <pre tabIndex={0}>{result.content}</pre>
-          {result.truncated === true && <p class="hint">Only the first 16 KiB are kept here; the agent saw more.</p>}
-        </>
-      )}
-    </details>
-  );
+function stateOf({ result, confirmation, waitsFor, turnEnded }: ToolCall): string {
+  if (waitsFor !== null) return 'waiting for you';
+  if (confirmation?.result === 'deny') return 'denied';
+  if (result !== null) return result.is_error ? 'error' : 'done';
+  return turnEnded ? 'no result' : 'running';
+}
+
+/** From the call, or from its permission, to its result. */
+function durationOf({ use, result, confirmation }: ToolCall): number {
+  const from = confirmation ?? use;
+  return Date.parse(result!.created_at) - Date.parse(from.created_at);
 }
 
 /** `mcp__github__search` is the tool `search` of the server `github`. */

@@ -21,7 +21,7 @@ export function TurnItemView({ item }: { item: TurnItem }) {
         </div>
       );
     case 'tool':
-      return <ToolCard call={item.call} turnEnded={item.ended} />;
+      return <ToolCard call={item.call} />;
     case 'file':
       return <FileLine file={item.event.file} note="Delivered by the agent" />;
     case 'mcp-error':

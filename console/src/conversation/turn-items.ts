@@ -1,33 +1,26 @@
 import { isTerminal, type Event, type TerminalEvent } from '../../../client/src/index.js';
 import type { Turn } from './conversation-log.js';
+import { toolCallsOf, type ToolCall } from './tool-calls.js';
 
 type EventOf<Type extends Event['type']> = Extract<Event, { type: Type }>;
-
-export interface ToolCall {
-  use: EventOf<'agent.tool_use'>;
-  result: EventOf<'agent.tool_result'> | null;
-}
 
 /** A part of a turn as it is shown. The key of a text stays the same when its draft becomes a stored event. */
 export type TurnItem =
   | { kind: 'user'; key: string; event: EventOf<'user.message'> }
   | { kind: 'thinking'; key: string; content: string; streaming: boolean }
   | { kind: 'text'; key: string; content: string; streaming: boolean; incomplete: boolean }
-  | { kind: 'tool'; key: string; call: ToolCall; ended: boolean }
+  | { kind: 'tool'; key: string; call: ToolCall }
   | { kind: 'file'; key: string; event: EventOf<'agent.file'> }
   | { kind: 'mcp-error'; key: string; event: EventOf<'agent.mcp_error'> }
   | { kind: 'compacted'; key: string; event: EventOf<'agent.context_compacted'> }
   | { kind: 'end'; key: string; event: TerminalEvent };
 
 export function itemsOf(turn: Turn): TurnItem[] {
-  const results = new Map<string, EventOf<'agent.tool_result'>>();
-  for (const event of turn.events) if (event.type === 'agent.tool_result') results.set(event.tool_use_id, event);
-  const ended = turn.events.some(isTerminal);
-  const items = turn.events.flatMap((event) => itemOf(event, results, ended) ?? []);
-  return [...items, ...draftItems(turn)];
+  const calls = toolCallsOf(turn.events);
+  return [...turn.events.flatMap((event) => itemOf(event, calls) ?? []), ...draftItems(turn)];
 }
 
-function itemOf(event: Event, results: Map<string, EventOf<'agent.tool_result'>>, ended: boolean): TurnItem | null {
+function itemOf(event: Event, calls: Map<string, ToolCall>): TurnItem | null {
   const key = event.id;
   switch (event.type) {
     case 'user.message':
@@ -39,7 +32,8 @@ function itemOf(event: Event, results: Map<string, EventOf<'agent.tool_result'>>
       return { kind: 'text', key: textKey(event.message_id), content, streaming: false, incomplete };
     }
     case 'agent.tool_use':
-      return { kind: 'tool', key, call: { use: event, result: results.get(event.tool_use_id) ?? null }, ended };
+    case 'agent.custom_tool_use':
+      return { kind: 'tool', key, call: calls.get(event.tool_use_id)! };
     case 'agent.file':
       return { kind: 'file', key, event };
     case 'agent.mcp_error':

@@ -2,18 +2,21 @@ import { useService } from '../client/service.js';
 import { CopyText } from '../parts/copy-text.js';
 import { memo } from '../parts/memo.js';
 import { hasEnded, type Turn } from './conversation-log.js';
+import { openActions } from './tool-calls.js';
 import { TurnItemView } from './turn-item-view.js';
 import { itemsOf } from './turn-items.js';
 
 /** A message and everything the agent did about it. */
 export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
   const items = itemsOf(turn);
+  const waits = openActions(turn.events).length > 0;
+  const progress = waits ? 'Waiting for your answer' : turn.draft === null ? 'Working' : 'Writing';
   return (
     <article class="turn" aria-label="Turn">
       {items.map((item) => (
         <TurnItemView key={item.key} item={item} />
       ))}
-      {!hasEnded(turn) && <p class="working">{turn.draft === null ? 'Working' : 'Writing'}</p>}
+      {!hasEnded(turn) && <p class={waits ? 'waiting' : 'working'}>{progress}</p>}
       <div class="facts">
         <CopyText text={turn.id} label="turn id">
           turn id

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
-import type { NewMessage, Session } from '../../../client/src/index.js';
+import type { Answer, NewMessage, Session } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { ConversationLog, type Turn } from './conversation-log.js';
 import { followSession } from './follow-session.js';
@@ -12,6 +12,8 @@ export interface ConversationState {
   error: unknown;
   send: (message: NewMessage) => Promise<void>;
   cancel: () => Promise<void>;
+  /** Answers a tool call that waits. */
+  answer: (answer: Answer) => Promise<void>;
 }
 
 /** A session's history and live events as one list of turns. */
@@ -47,6 +49,11 @@ export function useConversation(sessionId: string): ConversationState {
       log.add(await client.sendMessage(sessionId, message));
       changed();
       wake.current();
+    },
+    async answer(answer) {
+      const stored = await client.sendAnswers(sessionId, [answer]);
+      stored.forEach((event) => log.add(event));
+      changed();
     },
     async cancel() {
       setSession(await client.cancelTurn(sessionId));

@@ -1,0 +1,44 @@
+import { useState } from 'preact/hooks';
+import type { RequiredAction } from '../../../client/src/index.js';
+import { useAction } from '../client/use-action.js';
+import { ErrorNote } from '../parts/error-note.js';
+import { Time } from '../parts/time.js';
+import { useAnswer } from './answer-context.js';
+
+/** Allows or denies a tool call. */
+export function Confirmation({ action }: { action: RequiredAction }) {
+  const answer = useAnswer();
+  const [reason, setReason] = useState('');
+  const { tool_use_id: id } = action;
+  const answering = useAction(async (result: 'allow' | 'deny') =>
+    answer(
+      result === 'deny' && reason !== ''
+        ? { type: 'user.tool_confirmation', tool_use_id: id, result, deny_message: reason }
+        : { type: 'user.tool_confirmation', tool_use_id: id, result },
+    ),
+  );
+  return (
+    <form class="answer" aria-label={`Permission for ${action.name}`} onSubmit={(event) => event.preventDefault()}>
+      <ErrorNote error={answering.error} />
+      <div class="actions">
+        <button type="button" class="primary" disabled={answering.busy} onClick={() => answering.run('allow')}>
+          Allow
+        </button>
+        <button type="button" class="danger" disabled={answering.busy} onClick={() => answering.run('deny')}>
+          Deny
+        </button>
+        <input
+          class="grow"
+          aria-label="Reason, when denied"
+          placeholder="Reason, when denied"
+          maxLength={1_000}
+          value={reason}
+          onInput={(event) => setReason(event.currentTarget.value)}
+        />
+      </div>
+      <p class="hint">
+        Without an answer the call fails <Time at={action.expires_at} />.
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,46 @@
+import { useState } from 'preact/hooks';
+import type { RequiredAction } from '../../../client/src/index.js';
+import { useAction } from '../client/use-action.js';
+import { ErrorNote } from '../parts/error-note.js';
+import { Time } from '../parts/time.js';
+import { useAnswer } from './answer-context.js';
+
+/** Answers a call of a tool that the client runs. */
+export function CustomResultForm({ action }: { action: RequiredAction }) {
+  const answer = useAnswer();
+  const [content, setContent] = useState('');
+  const [isError, setIsError] = useState(false);
+  const answering = useAction(async () =>
+    answer({ type: 'user.custom_tool_result', tool_use_id: action.tool_use_id, content, is_error: isError }),
+  );
+  return (
+    <form
+      class="answer"
+      aria-label={`Result of ${action.name}`}
+      onSubmit={(event) => (event.preventDefault(), answering.run())}
+    >
+      <label class="field">
+        <span>Result of {action.name}</span>
+        <textarea
+          rows={3}
+          maxLength={100_000}
+          value={content}
+          onInput={(event) => setContent(event.currentTarget.value)}
+        />
+      </label>
+      <ErrorNote error={answering.error} />
+      <div class="actions">
+        <button class="primary" disabled={answering.busy}>
+          Send the result
+        </button>
+        <label class="check">
+          <input type="checkbox" checked={isError} onChange={(event) => setIsError(event.currentTarget.checked)} />
+          <span>It is an error</span>
+        </label>
+      </div>
+      <p class="hint">
+        Without a result the call fails <Time at={action.expires_at} />.
+      </p>
+    </form>
+  );
+}
