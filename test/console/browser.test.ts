@@ -498,7 +498,7 @@ describe('the console in a browser', function () {
         );
         const page = await browser.open(`/sessions/${sessionId}`, {
           colorScheme,
-          viewport: { width: 1100, height: 900 },
+          viewport: { width: 1100, height: 1000 },
         });
         await ended(page);
         await send(page, 'And what do I tell the customers?');
