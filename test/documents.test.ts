@@ -9,6 +9,7 @@ import { SETTING_NAMES } from '../src/platform/config.js';
 import { ERROR_STATUS } from '../src/platform/errors.js';
 import { startLocalModel, type LocalModel } from '../temporal-dev/local-model/server.js';
 import { installClient } from './support/packed-client.js';
+import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
 import { LIMITS } from './support/rows.js';
 import { startTurnService, type TurnService } from './support/turns.js';
 
@@ -24,19 +25,21 @@ async function blocks(name: string, language: string): Promise<string[]> {
 describe('the code in the documents runs', () => {
   let service: TurnService;
   let model: LocalModel;
+  let mcp: TestMcpServer;
   let client: { folder: string; remove: () => Promise<void> };
   before(async () => {
     [model, client] = await Promise.all([startLocalModel({ wordsPerSecond: 0 }), installClient()]);
-    service = await startTurnService({ models: model.models });
+    mcp = await startMcpServer({ tools: [{ name: 'send' }] });
+    service = await startTurnService({ models: model.models, config: { mcpAllowedHosts: [mcp.host] } });
   });
   after(async () => {
     await service.close();
-    await model.close();
+    await Promise.all([model.close(), mcp.close()]);
     await client.remove();
   });
 
   const run = async (command: string, args: string[]): Promise<string> => {
-    const env = { PATH: process.env.PATH, BASE: service.url, KEY: service.key };
+    const env = { PATH: process.env.PATH, BASE: service.url, KEY: service.key, MCP_URL: mcp.url };
     const child = spawn(command, args, { cwd: client.folder, env });
     const [out, faults, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
     expect(code, `${out}\n${faults}`).to.equal(0);
@@ -59,6 +62,22 @@ describe('the code in the documents runs', () => {
     expect(await runModule(code!))
       .to.match(/^completed /)
       .and.contain('turn.completed');
+  });
+
+  it('docs/person-in-the-loop.md, curl', async () => {
+    const code = (await blocks('docs/person-in-the-loop.md', 'sh')).join('\n');
+    const out = await run('bash', ['-euo', 'pipefail', '-c', code]);
+    expect(out).to.contain('"result":"deny"').and.contain('event: turn.completed');
+    expect(mcp.calls).to.deep.equal([]);
+  });
+
+  it('docs/person-in-the-loop.md, the client', async () => {
+    const [code] = await blocks('docs/person-in-the-loop.md', 'js');
+    expect(await runModule(code!))
+      .to.match(/^completed /)
+      .and.contain('Sunny in Rome.')
+      .and.contain('goes on');
+    expect(mcp.calls[0]).to.deep.include({ name: 'send', arguments: { to: 'ada@example.com' } });
   });
 
   it('client/README.md', async () => {

@@ -10,8 +10,6 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import type { AdvancedWait } from '../activities/turn/turn-activities.js';
 import { ANSWERED_SIGNAL, SEARCH_ATTRIBUTES } from './contract.js';
 
-/** After this long a wait goes on in a run of its own, which the newest build may take (docs/operations/workflow-changes.md). */
-const LONG_WAIT_MS = 60_000;
 const WAITS_FOR = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waitsFor, 'KEYWORD');
 const answered = defineSignal(ANSWERED_SIGNAL);
 
@@ -62,7 +60,7 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | '
       if (step.open.length === 0) break;
       setCurrentDetails(wait.describe(step.open));
       if (wait.searchable) setWaitsFor('answer');
-      const pauseMs = wait.mayContinue ? Math.min(step.expiresInMs, LONG_WAIT_MS) : step.expiresInMs;
+      const pauseMs = wait.mayContinue ? Math.min(step.expiresInMs, step.longWaitMs) : step.expiresInMs;
       const awoken = await condition(() => wait.signals.received > seen || state.failed, pauseMs);
       if (state.failed) break;
       if (!awoken && state.active === 0 && pauseMs < step.expiresInMs) return 'long';

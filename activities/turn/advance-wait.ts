@@ -6,10 +6,11 @@ import type { TurnActivities } from './turn-activities.js';
 /** A local activity: a turn that waits for days holds no slot. */
 export function advanceWait(deps: ActivityDeps): TurnActivities['advanceWait'] {
   return async ({ turnId, step }) => {
-    const { actionTimeoutSeconds, turnTimeoutSeconds } = deps.config;
+    const { actionTimeoutSeconds, turnTimeoutSeconds, longWaitSeconds } = deps.config;
     try {
       const { runningMs, ...wait } = await advance(deps, turnId, step, actionTimeoutSeconds);
-      return { ...wait, remainingMs: Math.max(0, Math.round(turnTimeoutSeconds * 1000 - runningMs)) };
+      const remainingMs = Math.max(0, Math.round(turnTimeoutSeconds * 1000 - runningMs));
+      return { ...wait, remainingMs, longWaitMs: longWaitSeconds * 1000 };
     } catch (error) {
       if (error instanceof TurnEndedError) return null;
       throw error;

@@ -20,8 +20,12 @@ export interface TurnActivities {
   finishTurn(input: { turnId: string; ending: UnsuccessfulOutcome }): Promise<void>;
 }
 
-/** `remainingMs`: what is left of the turn's time. */
-export type AdvancedWait = Omit<StepWait, 'runningMs'> & { remainingMs: number };
+export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {
+  /** What is left of the turn's time. */
+  remainingMs: number;
+  /** After this long the wait goes on in another run. */
+  longWaitMs: number;
+}
 
 export interface BegunTurn {
   modelId: string;

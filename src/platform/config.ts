@@ -30,6 +30,8 @@ export interface Config {
   toolTimeoutSeconds: number;
   /** How long a call waits for a person or the client (contract.md §6). */
   actionTimeoutSeconds: number;
+  /** After this long a wait goes on in a workflow run that any build may take. */
+  longWaitSeconds: number;
   shutdownGraceSeconds: number;
   /** Delay at which a running activity hears of a cancel; Temporal Cloud bills each heartbeat. */
   heartbeatThrottleMs: number;
@@ -76,6 +78,7 @@ interface Settings {
   MODEL_IDLE_SECONDS: number;
   TOOL_TIMEOUT_SECONDS: number;
   ACTION_TIMEOUT_SECONDS: number;
+  LONG_WAIT_SECONDS: number;
   SHUTDOWN_GRACE_SECONDS: number;
   HEARTBEAT_THROTTLE_MS: number;
   WORKER_MAX_ACTIVITIES: number;
@@ -117,6 +120,7 @@ const schema: JSONSchemaType<Settings> = {
     MODEL_IDLE_SECONDS: { type: 'number', default: 90, exclusiveMinimum: 0 },
     TOOL_TIMEOUT_SECONDS: { type: 'number', default: 300, exclusiveMinimum: 0 },
     ACTION_TIMEOUT_SECONDS: { type: 'number', default: 86_400, exclusiveMinimum: 0, maximum: 31_536_000 },
+    LONG_WAIT_SECONDS: { type: 'number', default: 60, exclusiveMinimum: 0 },
     SHUTDOWN_GRACE_SECONDS: { type: 'number', default: 90, minimum: 0 },
     HEARTBEAT_THROTTLE_MS: { type: 'integer', default: 500, minimum: 50, maximum: 5000 },
     WORKER_MAX_ACTIVITIES: { type: 'integer', default: 200, minimum: 1 },
@@ -207,6 +211,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     modelIdleSeconds: valid.MODEL_IDLE_SECONDS,
     toolTimeoutSeconds: valid.TOOL_TIMEOUT_SECONDS,
     actionTimeoutSeconds: valid.ACTION_TIMEOUT_SECONDS,
+    longWaitSeconds: valid.LONG_WAIT_SECONDS,
     shutdownGraceSeconds: valid.SHUTDOWN_GRACE_SECONDS,
     heartbeatThrottleMs: valid.HEARTBEAT_THROTTLE_MS,
     workerMaxActivities: valid.WORKER_MAX_ACTIVITIES,

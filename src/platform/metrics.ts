@@ -182,6 +182,35 @@ const oldestQueued = new Gauge({
   registers: [registry],
 });
 
+const OPEN_QUESTIONS = `FROM required_actions WHERE state = 'open'`;
+const waitingGauges = [
+  gaugeOf(
+    'turns_waiting',
+    'Running turns of the whole service that wait for answers; every API process tells the same',
+    `SELECT count(DISTINCT turn_id)::integer AS value ${OPEN_QUESTIONS}`,
+  ),
+  gaugeOf(
+    'turns_oldest_waiting_seconds',
+    'Age of the oldest question that is not answered; every API process tells the same',
+    `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(asked_at)), 0)::double precision AS value ${OPEN_QUESTIONS}`,
+  ),
+];
+
+/** A gauge whose value a query of the observed database gives; it has none while the database is away. */
+function gaugeOf(name: string, help: string, query: string): Gauge {
+  return new Gauge({
+    name,
+    help,
+    registers: [registry],
+    async collect() {
+      const [db] = databases;
+      this.reset();
+      const rows = await db?.query<{ value: number }[]>(query).catch(() => []);
+      if (rows?.[0] !== undefined) this.set(rows[0].value);
+    },
+  });
+}
+
 interface OpenTurns {
   state: string;
   count: number;
@@ -209,6 +238,7 @@ export function observeOpenTurns(db: DataSource): () => void {
   return () => {
     databases.delete(db);
     openTurns.reset();
+    for (const gauge of waitingGauges) gauge.reset();
   };
 }
 

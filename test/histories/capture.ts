@@ -4,53 +4,14 @@
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import type { Client } from '@temporalio/client';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
+import { startMcpServer } from '../support/mcp-server.js';
 import { failure, message, steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/services.js';
 import { startTemporalServer } from '../support/temporal.js';
-import { startTurnService, type TurnService, type TurnServiceOptions } from '../support/turns.js';
+import { startTurnService } from '../support/turns.js';
 import { connectClient, fetchHistory, resetToStart, runIdsOf } from '../support/workflow-history.js';
-
-/** In every text that a client, a model or a tool brings: no history may contain it (test/histories/replay.test.ts). */
-const SECRET = 'SECRET-CONTENT';
-
-interface Scene {
-  service: TurnService;
-  client: Client;
-  mcp: TestMcpServer;
-}
-
-interface Path {
-  name: string;
-  options?: TurnServiceOptions;
-  /** Runs of the workflow that the path makes. */
-  runs?: number;
-  /** Plays one turn to its end; returns its id. */
-  play(scene: Scene): Promise<string>;
-}
-
-/** Waits for the turn's end, which must be the expected one: another path would be captured under this name. */
-async function endOf({ service }: Scene, sessionId: string, expected = 'turn.completed'): Promise<string> {
-  const end = (await service.ended(sessionId, 60_000)) as { type: string; turn_id: string };
-  if (end.type !== expected) throw new Error(JSON.stringify(end));
-  return end.turn_id;
-}
-
-function newSession({ service }: Scene, body: Record<string, unknown> = {}): Promise<string> {
-  return service.session({ thinking_enabled: false, ...body });
-}
-
-async function simple(scene: Scene, body: Record<string, unknown> = {}, expected?: string): Promise<string> {
-  const sessionId = await newSession(scene, body);
-  await scene.service.send(sessionId, `Go on, ${SECRET}`);
-  return endOf(scene, sessionId, expected);
-}
-
-async function withServer({ service, mcp }: Scene): Promise<string> {
-  const auth = { type: 'BEARER', token: SECRET };
-  const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url, auth });
-  return body.id as string;
-}
+import { endOf, newSession, SECRET, simple, withServer, type Path } from './path.js';
+import { WAITING_PATHS } from './waiting-paths.js';
 
 const forever = wait(600_000);
 
@@ -233,6 +194,7 @@ const PATHS: Path[] = [
       return simple(scene);
     },
   },
+  ...WAITING_PATHS,
 ];
 
 /** Far above what the other paths need, and reached by `continue-as-new`. */

@@ -1,0 +1,95 @@
+import { expect } from 'chai';
+import { AgentSessionClient, ApiError, type NewSession, type RequiredAction } from '../../client/src/index.js';
+import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
+import { steps, toolUse } from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+
+describe('the client answers calls that wait', () => {
+  let mcp: TestMcpServer;
+  let service: TurnService;
+  let client: AgentSessionClient;
+  let newSession: () => Promise<string>;
+  before(async () => {
+    mcp = await startMcpServer({ tools: [{ name: 'send' }] });
+    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
+    client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key, retryForMs: 0 });
+    const { id } = await client.registerMcpServer({ name: 'mail', url: mcp.url });
+    const tools: NewSession['tools'] = [
+      { type: 'mcp_toolset', mcp_server_id: id, default_config: { permission_policy: { type: 'always_ask' } } },
+      { type: 'custom', name: 'get_weather', description: 'Weather.', input_schema: { type: 'object' } },
+    ];
+    newSession = async () => (await client.createSession({ model_id: 'scripted', mcp_servers: [id], tools })).id;
+  });
+  after(async () => {
+    await service.close();
+    await mcp.close();
+  });
+  afterEach(() => {
+    service.model.reset();
+    mcp.calls.length = 0;
+  });
+
+  const weather = (id: string, input = {}) => toolUse('get_weather', input, { id });
+  const mail = (id: string) => toolUse('mcp__mail__send', {}, { id });
+  const resultsOf = (step: number): string =>
+    JSON.stringify(service.model.requests.find((request) => request.step === step)!.body.messages.at(-1));
+
+  it('run calls the functions for custom tools and for confirmations', async () => {
+    service.model.on(/Go/, steps([weather('toolu_1', { city: 'Rome' }), mail('toolu_2')], mail('toolu_3'), 'Done.'));
+    const asked: RequiredAction[] = [];
+    const result = await client.run(
+      await newSession(),
+      { content: 'Go' },
+      {
+        tools: { get_weather: async ({ city }) => `Sunny in ${String(city)}.` },
+        confirm: (action) => {
+          asked.push(action);
+          return action.tool_use_id === 'toolu_2' ? 'allow' : { deny: 'Once is enough.' };
+        },
+      },
+    );
+    expect(result).to.include({ status: 'completed', message: 'Done.' });
+    expect(asked.map(({ tool_use_id, name }) => `${tool_use_id} ${name}`)).to.deep.equal([
+      'toolu_2 mcp__mail__send',
+      'toolu_3 mcp__mail__send',
+    ]);
+    expect(resultsOf(1)).to.include('Sunny in Rome.');
+    expect(resultsOf(2)).to.include('Once is enough.');
+    expect(mcp.calls).to.have.length(1);
+    expect(result.events.map(({ type }) => type)).to.include('user.custom_tool_result');
+  });
+
+  it('run reports what a function throws as the tool’s error', async () => {
+    service.model.on(/Go/, steps(weather('toolu_1'), 'Done.'));
+    const fail = (): string => {
+      throw new Error('No network.');
+    };
+    await client.run(await newSession(), { content: 'Go' }, { tools: { get_weather: fail } });
+    expect(resultsOf(1)).to.include('No network.').and.include('"is_error":true');
+  });
+
+  it('run leaves a call open for which it has no function, and accepts that another client was faster', async () => {
+    service.model.on(/Go/, steps([weather('toolu_1'), mail('toolu_2')], 'Done.'));
+    const session = await newSession();
+    const confirm = async (): Promise<'allow'> => {
+      await client.confirm(session, { tool_use_id: 'toolu_2', result: 'deny' });
+      const event = await client.answer(session, { tool_use_id: 'toolu_1', content: 'Rain.' });
+      expect(event).to.include({ type: 'user.custom_tool_result', content: 'Rain.', is_error: false });
+      return 'allow';
+    };
+    const result = await client.run(session, { content: 'Go' }, { confirm });
+    expect(result.status).to.equal('completed');
+    expect(mcp.calls).to.deep.equal([]);
+  });
+
+  it('run fails when an answer is refused, instead of waiting for ever', async () => {
+    service.model.on(/Go/, steps(weather('toolu_1'), 'Done.'));
+    const session = await newSession();
+    const tools = { get_weather: () => 'x'.repeat(100_001) };
+    const error: unknown = await client.run(session, { content: 'Go' }, { tools }).catch((reason: unknown) => reason);
+    expect(error instanceof ApiError && error.is('validation_error')).to.equal(true);
+    const { items } = await client.listSessions({ requires_action: 'true' });
+    expect(items.map(({ id }) => id)).to.deep.equal([session]);
+    await client.cancelTurn(session);
+  });
+});

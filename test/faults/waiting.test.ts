@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import { message, steps, toolUse } from '../support/scripted-model.js';
+import { confirmation, customResult, customTool } from '../support/waiting-turns.js';
+
+/** A turn waits; everything dies meanwhile (contract.md §6: an answer that was accepted is never lost). */
+describe('a turn that waits for answers', function () {
+  this.timeout(180_000);
+  let system: FaultSystem;
+  let serverId: string;
+  before(async () => {
+    system = await startFaultSystem({ ownPostgres: true, ownTemporal: { persistent: true } });
+    system.mcp.options.tools = [{ name: 'send' }, { name: 'search' }];
+    const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'mail', url: system.mcp.url });
+    serverId = body.id as string;
+  });
+  after(() => system.close());
+  afterEach(() => {
+    system.model.reset();
+    system.mcp.calls.length = 0;
+  });
+
+  const use = (name: string, id: string) => toolUse(name, {}, { id });
+  const waitingTurn = async (): Promise<Turn> => {
+    const uses = [
+      use('mcp__mail__search', 'toolu_1'),
+      use('mcp__mail__send', 'toolu_2'),
+      use('get_weather', 'toolu_3'),
+    ];
+    system.model.on(/Go/, steps(message(uses), 'Done.'));
+    const sessionId = await system.session({
+      mcp_servers: [serverId],
+      tools: [
+        {
+          type: 'mcp_toolset',
+          mcp_server_id: serverId,
+          configs: [{ name: 'send', permission_policy: { type: 'always_ask' } }],
+        },
+        customTool('get_weather'),
+      ],
+    });
+    const turn = await system.send(sessionId, 'Go');
+    await openCalls(turn, 2);
+    return turn;
+  };
+  const openCalls = async ({ sessionId }: Turn, count: number): Promise<void> => {
+    const until = performance.now() + 60_000;
+    for (;;) {
+      const { body } = await system.insist('GET', `/v1/sessions/${sessionId}`);
+      if (body.required_actions.length === count) return;
+      expect(performance.now(), JSON.stringify(body)).to.be.below(until);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  const answer = async ({ sessionId }: Turn, ...events: object[]): Promise<void> => {
+    const { status, body } = await system.insist('POST', `/v1/sessions/${sessionId}/events`, { events });
+    expect(status, JSON.stringify(body)).to.equal(201);
+  };
+  const callsMade = (): string[] => system.mcp.calls.map(({ name }) => name).sort();
+
+  it('survives kill -9 of every process, and runs each call once', async () => {
+    const turn = await waitingTurn();
+    void system.watch(turn);
+    const processes = [...system.apis, ...system.workers];
+    await Promise.all([...processes.map((each) => each.kill()), system.temporal!.kill(), system.postgres!.kill()]);
+    await Promise.all([system.temporal!.restart(), system.postgres!.restart()]);
+    await Promise.all(processes.map((each) => each.start()));
+    await openCalls(turn, 2);
+    await answer(turn, confirmation('toolu_2', 'allow'), customResult('toolu_3', 'Sun.'));
+    await system.verify();
+    expect(callsMade()).to.deep.equal(['search', 'send']);
+    const events = await system.history(turn.sessionId);
+    expect(events.filter(({ type }) => type === 'agent.requires_action')).to.have.length(1);
+    expect(events.at(-1)).to.include({ type: 'turn.completed' });
+  });
+
+  it('takes an answer that was stored while no worker was alive, and whose signal was lost', async () => {
+    const turn = await waitingTurn();
+    void system.watch(turn);
+    await system.workers[0]!.kill();
+    await system.temporal!.kill();
+    await answer(turn, confirmation('toolu_2', 'allow'), customResult('toolu_3', 'Sun.'));
+    await system.apis[0]!.kill();
+    await system.temporal!.restart();
+    await Promise.all([system.apis[0]!.start(), system.workers[0]!.start()]);
+    await system.verify();
+    expect(callsMade()).to.deep.equal(['search', 'send']);
+    expect((await system.history(turn.sessionId)).at(-1)).to.include({ type: 'turn.completed' });
+  });
+
+  it('ends when its workflow is terminated', async () => {
+    const turn = await waitingTurn();
+    void system.watch(turn);
+    await system.client.workflow.getHandle(turn.turnId).terminate('test');
+    const [end] = (await system.verify()).slice(-1);
+    expect([end.type, end.error?.type]).to.deep.equal(['turn.failed', 'terminated']);
+  });
+});
