@@ -1,35 +1,52 @@
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import type { DataSource } from 'typeorm';
+import type { McpServerRow, McpTool } from '../../src/db/entities/mcp-servers.js';
+import { transaction } from '../../src/db/transaction.js';
+import { getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { failureReason } from '../../src/mcp/reasons.js';
-import { recordConnection } from '../../src/mcp/store.js';
+import { recordConnection, storeTools } from '../../src/mcp/store.js';
+import { hashTools } from '../../src/mcp/toolsets.js';
 import type { ToolDeps } from '../tools/tool.js';
 
-/** How connecting to a server went; `message` is what `agent.mcp_error` and `last_connect_error` say. */
-export type ConnectOutcome = { serverId: string; ok: true } | { serverId: string; ok: false; message: string };
+/** A server of a turn. `failure` is the text of `agent.mcp_error` and `last_connect_error`; null when connected. */
+export interface ConnectedServer {
+  server: McpServerRow;
+  failure: string | null;
+}
 
 /**
  * Connects all servers of a session at the start of a turn, in parallel, one attempt of 8 s each (contract.md §2), and
- * records how it went in their rows. A server that cannot be connected is an outcome, never a fault.
+ * records the outcome in their rows. A server that cannot be connected is an outcome, not an error.
  * @throws the signal's reason when it aborts
  */
 export async function connectServers(
   servers: readonly McpServerRow[],
   { mcp, db, log }: Pick<ToolDeps, 'mcp' | 'db' | 'log'>,
   signal: AbortSignal,
-): Promise<ConnectOutcome[]> {
+): Promise<ConnectedServer[]> {
   return Promise.all(
-    servers.map(async ({ id, ...server }): Promise<ConnectOutcome> => {
-      const message = await mcp.verify({ id, ...server }, signal).then(
-        () => null,
+    servers.map(async (server): Promise<ConnectedServer> => {
+      const { failure, tools } = await mcp.verify(server, signal).then(
+        (tools) => ({ failure: null, tools }),
         (error: unknown) => {
           signal.throwIfAborted();
           // The reason, never the error: the SDK's messages quote response bodies.
           const reason = failureReason(error);
-          log.info({ mcp_server_id: id, reason }, 'an MCP server of a turn could not be connected');
-          return `The MCP server could not be connected: ${reason}.`;
+          log.info({ mcp_server_id: server.id, reason }, 'an MCP server of a turn could not be connected');
+          return { failure: `The MCP server could not be connected: ${reason}.`, tools: null };
         },
       );
-      await recordConnection(db, id, message);
-      return message === null ? { serverId: id, ok: true } : { serverId: id, ok: false, message };
+      await recordConnection(db, server.id, failure);
+      return { server: tools === null ? server : await withCurrentTools(db, server, tools), failure };
     }),
   );
+}
+
+/** Stores the tools that a pinned server lists now, so that clients see what has changed. */
+async function withCurrentTools(db: DataSource, server: McpServerRow, tools: McpTool[]): Promise<McpServerRow> {
+  if (hashTools(tools) === server.toolset_hash) return server;
+  return transaction(db, async (tx) => {
+    const locked = await lockServer(tx, server.project_id, server.id);
+    if (locked.credential_version === server.credential_version) await storeTools(tx, locked, tools);
+    return getServer(tx, server.project_id, server.id);
+  });
 }

@@ -1,7 +1,9 @@
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import { transaction } from '../../src/db/transaction.js';
+import { lockServer } from '../../src/mcp/find-servers.js';
 import { deleteServer } from '../../src/mcp/store.js';
 import { operation } from '../http/operation.js';
-import { mcpServerNotFound, mcpServerOfPath } from './resource.js';
+import { mcpServerOfPath } from './resource.js';
 
 export const deleteMcpServer = operation<undefined, McpServerRow>({
   id: 'deleteMcpServer',
@@ -9,7 +11,7 @@ export const deleteMcpServer = operation<undefined, McpServerRow>({
   success: { status: 204, description: 'Deleted.' },
   errors: ['mcp_server_not_found'],
   resource: mcpServerOfPath,
-  async handle({ deps, resource }) {
-    if (!(await deleteServer(deps.db, resource.id))) mcpServerNotFound();
+  async handle({ deps, resource: { project_id, id } }) {
+    await transaction(deps.db, async (tx) => deleteServer(tx, await lockServer(tx, project_id, id)));
   },
 });

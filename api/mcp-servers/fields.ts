@@ -28,3 +28,8 @@ export const allowedToolsField = {
   maxItems: 256,
   uniqueItems: true,
 } as const satisfies JsonSchema;
+
+export const pinToolsField = {
+  type: 'boolean',
+  description: 'Holds back tools that are new or have changed until POST …/accept-tools accepts them.',
+} as const satisfies JsonSchema;

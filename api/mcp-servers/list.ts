@@ -1,4 +1,4 @@
-import { listServers } from '../../src/mcp/store.js';
+import { listServers } from '../../src/mcp/find-servers.js';
 import { pageOf } from '../../src/platform/page.js';
 import { operation } from '../http/operation.js';
 import { newestFirst, pageSchema } from '../http/page.js';

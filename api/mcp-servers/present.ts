@@ -3,6 +3,16 @@ import type { JsonSchema } from '../http/operation.js';
 
 const timestamp = { type: ['string', 'null'], format: 'date-time' } as const;
 
+const shownTool = {
+  type: 'object',
+  properties: {
+    description: { type: 'string' },
+    input_schema: { type: ['object', 'null'], description: 'Null where it is too large to show.' },
+  },
+  required: ['description', 'input_schema'],
+  additionalProperties: false,
+} as const;
+
 /** The MCP server resource (spec.md "MCP server"). */
 export const mcpServerSchema = {
   $id: 'McpServer',
@@ -30,6 +40,21 @@ export const mcpServerSchema = {
         additionalProperties: false,
       },
     },
+    pin_tools: { type: 'boolean' },
+    changed_tools: {
+      type: 'array',
+      description: 'Tools of a pinned server that are held back until they are accepted.',
+      items: {
+        type: 'object',
+        properties: {
+          name: { type: 'string' },
+          before: { anyOf: [shownTool, { type: 'null' }], description: 'The accepted tool; null for a new one.' },
+          after: shownTool,
+        },
+        required: ['name', 'before', 'after'],
+        additionalProperties: false,
+      },
+    },
     server_name: { type: ['string', 'null'] },
     last_probed_at: timestamp,
     last_connected_at: timestamp,
@@ -44,6 +69,8 @@ export const mcpServerSchema = {
     'auth',
     'allowed_tools',
     'tools',
+    'pin_tools',
+    'changed_tools',
     'server_name',
     'last_probed_at',
     'last_connected_at',
@@ -62,7 +89,9 @@ export function presentMcpServer(server: McpServerRow): Record<string, unknown> 
     url: server.url,
     auth: { type: server.auth_type, name: server.auth_header },
     allowed_tools: server.allowed_tools,
-    tools: server.tools.map(({ name, description }) => ({ name, description })),
+    tools: server.tool_list,
+    pin_tools: server.pin_tools,
+    changed_tools: server.changed_tools,
     server_name: server.server_name,
     last_probed_at: server.last_probed_at,
     last_connected_at: server.last_connected_at,

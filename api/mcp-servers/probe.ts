@@ -1,10 +1,11 @@
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
+import { getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { probeServer } from '../../src/mcp/probe.js';
-import { credentialOf, lockServer, storeProbe } from '../../src/mcp/store.js';
+import { credentialOf, storeProbe } from '../../src/mcp/store.js';
 import { operation } from '../http/operation.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
-import { mcpServerNotFound, mcpServerOfPath } from './resource.js';
+import { mcpServerOfPath } from './resource.js';
 
 export const probeMcpServer = operation<undefined, McpServerRow>({
   id: 'probeMcpServer',
@@ -17,10 +18,10 @@ export const probeMcpServer = operation<undefined, McpServerRow>({
     const probed = await probeServer(mcpNetwork, url, () => credentialOf(config.encryptionKeys, resource));
 
     return transaction(db, async (tx) => {
-      const server = (await lockServer(tx, resource.id)) ?? mcpServerNotFound();
-      // A credential that was changed meanwhile came with a probe of its own, which is the later one.
-      const isCurrent = server.credential_version === resource.credential_version;
-      return presentMcpServer(isCurrent ? await storeProbe(tx, server.id, probed) : server);
+      const server = await lockServer(tx, resource.project_id, resource.id);
+      // A credential that was changed meanwhile came with a later probe of its own.
+      if (server.credential_version === resource.credential_version) await storeProbe(tx, server, probed);
+      return presentMcpServer(await getServer(tx, server.project_id, server.id));
     });
   },
 });

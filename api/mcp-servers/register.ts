@@ -2,10 +2,12 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { transaction } from '../../src/db/transaction.js';
 import { newId } from '../../src/platform/ids.js';
 import { readAuth } from '../../src/mcp/auth.js';
+import { getServer } from '../../src/mcp/find-servers.js';
+import { refuseTaken } from '../../src/mcp/names-taken.js';
 import { probeServer } from '../../src/mcp/probe.js';
-import { insertServer, refuseTaken, requireKnownTools } from '../../src/mcp/store.js';
+import { insertServer, requireKnownTools } from '../../src/mcp/store.js';
 import { operation, type JsonSchema } from '../http/operation.js';
-import { allowedToolsField, authField, nameField } from './fields.js';
+import { allowedToolsField, authField, nameField, pinToolsField } from './fields.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 
 const body = {
@@ -15,6 +17,7 @@ const body = {
     url: { type: 'string', maxLength: 2048, description: 'Streamable HTTP endpoint: https, at a public address.' },
     auth: authField,
     allowed_tools: { ...allowedToolsField, default: null },
+    pin_tools: { ...pinToolsField, default: false },
   },
   required: ['name', 'url'],
   additionalProperties: false,
@@ -40,21 +43,12 @@ export const registerMcpServer = operation<FromSchema<typeof body>>({
     const probed = await probeServer(mcpNetwork, url, () => credential);
     requireKnownTools(body.allowed_tools, probed.tools);
 
+    const id = newId('mcpServer');
+    const { name, allowed_tools, pin_tools } = body;
+    const server = { id, project_id: projectId, name, url: body.url, credential, allowed_tools, pin_tools };
     return transaction(db, async (tx) => {
-      const server = await insertServer(
-        tx,
-        config.encryptionKeys,
-        {
-          id: newId('mcpServer'),
-          projectId,
-          name: body.name,
-          url: body.url,
-          credential,
-          allowedTools: body.allowed_tools,
-        },
-        probed,
-      );
-      const answer = presentMcpServer(server);
+      await insertServer(tx, config.encryptionKeys, server, probed);
+      const answer = presentMcpServer(await getServer(tx, projectId, id));
       await record(tx, answer);
       return answer;
     });

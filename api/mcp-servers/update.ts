@@ -2,17 +2,19 @@ import type { FromSchema } from 'json-schema-to-ts';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
 import { readAuth } from '../../src/mcp/auth.js';
+import { getServer, lockServer } from '../../src/mcp/find-servers.js';
+import { refuseTakenName } from '../../src/mcp/names-taken.js';
 import { probeServer } from '../../src/mcp/probe.js';
-import { lockServer, refuseTakenName, requireKnownTools, updateServer, type NewAuth } from '../../src/mcp/store.js';
+import { requireKnownTools, updateServer, type NewAuth } from '../../src/mcp/store.js';
 import type { ApiDeps } from '../deps.js';
 import { operation, type JsonSchema } from '../http/operation.js';
-import { allowedToolsField, authField, nameField } from './fields.js';
+import { allowedToolsField, authField, nameField, pinToolsField } from './fields.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
-import { mcpServerNotFound, mcpServerOfPath } from './resource.js';
+import { mcpServerOfPath } from './resource.js';
 
 const body = {
   type: 'object',
-  properties: { name: nameField, auth: authField, allowed_tools: allowedToolsField },
+  properties: { name: nameField, auth: authField, allowed_tools: allowedToolsField, pin_tools: pinToolsField },
   additionalProperties: false,
 } as const satisfies JsonSchema;
 
@@ -20,7 +22,7 @@ type Body = FromSchema<typeof body>;
 
 export const updateMcpServer = operation<Body, McpServerRow>({
   id: 'updateMcpServer',
-  summary: 'Rename an MCP server, change its credential or its allow-list',
+  summary: 'Rename an MCP server, change its credential, its allow-list or whether its tools are pinned',
   body,
   success: { status: 200, description: 'The MCP server as it is now.', schema: mcpServerSchema },
   errors: [
@@ -36,12 +38,11 @@ export const updateMcpServer = operation<Body, McpServerRow>({
     const auth = await tryAuth(deps, resource, body);
 
     return transaction(deps.db, async (tx) => {
-      const server = (await lockServer(tx, resource.id)) ?? mcpServerNotFound();
-      const { name = server.name, allowed_tools: allowedTools = server.allowed_tools } = body;
-      if (body.allowed_tools) requireKnownTools(body.allowed_tools, auth?.probed.tools ?? server.tools);
-      return presentMcpServer(
-        await updateServer(tx, deps.config.encryptionKeys, server.id, { name, allowedTools, auth }),
-      );
+      const server = await lockServer(tx, resource.project_id, resource.id);
+      const { name = server.name, allowed_tools = server.allowed_tools, pin_tools = server.pin_tools } = body;
+      if (body.allowed_tools) requireKnownTools(body.allowed_tools, auth?.probed?.tools ?? server.tool_list);
+      await updateServer(tx, deps.config.encryptionKeys, server, { name, allowed_tools, pin_tools, auth });
+      return presentMcpServer(await getServer(tx, server.project_id, server.id));
     });
   },
 });

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { ServiceError, validationError } from '../../src/platform/errors.js';
 import type { Db } from '../../src/db/transaction.js';
 import { sanitizeInputSchema } from '../../src/mcp/input-schema.js';
-import { findServers } from '../../src/mcp/store.js';
+import { findServers } from '../../src/mcp/find-servers.js';
 import { isUsableSchema } from '../../src/sessions/custom-tool-schema.js';
 import {
   BUILT_IN_TOOL_NAMES,
@@ -146,7 +146,7 @@ export async function requireOfferedTools(db: Db, projectId: string, tools: Sess
   const unknown = toolsets.flatMap(({ mcp_server_id, configs = [] }) => {
     const server = servers.find(({ id }) => id === mcp_server_id);
     const offered = new Set(
-      server?.tools.map(({ name }) => name).filter((name) => server.allowed_tools?.includes(name) ?? true),
+      server?.tool_list.map(({ name }) => name).filter((name) => server.allowed_tools?.includes(name) ?? true),
     );
     return configs.map(({ name }) => name).filter((name) => !offered.has(name));
   });

@@ -1,9 +1,12 @@
 import type { McpAuthType } from '../db/entities/mcp-servers.js';
 import { validationError } from '../platform/errors.js';
 
+/** Types whose credential the client sends. */
+export type StaticAuthType = Exclude<McpAuthType, 'OAUTH'>;
+
 /** `auth` as a client sends it (spec.md "Auth input forms"), its types checked by the operation's schema. */
 export interface AuthInput {
-  type?: McpAuthType;
+  type?: StaticAuthType;
   token?: string;
   name?: string;
   value?: string;
@@ -19,7 +22,7 @@ export interface Credential {
 
 export const NO_CREDENTIAL: Credential = { type: 'NONE', header: null, secret: null };
 
-const FIELDS: Record<McpAuthType, readonly ('token' | 'name' | 'value')[]> = {
+const FIELDS: Record<StaticAuthType, readonly ('token' | 'name' | 'value')[]> = {
   NONE: [],
   BEARER: ['token'],
   HEADER: ['name', 'value'],

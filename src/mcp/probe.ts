@@ -1,4 +1,4 @@
-import type { McpToolRow } from '../db/entities/mcp-servers.js';
+import type { McpTool } from '../db/entities/mcp-servers.js';
 import { ServiceError } from '../platform/errors.js';
 import { storableText } from '../platform/text.js';
 import type { Credential } from './auth.js';
@@ -6,14 +6,14 @@ import { McpConnection } from './client.js';
 import { UnsafeAddressError, type McpNetwork } from './network.js';
 import { failureReason, McpTimeoutError } from './reasons.js';
 import { privateAddress } from './server-url.js';
-import { cleanerFor, cut, toolRows } from './tools.js';
+import { cleanerFor, cut, keepTools } from './tools.js';
 
 /** spec.md "Limits": MCP probe on registration, all of it. */
 export const PROBE_SECONDS = 60;
 const MAX_SERVER_NAME_LENGTH = 256;
 
 export interface ProbeResult {
-  tools: McpToolRow[];
+  tools: McpTool[];
   serverName: string | null;
 }
 
@@ -34,7 +34,7 @@ export async function probeServer(
     const connection = await McpConnection.open({ url, credential, network, listen: false }, deadline.signal);
     try {
       const clean = cleanerFor(credential.secret);
-      const tools = await toolRows(await connection.listTools(deadline.signal), clean);
+      const tools = await keepTools(await connection.listTools(deadline.signal), clean);
       const { serverName } = connection;
       return { tools, serverName: serverName === null ? null : cut(clean(serverName), MAX_SERVER_NAME_LENGTH) };
     } finally {

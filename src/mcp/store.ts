@@ -1,217 +1,162 @@
 import type { EntityManager } from 'typeorm';
-import type { McpAuthType, McpServerRow, McpToolRow } from '../db/entities/mcp-servers.js';
-import { readPage } from '../db/read-page.js';
-import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
+import { McpServerEntity, type McpServerRow, type McpTool, type McpServerTools } from '../db/entities/mcp-servers.js';
+import type { Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
-import type { PageRequest, PageRows } from '../platform/page.js';
 import { seal, unseal } from '../platform/sealed.js';
 import type { Credential } from './auth.js';
+import { readTools } from './find-servers.js';
+import { orTaken } from './names-taken.js';
+import { acceptedColumns, pinColumns } from './pins.js';
 import type { ProbeResult } from './probe.js';
+import { deleteUnusedToolsets } from './toolsets.js';
 
-/** A server of the project, or undefined when missing, deleted or of another project. */
-export async function findServer(db: Db, projectId: string, id: string): Promise<McpServerRow | undefined> {
-  const [row] = await db.query<McpServerRow[]>(
-    'SELECT * FROM mcp_servers WHERE id = $1 AND project_id = $2 AND deleted_at IS NULL',
-    [id, projectId],
-  );
-  return row;
-}
+const now = (): string => 'clock_timestamp()';
 
-/** The servers of a session that still exist, in the order of `ids`. */
-export async function findServers(db: Db, projectId: string, ids: readonly string[]): Promise<McpServerRow[]> {
-  return db.query<McpServerRow[]>(
-    `SELECT * FROM mcp_servers WHERE id = ANY($1) AND project_id = $2 AND deleted_at IS NULL
-     ORDER BY array_position($1, id)`,
-    [ids, projectId],
-  );
-}
-
-/** A page, newest first. */
-export async function listServers(
-  db: Db,
-  projectId: string,
-  { limit, after }: PageRequest,
-): Promise<PageRows<McpServerRow>> {
-  return readPage<McpServerRow>(db, {
-    query: `SELECT * FROM mcp_servers WHERE project_id = $1 AND deleted_at IS NULL
-       AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3))
-     ORDER BY created_at DESC, id DESC LIMIT $4`,
-    values: [projectId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
-    order: 'created_at DESC, id DESC',
-    limit,
-  });
-}
-
-/** Refuses a name or url that the project already uses; the unique indexes decide again when the row is written. */
-export async function refuseTaken(db: Db, projectId: string, name: string, url: string): Promise<void> {
-  const taken = await db.query<Pick<McpServerRow, 'name' | 'url'>[]>(
-    'SELECT name, url FROM mcp_servers WHERE project_id = $1 AND deleted_at IS NULL AND (name = $2 OR url = $3)',
-    [projectId, name, url],
-  );
-  if (taken.some((row) => row.name === name)) throw nameTaken();
-  if (taken.some((row) => row.url === url)) throw urlTaken();
-}
-
-/** Refuses a name that another server of the project uses. */
-export async function refuseTakenName(db: Db, server: McpServerRow, name: string): Promise<void> {
-  const [taken] = await db.query<unknown[]>(
-    'SELECT 1 FROM mcp_servers WHERE project_id = $1 AND deleted_at IS NULL AND name = $2 AND id <> $3',
-    [server.project_id, name, server.id],
-  );
-  if (taken !== undefined) throw nameTaken();
-}
-
-export interface NewServer {
-  id: string;
-  projectId: string;
-  name: string;
-  url: string;
+export type NewServer = Pick<McpServerRow, 'id' | 'project_id' | 'name' | 'url' | 'allowed_tools' | 'pin_tools'> & {
   credential: Credential;
-  allowedTools: string[] | null;
-}
+};
 
-/** @throws ServiceError `mcp_server_name_taken`, `mcp_server_url_taken` when another request was faster */
+/**
+ * Inserts a server. `probed` is null while nothing can be probed yet.
+ * @throws ServiceError `mcp_server_name_taken`, `mcp_server_url_taken` when another request was faster
+ */
 export async function insertServer(
   tx: EntityManager,
   keys: readonly Buffer[],
-  server: NewServer,
-  probed: ProbeResult,
-): Promise<McpServerRow> {
-  const rows = await takenOr(
-    tx.query<McpServerRow[]>(
-      `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, auth_header, credential, allowed_tools,
-         tools, server_name, last_probed_at, created_at, updated_at)
-       SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now, now, now FROM clock_timestamp() AS now RETURNING *`,
-      [
-        server.id,
-        server.projectId,
-        server.name,
-        server.url,
-        server.credential.type,
-        server.credential.header,
-        sealed(keys, server.id, server.credential),
-        server.allowedTools,
-        JSON.stringify(probed.tools),
-        probed.serverName,
-      ],
-    ),
-  );
-  return rows[0]!;
+  { credential, ...server }: NewServer,
+  probed: ProbeResult | null,
+): Promise<void> {
+  const [{ now: createdAt }] = await tx.query<[{ now: string }]>('SELECT clock_timestamp() AS now');
+  const row = {
+    ...server,
+    ...credentialColumns(keys, server.id, credential),
+    tools: probed?.tools ?? [],
+    changed_tools: [],
+    server_name: probed?.serverName ?? null,
+    last_probed_at: probed === null ? null : createdAt,
+    created_at: createdAt,
+    updated_at: createdAt,
+  };
+  // typeorm's type of a partial entity cannot describe JSON.
+  await orTaken(tx.getRepository(McpServerEntity).insert(row as object));
+  if (probed === null || !server.pin_tools) return;
+  await updateRow(tx, server.id, await pinColumns(tx, { ...server, accepted_hash: null }, probed.tools));
 }
 
-/** The row, locked until the transaction ends; undefined once it is deleted. */
-export async function lockServer(tx: EntityManager, id: string): Promise<McpServerRow | undefined> {
-  const [row] = await tx.query<McpServerRow[]>(
-    'SELECT * FROM mcp_servers WHERE id = $1 AND deleted_at IS NULL FOR UPDATE',
-    [id],
-  );
-  return row;
-}
-
-/** A new credential comes with the probe it was tried in. */
+/** A new credential, and the probe that tried it; null where it cannot be tried yet. */
 export interface NewAuth {
   credential: Credential;
-  probed: ProbeResult;
+  probed: ProbeResult | null;
 }
 
-export interface ServerChange {
-  name: string;
-  allowedTools: string[] | null;
-  auth: NewAuth | undefined;
-}
+export type ServerChange = Pick<McpServerRow, 'name' | 'allowed_tools' | 'pin_tools'> & { auth: NewAuth | undefined };
 
 /** Writes a configuration change to a locked row. @throws ServiceError `mcp_server_name_taken` */
 export async function updateServer(
   tx: EntityManager,
   keys: readonly Buffer[],
-  id: string,
-  { name, allowedTools, auth }: ServerChange,
-): Promise<McpServerRow> {
-  const [rows] = await takenOr(
-    tx.query<[McpServerRow[], number]>(
-      `UPDATE mcp_servers SET name = $2, allowed_tools = $3, updated_at = clock_timestamp() WHERE id = $1 RETURNING *`,
-      [id, name, allowedTools],
-    ),
-  );
-  if (auth === undefined) return rows[0]!;
-  const { credential, probed } = auth;
-  await tx.query(
-    `UPDATE mcp_servers SET auth_type = $2, auth_header = $3, credential = $4,
-       credential_version = credential_version + 1 WHERE id = $1`,
-    [id, credential.type, credential.header, sealed(keys, id, credential)],
-  );
-  return storeProbe(tx, id, probed);
+  server: McpServerRow,
+  { auth, ...fields }: ServerChange,
+): Promise<void> {
+  const { id } = server;
+  const changed = { ...server, ...fields };
+  await orTaken(updateRow(tx, id, { ...fields, updated_at: now }));
+  if (auth !== undefined) {
+    const credential_version = server.credential_version + 1;
+    await updateRow(tx, id, { ...credentialColumns(keys, id, auth.credential), credential_version });
+  }
+  if (auth?.probed) await storeProbe(tx, changed, auth.probed);
+  else if (fields.pin_tools !== server.pin_tools) await switchPins(tx, changed);
 }
 
-/** Keeps what a probe found; no configuration change, so `updated_at` stays. */
-export async function storeProbe(tx: EntityManager, id: string, probed: ProbeResult): Promise<McpServerRow> {
-  const [rows] = await tx.query<[McpServerRow[], number]>(
-    `UPDATE mcp_servers SET tools = $2, server_name = $3, last_probed_at = clock_timestamp() WHERE id = $1 RETURNING *`,
-    [id, JSON.stringify(probed.tools), probed.serverName],
-  );
-  return rows[0]!;
+/** Stores what a probe found in a locked row. It is no configuration change, so `updated_at` stays. */
+export async function storeProbe(tx: EntityManager, server: McpServerRow, probed: ProbeResult): Promise<void> {
+  await updateRow(tx, server.id, { server_name: probed.serverName, last_probed_at: now });
+  await storeTools(tx, server, probed.tools);
 }
 
-/** Deletes softly and wipes the credential (contract.md §2). False when it was gone already. */
-export async function deleteServer(db: Db, id: string): Promise<boolean> {
-  const [, count] = await db.query<[unknown[], number]>(
-    `UPDATE mcp_servers SET deleted_at = clock_timestamp(), credential = NULL
-     WHERE id = $1 AND deleted_at IS NULL`,
-    [id],
-  );
-  return count === 1;
+/** Stores a new list of tools in a locked row. */
+export async function storeTools(tx: EntityManager, server: McpServerRow, tools: McpTool[]): Promise<void> {
+  await updateRow(tx, server.id, { tools, ...(await pinColumns(tx, server, tools)) });
+}
+
+/** Pins the tools as they are now, or unpins them. Before the first list of tools there is nothing to pin. */
+async function switchPins(tx: EntityManager, server: McpServerRow): Promise<void> {
+  if (server.pin_tools && server.last_probed_at === null) return;
+  const tools = server.pin_tools ? await readTools(tx, server.id) : [];
+  await updateRow(tx, server.id, await pinColumns(tx, server, tools));
+  await deleteUnusedToolsets(tx, server.id);
+}
+
+/** Accepts changed tools of a locked row: those of `names`, or all. @throws ServiceError `unknown_mcp_tool` */
+export async function acceptTools(tx: EntityManager, server: McpServerRow, names: string[] | undefined): Promise<void> {
+  requireKnownTools(names ?? [], server.tool_list, 'names');
+  if (!server.pin_tools || server.changed_tools.length === 0) return;
+  const accepted = new Set(names ?? server.changed_tools.map(({ name }) => name));
+  const columns = await acceptedColumns(tx, server, await readTools(tx, server.id), accepted);
+  await updateRow(tx, server.id, { ...columns, updated_at: now });
+  await deleteUnusedToolsets(tx, server.id);
+}
+
+/** Deletes a locked row softly and wipes the credential (contract.md §2). */
+export async function deleteServer(tx: EntityManager, { id }: McpServerRow): Promise<void> {
+  await updateRow(tx, id, { deleted_at: now, credential: null });
+  await deleteUnusedToolsets(tx, id);
 }
 
 /** The outcome of connecting in a turn (spec.md "MCP server": last_connected_at, last_connect_error). */
-export async function recordConnection(db: Db, id: string, fault: string | null): Promise<void> {
-  await db.query(
-    fault === null
-      ? `UPDATE mcp_servers SET last_connected_at = clock_timestamp(), last_connect_error = NULL
-         WHERE id = $1 AND deleted_at IS NULL`
-      : 'UPDATE mcp_servers SET last_connect_error = $2 WHERE id = $1 AND deleted_at IS NULL',
-    fault === null ? [id] : [id, fault],
-  );
+export async function recordConnection(db: Db, id: string, failure: string | null): Promise<void> {
+  await db
+    .createQueryBuilder()
+    .update(McpServerEntity)
+    .set({ last_connect_error: failure, ...(failure === null && { last_connected_at: now }) })
+    .where('id = :id AND deleted_at IS NULL', { id })
+    .execute();
 }
 
 /** Opens the row's credential, where it is about to be sent. @throws UnsealError */
 export function credentialOf(
   keys: readonly Buffer[],
-  row: { id: string; auth_type: McpAuthType; auth_header: string | null; credential: string | null },
+  row: Pick<McpServerRow, 'id' | 'auth_type' | 'auth_header' | 'credential'>,
 ): Credential {
   const secret = row.credential === null ? null : unseal(keys, 'mcp_servers.credential', row.id, row.credential);
   return { type: row.auth_type, header: row.auth_header, secret };
 }
 
 /** @throws ServiceError `unknown_mcp_tool` listing the names that are not among the tools */
-export function requireKnownTools(allowed: readonly string[] | null, tools: readonly McpToolRow[]): void {
+export function requireKnownTools(
+  names: readonly string[] | null,
+  tools: readonly Pick<McpTool, 'name'>[],
+  field = 'allowed_tools',
+): void {
   const known = new Set(tools.map(({ name }) => name));
-  const unknown = (allowed ?? []).filter((name) => !known.has(name));
+  const unknown = (names ?? []).filter((name) => !known.has(name));
   if (unknown.length > 0) {
-    throw new ServiceError('unknown_mcp_tool', 'allowed_tools names tools that the MCP server does not have.', {
+    throw new ServiceError('unknown_mcp_tool', `${field} names tools that the MCP server does not have.`, {
       tools: unknown,
     });
   }
 }
 
-function sealed(keys: readonly Buffer[], id: string, { secret }: Credential): string | null {
-  return secret === null ? null : seal(keys, 'mcp_servers.credential', id, secret);
+function credentialColumns(
+  keys: readonly Buffer[],
+  id: string,
+  { type, header, secret }: Credential,
+): Pick<McpServerRow, 'auth_type' | 'auth_header' | 'credential'> {
+  const credential = secret === null ? null : seal(keys, 'mcp_servers.credential', id, secret);
+  return { auth_type: type, auth_header: header, credential };
 }
 
-async function takenOr<T>(write: Promise<T>): Promise<T> {
-  try {
-    return await write;
-  } catch (error) {
-    const constraint = violatedUniqueConstraint(error);
-    if (constraint === 'mcp_servers_name') throw nameTaken();
-    if (constraint === 'mcp_servers_url') throw urlTaken();
-    throw error;
-  }
-}
+type Change = {
+  [Key in keyof (McpServerRow & McpServerTools)]?: (McpServerRow & McpServerTools)[Key] | (() => string);
+};
 
-function nameTaken(): ServiceError {
-  return new ServiceError('mcp_server_name_taken', 'Another MCP server of the project has this name.');
-}
-
-function urlTaken(): ServiceError {
-  return new ServiceError('mcp_server_url_taken', 'Another MCP server of the project has this url.');
+async function updateRow(tx: EntityManager, id: string, change: Change): Promise<void> {
+  if (Object.keys(change).length === 0) return;
+  await tx
+    .createQueryBuilder()
+    .update(McpServerEntity)
+    .set(change as object)
+    .where('id = :id', { id })
+    .execute();
 }

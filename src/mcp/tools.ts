@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { McpToolRow } from '../db/entities/mcp-servers.js';
+import type { McpTool } from '../db/entities/mcp-servers.js';
 import { codePointLength, isStorableText, redactor, storableText } from '../platform/text.js';
 import { sanitizeInputSchema } from './input-schema.js';
 
@@ -7,6 +7,8 @@ import { sanitizeInputSchema } from './input-schema.js';
 export const MAX_TOOLS = 256;
 const MAX_NAME_LENGTH = 128;
 const MAX_DESCRIPTION_LENGTH = 500;
+/** Of the schemas of one server together, as the server sends them. Beyond it a tool takes any object. */
+const MAX_SCHEMA_BYTES = 512 * 1024;
 
 /** Turns text of a server into what may be kept: storable, and without the credential that a server may echo. */
 export type Clean = (text: string) => string;
@@ -18,27 +20,32 @@ export function cleanerFor(secret: string | null): Clean {
 }
 
 /**
- * The tools of a complete `tools/list` as they are kept (spec.md "MCP server": tools): over-long names dropped, 256 kept
- * in the server's order, descriptions cut. A name that Postgres or JSON cannot carry could never be called; of two tools
- * of one name the first counts. Checking a large schema takes some 0.1 s: others get their turn after each tool.
+ * The tools of a complete `tools/list` as they are kept (spec.md "MCP server": tools): names over the limit dropped, 256
+ * kept in the server's order, descriptions cut. Names that cannot be stored or that contain the credential are dropped;
+ * of two tools with one name the first counts. The schemas share a budget in bytes, which also bounds the time that it
+ * takes to check them. The event loop gets a turn after each tool.
  */
-export async function toolRows(listed: readonly unknown[], clean: Clean): Promise<McpToolRow[]> {
-  const rows = new Map<string, McpToolRow>();
+export async function keepTools(listed: readonly unknown[], clean: Clean): Promise<McpTool[]> {
+  const kept = new Map<string, McpTool>();
+  let schemaBytes = 0;
   for (const tool of listed) {
-    if (rows.size === MAX_TOOLS) break;
+    if (kept.size === MAX_TOOLS) break;
     const { name, description, inputSchema, annotations } = (tool ?? {}) as Record<string, unknown>;
-    if (typeof name !== 'string' || name === '' || !isStorableText(name)) continue;
-    if (codePointLength(name) > MAX_NAME_LENGTH || rows.has(name)) continue;
+    if (typeof name !== 'string' || name === '' || !isStorableText(name) || clean(name) !== name) continue;
+    if (codePointLength(name) > MAX_NAME_LENGTH || kept.has(name)) continue;
     await setImmediate();
+    const size = Buffer.byteLength(JSON.stringify(inputSchema) ?? '');
+    const fits = schemaBytes + size <= MAX_SCHEMA_BYTES;
+    if (fits) schemaBytes += size;
     const { readOnlyHint, idempotentHint } = (annotations ?? {}) as Record<string, unknown>;
-    rows.set(name, {
+    kept.set(name, {
       name,
       description: cut(clean(typeof description === 'string' ? description : ''), MAX_DESCRIPTION_LENGTH),
-      input_schema: cleanJson(sanitizeInputSchema(inputSchema), clean) as Record<string, unknown>,
+      input_schema: cleanJson(sanitizeInputSchema(fits ? inputSchema : null), clean) as Record<string, unknown>,
       repeatable: readOnlyHint === true || idempotentHint === true,
     });
   }
-  return [...rows.values()];
+  return [...kept.values()];
 }
 
 /** The first `length` code points. */

@@ -7,12 +7,12 @@ import { failureReason, neverReached } from '../../../src/mcp/reasons.js';
 import { credentialOf, recordConnection } from '../../../src/mcp/store.js';
 import { cleanerFor, cut, type Clean } from '../../../src/mcp/tools.js';
 import type { ConnectTarget } from './connections.js';
-import { isAllowed } from './names.js';
+import { isAllowed, isHeldBack } from './names.js';
 import { mcpResult } from './result.js';
 import type { NewEvent } from '../../../src/events/schema.js';
 import { textResult, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
 
-export { isAllowed, mcpToolName, mcpToolsOf, type OfferedTool, type ToolSource } from './names.js';
+export { isAllowed, isHeldBack, mcpToolName, mcpToolsOf, type OfferedTool, type ToolSource } from './names.js';
 
 /** A result whose call may have been carried out although no answer came. */
 export interface McpToolResult extends ToolResult {
@@ -20,7 +20,7 @@ export interface McpToolResult extends ToolResult {
 }
 
 /** What a call needs to know of its server. */
-export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools'>;
+export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;
 
 const MAX_ERROR_LENGTH = 4000;
 
@@ -37,6 +37,10 @@ export async function callMcpTool(
 ): Promise<McpToolResult> {
   if (!isAllowed(server, toolName)) {
     return textResult(`The tool ${toolName} of the MCP server ${server.name} is not allowed.`, true);
+  }
+  if (isHeldBack(server, toolName)) {
+    const text = `The tool ${toolName} of the MCP server ${server.name} has changed and is held back until a person accepts it.`;
+    return textResult(text, true);
   }
   const attempt = { sent: false };
   try {

@@ -1,9 +1,10 @@
-import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
+import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers.js';
 import type { Config } from '../../../src/platform/config.js';
 import { credentialOf } from '../../../src/mcp/store.js';
 import { McpConnection } from '../../../src/mcp/client.js';
 import type { McpNetwork } from '../../../src/mcp/network.js';
 import { McpTimeoutError } from '../../../src/mcp/reasons.js';
+import { cleanerFor, keepTools } from '../../../src/mcp/tools.js';
 
 /** contract.md §2 "Tools of a turn": one attempt to connect. */
 export const CONNECT_SECONDS = 8;
@@ -12,7 +13,7 @@ const IDLE_MS = 60_000;
 /** What of a server makes a connection to it. */
 export type ConnectTarget = Pick<
   McpServerRow,
-  'id' | 'url' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version'
+  'id' | 'url' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version' | 'pin_tools'
 >;
 
 interface Entry {
@@ -42,9 +43,12 @@ export class McpConnections {
     return this.#entries.size;
   }
 
-  /** Makes sure that the server answers: a kept connection is asked, a lost one replaced; one attempt of 8 s. */
-  async verify(server: ConnectTarget, signal: AbortSignal): Promise<void> {
-    await withDeadline(CONNECT_SECONDS, signal, async (bounded) => {
+  /**
+   * Makes sure that the server answers: pings a kept connection, replaces a lost one; one attempt of 8 s. Returns the tools
+   * that a pinned server lists now, null for other servers.
+   */
+  async verify(server: ConnectTarget, signal: AbortSignal): Promise<McpTool[] | null> {
+    const listed = await withDeadline(CONNECT_SECONDS, signal, async (bounded) => {
       const kept = this.#entries.has(keyOf(server));
       const alive = await this.use(server, bounded, async (connection, retire) => {
         if (!kept || (await answers(connection, bounded))) return true;
@@ -52,8 +56,11 @@ export class McpConnections {
         return false;
       });
       bounded.throwIfAborted();
-      if (!alive) await this.use(server, bounded, async () => undefined);
+      if (alive && !server.pin_tools) return null;
+      return this.use(server, bounded, async (connection) => (server.pin_tools ? connection.listTools(bounded) : null));
     });
+    if (listed === null) return null;
+    return keepTools(listed, cleanerFor(credentialOf(this.config.encryptionKeys, server).secret));
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
+import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers.js';
 
 /** A tool of an MCP server as the model is told of it. */
 export interface OfferedTool {
@@ -13,17 +13,22 @@ export interface OfferedTool {
   repeatable: boolean;
 }
 
-/** What of a server decides its tools; a turn's own record of it has the same fields. */
-export type ToolSource = Pick<McpServerRow, 'id' | 'name' | 'tools' | 'allowed_tools'>;
+/** A server with the tools of one version, and the names of those that a turn offers (null: all). */
+export interface ToolSource {
+  id: string;
+  name: string;
+  tools: readonly McpTool[];
+  offered_tools: string[] | null;
+}
 
 /**
- * The tools of the last probe that the allow-list lets through (spec.md "MCP server"), in a fixed order: the session's
- * order of servers, the server's order of tools. The same list gives the same request, which model caches reward.
+ * The tools that a turn offers, in a fixed order: the session's order of servers, the server's order of tools. The same
+ * list gives the same request, which the model's prompt cache needs.
  */
 export function mcpToolsOf(servers: readonly ToolSource[]): OfferedTool[] {
   return servers.flatMap((server) =>
     server.tools
-      .filter((tool) => isAllowed(server, tool.name))
+      .filter((tool) => server.offered_tools?.includes(tool.name) ?? true)
       .map((tool) => ({
         name: mcpToolName(server.name, tool.name),
         description: tool.description,
@@ -43,4 +48,9 @@ export function mcpToolName(serverName: string, toolName: string): string {
 /** True when the allow-list, if there is one, names the tool. */
 export function isAllowed({ allowed_tools }: Pick<McpServerRow, 'allowed_tools'>, toolName: string): boolean {
   return allowed_tools === null || allowed_tools.includes(toolName);
+}
+
+/** True when a person has to accept the tool first, because it is new or has changed. */
+export function isHeldBack({ changed_tools }: Pick<McpServerRow, 'changed_tools'>, toolName: string): boolean {
+  return changed_tools.some(({ name }) => name === toolName);
 }

@@ -1,5 +1,5 @@
 import { traced } from '../../../src/platform/tracing.js';
-import { findServer } from '../../../src/mcp/store.js';
+import { findServers } from '../../../src/mcp/find-servers.js';
 import type { ActivityDeps } from '../../deps.js';
 import { callMcpTool, type OfferedTool } from './call.js';
 import { textResult, type ToolCall, type ToolResult } from '../tool.js';
@@ -9,7 +9,7 @@ import { textResult, type ToolCall, type ToolResult } from '../tool.js';
  * that the turn knows it by.
  */
 export async function callTurnMcpTool(deps: ActivityDeps, call: ToolCall, tool: OfferedTool): Promise<ToolResult> {
-  const server = await findServer(deps.db, call.turn.projectId, tool.serverId);
+  const [server] = await findServers(deps.db, call.turn.projectId, [tool.serverId]);
   if (server === undefined) return textResult(`The server of ${tool.name} was removed.`, true);
   const attributes = { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': tool.toolName, mcp_server_id: server.id };
   return traced(`tools/call ${tool.toolName}`, attributes, async (span) => {

@@ -95,7 +95,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Rename an MCP server, change its credential or its allow-list
+         * Rename an MCP server, change its credential, its allow-list or whether its tools are pinned
          * @description Needs the permission `mcp_servers:write`.
          */
         patch: operations["updateMcpServer"];
@@ -115,6 +115,26 @@ export interface paths {
          * @description Needs the permission `mcp_servers:write`.
          */
         post: operations["probeMcpServer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/mcp-servers/{mcp_server_id}/accept-tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept changed tools of an MCP server whose tools are pinned
+         * @description Needs the permission `mcp_servers:write`.
+         */
+        post: operations["acceptMcpTools"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1029,6 +1049,22 @@ export interface components {
                 name: string;
                 description: string;
             }[];
+            pin_tools: boolean;
+            /** @description Tools of a pinned server that are held back until they are accepted. */
+            changed_tools: {
+                name: string;
+                /** @description The accepted tool; null for a new one. */
+                before: {
+                    description: string;
+                    /** @description Null where it is too large to show. */
+                    input_schema: Record<string, never> | null;
+                } | null;
+                after: {
+                    description: string;
+                    /** @description Null where it is too large to show. */
+                    input_schema: Record<string, never> | null;
+                };
+            }[];
             server_name: string | null;
             /** Format: date-time */
             last_probed_at: string | null;
@@ -1652,6 +1688,11 @@ export interface operations {
                     };
                     /** @default null */
                     allowed_tools?: string[] | null;
+                    /**
+                     * @description Holds back tools that are new or have changed until POST …/accept-tools accepts them.
+                     * @default false
+                     */
+                    pin_tools?: boolean;
                 };
             };
         };
@@ -1734,6 +1775,8 @@ export interface operations {
                         value?: string;
                     };
                     allowed_tools?: string[] | null;
+                    /** @description Holds back tools that are new or have changed until POST …/accept-tools accepts them. */
+                    pin_tools?: boolean;
                 };
                 "application/merge-patch+json": {
                     name?: string;
@@ -1749,6 +1792,8 @@ export interface operations {
                         value?: string;
                     };
                     allowed_tools?: string[] | null;
+                    /** @description Holds back tools that are new or have changed until POST …/accept-tools accepts them. */
+                    pin_tools?: boolean;
                 };
             };
         };
@@ -1776,6 +1821,35 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description The MCP server with its current tools. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServer"];
+                };
+            };
+        };
+    };
+    acceptMcpTools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                mcp_server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Tools to accept; without it, every changed tool. */
+                    names?: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description The MCP server as it is now. */
             200: {
                 headers: {
                     [name: string]: unknown;

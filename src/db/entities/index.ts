@@ -1,4 +1,5 @@
 import { FileEntity } from './files.js';
+import { McpOauthEntity } from './mcp-oauth.js';
 import { McpServerEntity } from './mcp-servers.js';
 import { ApiKeyEntity, ProjectEntity } from './projects.js';
 import { SessionEntity } from './sessions.js';
@@ -6,7 +7,7 @@ import { SkillEntity } from './skills.js';
 import { WebhookEntity } from './webhooks.js';
 
 /**
- * The tables that clients manage. A turn's own tables (turns, events, deltas, model_steps, tool_calls) are written by
+ * The tables that clients manage. A turn's own tables (turns, turn_servers, mcp_toolsets, events, deltas, model_steps, tool_calls) are written by
  * conditional statements that an entity cannot express; their rows are typed beside their queries.
  */
 export const entities = [
@@ -17,4 +18,5 @@ export const entities = [
   FileEntity,
   McpServerEntity,
   WebhookEntity,
+  McpOauthEntity,
 ];

@@ -1,14 +1,28 @@
 import { EntitySchema } from 'typeorm';
+import type { McpOauthRow } from './mcp-oauth.js';
 
-export type McpAuthType = 'NONE' | 'BEARER' | 'HEADER';
+export type McpAuthType = 'NONE' | 'BEARER' | 'HEADER' | 'OAUTH';
 
-/** A tool as the last probe found it, with what the model needs to call it. */
-export interface McpToolRow {
+/** A tool of an MCP server with everything that the model needs to call it. */
+export interface McpTool {
   name: string;
   description: string;
   input_schema: Record<string, unknown>;
   /** True when the server annotates the tool `readOnlyHint` or `idempotentHint`: a call may be sent again. */
   repeatable: boolean;
+}
+
+/** The part of a tool that a person sees and accepts. `input_schema` is null where it is too large to show. */
+export interface ShownTool {
+  description: string;
+  input_schema: Record<string, unknown> | null;
+}
+
+/** A tool of a pinned server that differs from the accepted one. `before` is null for a new tool. */
+export interface ChangedTool {
+  name: string;
+  before: ShownTool | null;
+  after: ShownTool;
 }
 
 export interface McpServerRow {
@@ -18,12 +32,19 @@ export interface McpServerRow {
   url: string;
   auth_type: McpAuthType;
   auth_header: string | null;
-  /** Sealed credential; null for NONE and once the server is deleted. */
+  /** Sealed credential; null for NONE and OAUTH, and once the server is deleted. */
   credential: string | null;
-  /** Grows with each new credential, so that a kept connection knows that it is out of date. */
+  /** Grows with each new credential, so that a kept connection can be recognised as outdated. */
   credential_version: number;
   allowed_tools: string[] | null;
-  tools: McpToolRow[];
+  /** The tools of the last probe, without schemas. Postgres derives it from the column `tools`. */
+  tool_list: Pick<McpTool, 'name' | 'description'>[];
+  /** Names the version of the tools with schemas (src/mcp/toolsets). Postgres derives it from the column `tools`. */
+  toolset_hash: string;
+  pin_tools: boolean;
+  /** The accepted version of pinned tools; null before the first tool list and without pins. */
+  accepted_hash: string | null;
+  changed_tools: ChangedTool[];
   server_name: string | null;
   last_probed_at: string | null;
   last_connected_at: string | null;
@@ -31,9 +52,16 @@ export interface McpServerRow {
   created_at: string;
   updated_at: string;
   deleted_at: string | null;
+  /** Null unless the type is OAUTH. */
+  oauth: McpOauthRow | null;
 }
 
-export const McpServerEntity = new EntitySchema<McpServerRow>({
+/** The tools of the last probe with their schemas: up to 512 KiB, read only where they are needed. */
+export interface McpServerTools {
+  tools: McpTool[];
+}
+
+export const McpServerEntity = new EntitySchema<McpServerRow & McpServerTools>({
   name: 'mcp_servers',
   columns: {
     id: { type: 'text', primary: true },
@@ -45,13 +73,21 @@ export const McpServerEntity = new EntitySchema<McpServerRow>({
     credential: { type: 'text', nullable: true },
     credential_version: { type: 'integer', default: 1 },
     allowed_tools: { type: 'text', array: true, nullable: true },
-    tools: { type: 'json' },
+    tools: { type: 'json', select: false },
+    tool_list: { type: 'json', insert: false, update: false },
+    toolset_hash: { type: 'text', insert: false, update: false },
+    pin_tools: { type: 'boolean', default: false },
+    accepted_hash: { type: 'text', nullable: true },
+    changed_tools: { type: 'json', default: [] },
     server_name: { type: 'text', nullable: true },
     last_probed_at: { type: 'text', nullable: true },
     last_connected_at: { type: 'text', nullable: true },
     last_connect_error: { type: 'text', nullable: true },
-    created_at: { type: 'text', insert: false },
-    updated_at: { type: 'text', insert: false },
+    created_at: { type: 'text' },
+    updated_at: { type: 'text' },
     deleted_at: { type: 'text', nullable: true },
+  },
+  relations: {
+    oauth: { type: 'one-to-one', target: 'mcp_oauth', inverseSide: 'server' },
   },
 });

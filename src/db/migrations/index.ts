@@ -3,6 +3,7 @@ import { Turns1700000000002 } from './2-turns.js';
 import { PackedDeltas1700000000003 } from './3-packed-deltas.js';
 import { RequiredActions1700000000004 } from './4-required-actions.js';
 import { Webhooks1700000000005 } from './5-webhooks.js';
+import { Mcp1700000000006 } from './6-mcp.js';
 import { Installation1700000000008 } from './8-installation.js';
 import { WaitingTime1700000000020 } from './20-waiting-time.js';
 
@@ -13,6 +14,7 @@ export const migrations = [
   PackedDeltas1700000000003,
   RequiredActions1700000000004,
   Webhooks1700000000005,
+  Mcp1700000000006,
   Installation1700000000008,
   WaitingTime1700000000020,
 ];

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { sanitizeInputSchema } from '../../../src/mcp/input-schema.js';
-import { toolRows } from '../../../src/mcp/tools.js';
+import { keepTools } from '../../../src/mcp/tools.js';
 
 const object = { type: 'object' };
 
@@ -92,7 +92,7 @@ describe('input schemas of MCP tools', () => {
     };
     let next = setImmediate(tick);
     const tools = Array.from({ length: 50 }, (_, index) => ({ name: `t${index}`, inputSchema: object }));
-    expect(await toolRows(tools, (text) => text)).to.have.length(50);
+    expect(await keepTools(tools, (text) => text)).to.have.length(50);
     clearImmediate(next);
     expect(turns).to.be.at.least(49);
   });

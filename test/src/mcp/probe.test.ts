@@ -93,11 +93,28 @@ describe('probing an MCP server', () => {
     expect(tools[1]!.description).to.equal('1');
   });
 
+  it('keeps 512 KiB of schemas, in time that is bounded too, and any object for the rest', async () => {
+    const inputSchema = {
+      type: 'object' as const,
+      properties: Object.fromEntries(
+        Array.from({ length: 800 }, (_, n) => [`p${n}`, { type: 'string', title: 'x'.repeat(40) }]),
+      ),
+    };
+    const tools = Array.from({ length: 100 }, (_, n) => ({ name: `tool-${n}`, inputSchema }));
+    const server = await start({ tools });
+    const result = await probe(server.url);
+    const size = JSON.stringify(inputSchema).length;
+    const full = result.tools.filter(({ input_schema }) => input_schema.properties !== undefined);
+    expect(full).to.have.length(Math.floor((512 * 1024) / size));
+    expect(result.tools).to.have.length(100);
+    expect(result.tools.at(-1)!.input_schema).to.deep.equal({ type: 'object' });
+  });
+
   it('makes text of the server storable and keeps the credential out of it', async () => {
     const server = await start({
       auth: { header: 'authorization', value: `Bearer ${SECRET}` },
       serverName: `nul\0name ${SECRET}`,
-      tools: [{ name: 'a', description: `half \ud800 nul \0 ${SECRET}` }, { name: 'nul\0' }],
+      tools: [{ name: 'a', description: `half \ud800 nul \0 ${SECRET}` }, { name: 'nul\0' }, { name: `key-${SECRET}` }],
     });
     const result = await probe(server.url, { credential: bearer });
     expect(result.serverName).to.equal('nulname [credential]');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { connectServers } from '../../../../activities/turn/connect-servers.js';
 import { createLogger } from '../../../../src/platform/logger.js';
 import { createMcpNetwork } from '../../../../src/mcp/network.js';
-import { findServers } from '../../../../src/mcp/store.js';
+import { findServers } from '../../../../src/mcp/find-servers.js';
 import { McpConnections } from '../../../../activities/tools/mcp/connections.js';
 import { startMcpServer, type TestMcpServer } from '../../../support/mcp-server.js';
 import { startService, type TestService } from '../../../support/service.js';
@@ -31,17 +31,19 @@ describe('connecting the MCP servers of a turn', () => {
     for (const server of servers) await server.close();
   });
 
-  const connect = async (signal = new AbortController().signal): ReturnType<typeof connectServers> => {
+  /** The failure of each server, in order. */
+  const connect = async (signal = new AbortController().signal): Promise<(string | null)[]> => {
     const [project] = await service.db.query<{ id: string }[]>(`SELECT id FROM projects WHERE name = 'demo'`);
     const rows = await findServers(service.db, project!.id, ids);
-    return connectServers(rows, { mcp, db: service.db, log: createLogger('silent', 'test') }, signal);
+    const deps = { mcp, db: service.db, log: createLogger('silent', 'test') };
+    return (await connectServers(rows, deps, signal)).map(({ failure }) => failure);
   };
   const shown = async (index: number): Promise<Record<string, string | null>> =>
     (await service.api('GET', `/v1/mcp-servers/${ids[index]}`)).body;
 
   it('records when each was connected', async () => {
     const before = await shown(0);
-    expect(await connect()).to.deep.equal(ids.map((serverId) => ({ serverId, ok: true })));
+    expect(await connect()).to.deep.equal([null, null, null]);
     const after = await shown(0);
     expect(after).to.deep.equal({ ...before, last_connected_at: after.last_connected_at });
     expect(after.last_connected_at! > before.created_at!).to.equal(true);
@@ -57,11 +59,7 @@ describe('connecting the MCP servers of a turn', () => {
     const outcomes = await connect();
     // A second attempt would have ended after 16 s.
     expect(Date.now() - begun).to.be.within(7500, 15_000);
-    expect(outcomes).to.deep.equal([
-      { serverId: ids[0], ok: false, message: REFUSED },
-      { serverId: ids[1], ok: false, message: SILENT },
-      { serverId: ids[2], ok: true },
-    ]);
+    expect(outcomes).to.deep.equal([REFUSED, SILENT, null]);
     expect(await shown(0)).to.deep.equal({ ...before[0], last_connect_error: REFUSED });
     expect(await shown(1)).to.deep.equal({ ...before[1], last_connect_error: SILENT });
   });
@@ -69,7 +67,7 @@ describe('connecting the MCP servers of a turn', () => {
   it('clears the error with the next success', async () => {
     await servers[0]!.restart();
     servers[1]!.options.gateway = undefined;
-    expect((await connect()).map(({ ok }) => ok)).to.deep.equal([true, true, true]);
+    expect(await connect()).to.deep.equal([null, null, null]);
     expect((await shown(0)).last_connect_error).to.equal(null);
   });
 

@@ -5,10 +5,10 @@ import { mcpToolsOf, type ToolSource } from '../../../../activities/tools/mcp/ca
 
 const API_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-const source = (name: string, tools: string[], allowed_tools: string[] | null = null): ToolSource => ({
+const source = (name: string, tools: string[], offered_tools: string[] | null = null): ToolSource => ({
   id: `mcp_${name}`,
   name,
-  allowed_tools,
+  offered_tools,
   tools: tools.map((tool) => ({
     name: tool,
     description: `${tool}!`,
@@ -23,7 +23,7 @@ describe('tools of MCP servers as the model is told of them', () => {
     expect(names).to.deep.equal(['mcp__b__z', 'mcp__b__a', 'mcp__a__z']);
   });
 
-  it('are only the allowed ones', () => {
+  it('are only the offered ones', () => {
     const names = mcpToolsOf([source('s', ['a', 'b', 'c'], ['c', 'a', 'gone'])]).map(({ toolName }) => toolName);
     expect(names).to.deep.equal(['a', 'c']);
   });

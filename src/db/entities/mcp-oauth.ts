@@ -1,0 +1,61 @@
+import { EntitySchema } from 'typeorm';
+
+/** What an authorization needs to know of the resource and its authorization server (src/mcp/oauth/discover). */
+export interface OauthDiscovery {
+  /** The `resource` parameter (RFC 8707). */
+  resource: string;
+  /** The scopes that the resource names. */
+  scopes: string[] | null;
+  /** The authorization server's metadata (RFC 8414), as far as it is used. */
+  server: {
+    issuer: string;
+    authorization_endpoint: string;
+    token_endpoint: string;
+    registration_endpoint?: string;
+    revocation_endpoint?: string;
+    response_types_supported: string[];
+    code_challenge_methods_supported: string[];
+    token_endpoint_auth_methods_supported?: string[];
+    authorization_response_iss_parameter_supported?: boolean;
+  };
+}
+
+export interface McpOauthRow {
+  /** That of the server. */
+  id: string;
+  scopes: string[] | null;
+  client: string;
+  client_is_dynamic: boolean;
+  discovery: OauthDiscovery;
+  redirect_uri: string;
+  tokens: string | null;
+  tokens_expire_at: string | null;
+  /** Grows with each new set of tokens. */
+  tokens_version: number;
+  authorized_at: string | null;
+  state_hash: Buffer | null;
+  state_expires_at: string | null;
+  code_verifier: string | null;
+}
+
+export const McpOauthEntity = new EntitySchema<McpOauthRow & { server: unknown }>({
+  name: 'mcp_oauth',
+  columns: {
+    id: { type: 'text', primary: true },
+    scopes: { type: 'text', array: true, nullable: true },
+    client: { type: 'text' },
+    client_is_dynamic: { type: 'boolean' },
+    discovery: { type: 'json' },
+    redirect_uri: { type: 'text' },
+    tokens: { type: 'text', nullable: true },
+    tokens_expire_at: { type: 'text', nullable: true },
+    tokens_version: { type: 'integer', default: 0 },
+    authorized_at: { type: 'text', nullable: true },
+    state_hash: { type: 'bytea', nullable: true },
+    state_expires_at: { type: 'text', nullable: true },
+    code_verifier: { type: 'text', nullable: true },
+  },
+  relations: {
+    server: { type: 'one-to-one', target: 'mcp_servers', joinColumn: { name: 'id' }, inverseSide: 'oauth' },
+  },
+});
