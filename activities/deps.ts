@@ -1,5 +1,6 @@
 import type { DeltaStore } from '../src/events/delta-store.js';
 import type { Notifier } from '../src/events/notify.js';
+import type { RunningTurns } from '../src/turns/running-turns.js';
 import type { ModelClients } from './model/clients.js';
 import type { ToolDeps } from './tools/tool.js';
 
@@ -8,4 +9,6 @@ export interface ActivityDeps extends ToolDeps {
   deltas: DeltaStore;
   notifier: Notifier;
   models: ModelClients;
+  /** Aborts the activities of turns that are cancelled. */
+  runningTurns: RunningTurns;
 }

@@ -1,13 +1,18 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { NativeConnection, Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker';
 import pRetry from 'p-retry';
 import { ByteBudget } from '../src/platform/byte-budget.js';
 import { ConfigError, type Config } from '../src/platform/config.js';
 import { openDataSource } from '../src/db/data-source.js';
+import { Listener } from '../src/db/listen.js';
 import { isReady, waitForSchema } from '../src/db/schema-version.js';
 import { keepPartitions } from '../src/events/delta-partitions.js';
 import { DeltaStore } from '../src/events/delta-store.js';
 import { Notifier } from '../src/events/notify.js';
+import { holdWorkerLease } from '../src/leases/worker-lease.js';
+import { CANCEL_CHANNEL, RunningTurns } from '../src/turns/running-turns.js';
 import { openStorage } from '../src/files/open-storage.js';
 import { warnOfForeignStorage } from '../src/files/ownership.js';
 import { isEntry } from '../src/platform/is-entry.js';
@@ -38,6 +43,8 @@ import { createWebhookWorker } from './webhooks/worker.js';
 const BUNDLES = new URL(import.meta.url.endsWith('.ts') ? '../dist/' : '../', import.meta.url);
 /** After a dead worker its sticky queue holds a workflow's next task back that long: a cancel would wait for it. */
 const STICKY_TIMEOUT = '2 s';
+/** How soon an activity hears from Temporal that its workflow was cancelled or terminated. Each sent heartbeat is billed. */
+const HEARTBEAT_THROTTLE_MS = 6000;
 /** Beyond the grace: what ignores its abort is left behind. */
 const FORCE_MS = 3000;
 
@@ -77,6 +84,19 @@ export async function startWorker(
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
   const deltas = new DeltaStore(db, notifier, log);
+  const workerId = `${hostname()}-${randomUUID()}`;
+  const lease = holdWorkerLease(db, workerId);
+  const runningTurns = new RunningTurns();
+  const cancels = new Listener(
+    config.databaseListenUrl,
+    {
+      onPayload: (turnId) => runningTurns.cancel(turnId),
+      onConnect: () =>
+        void runningTurns.cancelMissed(db).catch((err: unknown) => log.warn({ err }, 'missed cancels were not read')),
+    },
+    log,
+  );
+  void cancels.add(CANCEL_CHANNEL);
   const stopPartitions = keepPartitions(db, log);
   const network = createMcpNetwork(config.mcpAllowedHosts);
   const mcp = new McpConnections(network, config);
@@ -94,8 +114,9 @@ export async function startWorker(
     // Code that cannot go on with a history fails the workflow at once: the reconciler ends the turn, or sends the
     // delivery with a new workflow.
     workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
-    maxHeartbeatThrottleInterval: config.heartbeatThrottleMs,
-    defaultHeartbeatThrottleInterval: config.heartbeatThrottleMs,
+    identity: workerId,
+    maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
+    defaultHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
     stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     shutdownGraceTime: graceMs,
     shutdownForceTime: graceMs + FORCE_MS,
@@ -104,7 +125,7 @@ export async function startWorker(
     ...shared,
     taskQueue: config.taskQueue,
     activities: {
-      ...createActivities({ config, db, log, storage, notifier, deltas, models, mcp }),
+      ...createActivities({ config, db, log, storage, notifier, deltas, models, mcp, runningTurns }),
       ...createMaintenanceActivities({ config, db, log, storage }),
     },
     // More than one project takes, by `max_running_turns` and its share for tools: another's first turn finds a slot.
@@ -135,7 +156,7 @@ export async function startWorker(
     for (const each of workers) if (each.getState() === 'RUNNING') each.shutdown();
     await stopDeliveries();
     await Promise.allSettled(runs);
-    await Promise.all([reconciler.close(), stopPartitions()]);
+    await Promise.all([reconciler.close(), stopPartitions(), cancels.close(), lease.release()]);
     await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
     await connection.close();
     stopObserving();

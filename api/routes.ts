@@ -16,7 +16,7 @@ import { probeMcpServer } from './mcp-servers/probe.js';
 import { registerMcpServer } from './mcp-servers/register.js';
 import { updateMcpServer } from './mcp-servers/update.js';
 import { listModels } from './models/list.js';
-import { cancelTurn } from './sessions/cancel.js';
+import { cancelSessionTurn } from './sessions/cancel.js';
 import { createSession } from './sessions/create.js';
 import { deleteSession } from './sessions/delete.js';
 import { getSession } from './sessions/get.js';
@@ -62,7 +62,7 @@ export const routes: Route[] = [
   ['PATCH',  '/v1/sessions/{session_id}',               'sessions:write',    LIMITED,   updateSession],
   ['DELETE', '/v1/sessions/{session_id}',               'sessions:write',    LIMITED,   deleteSession],
   ['POST',   '/v1/sessions/{session_id}/messages',      'sessions:write',    LIMITED,   sendMessage],
-  ['POST',   '/v1/sessions/{session_id}/cancel',        'sessions:write',    LIMITED,   cancelTurn],
+  ['POST',   '/v1/sessions/{session_id}/cancel',        'sessions:write',    LIMITED,   cancelSessionTurn],
   ['POST',   '/v1/sessions/{session_id}/events',        'sessions:write',    LIMITED,   sendAnswers],
   ['GET',    '/v1/sessions/{session_id}/events',        'sessions:read',     UNLIMITED, listEvents],
   ['GET',    '/v1/sessions/{session_id}/events/stream', 'sessions:read',     UNLIMITED, streamEvents],

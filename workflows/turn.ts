@@ -3,6 +3,7 @@ import {
   ActivityFailure,
   ApplicationFailure,
   CancellationScope,
+  CancelledFailure,
   proxyActivities,
   proxyLocalActivities,
   makeContinueAsNewFunc,
@@ -29,6 +30,8 @@ const { finishTurn } = proxyActivities<TurnActivities>({
   summary: 'end of the turn',
 });
 
+/** Workers that die lose their lease within seconds; this is for one that lives and has lost Temporal. */
+const HEARTBEAT_TIMEOUT = '90 s';
 /** An activity that ignores its cancellation is left behind after that; what it still writes is fenced out. */
 const CANCEL_CAP = '15 s';
 /** Tool calls of one step under way at once: a step with hundreds leaves slots to other turns. */
@@ -71,8 +74,10 @@ export async function turn(input: TurnInput & Continuation): Promise<void> {
     await abandonAfterCancel(run(input));
   } catch (error) {
     if (!(error instanceof TemporalFailure) || hasEnded(error)) {
-      if (error instanceof TemporalFailure) return;
-      throw error;
+      if (!(error instanceof TemporalFailure)) throw error;
+      // Shown as cancelled in Temporal, whoever was faster to end the turn.
+      if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('The turn was cancelled.');
+      return;
     }
     const ending = outcomeOf(error);
     setCurrentDetails(ending.kind === 'cancelled' ? 'cancelled' : `failed: ${ending.type}`);
@@ -152,7 +157,7 @@ function turnActivities(begun: BegunTurn) {
     if (remainingMs <= 0) throw ApplicationFailure.nonRetryable('The time of the turn is over.', 'turn_timeout');
     return proxyActivities<TurnActivities>({
       scheduleToCloseTimeout: remainingMs,
-      heartbeatTimeout: '10 s',
+      heartbeatTimeout: HEARTBEAT_TIMEOUT,
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
       retry: { initialInterval: '1 s', backoffCoefficient: 2, maximumInterval: '30 s' },
       summary,

@@ -24,7 +24,7 @@ const MAX_UNDERCOUNT = 3;
  */
 export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return ({ turnId, step, compacted }) =>
-    runActivity(deps.log, { turn_id: turnId, step }, async (signal): Promise<ModelCallOutcome> => {
+    runActivity(deps, { turn_id: turnId, step }, async (signal): Promise<ModelCallOutcome> => {
       const stored = await storedOutcome(deps.db, turnId, step);
       if (stored !== null && stored.kind !== 'tools') return stored;
       const turn = await loadTurn(deps.db, turnId);

@@ -22,7 +22,7 @@ export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
   const slots = (share: number): number => Math.max(1, Math.floor(deps.config.workerMaxActivities * share));
   const limit = new ConcurrencyLimit({ perProject: slots(PROJECT_SHARE), total: slots(TOOLS_SHARE) });
   return ({ turnId, step, index }) =>
-    runActivity(deps.log, { turn_id: turnId, step, index }, async (signal) => {
+    runActivity(deps, { turn_id: turnId, step, index }, async (signal) => {
       const call = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
       if (call.action !== null && call.action.state !== 'allowed') return storeUnrunCall(deps, call);

@@ -21,7 +21,7 @@ const noopObserver: CallObserver = { text: () => undefined, thinking: () => unde
  */
 export function compactContext(deps: ActivityDeps): TurnActivities['compactContext'] {
   return ({ turnId, step }) =>
-    runActivity(deps.log, { turn_id: turnId, step }, async (signal) => {
+    runActivity(deps, { turn_id: turnId, step }, async (signal) => {
       const turn = await loadTurn(deps.db, turnId);
       const model = modelOf(deps, turn.modelId);
       const conversation = await loadConversation(deps.db, turn);

@@ -21,7 +21,7 @@ const MAX_LIST_LENGTH = 1000;
  */
 export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMcpServers'] {
   return ({ turnId }) =>
-    runActivity(deps.log, { turn_id: turnId }, async (signal) => {
+    runActivity(deps, { turn_id: turnId }, async (signal) => {
       const turn = await claimTurn(deps, turnId);
       if (turn.is_connected) return;
       const servers = await findServers(deps.db, turn.project_id, turn.mcp_servers);

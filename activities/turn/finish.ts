@@ -20,7 +20,7 @@ const FINAL: ReadonlySet<TurnFailureType> = new Set(['model_error', 'context_too
 /** Ends a turn that was cancelled or has failed; one that has ended already stays as it is. */
 export function finishTurn(deps: ActivityDeps): TurnActivities['finishTurn'] {
   return ({ turnId, ending }) =>
-    runActivity(deps.log, { turn_id: turnId }, async () => {
+    runActivity(deps, { turn_id: turnId }, async () => {
       await endTurn(deps, turnId, await told(deps, turnId, ending));
     });
 }

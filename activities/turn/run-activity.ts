@@ -3,10 +3,13 @@ import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporal
 import { ServiceError } from '../../src/platform/errors.js';
 import { isDatabaseAway } from '../../src/db/transaction.js';
 import type { Logger } from '../../src/platform/logger.js';
+import { endTurn } from '../../src/turns/finish.js';
+import type { ActivityDeps } from '../deps.js';
 import { OvertakenError, TurnEndedError } from '../../src/turns/turn.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 
-const BEAT_MS = 200;
+/** Temporal gets a heartbeat every 6 s at most (the worker's throttle). */
+const HEARTBEAT_INTERVAL_MS = 1000;
 const AWAY_RETRY = '1 s';
 /** An unknown fault that often is no passing one: the turn ends as internal_error instead of being tried for an hour. */
 const MAX_ATTEMPTS_AT_UNKNOWN_FAULTS = 10;
@@ -17,27 +20,46 @@ const MAX_ATTEMPTS_AT_UNKNOWN_FAULTS = 10;
  * Messages of failures are fixed texts: histories hold no content (architecture.md).
  */
 export async function runActivity<T>(
-  log: Logger,
+  deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log' | 'runningTurns'>,
   ids: { turn_id: string; step?: number; index?: number },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
+  const { log, runningTurns } = deps;
   const context = Context.current();
+  const running = runningTurns.track(ids.turn_id);
   const began = performance.now();
   const tell = (outcome: string): void => {
     const { activityType: activity, attempt } = context.info;
     log.info({ ...ids, activity, attempt, outcome, ms: Math.round(performance.now() - began) }, 'activity');
   };
-  const beat = setInterval(() => context.heartbeat(), BEAT_MS);
+  const beat = setInterval(() => context.heartbeat(), HEARTBEAT_INTERVAL_MS);
   try {
-    const result = await work(context.cancellationSignal);
+    const result = await work(AbortSignal.any([context.cancellationSignal, running.signal]));
     tell('ok');
     return result;
-  } catch (error) {
+  } catch (thrown) {
+    const error = running.signal.aborted ? await endCancelled(deps, ids.turn_id, thrown) : thrown;
     const failure = failureOf(error, context, log.child(ids));
     tell(failure instanceof ApplicationFailure ? (failure.type ?? 'failed') : 'cancelled');
     throw failure;
   } finally {
+    running.done();
     clearInterval(beat);
+  }
+}
+
+/** Ends a turn whose cancel reached this worker directly. What the activity streamed is stored by now. */
+async function endCancelled(
+  deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log'>,
+  turnId: string,
+  thrown: unknown,
+): Promise<unknown> {
+  if (thrown instanceof TurnEndedError) return thrown;
+  try {
+    await endTurn(deps, turnId, { kind: 'cancelled' });
+    return new TurnEndedError(turnId, 'cancelled');
+  } catch (error) {
+    return error;
   }
 }
 

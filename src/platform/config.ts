@@ -34,7 +34,6 @@ export interface Config {
   longWaitSeconds: number;
   shutdownGraceSeconds: number;
   /** Delay at which a running activity hears of a cancel; Temporal Cloud bills each heartbeat. */
-  heartbeatThrottleMs: number;
   workerMaxActivities: number;
   /** Pauses between the attempts of a webhook delivery. */
   webhookRetrySeconds: number[];
@@ -80,7 +79,6 @@ interface Settings {
   ACTION_TIMEOUT_SECONDS: number;
   LONG_WAIT_SECONDS: number;
   SHUTDOWN_GRACE_SECONDS: number;
-  HEARTBEAT_THROTTLE_MS: number;
   WORKER_MAX_ACTIVITIES: number;
   MEDIA_BUDGET_MB?: number;
   WORKER_DEPLOYMENT_NAME?: string;
@@ -122,7 +120,6 @@ const schema: JSONSchemaType<Settings> = {
     ACTION_TIMEOUT_SECONDS: { type: 'number', default: 86_400, exclusiveMinimum: 0, maximum: 31_536_000 },
     LONG_WAIT_SECONDS: { type: 'number', default: 60, exclusiveMinimum: 0 },
     SHUTDOWN_GRACE_SECONDS: { type: 'number', default: 90, minimum: 0 },
-    HEARTBEAT_THROTTLE_MS: { type: 'integer', default: 500, minimum: 50, maximum: 5000 },
     WORKER_MAX_ACTIVITIES: { type: 'integer', default: 200, minimum: 1 },
     MEDIA_BUDGET_MB: { type: 'integer', nullable: true, minimum: 1 },
     WORKER_DEPLOYMENT_NAME: optionalText,
@@ -213,7 +210,6 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     actionTimeoutSeconds: valid.ACTION_TIMEOUT_SECONDS,
     longWaitSeconds: valid.LONG_WAIT_SECONDS,
     shutdownGraceSeconds: valid.SHUTDOWN_GRACE_SECONDS,
-    heartbeatThrottleMs: valid.HEARTBEAT_THROTTLE_MS,
     workerMaxActivities: valid.WORKER_MAX_ACTIVITIES,
     mediaBudgetBytes: valid.MEDIA_BUDGET_MB === undefined ? defaultByteBudget() : valid.MEDIA_BUDGET_MB * MIB,
     workerDeployment:

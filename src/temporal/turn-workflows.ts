@@ -1,4 +1,6 @@
 import {
+  ActivityNotFoundError,
+  ApplicationFailure,
   isGrpcServiceError,
   ServiceError,
   WorkflowExecutionAlreadyStartedError,
@@ -23,9 +25,9 @@ export interface StartableTurn {
   trace: string | null;
 }
 
-/** `waiting`: it runs, and waits for answers. */
+/** `waiting`: it runs, and waits for answers. `stuck`: it runs, but no worker can go on with its history. */
 export type WorkflowState =
-  'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out' | 'not found';
+  'running' | 'waiting' | 'stuck' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out' | 'not found';
 
 /** The workflows of turns: workflow id = turn id. */
 export interface TurnWorkflows {
@@ -40,6 +42,12 @@ export interface TurnWorkflows {
   signalAnswers(turnId: string): Promise<void>;
   /** What became of the turn's workflow. */
   describe(turnId: string): Promise<WorkflowState>;
+  /** Ends the turn's workflow without running its code. */
+  terminate(turnId: string, reason: string): Promise<void>;
+  /** Ids of turns whose workflow failed, timed out, was cancelled or terminated since then. */
+  listFailed(since: Date): Promise<string[]>;
+  /** Fails the activities of the turn that a dead worker holds, so that Temporal retries them at once. Returns how many. */
+  failActivities(turnId: string, workerId: string): Promise<number>;
 }
 
 export interface TurnWorkflowOptions {
@@ -53,6 +61,15 @@ export interface TurnWorkflowOptions {
 }
 
 const DEADLINE_MS = 10_000;
+/** A workflow task fails once while a deploy is under way; one that failed so often fails on every worker. */
+const MAX_WORKFLOW_TASK_ATTEMPTS = 8;
+/** PENDING_ACTIVITY_STATE_STARTED. */
+const STARTED = 2;
+const WORKER_DIED = ApplicationFailure.create({
+  message: 'The worker died.',
+  type: 'WorkerDied',
+  nextRetryDelay: 1,
+});
 /** For a connection that was just lost; what lasts longer is the sweep's. */
 const RETRIES = 3;
 /** gRPC: RESOURCE_EXHAUSTED, ABORTED, UNAVAILABLE. */
@@ -138,13 +155,50 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
 
     async describe(turnId) {
       try {
-        const { status, typedSearchAttributes } = await withDeadline(() =>
+        const { status, raw, typedSearchAttributes } = await withDeadline(() =>
           client.workflow.getHandle(turnId).describe(),
         );
         const state = STATES[status.name] ?? 'running';
-        return state === 'running' && typedSearchAttributes.get(WAITS_FOR) === 'answer' ? 'waiting' : state;
+        if (state !== 'running') return state;
+        if ((raw.pendingWorkflowTask?.attempt ?? 0) > MAX_WORKFLOW_TASK_ATTEMPTS) return 'stuck';
+        return typedSearchAttributes.get(WAITS_FOR) === 'answer' ? 'waiting' : 'running';
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) return 'not found';
+        throw error;
+      }
+    },
+
+    async terminate(turnId, reason) {
+      try {
+        await withDeadline(() => client.workflow.getHandle(turnId).terminate(reason));
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      }
+    },
+
+    async listFailed(since) {
+      const query =
+        `WorkflowType = '${TURN_WORKFLOW}' AND CloseTime > '${since.toISOString()}' ` +
+        `AND ExecutionStatus IN ('Failed', 'TimedOut', 'Canceled', 'Terminated')`;
+      return withDeadline(async () => {
+        const ids: string[] = [];
+        for await (const { workflowId } of client.workflow.list({ query })) ids.push(workflowId);
+        return ids;
+      });
+    },
+
+    async failActivities(turnId, workerId) {
+      try {
+        const { raw } = await withDeadline(() => client.workflow.getHandle(turnId).describe());
+        const held = (raw.pendingActivities ?? []).filter(
+          (activity) => activity.lastWorkerIdentity === workerId && activity.state === STARTED,
+        );
+        for (const { activityId } of held) {
+          await withDeadline(() => client.activity.fail({ workflowId: turnId, activityId: activityId! }, WORKER_DIED));
+        }
+        return held.length;
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError || error instanceof ActivityNotFoundError) return 0;
         throw error;
       }
     },

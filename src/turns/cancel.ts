@@ -1,4 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from '../db/sql.js';
+import type { TurnWorkflows } from '../temporal/turn-workflows.js';
+import { endTurn } from './finish.js';
+import { notifyCancel } from './running-turns.js';
 import type { TurnState } from './states.js';
 import { TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
@@ -19,4 +23,39 @@ export async function requestCancel(deps: TurnDeps, turnId: string): Promise<Tur
     if (error instanceof TurnEndedError) return null;
     throw error;
   }
+}
+
+/** Temporal answers in a few milliseconds. A worker that hears of the cancel before Temporal does is right all the same. */
+const TEMPORAL_HEAD_START_MS = 50;
+/** A turn that no worker has ended by then is ended here. */
+const WORKER_GRACE_MS = 700;
+
+/**
+ * Cancels a turn: records the request and returns. Temporal and the workers that run its activities get it behind that;
+ * where neither ends the turn in time, this process does, and after it the reconciler.
+ */
+export async function cancelTurn(
+  deps: TurnDeps & { workflows: Pick<TurnWorkflows, 'cancel'> },
+  turnId: string,
+): Promise<void> {
+  const state = await requestCancel(deps, turnId);
+  if (state === null) return;
+  deliverCancel(deps, turnId, state === 'running').catch((err: unknown) =>
+    deps.log.warn({ err, turn_id: turnId }, 'a cancel was not delivered, the reconciler follows'),
+  );
+}
+
+async function deliverCancel(
+  deps: TurnDeps & { workflows: Pick<TurnWorkflows, 'cancel'> },
+  turnId: string,
+  isRunning: boolean,
+): Promise<void> {
+  const delivered = deps.workflows
+    .cancel(turnId)
+    .catch((err: unknown) => deps.log.warn({ err, turn_id: turnId }, 'a cancel did not reach Temporal'));
+  if (!isRunning) return;
+  await Promise.race([delivered, sleep(TEMPORAL_HEAD_START_MS)]);
+  await notifyCancel(deps.db, turnId);
+  await sleep(WORKER_GRACE_MS);
+  await endTurn(deps, turnId, { kind: 'cancelled' });
 }

@@ -1,188 +1,185 @@
 import pLimit from 'p-limit';
 import type { DataSource } from 'typeorm';
+import { rawSql, runSql, sql } from '../db/sql.js';
+import type { Lease } from '../leases/lease.js';
+import { deadWorkers, forgetWorker } from '../leases/worker-lease.js';
 import type { Notifier } from '../events/notify.js';
 import type { Logger } from '../platform/logger.js';
-import type { TurnWorkflows, WorkflowState } from '../temporal/turn-workflows.js';
+import type { TurnWorkflows } from '../temporal/turn-workflows.js';
 import { endTurn } from './finish.js';
-import type { TurnOutcome } from './outcome.js';
+import { reconcileTurn, STALE_TURN, type StaleTurn } from './reconcile-turn.js';
+import { notifyCancel } from './running-turns.js';
 import { OPEN } from './states.js';
 
-const INTERVAL_MS = 2000;
-/** A turn without a sign of life for that long is looked at: seen within 10 s of anything that happened to it. */
+/** A turn without a sign of life for that long is looked at; a healthy one again after as long as it has been quiet. */
 const STALE_SECONDS = 5;
+const MAX_CHECK_INTERVAL_SECONDS = 60;
+/** A turn that waits for answers needs a look now and then: its workflow may have vanished. */
+const MAX_WAITING_CHECK_INTERVAL_SECONDS = 600;
 const MAX_TURNS = 100;
-/** Turns that wait for answers: a look at times, whether their workflow is still there, is all they need. */
-const MAX_WAITING_TURNS = 20;
 const PARALLEL = 8;
-/** A cancel that nobody carried out by then is carried out here, worker or not: 20 s is the promise. */
-const CANCEL_OVERDUE_SECONDS = 15;
+/** A cancel that has not ended its turn by then is delivered again, and then carried out here, worker or not. */
+const CANCEL_REDELIVERED_SECONDS = 1.5;
+const CANCEL_OVERDUE_SECONDS = 4;
+/** After an outage of Postgres every lease has run out. Workers get that long to renew theirs. */
+const STEADY_BEFORE_TAKEOVER_MS = 5_000;
+/** Temporal's list of closed workflows lags behind; a turn in it that has ended is skipped. */
+const CLOSED_LOOKBACK_MS = 60_000;
+
+const OPEN_SQL = rawSql(OPEN);
+const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000 };
 
 export interface ReconcileDeps {
   db: DataSource;
   notifier: Notifier;
   workflows: TurnWorkflows;
   log: Logger;
-  /** Counts what the sweep did, by action. */
+  /** Counts what the reconciler did, by action. */
   count: (action: string) => void;
 }
 
-interface StaleTurn {
-  id: string;
-  session_id: string;
-  project_id: string;
-  model_id: string;
-  trace: string | null;
-  cancel_requested: boolean;
-  may_wait: boolean;
-  /** It has open calls. */
-  waits: boolean;
-  /** Answers are stored that its workflow has not taken. */
-  has_answers: boolean;
-}
-
-/** What the end of a workflow that left its turn open means for the turn (architecture.md "A turn is never lost"). */
-const OUTCOME_OF: Partial<Record<WorkflowState, TurnOutcome>> = {
-  terminated: {
-    kind: 'failed',
-    type: 'terminated',
-    message: 'The turn was terminated by an operator.',
-    retryable: true,
-  },
-  'timed out': {
-    kind: 'failed',
-    type: 'turn_timeout',
-    message: 'The turn took longer than a turn may.',
-    retryable: true,
-  },
-  failed: {
-    kind: 'failed',
-    type: 'internal_error',
-    message: 'The turn failed for an internal reason.',
-    retryable: true,
-  },
-  cancelled: { kind: 'cancelled' },
-};
-
 /**
- * Looks after open turns that show no sign of life: starts the ones whose workflow never started, vanished or thinks it
- * is complete, delivers cancels, ends the ones whose workflow is gone. Every process runs it; `SKIP LOCKED` and the
- * moved `progress_at` give each turn to one of them at a time. Returns a function that stops it after the round under
- * way.
+ * Keeps open turns moving: starts workflows that never started or vanished, delivers cancels, ends turns whose workflow is
+ * gone, gives the activities of dead workers to living ones. The process that holds the lease does it; the others stand
+ * by. Returns a function that stops it after the rounds under way.
  */
-export function startReconciler(deps: ReconcileDeps): () => Promise<void> {
-  // Two loops: an end that is due must not wait for a Temporal that is away.
-  const stops = [repeat(deps.log, () => reconcileOnce(deps)), repeat(deps.log, () => cancelOverdue(deps))];
-  return async () => void (await Promise.all(stops.map((stop) => stop())));
+export function startReconciler(deps: ReconcileDeps, leader: Lease): () => Promise<void> {
+  const whileLeading = (round: () => Promise<void>) => async (): Promise<void> => {
+    if (leader.isHeld) await round();
+  };
+  // Loops of their own: what needs no Temporal must not wait for a Temporal that is away.
+  const stops = [
+    repeat(
+      deps.log,
+      INTERVALS_MS.stale,
+      whileLeading(() => reconcileOnce(deps)),
+    ),
+    repeat(
+      deps.log,
+      INTERVALS_MS.closed,
+      whileLeading(() => reconcileClosed(deps)),
+    ),
+    repeat(
+      deps.log,
+      INTERVALS_MS.cancels,
+      whileLeading(() => cancelOverdue(deps)),
+    ),
+    repeat(
+      deps.log,
+      INTERVALS_MS.takeOver,
+      whileLeading(async () => {
+        if (leader.steadyMs > STEADY_BEFORE_TAKEOVER_MS) await takeOver(deps);
+      }),
+    ),
+  ];
+  return async () => {
+    await Promise.all(stops.map((stop) => stop()));
+    await leader.release();
+  };
 }
 
 /** Runs rounds, one after the other; returns a function that stops after the one under way. */
-function repeat(log: Logger, round: () => Promise<void>): () => Promise<void> {
+function repeat(log: Logger, intervalMs: number, round: () => Promise<void>): () => Promise<void> {
   let stopped = false;
   let timer: NodeJS.Timeout;
-  let underWay: Promise<void> = Promise.resolve();
+  let current: Promise<void> = Promise.resolve();
   const next = (): void => {
     if (stopped) return;
-    // Not all processes at the same moment.
-    timer = setTimeout(
-      () => {
-        underWay = round()
-          .catch((err: unknown) => log.warn({ err }, 'a round of the sweep failed, the next one follows'))
-          .then(next);
-      },
-      INTERVAL_MS * (0.75 + Math.random() / 2),
-    );
+    timer = setTimeout(() => {
+      current = round()
+        .catch((err: unknown) => log.warn({ err }, 'a round of the reconciler failed, the next one follows'))
+        .then(next);
+    }, intervalMs);
   };
   next();
   return async () => {
     stopped = true;
     clearTimeout(timer);
-    await underWay;
+    await current;
   };
 }
 
-/** One round of looking at quiet turns. */
+/** One round over the turns that show no sign of life. */
 export async function reconcileOnce(deps: ReconcileDeps): Promise<void> {
-  const [turns]: [StaleTurn[]] = await deps.db.query(
-    `WITH stale AS (${selectStale('waiting_started_at IS NULL', MAX_TURNS)}),
-     waiting AS (${selectStale('waiting_started_at IS NOT NULL', MAX_WAITING_TURNS)}),
-     chosen AS (SELECT id FROM stale UNION ALL SELECT id FROM waiting)
-     UPDATE turns SET progress_at = clock_timestamp()
-     FROM chosen, sessions WHERE turns.id = chosen.id AND sessions.id = turns.session_id
-     RETURNING turns.id, turns.session_id, turns.project_id, model_id, turns.trace,
-       cancel_requested_at IS NOT NULL AS cancel_requested, json_array_length(sessions.tools) > 0 AS may_wait,
-       EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open') AS waits,
-       EXISTS (SELECT FROM required_actions a
-               WHERE a.turn_id = turns.id AND answered_at IS NOT NULL AND taken_at IS NULL) AS has_answers`,
+  const turns = await runSql<StaleTurn>(
+    deps.db,
+    sql`WITH stale AS (
+          SELECT id FROM turns WHERE ${OPEN_SQL}
+            AND progress_at < statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s'
+            -- A turn that streams does not touch its row: its deltas are the sign of life.
+            AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
+              AND stored_at > statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s')
+            AND (checked_at IS NULL OR statement_timestamp() - checked_at > least(
+              checked_at - progress_at,
+              CASE WHEN waiting_started_at IS NULL THEN ${MAX_CHECK_INTERVAL_SECONDS}::float
+                ELSE ${MAX_WAITING_CHECK_INTERVAL_SECONDS}::float END * interval '1 s'))
+          ORDER BY progress_at LIMIT ${MAX_TURNS}::integer FOR NO KEY UPDATE SKIP LOCKED),
+        checked AS (
+          UPDATE turns SET checked_at = statement_timestamp() FROM stale WHERE turns.id = stale.id RETURNING turns.id)
+        ${STALE_TURN} WHERE turns.id IN (SELECT id FROM checked)`,
   );
-  const limit = pLimit(PARALLEL);
-  await Promise.all(
-    turns.map((turn) =>
-      limit(() =>
-        reconcileTurn(deps, turn).catch((err: unknown) =>
-          deps.log.warn({ err, turn_id: turn.id }, 'the sweep could not look after a turn, it tries again'),
-        ),
-      ),
+  await reconcileAll(deps, turns);
+}
+
+/** Looks at the turns whose workflow an operator terminated, or that failed or timed out, soon after it happened. */
+async function reconcileClosed(deps: ReconcileDeps): Promise<void> {
+  const ids = await deps.workflows.listFailed(new Date(Date.now() - CLOSED_LOOKBACK_MS));
+  if (ids.length === 0) return;
+  const turns = await runSql<StaleTurn>(
+    deps.db,
+    sql`${STALE_TURN} WHERE turns.id = ANY(${ids}::text[]) AND ${OPEN_SQL}`,
+  );
+  await reconcileAll(deps, turns);
+}
+
+async function reconcileAll(deps: ReconcileDeps, turns: StaleTurn[]): Promise<void> {
+  await inParallel(turns, (turn) =>
+    reconcileTurn(deps, turn).catch((err: unknown) =>
+      deps.log.warn({ err, turn_id: turn.id }, 'a turn could not be reconciled, the next round tries again'),
     ),
   );
 }
 
-function selectStale(condition: string, limit: number): string {
-  return `SELECT id FROM turns
-    WHERE ${OPEN} AND ${condition} AND progress_at < statement_timestamp() - interval '${STALE_SECONDS} s'
-      -- A turn that streams does not touch its row: its deltas are the sign of life.
-      AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
-        AND stored_at > statement_timestamp() - interval '${STALE_SECONDS} s')
-    ORDER BY progress_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED`;
-}
-
-/** Ends the turns whose cancel nobody carried out in time; their workflows are told without waiting for Temporal. */
+/** Delivers cancels that have not ended their turn, and ends the turns whose cancel nobody carried out. */
 export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
   const { db, workflows, log, count } = deps;
-  const overdue: { id: string }[] = await db.query(
-    `SELECT id FROM turns WHERE ${OPEN}
-       AND cancel_requested_at < clock_timestamp() - interval '${CANCEL_OVERDUE_SECONDS} s'`,
+  const overdue = await runSql<{ id: string; is_overdue: boolean }>(
+    db,
+    sql`SELECT id, cancel_requested_at < statement_timestamp() - ${CANCEL_OVERDUE_SECONDS}::float * interval '1 s' AS is_overdue
+        FROM turns WHERE ${OPEN_SQL}
+          AND cancel_requested_at < statement_timestamp() - ${CANCEL_REDELIVERED_SECONDS}::float * interval '1 s'`,
   );
-  for (const { id } of overdue) {
-    if (!(await endTurn(deps, id, { kind: 'cancelled' }))) continue;
-    count('cancelled');
-    log.warn({ turn_id: id }, 'the sweep cancelled a turn that nobody else did');
-    workflows
-      .cancel(id)
-      .catch((err: unknown) => log.warn({ err, turn_id: id }, 'a cancel did not reach Temporal; its turn has ended'));
-  }
-}
-
-async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promise<void> {
-  const { workflows, log, count } = deps;
-  const state = await workflows.describe(turn.id);
-  if (state === 'running' || state === 'waiting') {
-    if (turn.cancel_requested) {
-      await workflows.cancel(turn.id);
-      count('cancel_delivered');
-    } else if (turn.has_answers || (state === 'waiting' && !turn.waits)) {
-      // A signal was lost, or the tables were restored and know nothing of the wait: the workflow reads them again.
-      await workflows.signalAnswers(turn.id);
-      count('answers_signalled');
+  await inParallel(overdue, async ({ id, is_overdue }) => {
+    try {
+      if (is_overdue && (await endTurn(deps, id, { kind: 'cancelled' }))) {
+        count('cancelled');
+        log.warn({ turn_id: id }, 'the reconciler cancelled a turn that no worker cancelled');
+      } else if (!is_overdue) {
+        await notifyCancel(db, id);
+        count('cancel_delivered');
+      }
+    } catch (err) {
+      log.warn({ err, turn_id: id }, 'a turn could not be cancelled, the next round tries again');
     }
-    return;
-  }
-  // A workflow that is complete knew of more than the tables: they were restored from a backup, and what they hold counts.
-  const again = state === 'completed' && (await isStillOpen(deps.db, turn.id));
-  if (state === 'not found' || again) {
-    await workflows.start(turn, { again });
-    if (turn.cancel_requested) await workflows.cancel(turn.id);
-    count('started');
-    log.warn({ turn_id: turn.id }, 'the sweep started the workflow of a turn');
-    return;
-  }
-  const ending = OUTCOME_OF[state];
-  if (ending !== undefined && (await endTurn(deps, turn.id, ending))) {
-    count('ended');
-    log.warn({ turn_id: turn.id, workflow: state }, 'the sweep ended a turn whose workflow is over');
+    // Without waiting for a Temporal that is away.
+    workflows.cancel(id).catch((err: unknown) => log.warn({ err, turn_id: id }, 'a cancel did not reach Temporal'));
+  });
+}
+
+/** Has Temporal retry the activities of dead workers at once, on living ones. */
+async function takeOver(deps: ReconcileDeps): Promise<void> {
+  const { db, workflows, log, count } = deps;
+  for (const workerId of await deadWorkers(db)) {
+    const turns = await runSql<{ id: string }>(db, sql`SELECT id FROM turns WHERE ${OPEN_SQL}`);
+    const counts = await inParallel(turns, ({ id }) => workflows.failActivities(id, workerId));
+    if (!(await forgetWorker(db, workerId))) continue;
+    const activities = counts.reduce((sum, one) => sum + one, 0);
+    count('worker_taken_over');
+    log.warn({ worker_id: workerId, activities }, 'a worker is dead: its activities go to other workers');
   }
 }
 
-async function isStillOpen(db: DataSource, turnId: string): Promise<boolean> {
-  const rows: unknown[] = await db.query(`SELECT FROM turns WHERE id = $1 AND ${OPEN}`, [turnId]);
-  return rows.length > 0;
+async function inParallel<T, R>(items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const limit = pLimit(PARALLEL);
+  return Promise.all(items.map((item) => limit(() => work(item))));
 }

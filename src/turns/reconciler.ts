@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import type { ConnectionLike } from '@temporalio/client';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../platform/config.js';
 import type { Notifier } from '../events/notify.js';
 import type { Logger } from '../platform/logger.js';
+import { Lease } from '../leases/lease.js';
 import { reconcileActions } from '../platform/metrics.js';
 import { createTemporalClient, temporalSettings } from '../temporal/connection.js';
 import { ensureSearchAttributes } from '../temporal/search-attributes.js';
@@ -53,13 +55,9 @@ export function startTurnReconciler(
     eager,
     searchable: () => searchable,
   });
-  const stopReconciler = startReconciler({
-    db,
-    notifier,
-    workflows,
-    log,
-    count: (action) => reconcileActions.inc({ action }),
-  });
+  const leader = new Lease(db, { name: 'reconciler', holder: randomUUID(), durationMs: 2500, intervalMs: 1000 });
+  const count = (action: string): void => reconcileActions.inc({ action });
+  const stopReconciler = startReconciler({ db, notifier, workflows, log, count }, leader);
   return {
     workflows,
     searchable: () => searchable,

@@ -12,8 +12,8 @@ import { CLOSING, startClosing, startTimingOut } from '../support/workflow-tasks
 const PROMISED_MS = 10_000;
 const SLACK_MS = 5_000;
 
-/** What the sweep counted, over all processes. */
-async function swept({ apis, workers }: FaultSystem): Promise<Record<string, number>> {
+/** What the reconciler counted, over all processes. */
+async function reconciled({ apis, workers }: FaultSystem): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { url } of [...apis, ...workers]) {
     for (const [, action, n] of (await (await fetch(`${url}/metrics`)).text()).matchAll(
@@ -25,8 +25,8 @@ async function swept({ apis, workers }: FaultSystem): Promise<Record<string, num
   return counts;
 }
 
-/** Every process sweeps: two API processes and a worker. What happens to a turn happens once. */
-describe('the sweep', () => {
+/** Two API processes and a worker: one of them leads. What happens to a turn happens once. */
+describe('the reconciler', () => {
   let system: FaultSystem;
   before(async () => {
     system = await startFaultSystem({ apis: 2, ownTemporal: { persistent: false } });
@@ -73,7 +73,7 @@ describe('the sweep', () => {
     const ended = await accept();
     const timedOut = await accept();
     const neverStarted = await accept();
-    const before = await swept(system);
+    const before = await reconciled(system);
     const log = createLogger('silent', 'test');
     const deps = { db: system.db, notifier: new Notifier(system.db, log), log };
     await Promise.all([
@@ -93,7 +93,7 @@ describe('the sweep', () => {
       measured('never started', neverStarted, 'turn.completed'),
       measured('cancel wish that never arrived', cancelled, 'turn.cancelled'),
     ]);
-    const after = await swept(system);
+    const after = await reconciled(system);
     const grown = Object.keys(after).map((action) => [action, after[action]! - (before[action] ?? 0)]);
     expect(Object.fromEntries(grown)).to.include({ ended: 4, started: 2, cancel_delivered: 1 });
     await system.verify();

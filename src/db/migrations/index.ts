@@ -5,6 +5,7 @@ import { RequiredActions1700000000004 } from './4-required-actions.js';
 import { Webhooks1700000000005 } from './5-webhooks.js';
 import { Mcp1700000000006 } from './6-mcp.js';
 import { Installation1700000000008 } from './8-installation.js';
+import { Leases1700000000009 } from './9-leases.js';
 import { WaitingTime1700000000020 } from './20-waiting-time.js';
 
 /** In order; only ever added to. */
@@ -16,5 +17,6 @@ export const migrations = [
   Webhooks1700000000005,
   Mcp1700000000006,
   Installation1700000000008,
+  Leases1700000000009,
   WaitingTime1700000000020,
 ];

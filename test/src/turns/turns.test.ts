@@ -196,6 +196,9 @@ describe('turns in Postgres', () => {
             if (state === 'away') throw new Error('Temporal is away');
             return state;
           },
+          terminate: async () => undefined,
+          listFailed: async () => [],
+          failActivities: async () => 0,
         },
       };
       await cancelOverdue(deps);
@@ -256,7 +259,7 @@ describe('turns in Postgres', () => {
     }
 
     it('get a wish to cancel delivered', async () => {
-      const turn = await wished(await quiet(await running()), 6);
+      const turn = await wished(await quiet(await running()), 2);
       expect(await sweep('running')).to.deep.equal({ started: [], cancelled: [turn.id] });
       expect(await stateOf(turn)).to.equal('running');
     });

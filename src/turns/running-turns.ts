@@ -1,0 +1,44 @@
+import type { DataSource } from 'typeorm';
+import { runSql, sql } from '../db/sql.js';
+
+/** Workers listen on it: a turn's id, whose cancel request has been recorded. */
+export const CANCEL_CHANNEL = 'turn_cancels';
+
+/** Has the workers that run activities of the turn abort them at once. Without it they learn of the cancel from Temporal. */
+export async function notifyCancel(db: DataSource, turnId: string): Promise<void> {
+  await runSql(db, sql`SELECT pg_notify(${CANCEL_CHANNEL}, ${turnId})`);
+}
+
+/** The turns whose activities run in this process. */
+export class RunningTurns {
+  readonly #controllers = new Map<string, Set<AbortController>>();
+
+  /** The signal aborts when the turn is cancelled. Call `done` when the activity ends. */
+  track(turnId: string): { signal: AbortSignal; done: () => void } {
+    const controller = new AbortController();
+    const controllers = this.#controllers.get(turnId) ?? new Set();
+    this.#controllers.set(turnId, controllers.add(controller));
+    return {
+      signal: controller.signal,
+      done: () => {
+        controllers.delete(controller);
+        if (controllers.size === 0) this.#controllers.delete(turnId);
+      },
+    };
+  }
+
+  cancel(turnId: string): void {
+    for (const controller of this.#controllers.get(turnId) ?? []) controller.abort(new Error('the turn is cancelled'));
+  }
+
+  /** Cancels what notifications may have missed while there was no connection. */
+  async cancelMissed(db: DataSource): Promise<void> {
+    const ids = [...this.#controllers.keys()];
+    if (ids.length === 0) return;
+    const rows = await runSql<{ id: string }>(
+      db,
+      sql`SELECT id FROM turns WHERE id = ANY(${ids}::text[]) AND cancel_requested_at IS NOT NULL`,
+    );
+    for (const { id } of rows) this.cancel(id);
+  }
+}
