@@ -57,12 +57,14 @@ const LONG_WAIT = 'longWait';
 
 /**
  * A turn stays with the build that began it, but for the run of a long wait: it would keep an old build alive for days.
- * Its history is short, and any build can follow it (docs/operations/workflow-changes.md).
+ * Its history is short, and any build can follow it (docs/operations/workflow-changes.md). The server refuses a
+ * behaviour from workers without versions.
  */
-setWorkflowOptions(
-  () => (workflowInfo().memo?.[LONG_WAIT] === true ? { versioningBehavior: 'AUTO_UPGRADE' } : {}),
-  turn,
-);
+setWorkflowOptions(() => {
+  const { memo, currentDeploymentVersion: version } = workflowInfo();
+  const isVersioned = version !== undefined && version.deploymentName !== '';
+  return memo?.[LONG_WAIT] === true && isVersioned ? { versioningBehavior: 'AUTO_UPGRADE' } : {};
+}, turn);
 
 /**
  * One turn: begin → (call model → call tools → wait for answers)* → ended by the last model call. Cancelled or failed →
