@@ -1,6 +1,9 @@
 import { expect } from 'chai';
+import type { DataSource } from 'typeorm';
 import type { ApiCall } from './client.js';
 import { eventually } from './eventually.js';
+
+const BATCH = 20_000;
 
 /** A delivery as the API shows it. */
 export interface ShownDelivery {
@@ -60,4 +63,18 @@ export function webhookCalls(api: ApiCall, url: string): WebhookCalls {
     inState: (webhookId, id, state) => calls.until(webhookId, id, (delivery) => delivery.state === state),
   };
   return calls;
+}
+
+/** Stores deliveries of a webhook that no workflow has taken up yet, as a burst of events leaves them. */
+export async function insertBacklog(db: DataSource, webhookId: string, count: number): Promise<void> {
+  for (let from = 1; from <= count; from += BATCH) {
+    await db.query(
+      `INSERT INTO webhook_deliveries
+         (id, webhook_id, project_id, event_type, event_id, session_id, turn_id, next_attempt_at, wake_at, created_at)
+       SELECT 'dlv_' || n || id, id, project_id, 'turn.completed', 'evt_' || n, 'ses_' || n, 'turn_' || n, now(), now(),
+         now()
+       FROM webhooks, generate_series($2::integer, $3::integer) AS n WHERE id = $1`,
+      [webhookId, from, Math.min(from + BATCH - 1, count)],
+    );
+  }
 }
