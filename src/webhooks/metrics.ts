@@ -18,37 +18,34 @@ export const webhookAttemptSeconds = new Histogram({
 
 const databases = new Set<DataSource>();
 
-const oldestPending = new Gauge({
-  name: 'webhook_deliveries_oldest_pending_seconds',
-  help: 'Age of the oldest pending delivery; every API process reports the same value',
-  registers: [registry],
-  async collect() {
-    this.reset();
-    mostOverdue.reset();
-    for (const { age, overdue } of await pendingAges()) {
-      this.set(age);
-      mostOverdue.set(overdue);
-    }
-  },
-});
-const mostOverdue = new Gauge({
-  name: 'webhook_attempts_overdue_seconds',
-  help: 'For how long the most overdue attempt has been due; every API process reports the same value',
-  registers: [registry],
-});
+const gauges = [
+  pendingGauge(
+    'webhook_deliveries_oldest_pending_seconds',
+    'Age of the oldest pending delivery; every API process reports the same value',
+    'created_at',
+  ),
+  pendingGauge(
+    'webhook_attempts_overdue_seconds',
+    'For how long the most overdue attempt has been due; every API process reports the same value',
+    'next_attempt_at',
+  ),
+];
 
-/** Empty while the database is away: a gap in the figures says so. */
-async function pendingAges(): Promise<{ age: number; overdue: number }[]> {
-  const [db] = databases;
-  if (db === undefined) return [];
-  return db
-    .query<{ age: number; overdue: number }[]>(
-      `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::double precision AS age,
-         greatest(0, (SELECT extract(epoch FROM clock_timestamp() - min(next_attempt_at))
-           FROM webhook_deliveries WHERE state = 'pending'))::double precision AS overdue
-       FROM webhook_deliveries WHERE state = 'pending'`,
-    )
-    .catch(() => []);
+/** Seconds since the earliest time in a column of pending deliveries; 0 when that is in the future, or there are none. */
+function pendingGauge(name: string, help: string, column: string): Gauge {
+  const age = `greatest(0, extract(epoch FROM clock_timestamp() - min(${column})))::double precision`;
+  return new Gauge({
+    name,
+    help,
+    registers: [registry],
+    async collect() {
+      const [db] = databases;
+      this.reset();
+      // Without a database there is no value: a gap in the figures says so.
+      const rows = db?.query<{ age: number }[]>(`SELECT ${age} AS age FROM webhook_deliveries WHERE state = 'pending'`);
+      for (const row of (await rows?.catch(() => [])) ?? []) this.set(row.age);
+    },
+  });
 }
 
 /** Shows the pending deliveries of the database in the metrics until the function returned is called. */
@@ -56,6 +53,6 @@ export function observeDeliveries(db: DataSource): () => void {
   databases.add(db);
   return () => {
     databases.delete(db);
-    oldestPending.reset();
+    for (const gauge of gauges) gauge.reset();
   };
 }
