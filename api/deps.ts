@@ -11,6 +11,7 @@ import { createMcpNetwork, type McpNetwork } from '../src/mcp/network.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
 import { createRateLimiter, type RateLimiter } from '../src/projects/limits.js';
+import { UploadSlots } from './http/upload-slots.js';
 import { openTurnParts, type TurnParts } from './turn-parts.js';
 
 /** What operations work with; made once by main. Each resource adds what it needs. */
@@ -25,6 +26,7 @@ export interface ApiDeps extends TurnParts {
   keyLookup: KeyLookup;
   rateLimiter: RateLimiter;
   readiness: Readiness;
+  uploads: UploadSlots;
 }
 
 /** Opens what the API works with. `shared`: the connection of a worker in this process. */
@@ -47,6 +49,7 @@ export async function openDeps(
     mcpNetwork,
     keyLookup: createKeyLookup(db),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
+    uploads: new UploadSlots(config.uploadBudgetBytes),
     readiness: createReadiness(async () => {
       const [postgres, parts] = await Promise.all([stateOf(() => isReady(db)), turns.parts.health()]);
       return { postgres, ...parts };

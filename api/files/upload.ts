@@ -28,8 +28,10 @@ export const uploadFile = operation({
   ],
   // Two uploads are the same when file name and bytes are (contract.md §1 "Idempotency-Key").
   handle: (call) =>
-    withUpload(call.ctx, RULES, (upload) =>
-      call.once(jsonHash([upload.filename, upload.sha256]), () => store(call, upload)),
+    call.deps.uploads.within(call.ctx, call.caller.projectId, RULES.maxBytes, () =>
+      withUpload(call.ctx, RULES, (upload) =>
+        call.once(jsonHash([upload.filename, upload.sha256]), () => store(call, upload)),
+      ),
     ),
 });
 

@@ -12,7 +12,7 @@ import { finished } from 'node:stream/promises';
 import { ServiceError, validationError } from '../../src/platform/errors.js';
 import { storageError } from '../../src/files/storage.js';
 import { parsePartDisposition } from './disposition.js';
-import { BODY_IDLE_MS, requestTimeout } from './read-body.js';
+import { UploadWatch, type UploadPace } from './upload-watch.js';
 
 /** What the body may hold beside the file: other parts, headers, what surrounds the parts (contract.md §1 "Uploads"). */
 const MAX_OTHER_BYTES = 1024 * 1024;
@@ -21,13 +21,11 @@ const FIELD = 'file';
 /** formidable's codes of a body that is broken off or is not the multipart it claims to be. */
 const BROKEN_BODY = new Set<unknown>([1002, 1012, 1013, 1014, 'ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET']);
 
-export interface UploadRules {
+export interface UploadRules extends UploadPace {
   maxBytes: number;
   tooLarge: 'file_too_large' | 'skill_bundle_too_large';
   /** Turns the submitted name into the kept one, or throws, before the content is read. */
   filename?: (submitted: string) => string;
-  /** Time without a byte after which the upload is cut off. */
-  idleMs?: number;
 }
 
 /** A file that arrived whole, in a folder of its own. */
@@ -110,7 +108,7 @@ class PartCollector {
   /** Rejects as soon as the body breaks a rule; nothing after that matters. */
   readonly refused: Promise<never>;
   private refuse!: (error: unknown) => void;
-  private readonly idle: NodeJS.Timeout;
+  private readonly watch: UploadWatch;
   private readonly hash = createHash('sha256');
   private file: { filename: string; stream: ReturnType<typeof createWriteStream> } | null = null;
   private parts = 0;
@@ -124,7 +122,7 @@ class PartCollector {
   ) {
     this.refused = new Promise((_, reject) => (this.refuse = reject));
     this.refused.catch(() => undefined);
-    this.idle = setTimeout(() => this.refuse(requestTimeout()), rules.idleMs ?? BODY_IDLE_MS);
+    this.watch = new UploadWatch(request, (error) => this.refuse(error), rules);
     // A listener for data starts the flow: this one comes right before formidable's, which is attached ticks later.
     request.on('newListener', this.joinFormidable);
   }
@@ -136,7 +134,7 @@ class PartCollector {
   };
 
   private readonly onData = (chunk: Buffer): void => {
-    this.idle.refresh();
+    this.watch.arrived(chunk.length);
     this.received += chunk.length;
     // Once the parser has seen this chunk too, what is not the file's is the rest.
     setImmediate(() => this.checkRest());
@@ -178,7 +176,7 @@ class PartCollector {
     this.file = { filename, stream };
     stream.on('error', (error) => this.refuse(storageError(error)));
     stream.on('drain', () => {
-      this.idle.refresh();
+      this.watch.resumed();
       this.request.resume();
     });
     part.on('data', (chunk: Buffer) => this.write(stream, chunk));
@@ -197,7 +195,9 @@ class PartCollector {
       return;
     }
     this.hash.update(chunk);
-    if (!stream.write(chunk)) this.request.pause();
+    if (stream.write(chunk)) return;
+    this.watch.paused();
+    this.request.pause();
   }
 
   /** The file, once the whole body has arrived. */
@@ -218,7 +218,7 @@ class PartCollector {
   }
 
   stopWatching(): void {
-    clearTimeout(this.idle);
+    this.watch.stop();
     this.request.off('newListener', this.joinFormidable);
     this.request.off('data', this.onData);
   }

@@ -28,8 +28,10 @@ export const uploadSkill = operation({
     'storage_error',
   ],
   handle: (call) =>
-    withUpload(call.ctx, PACKAGE, (upload) =>
-      call.once(jsonHash([upload.filename, upload.sha256]), () => createSkill(call, upload)),
+    call.deps.uploads.within(call.ctx, call.caller.projectId, PACKAGE.maxBytes, () =>
+      withUpload(call.ctx, PACKAGE, (upload) =>
+        call.once(jsonHash([upload.filename, upload.sha256]), () => createSkill(call, upload)),
+      ),
     ),
 });
 

@@ -37,6 +37,8 @@ export interface Config {
   workerMaxActivities: number;
   /** Pauses between the attempts of a webhook delivery. */
   webhookRetrySeconds: number[];
+  /** Bytes of temporary files that uploads to an API process take at once. */
+  uploadBudgetBytes: number;
   /** Bytes of requests with media that a worker sends at once. */
   mediaBudgetBytes: number;
   /** Worker versioning (docs/operations/workflow-changes.md); null: off. */
@@ -80,6 +82,7 @@ interface Settings {
   LONG_WAIT_SECONDS: number;
   SHUTDOWN_GRACE_SECONDS: number;
   WORKER_MAX_ACTIVITIES: number;
+  UPLOAD_BUDGET_MB: number;
   MEDIA_BUDGET_MB?: number;
   WORKER_DEPLOYMENT_NAME?: string;
   WORKER_BUILD_ID?: string;
@@ -121,6 +124,7 @@ const schema: JSONSchemaType<Settings> = {
     LONG_WAIT_SECONDS: { type: 'number', default: 60, exclusiveMinimum: 0 },
     SHUTDOWN_GRACE_SECONDS: { type: 'number', default: 90, minimum: 0 },
     WORKER_MAX_ACTIVITIES: { type: 'integer', default: 200, minimum: 1 },
+    UPLOAD_BUDGET_MB: { type: 'integer', default: 2048, minimum: 1 },
     MEDIA_BUDGET_MB: { type: 'integer', nullable: true, minimum: 1 },
     WORKER_DEPLOYMENT_NAME: optionalText,
     WORKER_BUILD_ID: optionalText,
@@ -211,6 +215,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     longWaitSeconds: valid.LONG_WAIT_SECONDS,
     shutdownGraceSeconds: valid.SHUTDOWN_GRACE_SECONDS,
     workerMaxActivities: valid.WORKER_MAX_ACTIVITIES,
+    uploadBudgetBytes: valid.UPLOAD_BUDGET_MB * MIB,
     mediaBudgetBytes: valid.MEDIA_BUDGET_MB === undefined ? defaultByteBudget() : valid.MEDIA_BUDGET_MB * MIB,
     workerDeployment:
       valid.WORKER_DEPLOYMENT_NAME !== undefined && valid.WORKER_BUILD_ID !== undefined

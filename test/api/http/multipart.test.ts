@@ -8,6 +8,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import { errorResponse } from '../../../api/http/error-response.js';
 import { withUpload, type Upload } from '../../../api/http/multipart.js';
+import type { UploadPace } from '../../../api/http/upload-watch.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { reached } from '../../support/rows.js';
 import { MULTIPART, multipartBody } from '../../support/upload.js';
@@ -19,7 +20,7 @@ describe('withUpload', () => {
   let address: AddressInfo;
   let received: (Upload & { content: Buffer })[];
   let fail = false;
-  let idleMs: number | undefined;
+  let pace: UploadPace = {};
 
   before(async () => {
     const app = new Koa();
@@ -29,7 +30,7 @@ describe('withUpload', () => {
     });
     app.use(errorResponse());
     app.use(async (ctx) => {
-      ctx.body = await withUpload(ctx, { ...RULES, idleMs }, async (upload) => {
+      ctx.body = await withUpload(ctx, { ...RULES, ...pace }, async (upload) => {
         received.push({ ...upload, content: await readFile(upload.path) });
         if (fail) throw new Error('the work on it failed');
         return upload.sha256;
@@ -89,7 +90,7 @@ describe('withUpload', () => {
   });
 
   it('cuts off a body that stops arriving', async () => {
-    idleMs = 200;
+    pace = { idleMs: 200, minBytesPerSecond: 0 };
     const socket = connect(address.port, '127.0.0.1');
     const headers = `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: ${MULTIPART['Content-Type']}\r\nContent-Length: 5000\r\n\r\n`;
     socket.write(headers);
@@ -102,7 +103,22 @@ describe('withUpload', () => {
       .to.match(/^HTTP\/1.1 408 /)
       .and.contain('request_timeout');
     reached('any operation answers request_timeout');
-    idleMs = undefined;
+    pace = {};
+  });
+
+  it('cuts off a body that arrives below the minimum rate', async () => {
+    pace = { idleMs: 500 };
+    const socket = connect(address.port, '127.0.0.1');
+    const part = multipartBody([{ disposition: 'form-data; name="file"; filename="a"' }], '').toString();
+    socket.write(
+      `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: ${MULTIPART['Content-Type']}\r\nContent-Length: 90000\r\n\r\n${part}`,
+    );
+    socket.on('error', () => undefined);
+    const dripping = setInterval(() => socket.write('x'), 100);
+    const answer = Buffer.concat((await socket.toArray()) as Buffer[]).toString();
+    clearInterval(dripping);
+    expect(answer).to.match(/^HTTP\/1.1 408 /);
+    pace = {};
   });
 
   it('reads a part with a megabyte of header without holding up other requests', async () => {

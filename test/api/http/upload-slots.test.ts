@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import { startService, type TestService } from '../../support/service.js';
+import { eventually } from '../../support/eventually.js';
+import { postStream, streamedFile } from '../../support/upload.js';
+
+const MAX_UPLOADS_PER_PROJECT = 8;
+
+/** A body that stays open until `opened` resolves; `begun` runs when the first piece of it is taken. */
+async function* heldFile(begun: () => void, opened: Promise<void>): AsyncGenerator<Buffer> {
+  const [head, ...rest] = streamedFile(64 * 1024);
+  yield head!;
+  begun();
+  await opened;
+  yield* rest;
+}
+
+describe('uploads at a time', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService({ config: { uploadBudgetBytes: 2000 * 1024 * 1024 } });
+  });
+  after(() => service.close());
+
+  it('of one project wait for each other, those of another project do not', async () => {
+    let open!: () => void;
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    let begun = 0;
+    const held = Array.from({ length: MAX_UPLOADS_PER_PROJECT }, () =>
+      postStream(
+        service,
+        heldFile(() => (begun += 1), opened),
+      ),
+    );
+    await eventually('the slots of the project are taken', () => begun === MAX_UPLOADS_PER_PROJECT);
+
+    let isNinthDone = false;
+    const ninth = postStream(service, streamedFile(10)).then((answer) => {
+      isNinthDone = true;
+      return answer;
+    });
+    const other = { url: service.url, key: await service.newKey({ project: 'other' }) };
+    expect((await postStream(other, streamedFile(10))).status).to.equal(201);
+    expect(isNinthDone).to.equal(false);
+    open();
+    for (const answer of await Promise.all([...held, ninth])) expect(answer.status).to.equal(201);
+  });
+
+  it('take the room that is set for temporary files, and no more', async () => {
+    const { UploadSlots } = await import('../../../api/http/upload-slots.js');
+    const slots = new UploadSlots(100, 50);
+    const ctx = { request: { length: 80 } } as Parameters<typeof slots.within>[0];
+    let finish!: () => void;
+    const first = slots.within(ctx, 'a', 1000, () => new Promise<void>((resolve) => (finish = resolve)));
+    const refused = await slots.within(ctx, 'b', 1000, () => Promise.resolve()).catch((error: unknown) => error);
+    expect(refused).to.include({ type: 'service_unavailable', status: 503 });
+    finish();
+    await first;
+    expect(await slots.within(ctx, 'b', 1000, () => Promise.resolve('received'))).to.equal('received');
+  });
+});
