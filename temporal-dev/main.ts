@@ -3,14 +3,12 @@ import { resolve } from 'node:path';
 import getPort from 'get-port';
 import { acquireLock } from '#temporal-dev/lock.mjs';
 import { step } from '#temporal-dev/progress.mjs';
-import { loadConfig, type Config } from '../src/platform/config.js';
-import { openDataSource } from '../src/db/data-source.js';
+import { loadConfig } from '../src/platform/config.js';
 import { migrate } from '../src/db/migrate.js';
-import { createKey, findLiveKey, hashOf } from '../src/projects/api-keys.js';
-import { SCOPES } from '../src/projects/permissions.js';
 import { banner } from './banner.js';
 import { dataDirLock } from './borrow-database.js';
 import { makeDataDir, readKept, writeKept } from './data-dir.js';
+import { keepDemoKey } from './demo-key.js';
 import { startPostgres } from './embedded-postgres.js';
 import { startLocalModel } from './local-model/server.js';
 import type { EmbeddedServer } from './server-process.js';
@@ -123,7 +121,7 @@ async function bringUp(
 
   const config = loadConfig(settings);
   await migrate(config.databaseUrl);
-  const demoKey = await demoKeyOf(config, dataDir);
+  const demoKey = await keepDemoKey(config.databaseUrl, dataDir);
   const service = await shutdown.bringUp(
     'The service',
     () => startService(config),
@@ -163,22 +161,6 @@ function nameTemporal(address: string, dataDir: string): void {
   for (const name of Object.keys(process.env)) if (name.startsWith('TEMPORAL_')) delete process.env[name];
   process.env.TEMPORAL_ADDRESS = address;
   process.env.TEMPORAL_CONFIG_FILE = writeKept(dataDir, 'temporal.toml', '[profile.default]\n');
-}
-
-/** A key for trying things out: the one of the last time while it works, so that what it made is found again. */
-async function demoKeyOf(config: Config, dataDir: string): Promise<string> {
-  const db = await openDataSource(config.databaseUrl, 2, 'start');
-  try {
-    const kept = readKept(dataDir, 'demo-key');
-    const live = kept === null ? null : await findLiveKey(db, hashOf(kept));
-    // A key of an older version lacks the permissions that came later.
-    if (live !== null && SCOPES.every((scope) => live.scopes.has(scope))) return kept!;
-    const { key } = await createKey(db, { project: 'demo' });
-    writeKept(dataDir, 'demo-key', key);
-    return key;
-  } finally {
-    await db.destroy();
-  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { setPriority } from 'node:os';
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const QUIET_MS = 1_000;
@@ -66,13 +67,14 @@ export class CommandError extends Error {
  * Runs a command to its end and returns what it printed (both streams).
  * @param {string} command
  * @param {string[]} args
- * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, timeoutMs?: number }} [options]
+ * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, timeoutMs?: number, priority?: number }} [options]
  * @throws {CommandError} when it cannot be run or its exit code is not 0
  */
-export function run(command, args, { cwd, env, timeoutMs } = {}) {
+export function run(command, args, { cwd, env, timeoutMs, priority } = {}) {
   const name = [command, ...args].join(' ');
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env, timeout: timeoutMs, stdio: ['ignore', 'pipe', 'pipe'] });
+    if (priority !== undefined && child.pid !== undefined) setPriority(child.pid, priority);
     const chunks = [];
     const printed = () => Buffer.concat(chunks).toString('utf8').trimEnd();
     running.add(child);

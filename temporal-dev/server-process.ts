@@ -114,8 +114,8 @@ export class EmbeddedServer {
     closeSync(log);
     const failed = new Promise<never>((_, reject) => child.once('error', reject));
     failed.catch(() => undefined);
-    if (child.pid !== undefined) tellGuard({ watch: child.pid, signal: stopSignal });
-    child.once('exit', () => tellGuard({ forget: child.pid }));
+    if (child.pid !== undefined) sendToGuard({ watch: child.pid, signal: stopSignal });
+    child.once('exit', () => sendToGuard({ forget: child.pid }));
     child.unref();
     this.#child = child;
     const deadline = Date.now() + READY_TIMEOUT_MS;
@@ -144,7 +144,7 @@ class EndedAtOnce extends Error {
 
 /** Has `path` removed when this process is gone and its servers have ended. */
 export function removeAfterUs(path: string): void {
-  tellGuard({ remove: path });
+  sendToGuard({ remove: path });
 }
 
 function hasEnded(child: ChildProcess): boolean {
@@ -158,10 +158,10 @@ function logTail(logFile: string): string {
 let guard: Writable | null = null;
 
 /**
- * One guard process serves all servers of this process. It is told on a pipe; nothing has to be told when we die,
- * the closed pipe says it.
+ * Sends an order to the guard, one process for all servers of this process. When we die, the kernel closes the pipe:
+ * that is the guard's signal to end the servers.
  */
-function tellGuard(order: { watch?: number; signal?: NodeJS.Signals; forget?: number; remove?: string }): void {
+function sendToGuard(order: { watch?: number; signal?: NodeJS.Signals; forget?: number; remove?: string }): void {
   if (guard === null) {
     const script = createRequire(import.meta.url).resolve('#temporal-dev/guard.mjs');
     const child = spawn(process.execPath, [script], {

@@ -16,11 +16,11 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 export async function setup() {
   checkNode();
   const stop = endCommandsWithUs();
-  let told = false;
+  let isReported = false;
   const lock = join(cacheDir(), 'setup', `${createHash('sha256').update(root).digest('hex').slice(0, 16)}.lock`);
   const release = await acquireLock(lock, 'setting up this checkout', ({ pid }) => {
-    if (!told) process.stderr.write(`Waiting for process ${pid}, which is setting up this checkout …\n`);
-    told = true;
+    if (!isReported) process.stderr.write(`Waiting for process ${pid}, which is setting up this checkout …\n`);
+    isReported = true;
   });
   try {
     if (!dependenciesAreCurrent()) await step('Installing the locked dependencies', install);

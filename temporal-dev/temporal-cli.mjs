@@ -51,10 +51,10 @@ export async function temporalCli() {
   if (existsSync(cached)) return cached;
 
   mkdirSync(home, { recursive: true });
-  let told = false;
+  let isReported = false;
   const release = await acquireLock(join(home, 'lock'), 'getting the Temporal server', ({ pid }) => {
-    if (!told) process.stderr.write(`Waiting for process ${pid}, which is getting the Temporal server …\n`);
-    told = true;
+    if (!isReported) process.stderr.write(`Waiting for process ${pid}, which is getting the Temporal server …\n`);
+    isReported = true;
   });
   try {
     if (!existsSync(cached)) await obtain(home, cached);

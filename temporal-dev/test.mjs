@@ -17,9 +17,11 @@ const CHECKS = [
   ['lint', ['eslint', '.']],
   ['types', ['tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/types.tsbuildinfo']],
   ['types of the console', ['tsc', '--noEmit', '-p', 'console']],
-  ['format', ['prettier', '--check', '.']],
+  ['format', ['prettier', '--check', '--cache', '--cache-strategy', 'content', '.']],
   ['import rules', ['depcruise', '--config', '.dependency-cruiser.cjs', ...IMPORTING]],
 ];
+/** The checks take the processor time that the tests leave idle. */
+const BACKGROUND_PRIORITY = 10;
 /** Mocha's workers: most tests wait for timers and other processes most of the time. */
 const JOBS = Math.max(4, 2 * availableParallelism());
 /** Long files start first, so that none of them runs alone at the end. */
@@ -52,7 +54,6 @@ try {
   await setup();
   const tests = runMocha();
   tests.catch(() => undefined);
-  // Beside the tests: they leave the processor idle for much of their time.
   if (WHOLE_RUN) await runChecks(CHECKS);
   await tests;
 } catch (error) {
@@ -73,7 +74,7 @@ async function runChecks(checks) {
     const started = Date.now();
     const seconds = () => `${((Date.now() - started) / 1_000).toFixed(1)} s`;
     try {
-      await run(join(root, 'node_modules', '.bin', tool), options, { cwd: root });
+      await run(join(root, 'node_modules', '.bin', tool), options, { cwd: root, priority: BACKGROUND_PRIORITY });
       counts.passed++;
       process.stdout.write(`  ✓ ${title} (${seconds()})\n`);
     } catch (error) {
@@ -107,7 +108,16 @@ async function runMocha() {
       ...args,
       ...(namesFiles ? [] : testFiles()),
     ],
-    { cwd: root, stdio: 'inherit', env: { ...process.env, ...(WHOLE_RUN && { REACHED_ROWS: join(folder, 'rows') }) } },
+    {
+      cwd: root,
+      stdio: 'inherit',
+      env: {
+        // Node 22.1 and newer keep compiled code there: the tests start many processes of the service.
+        NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
+        ...process.env,
+        ...(WHOLE_RUN && { REACHED_ROWS: join(folder, 'rows') }),
+      },
+    },
   );
   // A Ctrl-C reaches mocha too, which then stops what it started; we only wait for it.
   const forward = (signal) => mocha.kill(signal);

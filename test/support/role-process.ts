@@ -51,6 +51,7 @@ export async function startRole(role: Role, env: Record<string, string>): Promis
     child = spawn(process.execPath, [MAIN[role]], {
       env: {
         PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
         LOG_LEVEL: 'warn',
         HOST: '127.0.0.1',
         ...env,
