@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import type { DataSource } from 'typeorm';
+import { openDataSource } from '../../../src/db/data-source.js';
+import { Listener } from '../../../src/db/listen.js';
+import { createLogger } from '../../../src/platform/logger.js';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+
+describe('the LISTEN connection', () => {
+  let database: TestDatabase;
+  let db: DataSource;
+  let listener: Listener;
+  let connections = 0;
+  const payloads: string[] = [];
+  before(async () => {
+    database = await createTestDatabase();
+    db = await openDataSource(database.url, 2, 'test');
+    listener = new Listener(
+      database.url,
+      { onPayload: (payload) => payloads.push(payload), onConnect: () => (connections += 1) },
+      createLogger('silent', 'test'),
+    );
+    await until(() => connections === 1);
+  });
+  after(async () => {
+    await listener.close();
+    await db.destroy();
+    await database.drop();
+  });
+
+  const notify = (channel: string, payload: string) => db.query('SELECT pg_notify($1, $2)', [channel, payload]);
+
+  it('receives what is sent on its channels, and nothing else', async () => {
+    await listener.add('channel_1');
+    await notify('channel_2', 'not mine');
+    await notify('channel_1', 'mine');
+    await until(() => payloads.includes('mine'));
+    expect(payloads).to.deep.equal(['mine']);
+  });
+
+  it('listens on the channels of before, and on later ones, after it was cut', async () => {
+    await db.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name LIKE 'listen %'`,
+    );
+    await until(() => !listener.isConnected);
+    await listener.add('channel_3');
+    await until(() => connections === 2);
+    await notify('channel_1', 'again');
+    await notify('channel_3', 'later');
+    await until(() => payloads.includes('later'));
+    expect(payloads).to.include('again');
+  });
+
+  it('keeps a channel that is added again before it was dropped', async () => {
+    listener.remove('channel_1');
+    await listener.add('channel_1');
+    await notify('channel_1', 'kept');
+    await until(() => payloads.includes('kept'));
+  });
+
+  it('drops channels that are not needed', async () => {
+    listener.remove('channel_3');
+    await until(async () => {
+      const rows = await db.query<unknown[]>(
+        `SELECT FROM pg_stat_activity WHERE application_name LIKE 'listen %' AND query LIKE '%UNLISTEN channel_3%'`,
+      );
+      return rows.length > 0;
+    });
+    payloads.length = 0;
+    await notify('channel_3', 'dropped');
+    await notify('channel_1', 'last');
+    await until(() => payloads.includes('last'));
+    expect(payloads).to.deep.equal(['last']);
+  });
+});
+
+async function until(happened: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await happened())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
