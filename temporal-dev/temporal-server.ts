@@ -31,7 +31,7 @@ const DYNAMIC_CONFIG = {
   'frontend.WorkerCommandsEnabled': true,
 };
 /** Must exist before the first workflow that carries them, or its start is refused. */
-const SEARCH_ATTRIBUTES = ['ProjectId', 'SessionId', 'ModelId'];
+const SEARCH_ATTRIBUTES = ['ProjectId', 'SessionId', 'ModelId', 'WaitsFor'];
 /** On a file, a turn takes 28-31 ms with these and 39-47 without (24-30 in memory). */
 const SQLITE_PRAGMAS = ['journal_mode=WAL', 'synchronous=NORMAL'];
 

@@ -7,7 +7,7 @@ resource "temporalcloud_namespace" "service" {
 
 # Without them turns start all the same, and cannot be found by project, session or model in Temporal's UI.
 resource "temporalcloud_namespace_search_attribute" "turn" {
-  for_each     = toset(["ProjectId", "SessionId", "ModelId"])
+  for_each     = toset(["ProjectId", "SessionId", "ModelId", "WaitsFor"])
   namespace_id = temporalcloud_namespace.service.id
   name         = each.key
   type         = "keyword"

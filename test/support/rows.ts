@@ -82,6 +82,11 @@ export const LIMITS = [
   'metadata value: 512 characters',
   'metadata patch: 32 keys',
   'metadata after a patch: 16 pairs',
+  'custom tools: 64',
+  'input_schema: 32 KiB',
+  'answers: 50 events',
+  'deny_message: 1,000 characters',
+  'custom tool result: 100,000 characters',
   'running turns of a project',
   'webhooks of a project: 10',
 ] as const;

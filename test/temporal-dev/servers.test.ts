@@ -61,7 +61,7 @@ describe('embedded servers', () => {
   it('shares one Temporal server that knows the search attributes', async () => {
     const connection = await Connection.connect({ address: await temporalAddress() });
     const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace: 'default' });
-    expect(customAttributes).to.include.keys('ProjectId', 'SessionId', 'ModelId');
+    expect(customAttributes).to.include.keys('ProjectId', 'SessionId', 'ModelId', 'WaitsFor');
     await connection.close();
   });
 });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { ApiResponse } from '../../support/client.js';
 import { insertWaitingTurn } from '../../support/factories.js';
+import { reachedLimit } from '../../support/rows.js';
 import { startService, type TestService } from '../../support/service.js';
 import { confirmation, customResult, sendAnswers } from '../../support/waiting-turns.js';
 
@@ -66,6 +67,7 @@ describe('answers to calls', () => {
       expect(pathOf(answer)).to.equal(path);
     }
     expect(outcomeOf(await send(...Array<object>(50).fill(allow)))).to.deep.equal([201, 'ok']);
+    reachedLimit('answers: 50 events');
   });
 
   it('count lengths in characters, at their bounds', async () => {
@@ -75,6 +77,8 @@ describe('answers to calls', () => {
     expect(
       body.items.map((item: { deny_message?: string; content?: string }) => item.deny_message ?? item.content),
     ).to.deep.equal(['🦆'.repeat(1000), content]);
+    reachedLimit('deny_message: 1,000 characters');
+    reachedLimit('custom tool result: 100,000 characters');
   });
 
   it('fit the call', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { insertMcpServer } from '../../support/factories.js';
+import { reachedLimit } from '../../support/rows.js';
 import { startService, type TestService } from '../../support/service.js';
 import { builtInTools } from '../../../activities/tools/built-in/index.js';
 
@@ -142,6 +143,7 @@ describe('tools of a session', () => {
       expect(await outcomeOf(many(64))).to.equal('ok');
       expect(await outcomeOf(many(65))).to.equal('validation_error /tools/64');
       expect(await outcomeOf(many(75))).to.equal('validation_error /tools');
+      reachedLimit('custom tools: 64');
     });
 
     it('has a schema of at most 32 KiB, counted in bytes of compact JSON', async () => {
@@ -156,6 +158,7 @@ describe('tools of a session', () => {
           'validation_error /tools/0/input_schema',
         );
       }
+      reachedLimit('input_schema: 32 KiB');
     });
 
     it('has a schema that is JSON Schema, of an object', async () => {
