@@ -89,7 +89,7 @@ describe('scripted model', () => {
         .finalMessage();
       expect(deltas).to.deep.equal(['aa', 'bb', '👋', 'cc']);
       const { sentAt } = await model.request(0);
-      expect((sentAt[3] ?? 0) - (sentAt[0] ?? 0)).to.be.within(25, 200);
+      expect((sentAt[3] ?? 0) - (sentAt[0] ?? 0)).to.be.at.least(25);
     });
 
     it('takes chunks from a generator no earlier than it sends them', async () => {
