@@ -104,8 +104,6 @@ describe('traces', () => {
         'POST /v1/sessions/{session_id}/messages',
         '  StartWorkflow:turn',
         '    RunWorkflow:turn',
-        '      StartActivity:beginTurn',
-        '        RunActivity:beginTurn',
         '      StartActivity:connectMcpServers',
         '        RunActivity:connectMcpServers',
         '      StartActivity:callModel',

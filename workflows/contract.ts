@@ -2,11 +2,46 @@
 
 export const TURN_WORKFLOW = 'turn';
 
-/** The workflow's id is the turn's. */
-export interface TurnInput {
+/** A turn's workflow; its id is the turn's. The input has all that its first task needs to schedule an activity. */
+export interface TurnInput extends Continuation {
+  id: string;
+  modelId: string;
+  /** How many MCP servers the session names. */
+  mcpServers: number;
+  maxSteps: number;
+  /** What is left of the turn's time. */
+  remainingMs: number;
+}
+
+/**
+ * The input of workflows that an earlier build started: the rest comes from the activity beginTurn. A worker of that
+ * build finds no turn in a `TurnInput` and completes; the reconciler then starts the workflow again.
+ */
+export interface EarlierTurnInput extends Continuation {
   turnId: string;
+}
+
+/** Where a run goes on that continues another one. */
+export interface Continuation {
   /** The namespace has the search attributes: the workflow may set them. */
   searchable?: boolean;
+  step?: number;
+  /** The run begins within the wait of `step`. */
+  wait?: WaitingStep;
+}
+
+/** The calls of a step that waits for answers. */
+export interface WaitingStep {
+  tools: string[];
+  waiting: number[];
+}
+
+/** How a turn ended, as operators see it in Temporal. */
+export interface TurnSummary {
+  /** Null when somebody else ended the turn, and its state is not known here. */
+  state: string | null;
+  stop_reason: string | null;
+  steps: number;
 }
 
 /** Signal: answers of a turn were stored (contract.md §6). It carries nothing: the tables have the answers. */

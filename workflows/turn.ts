@@ -14,9 +14,9 @@ import {
   TimeoutFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { TurnFailureType } from '../src/turns/states.js';
-import type { BegunTurn, TurnActivities, UnsuccessfulOutcome } from '../activities/turn/turn-activities.js';
-import { TURN_ENDED, type TurnInput } from './contract.js';
+import type { TurnFailureType, TurnState } from '../src/turns/states.js';
+import type { TurnActivities, UnsuccessfulOutcome } from '../activities/turn/turn-activities.js';
+import { TURN_ENDED, type EarlierTurnInput, type TurnInput, type TurnSummary } from './contract.js';
 import { countSignals, waitForAnswers } from './wait.js';
 
 const { beginTurn, advanceWait } = proxyLocalActivities<TurnActivities>({
@@ -39,19 +39,6 @@ const PARALLEL_TOOLS = 16;
 /** Longer pieces of text in `setCurrentDetails` help nobody. */
 const SHOWN_TOOLS = 5;
 
-/** The calls of a step that waits for answers. */
-interface WaitingStep {
-  tools: string[];
-  waiting: number[];
-}
-
-/** Where a run begins that continues another one. */
-interface Continuation {
-  step?: number;
-  /** The run begins within the wait of `step`. */
-  wait?: WaitingStep;
-}
-
 /** Memo of a run that continues a long wait. */
 const LONG_WAIT = 'longWait';
 
@@ -67,50 +54,57 @@ setWorkflowOptions(() => {
 }, turn);
 
 /**
- * One turn: begin → (call model → call tools → wait for answers)* → ended by the last model call. Cancelled or failed →
- * finish.
+ * One turn: connect? → (call model → call tools → wait for answers)* → ended by the last model call. Cancelled or
+ * failed → finish.
  */
-export async function turn(input: TurnInput & Continuation): Promise<void> {
-  const { turnId } = input;
+export async function turn(input: TurnInput | EarlierTurnInput): Promise<TurnSummary> {
+  const turnId = 'turnId' in input ? input.turnId : input.id;
+  const done: TurnSummary = { state: null, stop_reason: null, steps: 0 };
   try {
-    await abandonAfterCancel(run(input));
+    await abandonAfterCancel(run(input, done));
   } catch (error) {
-    if (!(error instanceof TemporalFailure) || hasEnded(error)) {
-      if (!(error instanceof TemporalFailure)) throw error;
-      // Shown as cancelled in Temporal, whoever was faster to end the turn.
-      if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('The turn was cancelled.');
-      return;
+    if (!(error instanceof TemporalFailure)) throw error;
+    const ended = turnEndedIn(error);
+    if (ended === null) {
+      const ending = outcomeOf(error);
+      setCurrentDetails(ending.kind === 'cancelled' ? 'cancelled' : `failed: ${ending.type}`);
+      await CancellationScope.nonCancellable(() => finishTurn({ turnId, ending }));
+      throw error;
     }
-    const ending = outcomeOf(error);
-    setCurrentDetails(ending.kind === 'cancelled' ? 'cancelled' : `failed: ${ending.type}`);
-    await CancellationScope.nonCancellable(() => finishTurn({ turnId, ending }));
-    throw error;
+    // Shown as cancelled in Temporal, whoever was faster to end the turn.
+    if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('The turn was cancelled.');
+    done.state = (ended.details?.[0] as TurnState | null | undefined) ?? null;
   }
+  return done;
 }
 
-async function run({ turnId, searchable = false, step: firstStep = 1, wait: resumed }: TurnInput & Continuation) {
+async function run(input: TurnInput | EarlierTurnInput, done: TurnSummary): Promise<void> {
   const signals = countSignals();
-  setCurrentDetails('waiting for a worker slot to begin');
-  const begun = await beginTurn({ turnId });
-  if (begun === null) return;
-  const activities = turnActivities(begun);
+  const facts = 'turnId' in input ? await begin(input) : input;
+  if (facts === null) return;
+  const { id: turnId, maxSteps, mcpServers, searchable = false, step: firstStep = 1, wait: resumed } = facts;
+  const activities = turnActivities(facts);
 
-  if (begun.mcpServers > 0 && firstStep === 1) {
-    setCurrentDetails(`connecting ${begun.mcpServers} MCP servers`);
-    await activities.connect(turnId);
+  if (mcpServers > 0 && firstStep === 1) {
+    setCurrentDetails(`connecting ${mcpServers} MCP servers`);
+    await activities.connect();
   }
 
   for (let step = firstStep; ; step += 1) {
-    setCurrentDetails(`step ${step} of at most ${begun.maxSteps}: model call`);
+    const progress = `step ${step} of at most ${maxSteps}`;
+    setCurrentDetails(`${progress}: model call`);
     const isResumed = resumed !== undefined && step === firstStep;
-    const outcome = isResumed ? { kind: 'tools' as const, ...resumed } : await activities.model(turnId, step);
-    if (outcome.kind === 'ended') break;
+    const outcome = isResumed ? { kind: 'tools' as const, ...resumed } : await activities.model(step);
+    done.steps = step;
+    if (outcome.kind === 'ended') {
+      Object.assign(done, { state: outcome.state ?? null, stop_reason: outcome.stopReason ?? null });
+      break;
+    }
     if (outcome.kind === 'tools') {
       const { tools, waiting = [] } = outcome;
-      const progress = `step ${step} of at most ${begun.maxSteps}`;
       const call = (indices: number[]): Promise<void> => {
         setCurrentDetails(`${progress}: ${formatToolNames(indices.map((index) => tools[index]!))}`);
-        return activities.tools(turnId, step, tools, indices);
+        return activities.tools(step, tools, indices);
       };
       const free = [...tools.keys()].filter((index) => !waiting.includes(index));
       if (!isResumed && free.length > 0) await call(free);
@@ -129,18 +123,25 @@ async function run({ turnId, searchable = false, step: firstStep = 1, wait: resu
           mayContinue: resumed === undefined,
         });
         if (result === 'ended') return;
-        if (result === 'long') await continueTurn({ turnId, searchable, step, wait: { tools, waiting } });
+        if (result === 'long') await continueTurn({ ...facts, ...activities.left(), step, wait: { tools, waiting } });
       }
     }
     if (resumed !== undefined || workflowInfo().continueAsNewSuggested) {
-      await continueTurn({ turnId, searchable, step: step + 1 });
+      await continueTurn({ ...facts, ...activities.left(), step: step + 1, wait: undefined });
     }
   }
-  setCurrentDetails('completed');
+  setCurrentDetails(done.state ?? 'completed');
+}
+
+/** The facts of a turn whose workflow was started by an earlier build; null when the turn has ended. */
+async function begin({ turnId, ...continuation }: EarlierTurnInput): Promise<TurnInput | null> {
+  setCurrentDetails('waiting for a worker slot to begin');
+  const begun = await beginTurn({ turnId });
+  return begun && { id: turnId, ...begun, ...continuation };
 }
 
 /** Goes on in a new run: on the newest build, if this one waited long or begins to. */
-function continueTurn(input: TurnInput & Continuation): Promise<never> {
+function continueTurn(input: TurnInput): Promise<never> {
   const { memo = {} } = workflowInfo();
   const wasLongWait = memo[LONG_WAIT] === true;
   const isLongWait = input.wait !== undefined;
@@ -152,8 +153,8 @@ function continueTurn(input: TurnInput & Continuation): Promise<never> {
   })(input);
 }
 
-function turnActivities(begun: BegunTurn) {
-  let deadline = Date.now() + begun.remainingMs;
+function turnActivities({ id: turnId, modelId, mcpServers, remainingMs: givenMs }: TurnInput) {
+  let deadline = Date.now() + givenMs;
   const activity = (summary: string): TurnActivities => {
     const remainingMs = deadline - Date.now();
     if (remainingMs <= 0) throw ApplicationFailure.nonRetryable('The time of the turn is over.', 'turn_timeout');
@@ -167,18 +168,18 @@ function turnActivities(begun: BegunTurn) {
   };
 
   return {
-    connect: (turnId: string) => activity(`connect ${begun.mcpServers} MCP servers`).connectMcpServers({ turnId }),
+    connect: () => activity(`connect ${mcpServers} MCP servers`).connectMcpServers({ turnId }),
 
-    async model(turnId: string, step: number) {
+    async model(step: number) {
       const call = (compacted: boolean) =>
-        activity(`model call ${step} · ${begun.modelId}`).callModel({ turnId, step, compacted });
+        activity(`model call ${step} · ${modelId}`).callModel({ turnId, step, compacted });
       const outcome = await call(false);
       if (outcome.kind !== 'compact') return outcome;
       await activity(`compact the context before model call ${step}`).compactContext({ turnId, step });
       return call(true);
     },
 
-    async tools(turnId: string, step: number, tools: string[], indices: number[]) {
+    async tools(step: number, tools: string[], indices: number[]) {
       for (let start = 0; start < indices.length; start += PARALLEL_TOOLS) {
         await Promise.all(
           indices
@@ -192,6 +193,8 @@ function turnActivities(begun: BegunTurn) {
     setRemaining(remainingMs: number) {
       deadline = Date.now() + remainingMs;
     },
+
+    left: () => ({ remainingMs: Math.max(0, deadline - Date.now()) }),
   };
 }
 
@@ -204,11 +207,10 @@ function abandonAfterCancel(work: Promise<void>): Promise<void> {
   return Promise.race([work, overdue]);
 }
 
-/** True when the turn was ended by somebody else (the sweep): there is nothing left to finish. */
-function hasEnded(error: TemporalFailure): boolean {
-  return (
-    error instanceof ActivityFailure && error.cause instanceof ApplicationFailure && error.cause.type === TURN_ENDED
-  );
+/** The failure that says that somebody else (the reconciler) ended the turn: there is nothing left to finish. */
+function turnEndedIn(error: TemporalFailure): ApplicationFailure | null {
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  return cause instanceof ApplicationFailure && cause.type === TURN_ENDED ? cause : null;
 }
 
 /**

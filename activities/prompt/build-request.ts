@@ -2,10 +2,9 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityDeps } from '../deps.js';
 import { attachmentBlocks } from './attachment-blocks.js';
 import { offeredTools, type OfferedTools } from './offered-tools.js';
-import type { TurnContext } from '../turn/turn-context.js';
 import type { ModelClient } from '../model/clients.js';
 import { isWorthCompacting } from './compaction.js';
-import { loadConversation, type PastTurn } from './conversation.js';
+import { loadConversation, type PastTurn, type TurnWithConversation } from '../../src/turns/conversation.js';
 import { loadMedia } from './media.js';
 import { toMessages } from './messages.js';
 import { MIN_ANSWER, toRequest, withAnswerRoom, type ModelRequest } from './request.js';
@@ -39,17 +38,18 @@ export interface BuildOptions {
  */
 export async function buildRequest(
   deps: ActivityDeps,
-  turn: TurnContext,
+  loaded: TurnWithConversation,
   { compacted, undercount }: BuildOptions,
   signal: AbortSignal,
 ): Promise<BuiltRequest | 'compact'> {
+  const { turn } = loaded;
+  let { conversation } = loaded;
   const model = modelOf(deps, turn.modelId);
   const tools = offeredTools(turn);
   const { entry } = model;
   const attached = await attachmentBlocks(deps.db, deps.storage, turn);
   for (;;) {
     signal.throwIfAborted();
-    const conversation = await loadConversation(deps.db, turn);
     const media = await loadMedia(deps.storage, conversation, attached);
     const messages = toMessages(conversation, {
       attachments: media.attachments,
@@ -62,7 +62,10 @@ export async function buildRequest(
     const share = tokens / entry.context_window;
     if (share > FULL_SHARE) {
       if (!compacted && isWorthCompacting(conversation, entry.context_window)) return 'compact';
-      if (await makeRoom(deps, conversation.turns.at(-1)!, tokens, entry.context_window)) continue;
+      if (await makeRoom(deps, conversation.turns.at(-1)!, tokens, entry.context_window)) {
+        ({ conversation } = await loadConversation(deps.db, turn.id));
+        continue;
+      }
     }
     if (tokens + Math.min(MIN_ANSWER, entry.max_output_tokens) > entry.context_window) {
       throw ApplicationFailure.nonRetryable('The turn does not fit into the context of its model.', 'context_too_long');

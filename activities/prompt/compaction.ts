@@ -1,5 +1,5 @@
 import type { ModelClient } from '../model/clients.js';
-import type { Conversation, PastTurn } from './conversation.js';
+import type { Conversation, PastTurn } from '../../src/turns/conversation.js';
 import type { ModelRequest } from './request.js';
 import { transcriptOf } from './transcript.js';
 import { bytesOf, estimate } from './tokens.js';

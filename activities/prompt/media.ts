@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { ObjectMissingError, type Storage } from '../../src/files/storage.js';
 import { mediaPlaceholder } from '../../src/models/media.js';
-import type { Conversation } from './conversation.js';
+import type { Conversation } from '../../src/turns/conversation.js';
 import type { ResultBlock } from '../../src/turns/content.js';
 
 /** A request may have 32 MB, and base64 makes three bytes four. */

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { TurnState } from '../../src/turns/states.js';
 import { describeFile } from '../tools/built-in/session-files.js';
-import type { Conversation, PastCall, PastStep, PastTurn } from './conversation.js';
+import type { Conversation, PastCall, PastStep, PastTurn } from '../../src/turns/conversation.js';
 import type { ResultBlock } from '../../src/turns/content.js';
 
 type ContentBlock = Anthropic.ContentBlockParam;

@@ -1,5 +1,5 @@
 import type { CustomTool } from '../../src/sessions/tools.js';
-import type { TurnContext } from '../turn/turn-context.js';
+import type { TurnContext } from '../../src/turns/context.js';
 import { toolAliases, type ToolAliases } from './tool-aliases.js';
 import { builtInTools } from '../tools/built-in/index.js';
 import { mcpToolsOf, type OfferedTool } from '../tools/mcp/call.js';

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import type { OfferedTools } from './offered-tools.js';
-import type { TurnContext } from '../turn/turn-context.js';
+import type { TurnContext } from '../../src/turns/context.js';
 import { systemPrompt } from './system-prompt.js';
 
 const MIN_THINKING = 1024;

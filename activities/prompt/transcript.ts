@@ -1,6 +1,6 @@
 import { describeFile } from '../tools/built-in/session-files.js';
 import { textOf } from '../tools/shorten-result.js';
-import type { PastTurn } from './conversation.js';
+import type { PastTurn } from '../../src/turns/conversation.js';
 
 /** A summary needs the gist: of longer things it reads the start and the end. */
 const MAX_SAID = 12_000;

@@ -1,6 +1,6 @@
 import { mustAsk, type CustomTool } from '../../src/sessions/tools.js';
+import type { TurnContext } from '../../src/turns/context.js';
 import type { CallPermission } from '../../src/turns/step-calls.js';
-import type { TurnContext } from '../turn/turn-context.js';
 import { builtInTools } from './built-in/index.js';
 import { mcpToolsOf, type OfferedTool } from './mcp/call.js';
 import type { BuiltInTool } from './tool.js';

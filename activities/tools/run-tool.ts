@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
 import { toolCallSeconds } from '../../src/platform/metrics.js';
 import type { ActivityDeps } from '../deps.js';
-import type { TurnContext } from '../turn/turn-context.js';
+import type { TurnContext } from '../../src/turns/context.js';
 import type { FoundTool } from './find-tool.js';
 import { callTurnMcpTool } from './mcp/turn-call.js';
 import type { ToolCallRow } from '../../src/turns/tool-call.js';

@@ -1,6 +1,7 @@
 import { beginModelCall, type ModelCall } from '../../src/turns/model-call.js';
 import { storedOutcome, storeStep, type StepOutcome } from '../../src/turns/model-step.js';
-import { OvertakenError } from '../../src/turns/turn.js';
+import { isOpen } from '../../src/turns/states.js';
+import { OvertakenError, TurnEndedError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
 import { buildRequest, type BuiltRequest } from '../prompt/build-request.js';
 import { callOnce, isTooLong } from '../model/call-once.js';
@@ -9,7 +10,8 @@ import { withUsableIds } from '../prompt/tool-use-ids.js';
 import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
 import { findTool, permissionOf } from '../tools/find-tool.js';
-import { loadTurn, type TurnContext } from './turn-context.js';
+import type { TurnContext } from '../../src/turns/context.js';
+import { loadConversation } from '../../src/turns/conversation.js';
 import type { ModelCallOutcome, TurnActivities } from './turn-activities.js';
 
 /** What Temporal is told of a tool that is none (architecture.md "What Temporal carries"). */
@@ -25,14 +27,15 @@ const MAX_UNDERCOUNT = 3;
 export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return ({ turnId, step, compacted }) =>
     runActivity(deps, { turn_id: turnId, step }, async (signal): Promise<ModelCallOutcome> => {
-      const stored = await storedOutcome(deps.db, turnId, step);
-      if (stored !== null && stored.kind !== 'tools') return stored;
-      const turn = await loadTurn(deps.db, turnId);
-      if (stored !== null) return withOfferedNames(turn, stored);
+      let loaded = await loadConversation(deps.db, turnId);
+      const { turn } = loaded;
+      const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
+      if (isStored) return withOfferedNames(turn, (await storedOutcome(deps.db, turnId, step))!);
+      if (!isOpen(turn.state)) throw new TurnEndedError(turnId, turn.state);
       let refused: { size: number; error: unknown } | null = null;
       for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
         if (refused !== null && undercount > MAX_UNDERCOUNT) throw refused.error;
-        const built = await buildRequest(deps, turn, { compacted, undercount }, signal);
+        const built = await buildRequest(deps, loaded, { compacted, undercount }, signal);
         if (built === 'compact') return { kind: 'compact' };
         const size = estimateRequest(built.request);
         if (refused !== null && size >= refused.size) continue;
@@ -42,6 +45,7 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
         } catch (error) {
           if (!isTooLong(error)) throw error;
           refused = { size, error };
+          loaded = await loadConversation(deps.db, turnId);
         }
       }
     });

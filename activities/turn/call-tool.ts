@@ -1,7 +1,8 @@
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
-import { loadTurn, type TurnContext } from './turn-context.js';
+import type { TurnContext } from '../../src/turns/context.js';
+import { TurnEndedError } from '../../src/turns/turn.js';
 import { outcomeUnknown, runTool } from '../tools/run-tool.js';
 import { ConcurrencyLimit } from '../concurrency-limit.js';
 import { findTool, type FoundTool } from '../tools/find-tool.js';
@@ -23,10 +24,10 @@ export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
   const limit = new ConcurrencyLimit({ perProject: slots(PROJECT_SHARE), total: slots(TOOLS_SHARE) });
   return ({ turnId, step, index }) =>
     runActivity(deps, { turn_id: turnId, step, index }, async (signal) => {
-      const call = await loadToolCall(deps.db, turnId, step, index);
+      const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
+      if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
       if (call.action !== null && call.action.state !== 'allowed') return storeUnrunCall(deps, call);
-      const turn = await loadTurn(deps.db, turnId);
       await limit.within(turn.projectId, async () => {
         const result = await resultOf(deps, turn, call, signal);
         await storeOutcome(() => storeToolResult(deps, call, result), signal);

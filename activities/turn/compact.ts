@@ -7,10 +7,10 @@ import type { ActivityDeps } from '../deps.js';
 import { modelOf } from '../prompt/build-request.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
-import { loadConversation } from '../prompt/conversation.js';
 import type { ModelRequest } from '../prompt/request.js';
 import { runActivity } from './run-activity.js';
-import { loadTurn, type TurnContext } from './turn-context.js';
+import type { TurnContext } from '../../src/turns/context.js';
+import { loadConversation } from '../../src/turns/conversation.js';
 import type { TurnActivities } from './turn-activities.js';
 
 const noopObserver: CallObserver = { text: () => undefined, thinking: () => undefined, settle: async () => undefined };
@@ -22,9 +22,8 @@ const noopObserver: CallObserver = { text: () => undefined, thinking: () => unde
 export function compactContext(deps: ActivityDeps): TurnActivities['compactContext'] {
   return ({ turnId, step }) =>
     runActivity(deps, { turn_id: turnId, step }, async (signal) => {
-      const turn = await loadTurn(deps.db, turnId);
+      const { turn, conversation } = await loadConversation(deps.db, turnId);
       const model = modelOf(deps, turn.modelId);
-      const conversation = await loadConversation(deps.db, turn);
       const turns = turnsToCompact(conversation, model.entry.context_window);
       const last = turns.at(-1);
       if (last === undefined) return;

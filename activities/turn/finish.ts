@@ -21,7 +21,7 @@ const FINAL: ReadonlySet<TurnFailureType> = new Set(['model_error', 'context_too
 export function finishTurn(deps: ActivityDeps): TurnActivities['finishTurn'] {
   return ({ turnId, ending }) =>
     runActivity(deps, { turn_id: turnId }, async () => {
-      await endTurn(deps, turnId, await told(deps, turnId, ending));
+      await endTurn(deps, turnId, await told(deps, turnId, ending), { hasBegun: ending.kind === 'failed' });
     });
 }
 

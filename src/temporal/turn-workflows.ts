@@ -21,6 +21,10 @@ export interface StartableTurn {
   model_id: string;
   /** Its calls may wait for answers: the session has tools. */
   may_wait: boolean;
+  /** How many MCP servers the session names. */
+  mcp_servers: number;
+  /** Milliseconds since the turn first began to run; absent for one that has not. */
+  running_ms?: number;
   /** `traceparent` of the request that queued it, where it is traced. */
   trace: string | null;
 }
@@ -52,8 +56,10 @@ export interface TurnWorkflows {
 
 export interface TurnWorkflowOptions {
   taskQueue: string;
-  /** Backstop beyond the turn's own limit: a server timeout runs no clean-up code. */
+  /** Beyond the turn's own limit: a server timeout runs no clean-up code. */
   executionTimeoutMs: (turn: StartableTurn) => number;
+  maxSteps: number;
+  turnTimeoutMs: number;
   /** Client and worker share a process and a connection: the first task comes with the answer to the start. */
   eager: boolean;
   /** Whether the namespace knows the search attributes; asked at each start. */
@@ -106,7 +112,14 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
   return {
     async start(turn, { again } = { again: false }) {
       const searchable = options.searchable();
-      const input: TurnInput = { turnId: turn.id, ...(turn.may_wait && searchable && { searchable }) };
+      const input: TurnInput = {
+        id: turn.id,
+        modelId: turn.model_id,
+        mcpServers: turn.mcp_servers,
+        maxSteps: options.maxSteps,
+        remainingMs: Math.max(0, Math.round(options.turnTimeoutMs - (turn.running_ms ?? 0))),
+        ...(turn.may_wait && searchable && { searchable }),
+      };
       try {
         const start = (): ReturnType<typeof client.workflow.start> =>
           client.workflow.start(TURN_WORKFLOW, {

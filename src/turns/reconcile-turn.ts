@@ -4,6 +4,7 @@ import { endTurn } from './finish.js';
 import type { TurnOutcome } from './outcome.js';
 import type { ReconcileDeps } from './reconcile.js';
 import { OPEN } from './states.js';
+import { runningMs } from './totals.js';
 
 /** An open turn that is compared with its workflow, with what a start of the workflow needs. */
 export interface StaleTurn {
@@ -24,7 +25,7 @@ export interface StaleTurn {
 
 export const STALE_TURN = rawSql(
   `SELECT turns.id, turns.session_id, turns.project_id, model_id, cardinality(mcp_servers) AS mcp_servers, turns.trace,
-     coalesce(extract(epoch FROM statement_timestamp() - started_at) * 1000, 0)::double precision AS running_ms,
+     ${runningMs('turns')} AS running_ms,
      cancel_requested_at IS NOT NULL AS cancel_requested, json_array_length(sessions.tools) > 0 AS may_wait,
      EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open') AS waits,
      EXISTS (SELECT FROM required_actions a

@@ -12,7 +12,7 @@ import { temporalHealth, type TemporalHealth } from '../temporal/health.js';
 import { createTurnWorkflows, type TurnWorkflows } from '../temporal/turn-workflows.js';
 import { startReconciler } from './reconcile.js';
 
-/** Beyond a turn's own limit: the server's time-out is only a backstop. */
+/** Beyond a turn's own limit: the server's timeout is only a backstop. */
 const EXECUTION_MARGIN_MS = 600_000;
 const ATTRIBUTES_RETRY_MS = 10_000;
 
@@ -52,6 +52,8 @@ export function startTurnReconciler(
       const waitMs = may_wait ? config.maxSteps * config.actionTimeoutSeconds * 1000 : 0;
       return config.turnTimeoutSeconds * 1000 + waitMs + EXECUTION_MARGIN_MS;
     },
+    maxSteps: config.maxSteps,
+    turnTimeoutMs: config.turnTimeoutSeconds * 1000,
     eager,
     searchable: () => searchable,
   });

@@ -6,6 +6,7 @@ import type { ActionKind } from '../sessions/required-actions.js';
 import type { ActionState } from './actions.js';
 import type { Answer } from './answer.js';
 import type { ResultBlock } from './content.js';
+import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
 import { setWaitingClock, startClock, stopClock } from './totals.js';
 import { OvertakenError, TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
@@ -31,18 +32,30 @@ export interface CallAction {
   answer: EventData[Answer['type']] | null;
 }
 
-/** Loads a tool call. @throws TurnEndedError when its turn is gone, or older than its workflow (restored from a backup) */
-export async function loadToolCall(db: Db, turnId: string, step: number, index: number): Promise<ToolCallRow> {
-  const [row] = await runSql<Pick<ToolCallRow, 'toolUseId' | 'name' | 'input' | 'state' | 'action'>>(
+/**
+ * Loads a tool call with its turn.
+ * @throws TurnEndedError when the turn is gone, or older than its workflow (restored from a backup)
+ */
+export async function loadToolCall(
+  db: Db,
+  turnId: string,
+  step: number,
+  index: number,
+): Promise<{ turn: TurnContext; call: ToolCallRow }> {
+  const [row] = await runSql<ContextRow & { call: Omit<ToolCallRow, 'turnId' | 'step' | 'index'> | null }>(
     db,
-    sql`SELECT c.tool_use_id AS "toolUseId", name, input, c.state,
-          CASE WHEN a.kind IS NOT NULL THEN json_build_object('kind', a.kind, 'state', a.state, 'answer', e.data) END AS action
-        FROM tool_calls c LEFT JOIN required_actions a USING (turn_id, step, index)
-          LEFT JOIN events e ON e.turn_id = c.turn_id AND e.position = a.answer_position
-        WHERE c.turn_id = ${turnId} AND c.step = ${step} AND c.index = ${index}`,
+    sql`SELECT (
+          SELECT json_build_object('toolUseId', c.tool_use_id, 'name', name, 'input', input, 'state', c.state,
+            'action', CASE WHEN a.kind IS NOT NULL
+              THEN json_build_object('kind', a.kind, 'state', a.state, 'answer', e.data) END)
+          FROM tool_calls c LEFT JOIN required_actions a USING (turn_id, step, index)
+            LEFT JOIN events e ON e.turn_id = c.turn_id AND e.position = a.answer_position
+          WHERE c.turn_id = turns.id AND c.step = ${step} AND c.index = ${index}) AS call,
+          ${CONTEXT} WHERE turns.id = ${turnId}`,
   );
-  if (row === undefined) throw new TurnEndedError(turnId);
-  return { turnId, step, index, ...row };
+  if (row?.call == null) throw new TurnEndedError(turnId);
+  const { call, ...turn } = row;
+  return { turn: await withToolsets(db, turn), call: { turnId, step, index, ...call } };
 }
 
 /**
@@ -108,8 +121,8 @@ async function storeOutcome(
     await writeTurn(deps, call.turnId, { from: 'running' }, change);
   } catch (error) {
     if (!(error instanceof OvertakenError)) throw error;
-    const { state } = await loadToolCall(deps.db, call.turnId, call.step, call.index);
-    if (state !== 'done') throw error;
+    const stored = await loadToolCall(deps.db, call.turnId, call.step, call.index);
+    if (stored.call.state !== 'done') throw error;
   }
 }
 

@@ -8,7 +8,7 @@ const milliseconds = (interval: string): string => `round(extract(epoch FROM ${i
 /** Milliseconds that a turn `t` has run so far; the time it waited for answers does not count. */
 export const runningMs = (t: string): string =>
   `coalesce(extract(epoch FROM clock_timestamp() - ${t}.started_at
-     - coalesce(${elapsed(`${t}.waiting_time`, `${t}.waiting_started_at`, 'clock_timestamp()')}, '0')) * 1000, 0)`;
+     - coalesce(${elapsed(`${t}.waiting_time`, `${t}.waiting_started_at`, 'clock_timestamp()')}, '0')) * 1000, 0)::double precision`;
 
 /** Time spent in a phase, with the part of it that still runs at `now`; null when the phase never began. */
 const elapsed = (time: string, since: string, now: string): string =>

@@ -95,17 +95,20 @@ describe('a process dies in the middle', () => {
   });
 
   it('the worker, between the commit of the claim and its record', async () => {
-    // What this worker tells Temporal can be held back, so that the claim is committed and not recorded.
+    // What this worker reports to Temporal can be held back, so that the claim is committed and not recorded.
     const [host, port] = process.env.TEST_TEMPORAL_ADDRESS!.split(':') as [string, string];
     const proxy = await startTcpProxy({ host, port: Number(port) });
     const first = system.workers.pop()!;
     await first.kill();
     const held = await system.addRole('worker', { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` });
     await untilPolled(system);
-    proxy.hold();
-    const turn = await system.send(await system.session(), 'Hello');
+    const gate = system.model.gate();
+    system.model.on(/claimed/, text('never told', { before: { 0: wait(gate) } }), 'Told once.');
+    const turn = await system.send(await system.session(), 'claimed');
     void system.watch(turn);
     await stateBecomes(system, turn.turnId, 'running');
+    proxy.hold();
+    await gate.reached;
     await held.kill();
     await proxy.close();
     system.workers.splice(system.workers.indexOf(held), 1);

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import type { ActivityDeps } from '../../activities/deps.js';
 import { buildRequest, type BuiltRequest } from '../../activities/prompt/build-request.js';
 import { ModelClients } from '../../activities/model/clients.js';
-import { loadTurn } from '../../activities/turn/turn-context.js';
+import { loadConversation } from '../../src/turns/conversation.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import { splitAtMedia } from '../../src/models/media.js';
@@ -38,8 +38,8 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
       };
       const models = new ModelClients(new Map([[entry.id, entry]]), {}, (url, init) => fetch(url, init));
       const deps = { db, storage: files.storage, models } as unknown as ActivityDeps;
-      const turn = await loadTurn(db, turnId);
-      const built = await buildRequest(deps, turn, { compacted: true, undercount: 1 }, new AbortController().signal);
+      const loaded = await loadConversation(db, turnId);
+      const built = await buildRequest(deps, loaded, { compacted: true, undercount: 1 }, new AbortController().signal);
       return built === 'compact' ? built : { ...built, request: await withMedia(built.request, files) };
     },
     async close() {

@@ -39,6 +39,7 @@ describe('how a turn goes and ends', () => {
       'first_token_ms',
       'model_ms',
       'tools_ms',
+      'waiting_ms',
       'total_ms',
     ]);
     expect(end.timing).to.include({ connect_ms: null, tools_ms: null });

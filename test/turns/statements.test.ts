@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import { PreparedClient } from '../../src/db/prepared-client.js';
+import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
+import { message, steps, text, toolUse, type Reply } from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+
+/** Rounds of the reconcilers may fall into a turn: what all of a few turns send is the turn's own. */
+const TURNS = 5;
+
+/** The statements that both lists have, as often as both have them. */
+function inBoth(one: string[], other: string[]): string[] {
+  const left = [...other];
+  return one.filter((statement) => {
+    const index = left.indexOf(statement);
+    if (index >= 0) left.splice(index, 1);
+    return index >= 0;
+  });
+}
+
+/**
+ * How many statements a turn sends to Postgres, from the arrival of POST messages to the notification of its terminal
+ * event: transactions, notifications and all. A count, so that it holds on any machine.
+ */
+describe('the statements of a turn', () => {
+  let service: TurnService;
+  let mcp: TestMcpServer;
+  const sent: string[] = [];
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- applied to the client it was called on
+  const query = PreparedClient.prototype.query;
+  before(async () => {
+    mcp = await startMcpServer({ tools: [{ name: 'look', run: () => 'seen' }] });
+    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host], rateLimitPerMinute: 1000 } });
+    PreparedClient.prototype.query = function (this: PreparedClient, ...args: unknown[]): never {
+      const [form] = args as [string | { text: string }];
+      sent.push(typeof form === 'string' ? form : form.text);
+      return query.apply(this, args);
+    };
+  });
+  after(async () => {
+    PreparedClient.prototype.query = query;
+    await service.close();
+    await mcp.close();
+  });
+
+  /** The statements that each of a few turns sends which the model answers like this; its text has no delta. */
+  const statementsOf = async (replies: Reply[], body: Record<string, unknown> = {}): Promise<string[]> => {
+    let common: string[] | undefined;
+    for (let turn = 0; turn < TURNS; turn += 1) {
+      service.model.on(/Go/, steps(...replies, message([text('')])));
+      const sessionId = await service.session({ thinking_enabled: false, ...body });
+      sent.length = 0;
+      // Without an Idempotency-Key, which the client would send: its record is a transaction of its own.
+      await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Go' });
+      // No look at the session, which would be statements too.
+      const isOver = (): boolean => {
+        const end = sent.findIndex(
+          (statement) => statement.includes('stop_reason') && statement.includes('UPDATE turns'),
+        );
+        return end >= 0 && sent.slice(end).some((statement) => statement.includes('pg_notify'));
+      };
+      while (!isOver()) await new Promise((resolve) => setTimeout(resolve, 5));
+      const own = sent.map((statement) => statement.replaceAll(/\s+/g, ' ').slice(0, 100));
+      common = common === undefined ? own : inBoth(common, own);
+      await service.ended(sessionId);
+    }
+    return common!;
+  };
+
+  it('are at most ten for one answer', async () => {
+    const sent = await statementsOf([]);
+    expect(sent.length, sent.join('\n')).to.be.at.most(10);
+  });
+
+  it('are at most five more for each model step, and five for a tool call', async () => {
+    const one = await statementsOf([]);
+    const builtIn = await statementsOf([toolUse('list_files')]);
+    expect(builtIn.length - one.length, builtIn.join('\n')).to.be.at.most(10);
+  });
+
+  it('are at most five for a call of an MCP tool', async () => {
+    const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'eyes', url: mcp.url });
+    const session = { mcp_servers: [(body as { id: string }).id] };
+    const one = await statementsOf([], session);
+    const called = await statementsOf([toolUse('mcp__eyes__look')], session);
+    expect(called.length - one.length, called.join('\n')).to.be.at.most(10);
+  });
+});
