@@ -11,8 +11,14 @@ import { TURN_ENDED } from '../../workflows/contract.js';
 /** Temporal gets a heartbeat every 6 s at most (the worker's throttle). */
 const HEARTBEAT_INTERVAL_MS = 1000;
 const AWAY_RETRY = '1 s';
-/** An unknown fault that often is no passing one: the turn ends as internal_error instead of being tried for an hour. */
-const MAX_ATTEMPTS_AT_UNKNOWN_FAULTS = 10;
+/** After so many unknown faults the turn ends as internal_error: the fault does not pass. */
+const MAX_UNKNOWN_FAULTS = 10;
+
+/** What heartbeats carry: Temporal gives it to the next attempt, also after this process died. */
+interface HeartbeatDetails {
+  /** Attempts count outages too, so they are no measure of unknown faults. */
+  unknownFaults: number;
+}
 
 /**
  * Runs the body of an activity: beats from entry to exit (models think in silence), and turns what it throws into what
@@ -28,18 +34,19 @@ export async function runActivity<T>(
   const context = Context.current();
   const running = runningTurns.track(ids.turn_id);
   const began = performance.now();
+  const details: HeartbeatDetails = { unknownFaults: 0, ...(context.info.heartbeatDetails as HeartbeatDetails | null) };
   const tell = (outcome: string): void => {
     const { activityType: activity, attempt } = context.info;
     log.info({ ...ids, activity, attempt, outcome, ms: Math.round(performance.now() - began) }, 'activity');
   };
-  const beat = setInterval(() => context.heartbeat(), HEARTBEAT_INTERVAL_MS);
+  const beat = setInterval(() => context.heartbeat(details), HEARTBEAT_INTERVAL_MS);
   try {
     const result = await work(AbortSignal.any([context.cancellationSignal, running.signal]));
     tell('ok');
     return result;
   } catch (thrown) {
     const error = running.signal.aborted ? await endCancelled(deps, ids.turn_id, thrown) : thrown;
-    const failure = failureOf(error, context, log.child(ids));
+    const failure = knownFailure(error, context) ?? unknownFault(error, context, details, log.child(ids));
     tell(failure instanceof ApplicationFailure ? (failure.type ?? 'failed') : 'cancelled');
     throw failure;
   } finally {
@@ -63,9 +70,10 @@ async function endCancelled(
   }
 }
 
-function failureOf(error: unknown, context: Context, log: Logger): Error {
+/** What Temporal is to do about a known fault; null for an unknown one. */
+function knownFailure(error: unknown, context: Context): Error | null {
   if (error instanceof TurnEndedError) {
-    return ApplicationFailure.nonRetryable('The turn has ended.', TURN_ENDED);
+    return ApplicationFailure.nonRetryable('The turn has ended.', TURN_ENDED, error.state);
   }
   if (context.cancellationSignal.aborted) {
     return context.cancellationDetails?.cancelRequested === true
@@ -91,11 +99,17 @@ function failureOf(error: unknown, context: Context, log: Logger): Error {
       nextRetryDelay: AWAY_RETRY,
     });
   }
+  return null;
+}
+
+function unknownFault(error: unknown, context: Context, details: HeartbeatDetails, log: Logger): ApplicationFailure {
   const { info } = context;
   log.error({ err: error, activity: info.activityType, attempt: info.attempt }, 'an activity failed unexpectedly');
+  details.unknownFaults += 1;
+  context.heartbeat(details);
   return ApplicationFailure.create({
     message: 'An unexpected fault; the worker’s log has it under this turn’s id.',
     type: 'InternalError',
-    nonRetryable: info.attempt >= MAX_ATTEMPTS_AT_UNKNOWN_FAULTS,
+    nonRetryable: details.unknownFaults >= MAX_UNKNOWN_FAULTS,
   });
 }

@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { Context } from '@temporalio/activity';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { expect } from 'chai';
+import type { ActivityDeps } from '../../../activities/deps.js';
+import { runActivity } from '../../../activities/turn/run-activity.js';
+import { createLogger } from '../../../src/platform/logger.js';
+import { RunningTurns } from '../../../src/turns/running-turns.js';
+import type { TurnInput } from '../../../workflows/contract.js';
+import { temporalAddress } from '../../support/temporal.js';
+import { connectClient } from '../../support/workflow-history.js';
+
+const BUNDLE = fileURLToPath(new URL('../../../dist/workflow-bundle.js', import.meta.url));
+
+describe('unknown faults of an activity', () => {
+  it('are counted over its attempts, outages are not', async () => {
+    const address = await temporalAddress();
+    const taskQueue = `faults-${randomUUID()}`;
+    const connection = await NativeConnection.connect({ address });
+    const counted: unknown[] = [];
+    const faults = [new Error('A bug.'), new Error('Connection terminated'), null];
+    // Neither Postgres nor notifications are used: nobody cancels.
+    const deps = { log: createLogger('silent', 'test'), runningTurns: new RunningTurns() } as ActivityDeps;
+    const callModel = () =>
+      runActivity(deps, { turn_id: 'turn_1' }, async () => {
+        counted.push(Context.current().info.heartbeatDetails);
+        const fault = faults.shift();
+        if (fault != null) throw fault;
+        return { kind: 'ended', state: 'completed', stopReason: 'end_turn' };
+      });
+    const worker = await Worker.create({
+      connection,
+      taskQueue,
+      workflowBundle: { codePath: BUNDLE },
+      activities: { callModel },
+    });
+    const { client, close } = await connectClient(address);
+    const input: TurnInput = { id: 'turn_1', modelId: 'm', mcpServers: 0, maxSteps: 5, remainingMs: 60_000 };
+    const workflowId = randomUUID();
+    const result: unknown = await worker.runUntil(
+      client.workflow.execute('turn', { workflowId, taskQueue, args: [input] }),
+    );
+    await Promise.all([connection.close(), close()]);
+    expect(counted).to.deep.equal([undefined, { unknownFaults: 1 }, { unknownFaults: 1 }]);
+    expect(result).to.deep.equal({ state: 'completed', stop_reason: 'end_turn', steps: 1 });
+  });
+});
