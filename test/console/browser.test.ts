@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { accessibilityFindings, openBrowser, type ConsoleBrowser } from '../support/browser/console.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
-import { Gate, message, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
+import { failure, Gate, message, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
 import { skip } from '../support/skip.js';
 import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';
 
@@ -124,6 +124,15 @@ describe('the console in a browser', function () {
       await ended(page, 'Cancelled');
       await page.getByText('The message was cut off here').waitFor();
       await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
+    });
+
+    it('says why a turn failed', async () => {
+      system.model.on(/^Fail/, failure('invalid_request_error', { message: 'That cannot be answered.' }));
+      const page = await openSession();
+      await send(page, 'Fail');
+      await ended(page, 'Failed');
+      await page.locator('.receipt').getByText('model_error').waitFor();
+      await page.locator('.receipt').getByText('That cannot be answered.').waitFor();
     });
 
     it('loses nothing and shows nothing twice over a reload in mid-turn', async () => {
@@ -326,6 +335,12 @@ describe('the console in a browser', function () {
       await card.getByText('Sunny').waitFor();
       expect(await card.locator('summary').innerText()).to.match(/done\s*\d+ ms/);
       expect(await page.locator('.tool', { hasText: 'broken' }).locator('summary').innerText()).to.contain('error');
+
+      await system.mcp.kill();
+      await send(page, 'And tomorrow?');
+      await page.getByRole('link', { name: 'Look at the server' }).click();
+      await page.getByText('The latest connection failed').waitFor();
+      await system.mcp.restart();
     });
   });
 

@@ -8,6 +8,7 @@ const PHASES = [
   ['connect_ms', 'connecting'],
   ['model_ms', 'model'],
   ['tools_ms', 'tools'],
+  ['waiting_ms', 'waiting'],
 ] as const satisfies [keyof Timing, string][];
 
 /** Where the time of a turn went, as one bar; what no phase counts is `other`. */
