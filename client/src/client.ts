@@ -96,6 +96,12 @@ export class AgentSessionClient {
     return this.#transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/probe`, options);
   }
 
+  /** Accepts changed tools of a server whose tools are pinned; without names, every one. */
+  acceptMcpTools(mcpServerId: string, names?: string[], options: RequestOptions = {}): Promise<McpServer> {
+    const json = names === undefined ? {} : { names };
+    return this.#transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/accept-tools`, { json, ...options });
+  }
+
   deleteMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<void> {
     return this.#delete(`/v1/mcp-servers/${segment(mcpServerId)}`, options);
   }

@@ -333,8 +333,22 @@ describe('the console in a browser', function () {
       await card.locator('summary').click();
       await card.getByText('"city": "Bern"').waitFor();
       await card.getByText('Sunny').waitFor();
-      expect(await card.locator('summary').innerText()).to.match(/done\s*\d+ ms/);
+      expect(await card.locator('summary').innerText()).to.match(/done\s*[\d.]+ m?s/);
       expect(await page.locator('.tool', { hasText: 'broken' }).locator('summary').innerText()).to.contain('error');
+
+      const sessionUrl = page.url();
+      await page.goto(sessionUrl.replace(/#.*/, '#/mcp-servers'));
+      await page.getByRole('link', { name: /weather/ }).click();
+      await page.getByRole('checkbox', { name: /^Pin the tools/ }).click();
+      await page.getByRole('checkbox', { name: /^Pin the tools/, checked: true }).waitFor();
+      system.mcp.options.tools[0]!.description = 'Tells the weather of tomorrow';
+      await page.getByRole('button', { name: 'Probe' }).click();
+      await page.getByText('1 tool is held back').waitFor();
+      await page.getByText('forecast has changed').click();
+      await page.getByRole('button', { name: 'Accept forecast' }).click();
+      await page.getByText('1 tool is held back').waitFor({ state: 'detached' });
+      await page.getByText('Tells the weather of tomorrow').waitFor();
+      await page.goto(sessionUrl);
 
       await system.mcp.kill();
       await send(page, 'And tomorrow?');
