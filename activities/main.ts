@@ -19,6 +19,7 @@ import { isEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
 import { observePool } from '../src/platform/metrics.js';
 import { createMcpNetwork } from '../src/mcp/network.js';
+import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels } from '../src/models/catalogue.js';
 import { createReadiness, stateOf } from '../src/platform/readiness.js';
 import { loadSettings } from '../src/platform/settings.js';
@@ -99,7 +100,7 @@ export async function startWorker(
   void cancels.add(CANCEL_CHANNEL);
   const stopPartitions = keepPartitions(db, log);
   const network = createMcpNetwork(config.mcpAllowedHosts);
-  const mcp = new McpConnections(network, config);
+  const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config }));
   const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: false });
   ({ health } = reconciler);
   const storage = openStorage(config);

@@ -8,6 +8,7 @@ import type { Storage } from '../src/files/storage.js';
 import type { Logger } from '../src/platform/logger.js';
 import { createReadiness, stateOf, type Readiness } from '../src/platform/readiness.js';
 import { createMcpNetwork, type McpNetwork } from '../src/mcp/network.js';
+import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
 import { createRateLimiter, type RateLimiter } from '../src/projects/limits.js';
@@ -23,6 +24,8 @@ export interface ApiDeps extends TurnParts {
   models: ModelCatalogue;
   /** The way to MCP servers: opens sockets to checked addresses only. */
   mcpNetwork: McpNetwork;
+  /** Access tokens of MCP servers that use OAuth. */
+  oauth: OauthAccess;
   keyLookup: KeyLookup;
   rateLimiter: RateLimiter;
   readiness: Readiness;
@@ -47,6 +50,7 @@ export async function openDeps(
     storage: openStorage(config),
     models,
     mcpNetwork,
+    oauth: new OauthAccess({ db, mcpNetwork, config }),
     keyLookup: createKeyLookup(db),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
     uploads: new UploadSlots(config.uploadBudgetBytes),

@@ -9,6 +9,8 @@ import { listFiles } from './files/list.js';
 import { uploadFile } from './files/upload.js';
 import type { Route } from './http/operation.js';
 import { acceptMcpTools } from './mcp-servers/accept-tools.js';
+import { authorizeMcpServer } from './mcp-servers/authorize.js';
+import { mcpOauthCallback } from './mcp-servers/oauth-callback.js';
 import { deleteMcpServer } from './mcp-servers/delete.js';
 import { getMcpServer } from './mcp-servers/get.js';
 import { listMcpServers } from './mcp-servers/list.js';
@@ -53,6 +55,8 @@ export const routes: Route[] = [
   ['GET',    '/v1/mcp-servers/{mcp_server_id}',         'mcp_servers:read',  UNLIMITED, getMcpServer],
   ['PATCH',  '/v1/mcp-servers/{mcp_server_id}',         'mcp_servers:write', LIMITED,   updateMcpServer],
   ['POST',   '/v1/mcp-servers/{mcp_server_id}/probe',   'mcp_servers:write', LIMITED,   probeMcpServer],
+  ['POST',   '/v1/mcp-servers/{mcp_server_id}/authorize', 'mcp_servers:write', LIMITED,   authorizeMcpServer],
+  ['GET',    '/v1/mcp-servers/oauth/callback',          null,                UNLIMITED, mcpOauthCallback],
   ['POST',   '/v1/mcp-servers/{mcp_server_id}/accept-tools', 'mcp_servers:write', LIMITED, acceptMcpTools],
   ['DELETE', '/v1/mcp-servers/{mcp_server_id}',         'mcp_servers:write', LIMITED,   deleteMcpServer],
   ['GET',    '/v1/models',                              'sessions:read',     UNLIMITED, listModels],

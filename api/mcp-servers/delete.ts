@@ -1,6 +1,8 @@
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
 import { lockServer } from '../../src/mcp/find-servers.js';
+import { tryRevoke } from '../../src/mcp/oauth/revoke.js';
+import { deleteOauth } from '../../src/mcp/oauth/store.js';
 import { deleteServer } from '../../src/mcp/store.js';
 import { operation } from '../http/operation.js';
 import { mcpServerOfPath } from './resource.js';
@@ -12,6 +14,12 @@ export const deleteMcpServer = operation<undefined, McpServerRow>({
   errors: ['mcp_server_not_found'],
   resource: mcpServerOfPath,
   async handle({ deps, resource: { project_id, id } }) {
-    await transaction(deps.db, async (tx) => deleteServer(tx, await lockServer(tx, project_id, id)));
+    const { oauth } = await transaction(deps.db, async (tx) => {
+      const server = await lockServer(tx, project_id, id);
+      await deleteServer(tx, server);
+      await deleteOauth(tx, id);
+      return server;
+    });
+    if (oauth !== null) await tryRevoke(deps, oauth);
   },
 });

@@ -11,12 +11,28 @@ export const nameField = {
 /** Which fields a type takes, and what can go into a header, is checked by src/mcp/auth. */
 export const authField = {
   type: 'object',
-  description: 'NONE takes no field, BEARER takes token, HEADER takes name and value.',
+  description:
+    'NONE takes no field, BEARER takes token, HEADER takes name and value, OAUTH may take client_id, client_secret and scopes.',
   properties: {
-    type: { type: 'string', enum: ['NONE', 'BEARER', 'HEADER'], default: 'NONE' },
+    type: { type: 'string', enum: ['NONE', 'BEARER', 'HEADER', 'OAUTH'], default: 'NONE' },
     token: { type: 'string' },
     name: { type: 'string' },
     value: { type: 'string' },
+    client_id: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 2048,
+      pattern: '^[\\x20-\\x7e]+$',
+      description: 'A client that the authorization server knows; without it the service registers one.',
+    },
+    client_secret: { type: 'string', minLength: 1, maxLength: 2048, pattern: '^[\\x20-\\x7e]+$' },
+    scopes: {
+      type: 'array',
+      items: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' },
+      maxItems: 100,
+      uniqueItems: true,
+      description: 'Scopes to request; without it those that the metadata of the resource names.',
+    },
   },
   additionalProperties: false,
 } as const satisfies JsonSchema;

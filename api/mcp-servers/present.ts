@@ -1,4 +1,6 @@
+import type { McpOauthRow } from '../../src/db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import type { AuthorizationLink } from '../../src/mcp/oauth/authorize.js';
 import type { JsonSchema } from '../http/operation.js';
 
 const timestamp = { type: ['string', 'null'], format: 'date-time' } as const;
@@ -24,8 +26,18 @@ export const mcpServerSchema = {
     auth: {
       type: 'object',
       properties: {
-        type: { type: 'string', enum: ['NONE', 'BEARER', 'HEADER'] },
+        type: { type: 'string', enum: ['NONE', 'BEARER', 'HEADER', 'OAUTH'] },
         name: { type: ['string', 'null'], description: 'The header name for type HEADER, otherwise null.' },
+        status: {
+          type: 'string',
+          enum: ['authorization_required', 'authorized'],
+          description: 'Only for type OAUTH, as the two fields below.',
+        },
+        authorization_url: {
+          type: ['string', 'null'],
+          description: 'Where a person authorizes the server; only in the response that starts an authorization.',
+        },
+        expires_at: { ...timestamp, description: 'Until when authorization_url works.' },
       },
       required: ['type', 'name'],
       additionalProperties: false,
@@ -82,12 +94,16 @@ export const mcpServerSchema = {
 } as const satisfies JsonSchema;
 
 /** The server as clients see it: credentials are in no field of it. */
-export function presentMcpServer(server: McpServerRow): Record<string, unknown> {
+export function presentMcpServer(server: McpServerRow, link?: AuthorizationLink): Record<string, unknown> {
   return {
     id: server.id,
     name: server.name,
     url: server.url,
-    auth: { type: server.auth_type, name: server.auth_header },
+    auth: {
+      type: server.auth_type,
+      name: server.auth_header,
+      ...(server.oauth !== null && oauthFields(server.oauth, link)),
+    },
     allowed_tools: server.allowed_tools,
     tools: server.tool_list,
     pin_tools: server.pin_tools,
@@ -99,4 +115,11 @@ export function presentMcpServer(server: McpServerRow): Record<string, unknown> 
     created_at: server.created_at,
     updated_at: server.updated_at,
   };
+}
+
+function oauthFields(
+  { authorized_at }: McpOauthRow,
+  link: AuthorizationLink = { authorization_url: null, expires_at: null },
+): Record<string, unknown> {
+  return { status: authorized_at === null ? 'authorization_required' : 'authorized', ...link };
 }

@@ -4,7 +4,9 @@ import { newId } from '../../src/platform/ids.js';
 import { readAuth } from '../../src/mcp/auth.js';
 import { getServer } from '../../src/mcp/find-servers.js';
 import { refuseTaken } from '../../src/mcp/names-taken.js';
+import { startOauth, storeStarted } from '../../src/mcp/oauth/authorize.js';
 import { probeServer } from '../../src/mcp/probe.js';
+import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { insertServer, requireKnownTools } from '../../src/mcp/store.js';
 import { operation, type JsonSchema } from '../http/operation.js';
 import { allowedToolsField, authField, nameField, pinToolsField } from './fields.js';
@@ -34,23 +36,27 @@ export const registerMcpServer = operation<FromSchema<typeof body>>({
     'mcp_server_name_taken',
     'mcp_server_url_taken',
     'mcp_probe_failed',
+    'mcp_oauth_failed',
     'unknown_mcp_tool',
   ],
-  async handle({ deps: { config, db, mcpNetwork }, caller: { projectId }, body, record }) {
+  async handle({ deps, caller: { projectId }, body, record }) {
+    const { config, db, mcpNetwork } = deps;
     const credential = readAuth(body.auth);
     const url = await mcpNetwork.checkUrl(body.url);
     await refuseTaken(db, projectId, body.name, body.url);
-    const probed = await probeServer(mcpNetwork, url, () => credential);
-    requireKnownTools(body.allowed_tools, probed.tools);
+    const started = credential.type === 'OAUTH' ? await startOauth(deps, url, body.auth!) : null;
+    const probed = started === null ? await probeServer(mcpNetwork, url, () => credentialAuth(credential)) : null;
+    requireKnownTools(body.allowed_tools, probed?.tools ?? []);
 
     const id = newId('mcpServer');
     const { name, allowed_tools, pin_tools } = body;
     const server = { id, project_id: projectId, name, url: body.url, credential, allowed_tools, pin_tools };
     return transaction(db, async (tx) => {
       await insertServer(tx, config.encryptionKeys, server, probed);
-      const answer = presentMcpServer(await getServer(tx, projectId, id));
-      await record(tx, answer);
-      return answer;
+      const link = started === null ? undefined : await storeStarted(tx, deps, id, started);
+      const row = await getServer(tx, projectId, id);
+      await record(tx, presentMcpServer(row));
+      return presentMcpServer(row, link);
     });
   },
 });

@@ -4,7 +4,11 @@ import { transaction } from '../../src/db/transaction.js';
 import { readAuth } from '../../src/mcp/auth.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { refuseTakenName } from '../../src/mcp/names-taken.js';
+import { startOauth, storeStarted, type StartedAuthorization } from '../../src/mcp/oauth/authorize.js';
+import { tryRevoke } from '../../src/mcp/oauth/revoke.js';
+import { deleteOauth } from '../../src/mcp/oauth/store.js';
 import { probeServer } from '../../src/mcp/probe.js';
+import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { requireKnownTools, updateServer, type NewAuth } from '../../src/mcp/store.js';
 import type { ApiDeps } from '../deps.js';
 import { operation, type JsonSchema } from '../http/operation.js';
@@ -30,28 +34,45 @@ export const updateMcpServer = operation<Body, McpServerRow>({
     'invalid_mcp_server_url',
     'mcp_server_name_taken',
     'mcp_probe_failed',
+    'mcp_oauth_failed',
     'unknown_mcp_tool',
   ],
   resource: mcpServerOfPath,
   async handle({ deps, resource, body }) {
     if (Object.keys(body).length === 0) return presentMcpServer(resource);
-    const auth = await tryAuth(deps, resource, body);
+    const { auth, started } = await tryAuth(deps, resource, body);
 
-    return transaction(deps.db, async (tx) => {
+    const replaced = body.auth === undefined ? null : resource.oauth;
+    const answer = await transaction(deps.db, async (tx) => {
       const server = await lockServer(tx, resource.project_id, resource.id);
       const { name = server.name, allowed_tools = server.allowed_tools, pin_tools = server.pin_tools } = body;
       if (body.allowed_tools) requireKnownTools(body.allowed_tools, auth?.probed?.tools ?? server.tool_list);
       await updateServer(tx, deps.config.encryptionKeys, server, { name, allowed_tools, pin_tools, auth });
-      return presentMcpServer(await getServer(tx, server.project_id, server.id));
+      if (auth !== undefined) await deleteOauth(tx, server.id);
+      const link = started === null ? undefined : await storeStarted(tx, deps, server.id, started);
+      return presentMcpServer(await getServer(tx, server.project_id, server.id), link);
     });
+    if (replaced !== null) await tryRevoke(deps, replaced);
+    return answer;
   },
 });
 
+interface TriedAuth {
+  auth: NewAuth | undefined;
+  /** The authorization that a person has to finish, for type OAUTH. */
+  started: StartedAuthorization | null;
+}
+
 /** Everything that can be refused before the row is locked; a new credential is tried at the server. */
-async function tryAuth({ db, mcpNetwork }: ApiDeps, server: McpServerRow, body: Body): Promise<NewAuth | undefined> {
+async function tryAuth(deps: ApiDeps, server: McpServerRow, body: Body): Promise<TriedAuth> {
+  const { db, mcpNetwork } = deps;
   const credential = body.auth === undefined ? undefined : readAuth(body.auth);
   const url = credential === undefined ? undefined : await mcpNetwork.checkUrl(server.url);
   if (body.name !== undefined) await refuseTakenName(db, server, body.name);
-  if (credential === undefined || url === undefined) return undefined;
-  return { credential, probed: await probeServer(mcpNetwork, url, () => credential) };
+  if (credential === undefined || url === undefined) return { auth: undefined, started: null };
+  if (credential.type === 'OAUTH') {
+    return { auth: { credential, probed: null }, started: await startOauth(deps, url, body.auth!) };
+  }
+  const probed = await probeServer(mcpNetwork, url, () => credentialAuth(credential));
+  return { auth: { credential, probed }, started: null };
 }

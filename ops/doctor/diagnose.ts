@@ -3,6 +3,7 @@ import { loadModels } from '../../src/models/catalogue.js';
 import { loadSettings } from '../../src/platform/settings.js';
 import { runCheck, type Finding } from './check.js';
 import { modelCheck } from './models.js';
+import { publicUrlCheck } from './oauth.js';
 import { postgresChecks } from './postgres.js';
 import { storageCheck } from './storage.js';
 import { temporalChecks } from './temporal.js';
@@ -22,6 +23,7 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
     ...postgresChecks(config),
     ...temporalChecks(config),
     storageCheck(config),
+    publicUrlCheck(config),
     ...models.map((entry) => modelCheck(entry, env)),
   ];
   return Promise.all(checks.map(runCheck));

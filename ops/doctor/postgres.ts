@@ -102,7 +102,7 @@ async function secrets(db: DataSource, keys: Buffer[]): Promise<string> {
   for (const place of SEALED_COLUMNS) {
     const [table, column] = place.split('.');
     const rows = await db.query<{ id: string; sealed: string }[]>(
-      `SELECT id, ${column} AS sealed FROM ${table} WHERE ${column} IS NOT NULL AND deleted_at IS NULL`,
+      `SELECT id, ${column} AS sealed FROM ${table} WHERE ${column} IS NOT NULL`,
     );
     count += rows.length;
     for (const { id, sealed } of rows) if (!opens(() => unseal(keys, place, id, sealed))) closed.push(id);

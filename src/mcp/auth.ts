@@ -1,12 +1,11 @@
-import type { McpAuthType } from '../db/entities/mcp-servers.js';
+import type { McpAuthType, McpServerRow } from '../db/entities/mcp-servers.js';
 import { validationError } from '../platform/errors.js';
+import { unseal } from '../platform/sealed.js';
+import type { OauthInput } from './oauth/authorize.js';
 
-/** Types whose credential the client sends. */
-export type StaticAuthType = Exclude<McpAuthType, 'OAUTH'>;
-
-/** `auth` as a client sends it (spec.md "Auth input forms"), its types checked by the operation's schema. */
-export interface AuthInput {
-  type?: StaticAuthType;
+/** `auth` as a client sends it (spec.md "Auth input forms", contract.md §8), its types checked by the operation's schema. */
+export interface AuthInput extends OauthInput {
+  type?: McpAuthType;
   token?: string;
   name?: string;
   value?: string;
@@ -22,10 +21,15 @@ export interface Credential {
 
 export const NO_CREDENTIAL: Credential = { type: 'NONE', header: null, secret: null };
 
-const FIELDS: Record<StaticAuthType, readonly ('token' | 'name' | 'value')[]> = {
-  NONE: [],
-  BEARER: ['token'],
-  HEADER: ['name', 'value'],
+const FIELD_NAMES = ['token', 'name', 'value', 'client_id', 'client_secret', 'scopes'] as const;
+type FieldName = (typeof FIELD_NAMES)[number];
+
+/** The fields that a type requires, and those that it may have. */
+const FIELDS: Record<McpAuthType, { required: readonly FieldName[]; optional: readonly FieldName[] }> = {
+  NONE: { required: [], optional: [] },
+  BEARER: { required: ['token'], optional: [] },
+  HEADER: { required: ['name', 'value'], optional: [] },
+  OAUTH: { required: [], optional: ['client_id', 'client_secret', 'scopes'] },
 };
 
 /** RFC 9110 §5.6.2. */
@@ -71,20 +75,35 @@ const RESERVED = new Set([
 export function readAuth(auth: AuthInput | undefined): Credential {
   if (auth === undefined) return NO_CREDENTIAL;
   const type = auth.type ?? 'NONE';
-  const wanted = FIELDS[type];
-  for (const field of ['token', 'name', 'value'] as const) {
-    if (wanted.includes(field) && auth[field] === undefined) {
+  const { required, optional } = FIELDS[type];
+  for (const field of FIELD_NAMES) {
+    if (required.includes(field) && auth[field] === undefined) {
       throw validationError(`/auth/${field}`, `is required for type ${type}`);
     }
-    if (!wanted.includes(field) && auth[field] !== undefined) {
+    if (!required.includes(field) && !optional.includes(field) && auth[field] !== undefined) {
       throw validationError(`/auth/${field}`, `is not a field of type ${type}`);
     }
+  }
+  if (type === 'OAUTH') {
+    if (auth.client_secret !== undefined && auth.client_id === undefined) {
+      throw validationError('/auth/client_secret', 'needs client_id');
+    }
+    return { type, header: null, secret: null };
   }
   if (type === 'BEARER') return { type, header: null, secret: headerValue('/auth/token', auth.token!) };
   if (type === 'HEADER') {
     return { type, header: headerName(auth.name!), secret: headerValue('/auth/value', auth.value!) };
   }
   return NO_CREDENTIAL;
+}
+
+/** Opens the row's credential, where it is about to be sent. @throws UnsealError */
+export function credentialOf(
+  keys: readonly Buffer[],
+  row: Pick<McpServerRow, 'id' | 'auth_type' | 'auth_header' | 'credential'>,
+): Credential {
+  const secret = row.credential === null ? null : unseal(keys, 'mcp_servers.credential', row.id, row.credential);
+  return { type: row.auth_type, header: row.auth_header, secret };
 }
 
 /** The header that carries the credential, if there is one. */
@@ -100,6 +119,11 @@ function headerName(name: string): string {
     throw validationError('/auth/name', 'must not be a header that the transport sets itself');
   }
   return name;
+}
+
+/** True for text that can be sent as a credential. */
+export function isHeaderValue(value: string): boolean {
+  return value.length <= MAX_SECRET_LENGTH && HEADER_VALUE.test(value);
 }
 
 function headerValue(path: string, value: string): string {

@@ -1,10 +1,10 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ErrorCode, McpError, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
-import { authHeaders, type Credential } from './auth.js';
 import { limitedFetch } from './limited-fetch.js';
 import { AnswerLostError, McpRequest } from './mcp-request.js';
 import type { McpNetwork } from './network.js';
+import type { RequestAuth } from './request-auth.js';
 
 /** setTimeout takes no more. The SDK's own limit never fires: callers bound the time by their signals. */
 const NO_TIMEOUT = 2 ** 31 - 1;
@@ -21,7 +21,7 @@ export class McpProtocolError extends Error {
 
 export interface ConnectionOptions {
   url: URL;
-  credential: Credential;
+  auth: RequestAuth;
   network: McpNetwork;
   /** Also opens the server's own stream of messages, on which some servers report progress. */
   listen: boolean;
@@ -41,8 +41,8 @@ export class McpConnection {
 
   private constructor(readonly options: ConnectionOptions) {
     this.#transport = new StreamableHTTPClientTransport(options.url, {
-      requestInit: { headers: { 'User-Agent': 'agent-session-service', ...authHeaders(options.credential) } },
-      fetch: limitedFetch(options.network, options.listen),
+      requestInit: { headers: { 'User-Agent': 'agent-session-service' } },
+      fetch: limitedFetch(options.network, options.auth, options.listen),
       // Redirects are followed by the network, which checks each hop and keeps the credential from other origins.
       redirectPolicy: 'follow',
     });

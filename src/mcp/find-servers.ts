@@ -19,6 +19,15 @@ export async function getServer(db: Db, projectId: string, id: string): Promise<
   return (await serversOf(db, projectId).andWhere('server.id = :id', { id }).getOne()) ?? mcpServerNotFound();
 }
 
+/** A server of any project; null when it is deleted. Only for requests that are authorized by another secret than an API key. */
+export async function findServerById(db: Db, id: string): Promise<McpServerRow | null> {
+  const query = db.getRepository<McpServerRow>(McpServerEntity).createQueryBuilder('server');
+  return query
+    .leftJoinAndSelect('server.oauth', 'oauth')
+    .where('server.id = :id AND server.deleted_at IS NULL', { id })
+    .getOne();
+}
+
 /** The same, locked until the transaction ends. @throws ServiceError `mcp_server_not_found` */
 export async function lockServer(tx: EntityManager, projectId: string, id: string): Promise<McpServerRow> {
   const query = serversOf(tx, projectId).andWhere('server.id = :id', { id });

@@ -2,6 +2,7 @@ import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { setTimeout } from 'node:timers/promises';
 import { McpRequest } from './mcp-request.js';
 import type { McpNetwork } from './network.js';
+import type { RequestAuth } from './request-auth.js';
 
 /** Enough for a few images in base64. */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
@@ -21,7 +22,7 @@ export class TooManyRepliesError extends Error {
  * The SDK's fetch for one connection: limits what the server may send and lets each request watch its streams. Without
  * `listen` (a probe) the server gets no stream of its own, and all its answers share the limit of one response.
  */
-export function limitedFetch(network: McpNetwork, listen: boolean): FetchLike {
+export function limitedFetch(network: McpNetwork, auth: RequestAuth, listen: boolean): FetchLike {
   const shared = { bytes: MAX_RESPONSE_BYTES };
   let replies = 0;
   let nextStreamAt = 0;
@@ -30,7 +31,12 @@ export function limitedFetch(network: McpNetwork, listen: boolean): FetchLike {
     const kind = kindOf(init);
     const budget = listen ? { bytes: MAX_RESPONSE_BYTES } : shared;
     const send = (signal: AbortSignal | null | undefined, onEnd?: () => void): Promise<Response> =>
-      network.fetch(new URL(url), { ...init, signal: signal ?? null }, { budget, onEnd });
+      sendAuthorized(auth, onEnd, async (authorization, onBodyEnd) => {
+        const headers = new Headers(init.headers);
+        for (const [name, value] of Object.entries(authorization)) headers.set(name, value);
+        const request = { ...init, headers, signal: signal ?? null };
+        return network.fetch(new URL(url), request, { budget, onEnd: onBodyEnd });
+      });
 
     if (kind === 'listen' && !listen) return new Response(null, { status: 405 });
     if (kind === 'listen' || kind === 'resume') {
@@ -46,6 +52,27 @@ export function limitedFetch(network: McpNetwork, listen: boolean): FetchLike {
     const request = kind === 'request' || kind === 'resume' ? McpRequest.current() : undefined;
     return request === undefined ? send(init.signal) : request.watch(init.signal, send);
   };
+}
+
+/** Sends a request, and once more with new headers after a 401: the server has refused it before it looked at it. */
+async function sendAuthorized(
+  auth: RequestAuth,
+  onEnd: (() => void) | undefined,
+  send: (headers: Record<string, string>, onBodyEnd?: () => void) => Promise<Response>,
+): Promise<Response> {
+  let isFinal = false;
+  let hasEnded = false;
+  const response = await send(await auth.headers(), () => {
+    hasEnded = true;
+    if (isFinal) onEnd?.();
+  });
+  if (response.status === 401 && (await auth.renew())) {
+    await response.body?.cancel();
+    return send(await auth.headers(), onEnd);
+  }
+  isFinal = true;
+  if (hasEnded) onEnd?.();
+  return response;
 }
 
 function kindOf({ method, headers, body }: RequestInit): Kind {

@@ -1,9 +1,9 @@
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import { ServiceError } from '../platform/errors.js';
 import { storableText } from '../platform/text.js';
-import type { Credential } from './auth.js';
 import { McpConnection } from './client.js';
 import { UnsafeAddressError, type McpNetwork } from './network.js';
+import type { RequestAuth } from './request-auth.js';
 import { failureReason, McpTimeoutError } from './reasons.js';
 import { privateAddress } from './server-url.js';
 import { cleanerFor, cut, keepTools } from './tools.js';
@@ -24,17 +24,18 @@ export interface ProbeResult {
 export async function probeServer(
   network: McpNetwork,
   url: URL,
-  openCredential: () => Credential,
+  authorize: () => RequestAuth,
   seconds = PROBE_SECONDS,
 ): Promise<ProbeResult> {
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(new McpTimeoutError(seconds)), seconds * 1000);
   try {
-    const credential = openCredential();
-    const connection = await McpConnection.open({ url, credential, network, listen: false }, deadline.signal);
+    const auth = authorize();
+    const connection = await McpConnection.open({ url, auth, network, listen: false }, deadline.signal);
     try {
-      const clean = cleanerFor(credential.secret);
-      const tools = await keepTools(await connection.listTools(deadline.signal), clean);
+      const listed = await connection.listTools(deadline.signal);
+      const clean = cleanerFor(auth.secrets());
+      const tools = await keepTools(listed, clean);
       const { serverName } = connection;
       return { tools, serverName: serverName === null ? null : cut(clean(serverName), MAX_SERVER_NAME_LENGTH) };
     } finally {

@@ -6,6 +6,7 @@ import { ResponseTooLargeError } from './bounded-body.js';
 import { McpProtocolError } from './client.js';
 import { AnswerLostError } from './mcp-request.js';
 import { RedirectError, UnsafeAddressError } from './network.js';
+import { AuthorizationRequiredError, OauthFailure, OauthUnavailableError } from './oauth/failure.js';
 
 /** The time for the whole of an attempt is over. */
 export class McpTimeoutError extends Error {
@@ -56,6 +57,8 @@ const STATUS_REASONS: Record<number, string> = {
 export function failureReason(error: unknown): string {
   if (error instanceof McpTimeoutError) return `it did not answer within ${error.seconds} seconds`;
   if (error instanceof UnsealError) return 'its stored credential cannot be opened; set auth again';
+  if (error instanceof AuthorizationRequiredError || error instanceof OauthFailure) return error.message;
+  if (error instanceof OauthUnavailableError) return `its authorization could not be refreshed: ${error.message}`;
   if (error instanceof RedirectError) {
     return error.unsafe
       ? 'it redirects to an address that is not public or not https'
@@ -85,6 +88,7 @@ export function connectionFailure(error: unknown): string | undefined {
 /** True when the fault lies before the request left: no connection could be made, or none was allowed. */
 export function neverReached(error: unknown): boolean {
   if (error instanceof RedirectError) return true;
+  if (error instanceof AuthorizationRequiredError || error instanceof OauthUnavailableError) return true;
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof UnsafeAddressError || cause instanceof UnsealError) return true;
     const code = codeOf(cause);

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { McpServerEntity, type McpServerRow, type McpTool, type McpServerTools } from '../db/entities/mcp-servers.js';
 import type { Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
-import { seal, unseal } from '../platform/sealed.js';
+import { seal } from '../platform/sealed.js';
 import type { Credential } from './auth.js';
 import { readTools } from './find-servers.js';
 import { orTaken } from './names-taken.js';
@@ -112,15 +112,6 @@ export async function recordConnection(db: Db, id: string, failure: string | nul
     .set({ last_connect_error: failure, ...(failure === null && { last_connected_at: now }) })
     .where('id = :id AND deleted_at IS NULL', { id })
     .execute();
-}
-
-/** Opens the row's credential, where it is about to be sent. @throws UnsealError */
-export function credentialOf(
-  keys: readonly Buffer[],
-  row: Pick<McpServerRow, 'id' | 'auth_type' | 'auth_header' | 'credential'>,
-): Credential {
-  const secret = row.credential === null ? null : unseal(keys, 'mcp_servers.credential', row.id, row.credential);
-  return { type: row.auth_type, header: row.auth_header, secret };
 }
 
 /** @throws ServiceError `unknown_mcp_tool` listing the names that are not among the tools */

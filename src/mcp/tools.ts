@@ -13,9 +13,9 @@ const MAX_SCHEMA_BYTES = 512 * 1024;
 /** Turns text of a server into what may be kept: storable, and without the credential that a server may echo. */
 export type Clean = (text: string) => string;
 
-/** Cleans text that comes from a server which was sent `secret`. Very short ones would blank out ordinary words. */
-export function cleanerFor(secret: string | null): Clean {
-  const redact = redactor(secret === null ? [] : [secret]);
+/** Cleans text of a server that was sent these secrets. */
+export function cleanerFor(secrets: readonly string[]): Clean {
+  const redact = redactor(secrets);
   return (text) => redact(storableText(text));
 }
 

@@ -36,6 +36,7 @@ export const ERROR_STATUS = {
   invalid_mcp_server_url: 422,
   invalid_webhook_url: 422,
   mcp_probe_failed: 422,
+  mcp_oauth_failed: 422,
   unknown_mcp_tool: 422,
   unknown_model: 422,
   metadata_too_large: 422,

@@ -1,7 +1,14 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
 /** Every column that holds sealed secrets, as `table.column`. `npm run reencrypt` goes through all of them. */
-export const SEALED_COLUMNS = ['mcp_servers.credential', 'webhooks.secret', 'webhooks.previous_secret'] as const;
+export const SEALED_COLUMNS = [
+  'mcp_servers.credential',
+  'mcp_oauth.client',
+  'mcp_oauth.tokens',
+  'mcp_oauth.code_verifier',
+  'webhooks.secret',
+  'webhooks.previous_secret',
+] as const;
 export type SealedColumn = (typeof SEALED_COLUMNS)[number];
 
 const FORM = 'v1';

@@ -71,6 +71,7 @@ describe('doctor', () => {
         'search attributes',
         'worker',
         'storage',
+        'public url',
       ],
       'model scripted',
     ]);
@@ -108,6 +109,20 @@ describe('doctor', () => {
     const finding = await only('listen');
     await service.db.query(`ALTER DATABASE ${name} RESET search_path; DROP SCHEMA away CASCADE`);
     expect(finding.remedy).to.contain('transaction pooling');
+  });
+
+  it('names a PUBLIC_URL that authorization servers do not know', async () => {
+    await service.db.query(
+      `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, tools)
+       SELECT 'mcp_oauth', id, 'o', 'https://o', 'OAUTH', '[]' FROM projects`,
+    );
+    await service.db.query(
+      `INSERT INTO mcp_oauth (id, client, client_is_dynamic, discovery, redirect_uri) VALUES ('mcp_oauth', $1, true, '{}', $2)`,
+      [seal([KEY], 'mcp_oauth.client', 'mcp_oauth', '{}'), 'https://old.example/v1/mcp-servers/oauth/callback'],
+    );
+    const finding = await only('public url', { PUBLIC_URL: 'https://new.example' });
+    expect(finding.detail).to.contain('https://old.example').and.contain('https://new.example');
+    await service.db.query(`DELETE FROM mcp_oauth; DELETE FROM mcp_servers WHERE id = 'mcp_oauth'`);
   });
 
   it('names a key that does not open what is stored', async () => {

@@ -3,6 +3,7 @@ import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { createMcpNetwork, type McpNetwork } from '../../src/mcp/network.js';
 import type { Credential } from '../../src/mcp/auth.js';
 import { seal } from '../../src/platform/sealed.js';
+import { OauthAccess } from '../../src/mcp/oauth/tokens.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { callMcpTool, type McpToolResult } from '../../activities/tools/mcp/call.js';
 import { McpConnections } from '../../activities/tools/mcp/connections.js';
@@ -31,7 +32,8 @@ export function mcpCalls({
   failStorage = false,
 }: { hosts?: string[]; network?: McpNetwork; idleMs?: number; failStorage?: boolean } = {}): McpCalls {
   const config = { encryptionKeys: KEYS };
-  const mcp = new McpConnections(network, config, idleMs);
+  const oauth = new OauthAccess({ db: undefined as never, mcpNetwork: network, config });
+  const mcp = new McpConnections(network, config, oauth, idleMs);
   const stored = new Map<string, Buffer>();
   const storage = {
     put: async (key: string, content: Readable | Buffer) => {

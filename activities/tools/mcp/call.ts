@@ -4,8 +4,8 @@ import type { EntityManager } from 'typeorm';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import { isSessionLost, type McpConnection } from '../../../src/mcp/client.js';
 import { failureReason, neverReached } from '../../../src/mcp/reasons.js';
-import { credentialOf, recordConnection } from '../../../src/mcp/store.js';
-import { cleanerFor, cut, type Clean } from '../../../src/mcp/tools.js';
+import { recordConnection } from '../../../src/mcp/store.js';
+import { cut, type Clean } from '../../../src/mcp/tools.js';
 import type { ConnectTarget } from './connections.js';
 import { isAllowed, isHeldBack } from './names.js';
 import { mcpResult } from './result.js';
@@ -44,7 +44,7 @@ export async function callMcpTool(
   }
   const attempt = { sent: false };
   try {
-    const clean = cleanerFor(credentialOf(deps.config.encryptionKeys, server).secret);
+    const clean = deps.mcp.cleanerOf(server);
     try {
       return await mcpResult(await sendOnce(call, server, toolName, deps, attempt), call, deps, clean);
     } catch (error) {

@@ -1,10 +1,11 @@
 import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers.js';
 import type { Config } from '../../../src/platform/config.js';
-import { credentialOf } from '../../../src/mcp/store.js';
 import { McpConnection } from '../../../src/mcp/client.js';
 import type { McpNetwork } from '../../../src/mcp/network.js';
 import { McpTimeoutError } from '../../../src/mcp/reasons.js';
-import { cleanerFor, keepTools } from '../../../src/mcp/tools.js';
+import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
+import { requestAuthOf, type RequestAuth } from '../../../src/mcp/request-auth.js';
+import { cleanerFor, keepTools, type Clean } from '../../../src/mcp/tools.js';
 
 /** contract.md §2 "Tools of a turn": one attempt to connect. */
 export const CONNECT_SECONDS = 8;
@@ -35,6 +36,7 @@ export class McpConnections {
   constructor(
     private readonly network: McpNetwork,
     private readonly config: Pick<Config, 'encryptionKeys'>,
+    private readonly oauth: OauthAccess,
     private readonly idleMs = IDLE_MS,
   ) {}
 
@@ -60,7 +62,7 @@ export class McpConnections {
       return this.use(server, bounded, async (connection) => (server.pin_tools ? connection.listTools(bounded) : null));
     });
     if (listed === null) return null;
-    return keepTools(listed, cleanerFor(credentialOf(this.config.encryptionKeys, server).secret));
+    return keepTools(listed, this.cleanerOf(server));
   }
 
   /**
@@ -98,13 +100,24 @@ export class McpConnections {
     await this.network.close();
   }
 
+  /** Cleans what the server says of the secrets that it was sent, also of those that a refresh replaces later. */
+  cleanerOf(server: ConnectTarget): Clean {
+    const auth = this.#authOf(server);
+    return (text) => cleanerFor(auth.secrets())(text);
+  }
+
+  /** @throws UnsealError */
+  #authOf(server: ConnectTarget): RequestAuth {
+    return requestAuthOf(this.config.encryptionKeys, this.oauth, server);
+  }
+
   #open(key: string, server: ConnectTarget): Entry {
     // Bounded by itself, not by the call that asked first: others may be waiting for it.
     const connection = withDeadline(CONNECT_SECONDS, this.#closing.signal, (bounded) =>
       McpConnection.open(
         {
           url: new URL(server.url),
-          credential: credentialOf(this.config.encryptionKeys, server),
+          auth: this.#authOf(server),
           network: this.network,
           listen: true,
         },

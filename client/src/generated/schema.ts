@@ -121,6 +121,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/mcp-servers/{mcp_server_id}/authorize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start the authorization of an MCP server of type OAUTH again
+         * @description Needs the permission `mcp_servers:write`.
+         */
+        post: operations["authorizeMcpServer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/mcp-servers/oauth/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Finish the authorization of an MCP server; an authorization server sends the browser here */
+        get: operations["mcpOauthCallback"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/mcp-servers/{mcp_server_id}/accept-tools": {
         parameters: {
             query?: never;
@@ -916,6 +953,16 @@ export interface components {
             };
             request_id: string;
         };
+        McpOauthFailedError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "mcp_oauth_failed";
+                message: string;
+            };
+            request_id: string;
+        };
         UnknownMcpToolError: {
             /** @constant */
             type: "error";
@@ -1040,9 +1087,21 @@ export interface components {
             url: string;
             auth: {
                 /** @enum {string} */
-                type: "NONE" | "BEARER" | "HEADER";
+                type: "NONE" | "BEARER" | "HEADER" | "OAUTH";
                 /** @description The header name for type HEADER, otherwise null. */
                 name: string | null;
+                /**
+                 * @description Only for type OAUTH, as the two fields below.
+                 * @enum {string}
+                 */
+                status?: "authorization_required" | "authorized";
+                /** @description Where a person authorizes the server; only in the response that starts an authorization. */
+                authorization_url?: string | null;
+                /**
+                 * Format: date-time
+                 * @description Until when authorization_url works.
+                 */
+                expires_at?: string | null;
             };
             allowed_tools: string[] | null;
             tools: {
@@ -1675,16 +1734,21 @@ export interface operations {
                     name: string;
                     /** @description Streamable HTTP endpoint: https, at a public address. */
                     url: string;
-                    /** @description NONE takes no field, BEARER takes token, HEADER takes name and value. */
+                    /** @description NONE takes no field, BEARER takes token, HEADER takes name and value, OAUTH may take client_id, client_secret and scopes. */
                     auth?: {
                         /**
                          * @default NONE
                          * @enum {string}
                          */
-                        type?: "NONE" | "BEARER" | "HEADER";
+                        type?: "NONE" | "BEARER" | "HEADER" | "OAUTH";
                         token?: string;
                         name?: string;
                         value?: string;
+                        /** @description A client that the authorization server knows; without it the service registers one. */
+                        client_id?: string;
+                        client_secret?: string;
+                        /** @description Scopes to request; without it those that the metadata of the resource names. */
+                        scopes?: string[];
                     };
                     /** @default null */
                     allowed_tools?: string[] | null;
@@ -1763,16 +1827,21 @@ export interface operations {
             content: {
                 "application/json": {
                     name?: string;
-                    /** @description NONE takes no field, BEARER takes token, HEADER takes name and value. */
+                    /** @description NONE takes no field, BEARER takes token, HEADER takes name and value, OAUTH may take client_id, client_secret and scopes. */
                     auth?: {
                         /**
                          * @default NONE
                          * @enum {string}
                          */
-                        type?: "NONE" | "BEARER" | "HEADER";
+                        type?: "NONE" | "BEARER" | "HEADER" | "OAUTH";
                         token?: string;
                         name?: string;
                         value?: string;
+                        /** @description A client that the authorization server knows; without it the service registers one. */
+                        client_id?: string;
+                        client_secret?: string;
+                        /** @description Scopes to request; without it those that the metadata of the resource names. */
+                        scopes?: string[];
                     };
                     allowed_tools?: string[] | null;
                     /** @description Holds back tools that are new or have changed until POST …/accept-tools accepts them. */
@@ -1780,16 +1849,21 @@ export interface operations {
                 };
                 "application/merge-patch+json": {
                     name?: string;
-                    /** @description NONE takes no field, BEARER takes token, HEADER takes name and value. */
+                    /** @description NONE takes no field, BEARER takes token, HEADER takes name and value, OAUTH may take client_id, client_secret and scopes. */
                     auth?: {
                         /**
                          * @default NONE
                          * @enum {string}
                          */
-                        type?: "NONE" | "BEARER" | "HEADER";
+                        type?: "NONE" | "BEARER" | "HEADER" | "OAUTH";
                         token?: string;
                         name?: string;
                         value?: string;
+                        /** @description A client that the authorization server knows; without it the service registers one. */
+                        client_id?: string;
+                        client_secret?: string;
+                        /** @description Scopes to request; without it those that the metadata of the resource names. */
+                        scopes?: string[];
                     };
                     allowed_tools?: string[] | null;
                     /** @description Holds back tools that are new or have changed until POST …/accept-tools accepts them. */
@@ -1827,6 +1901,55 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["McpServer"];
+                };
+            };
+        };
+    };
+    authorizeMcpServer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                mcp_server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The MCP server with a new authorization_url. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServer"];
+                };
+            };
+        };
+    };
+    mcpOauthCallback: {
+        parameters: {
+            query?: {
+                /** @description The value of state in authorization_url. */
+                state?: string;
+                code?: string;
+                /** @description The authorization server (RFC 9207). */
+                iss?: string;
+                error?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page that says how it went. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": unknown;
                 };
             };
         };

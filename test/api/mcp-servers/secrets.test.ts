@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { reencryptSecrets } from '../../../src/db/reencrypt.js';
-import { credentialOf } from '../../../src/mcp/store.js';
+import { credentialOf } from '../../../src/mcp/auth.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
 import { startService, type TestService } from '../../support/service.js';

@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { NO_CREDENTIAL, type Credential } from '../../../src/mcp/auth.js';
 import { createMcpNetwork } from '../../../src/mcp/network.js';
 import { probeServer, type ProbeResult } from '../../../src/mcp/probe.js';
+import { credentialAuth } from '../../../src/mcp/request-auth.js';
 import { cert, key } from '../../support/self-signed.js';
 import { startMcpServer, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
 
@@ -29,7 +30,7 @@ describe('probing an MCP server', () => {
   ): Promise<ProbeResult> => {
     const network = createMcpNetwork([new URL(url).host]);
     closers.push(() => network.close());
-    return probeServer(network, await network.checkUrl(url), () => credential, seconds);
+    return probeServer(network, await network.checkUrl(url), () => credentialAuth(credential), seconds);
   };
 
   /** The reason the client gets; never with anything of the server's body. */

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { connectServers } from '../../../../activities/turn/connect-servers.js';
 import { createLogger } from '../../../../src/platform/logger.js';
 import { createMcpNetwork } from '../../../../src/mcp/network.js';
+import { OauthAccess } from '../../../../src/mcp/oauth/tokens.js';
 import { findServers } from '../../../../src/mcp/find-servers.js';
 import { McpConnections } from '../../../../activities/tools/mcp/connections.js';
 import { startMcpServer, type TestMcpServer } from '../../../support/mcp-server.js';
@@ -23,7 +24,9 @@ describe('connecting the MCP servers of a turn', () => {
     for (const [index, { url }] of servers.entries()) {
       ids.push((await service.api('POST', '/v1/mcp-servers', { name: `server-${index}`, url })).body.id);
     }
-    mcp = new McpConnections(createMcpNetwork(hosts), service.config);
+    const mcpNetwork = createMcpNetwork(hosts);
+    const { db, config } = service;
+    mcp = new McpConnections(mcpNetwork, config, new OauthAccess({ db, mcpNetwork, config }));
   });
   after(async () => {
     await mcp.closeAll();

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { NO_CREDENTIAL } from '../../../../src/mcp/auth.js';
 import { createMcpNetwork } from '../../../../src/mcp/network.js';
 import { probeServer } from '../../../../src/mcp/probe.js';
+import { credentialAuth } from '../../../../src/mcp/request-auth.js';
 import { startEverythingServer } from '../../../support/everything-server.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
@@ -23,7 +24,7 @@ describe('server-everything', () => {
 
   it('tells its tools', async () => {
     const network = createMcpNetwork([server.host]);
-    const { tools, serverName } = await probeServer(network, new URL(server.url), () => NO_CREDENTIAL);
+    const { tools, serverName } = await probeServer(network, new URL(server.url), () => credentialAuth(NO_CREDENTIAL));
     await network.close();
     expect(serverName).to.match(/everything/);
     expect(tools.map(({ name }) => name)).to.include.members([

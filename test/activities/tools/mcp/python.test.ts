@@ -8,6 +8,7 @@ import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
 import { NO_CREDENTIAL } from '../../../../src/mcp/auth.js';
 import { createMcpNetwork } from '../../../../src/mcp/network.js';
 import { probeServer } from '../../../../src/mcp/probe.js';
+import { credentialAuth } from '../../../../src/mcp/request-auth.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import { skip } from '../../../support/skip.js';
 
@@ -46,7 +47,7 @@ describe('a server of the Python SDK', () => {
   it('tells its tools, also when the path redirects', async () => {
     const network = createMcpNetwork([`127.0.0.1:${port}`]);
     for (const url of [row.url, `${row.url}/`]) {
-      const { tools, serverName } = await probeServer(network, new URL(url), () => NO_CREDENTIAL);
+      const { tools, serverName } = await probeServer(network, new URL(url), () => credentialAuth(NO_CREDENTIAL));
       expect(serverName).to.equal('python-sdk');
       expect(tools.map(({ name }) => name)).to.include.members(['add', 'slow']);
       expect(tools.find(({ name }) => name === 'add')).to.deep.include({

@@ -1,0 +1,32 @@
+import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import { transaction } from '../../src/db/transaction.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import { getServer, lockServer } from '../../src/mcp/find-servers.js';
+import { restartOauth, storeStarted } from '../../src/mcp/oauth/authorize.js';
+import { operation } from '../http/operation.js';
+import { mcpServerSchema, presentMcpServer } from './present.js';
+import { mcpServerOfPath } from './resource.js';
+
+export const authorizeMcpServer = operation<undefined, McpServerRow>({
+  id: 'authorizeMcpServer',
+  summary: 'Start the authorization of an MCP server of type OAUTH again',
+  success: { status: 200, description: 'The MCP server with a new authorization_url.', schema: mcpServerSchema },
+  errors: ['mcp_server_not_found', 'invalid_mcp_server_url', 'mcp_oauth_failed'],
+  resource: mcpServerOfPath,
+  async handle({ deps, resource }) {
+    const { oauth, project_id, id } = resource;
+    if (oauth === null) throw changed('the type of its auth is not OAUTH; PATCH auth first');
+    const started = await restartOauth(deps, await deps.mcpNetwork.checkUrl(resource.url), oauth);
+
+    return transaction(deps.db, async (tx) => {
+      const server = await lockServer(tx, project_id, id);
+      if (server.credential_version !== resource.credential_version) throw changed('its auth was changed meanwhile');
+      const link = await storeStarted(tx, deps, id, started);
+      return presentMcpServer(await getServer(tx, project_id, id), link);
+    });
+  },
+});
+
+function changed(reason: string): ServiceError {
+  return new ServiceError('mcp_oauth_failed', `The MCP server cannot be authorized: ${reason}.`);
+}

@@ -1,0 +1,80 @@
+import { transaction } from '../../src/db/transaction.js';
+import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import { lockServer } from '../../src/mcp/find-servers.js';
+import { completeAuthorization } from '../../src/mcp/oauth/complete.js';
+import { oauthReason } from '../../src/mcp/oauth/failure.js';
+import { probeServer } from '../../src/mcp/probe.js';
+import { requestAuthOf } from '../../src/mcp/request-auth.js';
+import { storeProbe } from '../../src/mcp/store.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import type { ApiDeps } from '../deps.js';
+import { operation, type Call } from '../http/operation.js';
+import { callbackPage } from './oauth-page.js';
+
+/** The browser needs nothing but the text, and must not tell other sites the address, which has the code in it. */
+const HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'",
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'no-store',
+};
+
+export const mcpOauthCallback = operation({
+  id: 'mcpOauthCallback',
+  summary: 'Finish the authorization of an MCP server; an authorization server sends the browser here',
+  query: {
+    type: 'object',
+    properties: {
+      state: { type: 'string', description: 'The value of state in authorization_url.' },
+      code: { type: 'string' },
+      iss: { type: 'string', description: 'The authorization server (RFC 9207).' },
+      error: { type: 'string' },
+    },
+  },
+  success: { status: 200, description: 'A page that says how it went.', mediaType: 'text/html' },
+  errors: [],
+  async handle({ ctx, deps, query, log }) {
+    const { status, title, text } = await finish(deps, query, log);
+    ctx.status = status;
+    ctx.set(HEADERS);
+    ctx.body = callbackPage(title, text);
+  },
+});
+
+interface Outcome {
+  status: number;
+  title: string;
+  text: string;
+}
+
+async function finish(deps: ApiDeps, query: Call['query'], log: Call['log']): Promise<Outcome> {
+  let server: McpServerRow;
+  try {
+    server = await completeAuthorization(deps, query);
+  } catch (error) {
+    const reason = oauthReason(error);
+    log.info({ reason }, 'the authorization of an MCP server failed');
+    return { status: 422, title: 'Not authorized', text: `mcp_oauth_failed: ${reason}.` };
+  }
+  try {
+    await probe(deps, server);
+    return {
+      status: 200,
+      title: 'Authorized',
+      text: `The MCP server ${server.name} is authorized. You can close this page.`,
+    };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    const text = `The MCP server ${server.name} is authorized, but its tools could not be listed. ${error.message} Probe it again later.`;
+    return { status: 200, title: 'Authorized', text };
+  }
+}
+
+async function probe({ config, db, mcpNetwork, oauth }: ApiDeps, server: McpServerRow): Promise<void> {
+  const url = await mcpNetwork.checkUrl(server.url);
+  const probed = await probeServer(mcpNetwork, url, () => requestAuthOf(config.encryptionKeys, oauth, server));
+  await transaction(db, async (tx) => {
+    const locked = await lockServer(tx, server.project_id, server.id);
+    if (locked.credential_version === server.credential_version) await storeProbe(tx, locked, probed);
+  });
+}

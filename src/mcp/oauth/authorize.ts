@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto';
+import { registerClient, startAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
+import type { EntityManager } from 'typeorm';
+import type { McpOauthRow, OauthDiscovery } from '../../db/entities/mcp-oauth.js';
+import type { Config } from '../../platform/config.js';
+import type { McpNetwork } from '../network.js';
+import { discover } from './discover.js';
+import { OauthFailure, oauthFailed } from './failure.js';
+import { oauthFetch } from './oauth-fetch.js';
+import { openClient, storeSetup, type OauthClient, type OauthSetup, type PendingAuthorization } from './store.js';
+
+export const CALLBACK_PATH = '/v1/mcp-servers/oauth/callback';
+
+export interface OauthDeps {
+  config: Pick<Config, 'encryptionKeys' | 'publicUrl'>;
+  mcpNetwork: McpNetwork;
+}
+
+/** `auth` of type OAUTH as a client sends it. */
+export interface OauthInput {
+  client_id?: string;
+  client_secret?: string;
+  scopes?: string[];
+}
+
+/** An authorization that is ready to be stored and opened in a browser. */
+export interface StartedAuthorization {
+  setup: OauthSetup;
+  pending: PendingAuthorization;
+  authorizationUrl: string;
+}
+
+/** What the server object shows of an authorization that was just started. */
+export interface AuthorizationLink {
+  authorization_url: string | null;
+  expires_at: string | null;
+}
+
+/** Where authorization servers send the browser back to. */
+export function redirectUriOf({ publicUrl }: Pick<Config, 'publicUrl'>): string {
+  return `${publicUrl}${CALLBACK_PATH}`;
+}
+
+/**
+ * Discovers the authorization server, registers a client there unless one is given, and prepares the authorization.
+ * @throws ServiceError `mcp_oauth_failed`
+ */
+export async function startOauth(
+  deps: OauthDeps,
+  serverUrl: URL,
+  { client_id, client_secret, scopes = undefined }: OauthInput,
+): Promise<StartedAuthorization> {
+  try {
+    const discovery = await discover(deps.mcpNetwork, serverUrl);
+    const clientIsDynamic = client_id === undefined;
+    const client = clientIsDynamic
+      ? await registerDynamically(deps, discovery, scopes ?? discovery.scopes)
+      : { client_id, ...(client_secret !== undefined && { client_secret }) };
+    return await prepare(deps, { scopes: scopes ?? null, client, clientIsDynamic, discovery });
+  } catch (error) {
+    throw oauthFailed(error);
+  }
+}
+
+/**
+ * Starts the authorization of a server again. A client that was registered for the same authorization server and redirect
+ * address is kept; a client that was given is never shown to another authorization server.
+ * @throws ServiceError `mcp_oauth_failed`
+ */
+export async function restartOauth(deps: OauthDeps, serverUrl: URL, row: McpOauthRow): Promise<StartedAuthorization> {
+  try {
+    const discovery = await discover(deps.mcpNetwork, serverUrl);
+    const isSameServer = discovery.server.issuer === row.discovery.server.issuer;
+    if (!isSameServer && !row.client_is_dynamic) {
+      throw new OauthFailure(
+        'it names another authorization server than the one its client belongs to; set auth again',
+      );
+    }
+    const keepsClient = isSameServer && (!row.client_is_dynamic || row.redirect_uri === redirectUriOf(deps.config));
+    const client = keepsClient
+      ? openClient(deps.config.encryptionKeys, row)
+      : await registerDynamically(deps, discovery, row.scopes ?? discovery.scopes);
+    return await prepare(deps, { scopes: row.scopes, client, clientIsDynamic: row.client_is_dynamic, discovery });
+  } catch (error) {
+    throw oauthFailed(error);
+  }
+}
+
+/** Stores a started authorization. Its link works once and for 10 minutes. */
+export async function storeStarted(
+  tx: EntityManager,
+  { config }: OauthDeps,
+  id: string,
+  { setup, pending, authorizationUrl }: StartedAuthorization,
+): Promise<AuthorizationLink> {
+  const expiresAt = await storeSetup(tx, config.encryptionKeys, id, setup, pending);
+  return { authorization_url: authorizationUrl, expires_at: expiresAt };
+}
+
+async function prepare(deps: OauthDeps, setup: Omit<OauthSetup, 'redirectUri'>): Promise<StartedAuthorization> {
+  const { discovery, client, scopes } = setup;
+  const redirectUri = redirectUriOf(deps.config);
+  const state = randomBytes(32).toString('base64url');
+  const { authorizationUrl, codeVerifier } = await startAuthorization(discovery.server.issuer, {
+    metadata: discovery.server,
+    clientInformation: client,
+    redirectUrl: redirectUri,
+    state,
+    scope: (scopes ?? discovery.scopes)?.join(' '),
+    resource: discovery.resource,
+  });
+  return {
+    setup: { ...setup, redirectUri },
+    pending: { state, codeVerifier },
+    authorizationUrl: authorizationUrl.href,
+  };
+}
+
+async function registerDynamically(
+  { mcpNetwork, config }: OauthDeps,
+  { server }: OauthDiscovery,
+  scopes: string[] | null,
+): Promise<OauthClient> {
+  if (server.registration_endpoint === undefined) {
+    throw new OauthFailure('its authorization server registers no clients by itself; send client_id in auth');
+  }
+  const { client_id, client_secret, token_endpoint_auth_method } = await registerClient(server.issuer, {
+    metadata: server,
+    clientMetadata: {
+      client_name: 'Agent Session Service',
+      redirect_uris: [redirectUriOf(config)],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: clientAuthMethod(server),
+    },
+    scope: scopes?.join(' '),
+    fetchFn: oauthFetch(mcpNetwork),
+  });
+  return { client_id, client_secret, token_endpoint_auth_method };
+}
+
+/** RFC 8414 §2: without a list the server takes client_secret_basic. */
+function clientAuthMethod({ token_endpoint_auth_methods_supported: supported }: OauthDiscovery['server']): string {
+  const preferred = ['client_secret_basic', 'client_secret_post', 'none'];
+  return preferred.find((method) => supported?.includes(method)) ?? 'client_secret_basic';
+}

@@ -1,0 +1,141 @@
+import {
+  discoverAuthorizationServerMetadata,
+  discoverOAuthProtectedResourceMetadata,
+  extractWWWAuthenticateParams,
+} from '@modelcontextprotocol/sdk/client/auth.js';
+import { checkResourceAllowed, resourceUrlFromServerUrl } from '@modelcontextprotocol/sdk/shared/auth-utils.js';
+import type { OAuthProtectedResourceMetadata } from '@modelcontextprotocol/sdk/shared/auth.js';
+import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
+import type { OauthDiscovery } from '../../db/entities/mcp-oauth.js';
+import { ServiceError } from '../../platform/errors.js';
+import type { McpNetwork } from '../network.js';
+import { failureReason } from '../reasons.js';
+import { OauthFailure, OauthUnavailableError } from './failure.js';
+import { oauthFetch, REQUEST_TIMEOUT_MS } from './oauth-fetch.js';
+
+const INITIALIZE = {
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: {
+    protocolVersion: LATEST_PROTOCOL_VERSION,
+    capabilities: {},
+    clientInfo: { name: 'agent-session-service', version: '1' },
+  },
+};
+
+/**
+ * Finds the authorization server of an MCP server (MCP specification, "Authorization") and checks what the SDK does not:
+ * that the issuer is the one the metadata was asked for (RFC 8414 §3.3), that S256 is announced, and that the endpoints
+ * are safe.
+ * @throws OauthFailure, OauthUnavailableError
+ */
+export async function discover(network: McpNetwork, serverUrl: URL): Promise<OauthDiscovery> {
+  const { resourceMetadataUrl, scope } = await readChallenge(network, serverUrl);
+  const resource = await resourceMetadata(network, serverUrl, resourceMetadataUrl);
+  const defaultResource = resourceUrlFromServerUrl(serverUrl);
+  if (
+    resource !== undefined &&
+    !checkResourceAllowed({ requestedResource: defaultResource, configuredResource: resource.resource })
+  ) {
+    throw new OauthFailure('its resource metadata is that of another resource');
+  }
+  const issuer = resource?.authorization_servers?.[0] ?? String(new URL('/', serverUrl));
+  return {
+    resource: resource?.resource ?? defaultResource.href,
+    scopes: resource?.scopes_supported ?? scope?.split(' ') ?? null,
+    server: await serverMetadata(network, issuer),
+  };
+}
+
+/** Asks without a credential: the 401 names the metadata of the resource. */
+async function readChallenge(
+  network: McpNetwork,
+  serverUrl: URL,
+): Promise<ReturnType<typeof extractWWWAuthenticateParams>> {
+  const init = {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
+    body: JSON.stringify(INITIALIZE),
+    signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+  };
+  try {
+    const response = await network.fetch(serverUrl, init, { budget: { bytes: 64 * 1024 } });
+    await response.body?.cancel();
+    return response.status === 401 ? extractWWWAuthenticateParams(response) : {};
+  } catch (error) {
+    throw new OauthUnavailableError(`the MCP server cannot be reached: ${failureReason(error)}`);
+  }
+}
+
+/** Undefined for a server of the protocol's first edition, which has none: its own origin is the authorization server. */
+async function resourceMetadata(
+  network: McpNetwork,
+  serverUrl: URL,
+  resourceMetadataUrl: URL | undefined,
+): Promise<OAuthProtectedResourceMetadata | undefined> {
+  try {
+    return await discoverOAuthProtectedResourceMetadata(serverUrl, { resourceMetadataUrl }, oauthFetch(network));
+  } catch (error) {
+    if (error instanceof OauthFailure || error instanceof OauthUnavailableError) throw error;
+    if (resourceMetadataUrl !== undefined) throw new OauthFailure('its resource metadata cannot be read');
+    return undefined;
+  }
+}
+
+async function serverMetadata(network: McpNetwork, issuer: string): Promise<OauthDiscovery['server']> {
+  // The SDK's schema of OpenID metadata drops fields of OAuth that are needed here: they are read from the document.
+  let document: Record<string, unknown> = {};
+  const send = oauthFetch(network);
+  const fetchFn: typeof send = async (url, init) => {
+    const response = await send(url, init);
+    if (response.ok)
+      document = asObject(
+        await response
+          .clone()
+          .json()
+          .catch(() => null),
+      );
+    return response;
+  };
+  const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn }).catch((error: unknown) => {
+    if (error instanceof OauthFailure || error instanceof OauthUnavailableError) throw error;
+    throw new OauthFailure('the metadata of its authorization server cannot be read');
+  });
+  if (metadata === undefined) throw new OauthFailure('its authorization server has no metadata');
+  if (withoutSlash(metadata.issuer) !== withoutSlash(issuer)) {
+    throw new OauthFailure('the metadata of its authorization server names another issuer');
+  }
+  if (metadata.code_challenge_methods_supported?.includes('S256') !== true) {
+    throw new OauthFailure('its authorization server does not announce PKCE with S256');
+  }
+  const { revocation_endpoint: revocation } = document;
+  const endpoints = [metadata.authorization_endpoint, metadata.token_endpoint];
+  for (const endpoint of endpoints) await requireSafe(network, endpoint);
+  return {
+    issuer: metadata.issuer,
+    authorization_endpoint: metadata.authorization_endpoint,
+    token_endpoint: metadata.token_endpoint,
+    registration_endpoint: metadata.registration_endpoint,
+    revocation_endpoint: typeof revocation === 'string' ? revocation : undefined,
+    response_types_supported: metadata.response_types_supported,
+    code_challenge_methods_supported: metadata.code_challenge_methods_supported,
+    token_endpoint_auth_methods_supported: metadata.token_endpoint_auth_methods_supported,
+    authorization_response_iss_parameter_supported: document.authorization_response_iss_parameter_supported === true,
+  };
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+async function requireSafe(network: McpNetwork, endpoint: string): Promise<void> {
+  await network.checkUrl(endpoint).catch((error: unknown) => {
+    if (!(error instanceof ServiceError)) throw error;
+    throw new OauthFailure('its authorization server has an endpoint that is not https at a public address');
+  });
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/$/, '');
+}
