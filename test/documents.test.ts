@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import getPort from 'get-port';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -12,6 +13,7 @@ import { installClient } from './support/packed-client.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
 import { LIMITS } from './support/rows.js';
 import { startTurnService, type TurnService } from './support/turns.js';
+import { webhookCalls } from './support/webhooks.js';
 
 const page = (name: string): Promise<string> => readFile(new URL(`../${name}`, import.meta.url), 'utf8');
 
@@ -78,6 +80,44 @@ describe('the code in the documents runs', () => {
       .and.contain('Sunny in Rome.')
       .and.contain('goes on');
     expect(mcp.calls[0]).to.deep.include({ name: 'send', arguments: { to: 'ada@example.com' } });
+  });
+
+  it('docs/webhooks.md: the receiver takes what is signed, once, and refuses the rest', async () => {
+    const port = await getPort();
+    const other = await startTurnService({
+      config: { mcpAllowedHosts: [`127.0.0.1:${port}`], webhookRetrySeconds: [0.2, 1, 1, 1] },
+    });
+    const hooks = webhookCalls(other.api, `http://127.0.0.1:${port}/`);
+    const { id, secret } = await hooks.create();
+    const [code] = await blocks('docs/webhooks.md', 'js');
+    const file = join(client.folder, 'receiver.mjs');
+    // The package is not installed beside the client.
+    await writeFile(
+      file,
+      code!.replace(
+        `'standardwebhooks'`,
+        `'${new URL('../node_modules/standardwebhooks/dist/index.js', import.meta.url).href}'`,
+      ),
+    );
+    const env = { PATH: process.env.PATH, WEBHOOK_SECRET: secret, PORT: String(port) };
+    const receiver = spawn(process.execPath, [file], { env });
+    let out = '';
+    receiver.stdout.on('data', (chunk) => (out += String(chunk)));
+    try {
+      const session = await other.session();
+      await other.send(session, 'Hello');
+      await other.ended(session);
+      const [delivery] = await hooks.deliveries(id);
+      await hooks.inState(id, delivery!.id, 'delivered');
+      await other.api('POST', `/v1/webhooks/${id}/deliveries/${delivery!.id}/retry`);
+      await hooks.until(id, delivery!.id, ({ attempts, state }) => attempts.length >= 2 && state === 'delivered');
+      expect(out).to.equal(`turn.completed ${session}\n`);
+      const forged = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' });
+      expect(forged.status).to.equal(401);
+    } finally {
+      receiver.kill();
+      await other.close();
+    }
   });
 
   it('client/README.md', async () => {

@@ -7,14 +7,18 @@ import { fromPath } from '../../client/src/node.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { text, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
+import { startWebhookReceiver, verifies } from '../support/webhook-receiver.js';
+import { eventually } from '../support/eventually.js';
 
 describe('the client, operation by operation', () => {
   let service: TurnService;
   let mcp: TestMcpServer;
   let client: AgentSessionClient;
+  const mcpAllowedHosts: string[] = [];
   before(async () => {
     mcp = await startMcpServer({ tools: [{ name: 'look' }, { name: 'find' }] });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
+    mcpAllowedHosts.push(mcp.host);
+    service = await startTurnService({ config: { mcpAllowedHosts } });
     client = new AgentSessionClient({ baseUrl: `${service.url}/`, apiKey: service.key });
   });
   after(async () => {
@@ -122,6 +126,30 @@ describe('the client, operation by operation', () => {
     for await (const one of client.eachMcpServer()) none.push(one);
     for await (const one of client.eachSkill()) none.push(one);
     expect(none).to.deep.equal([]);
+  });
+
+  it('webhooks', async () => {
+    const receiver = await startWebhookReceiver();
+    mcpAllowedHosts.push(receiver.host);
+    const { secret, ...webhook } = await client.createWebhook({ url: receiver.url, event_types: ['turn.completed'] });
+    expect(await client.getWebhook(webhook.id)).to.deep.equal(webhook);
+    expect((await client.listWebhooks()).items).to.deep.equal([webhook]);
+    const { description } = await client.updateWebhook(webhook.id, { description: 'Orders' });
+    expect(description).to.equal('Orders');
+    const { id } = await client.testWebhook(webhook.id);
+    await eventually('the request', () => receiver.received.length > 0);
+    expect(verifies(secret, receiver.received[0]!)).to.equal(true);
+    expect((await client.rotateWebhookSecret(webhook.id)).secret).to.not.equal(secret);
+    await client.retryWebhookDelivery(webhook.id, id);
+    await eventually('the request again', () => receiver.of(id).length > 1);
+    expect((await client.listWebhookDeliveries(webhook.id, { limit: 1 })).items[0]!.id).to.equal(id);
+    await client.deleteWebhook(webhook.id);
+    const none: unknown[] = [];
+    for await (const one of client.eachWebhook()) none.push(one);
+    expect(none).to.deep.equal([]);
+    const gone = await client.listWebhookDeliveries(webhook.id).catch((error: unknown) => error);
+    expect(gone).to.be.instanceOf(ApiError).and.include({ type: 'webhook_not_found' });
+    await receiver.close();
   });
 
   it('goes through all pages, and asks for the next one when it is needed', async () => {
