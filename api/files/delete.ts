@@ -1,6 +1,7 @@
 import { removeFile } from '../../src/files/remove.js';
-import { getFile, type FileRow } from '../../src/files/store.js';
+import type { FileRow } from '../../src/files/store.js';
 import { operation } from '../http/operation.js';
+import { fileOfPath } from './resource.js';
 
 /** DELETE /v1/files/{file_id} */
 export const deleteFile = operation<undefined, FileRow>({
@@ -8,6 +9,6 @@ export const deleteFile = operation<undefined, FileRow>({
   summary: 'Delete a file',
   success: { status: 204, description: 'Deleted' },
   errors: ['file_not_found'],
-  resource: ({ deps, caller, params }) => getFile(deps.db, caller.projectId, params.file_id!),
+  resource: fileOfPath,
   handle: ({ deps, log, resource }) => removeFile(deps.db, deps.storage, resource, log),
 });

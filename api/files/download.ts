@@ -1,5 +1,6 @@
-import { getFile, LINK_SECONDS, type FileRow } from '../../src/files/store.js';
+import { LINK_SECONDS, type FileRow } from '../../src/files/store.js';
 import { operation } from '../http/operation.js';
+import { fileOfPath } from './resource.js';
 
 /** GET /v1/files/{file_id}/content: where the bytes are, for an hour and without a key. */
 export const downloadFile = operation<undefined, FileRow>({
@@ -11,7 +12,7 @@ export const downloadFile = operation<undefined, FileRow>({
     headers: { Location: 'Signed link to the content; it needs no key.' },
   },
   errors: ['file_not_found', 'storage_error'],
-  resource: ({ deps, caller, params }) => getFile(deps.db, caller.projectId, params.file_id!),
+  resource: fileOfPath,
   async handle({ deps, ctx, resource }) {
     const location = await deps.storage.downloadUrl(resource, LINK_SECONDS);
     ctx.status = 307;

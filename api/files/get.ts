@@ -1,5 +1,6 @@
 import { operation } from '../http/operation.js';
-import { getFile as fileOf, type FileRow } from '../../src/files/store.js';
+import { fileOfPath } from './resource.js';
+import type { FileRow } from '../../src/files/store.js';
 import { fileSchema, presentFile } from './present.js';
 
 /** GET /v1/files/{file_id} */
@@ -8,6 +9,6 @@ export const getFile = operation<undefined, FileRow>({
   summary: 'Get a file',
   success: { status: 200, description: 'The file', schema: fileSchema },
   errors: ['file_not_found'],
-  resource: ({ deps, caller, params }) => fileOf(deps.db, caller.projectId, params.file_id!),
+  resource: fileOfPath,
   handle: async ({ resource }) => presentFile(resource),
 });

@@ -1,5 +1,6 @@
-import { getFile, LINK_SECONDS, type FileRow } from '../../src/files/store.js';
+import { LINK_SECONDS, type FileRow } from '../../src/files/store.js';
 import { operation, type JsonSchema } from '../http/operation.js';
+import { fileOfPath } from './resource.js';
 
 const linkSchema = {
   $id: 'DownloadLink',
@@ -15,6 +16,6 @@ export const getDownloadLink = operation<undefined, FileRow>({
   summary: 'Get the download link of a file',
   success: { status: 200, description: 'The link, valid for one hour.', schema: linkSchema },
   errors: ['file_not_found', 'storage_error'],
-  resource: ({ deps, caller, params }) => getFile(deps.db, caller.projectId, params.file_id!),
+  resource: fileOfPath,
   handle: async ({ deps, resource }) => ({ url: await deps.storage.downloadUrl(resource, LINK_SECONDS) }),
 });

@@ -1,12 +1,12 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { transaction, type Db } from '../../src/db/transaction.js';
-import { ServiceError, validationError } from '../../src/platform/errors.js';
+import { validationError } from '../../src/platform/errors.js';
 import { eventJson } from '../../src/events/store.js';
 import { fileNotFound, findFiles } from '../../src/files/store.js';
 import type { FileSnapshot, SkillSnapshot } from '../../src/events/fields.js';
 import { requireScope } from '../../src/projects/permissions.js';
 import type { Session } from '../../src/sessions/store.js';
-import { findSkills } from '../../src/skills/store.js';
+import { findSkills, skillNotFound } from '../../src/skills/store.js';
 import { queueTurn, type QueuedTurn } from '../../src/turns/queue.js';
 import type { ApiDeps } from '../deps.js';
 import { userMessageSchema } from '../../src/events/schema.js';
@@ -114,9 +114,7 @@ async function attachedFiles({ db }: ApiDeps, projectId: string, ids: string[]):
 async function selectedSkills({ db }: ApiDeps, projectId: string, ids: string[]): Promise<SkillSnapshot[]> {
   const found = new Map((await findSkills(db, projectId, ids)).map((skill) => [skill.id, skill]));
   const missing = ids.filter((id) => !found.has(id));
-  if (missing.length > 0) {
-    throw new ServiceError('skill_not_found', `There is no skill ${missing.join(', ')}.`, { skill_ids: missing });
-  }
+  if (missing.length > 0) throw skillNotFound(missing);
   return ids.map((id) => {
     const { name, description } = found.get(id)!;
     return { id, name, description };

@@ -1,7 +1,7 @@
 import { removeArchive } from '../../src/skills/content.js';
-import { softDeleteSkill, type Skill } from '../../src/skills/store.js';
+import { skillNotFound, softDeleteSkill, type Skill } from '../../src/skills/store.js';
 import { operation } from '../http/operation.js';
-import { skillNotFound, skillOfPath } from './resource.js';
+import { skillOfPath } from './resource.js';
 
 export const deleteSkill = operation<undefined, Skill>({
   id: 'deleteSkill',
@@ -10,7 +10,7 @@ export const deleteSkill = operation<undefined, Skill>({
   errors: ['skill_not_found'],
   resource: skillOfPath,
   async handle({ deps, resource, log }) {
-    if (!(await softDeleteSkill(deps.db, resource.id))) skillNotFound();
+    if (!(await softDeleteSkill(deps.db, resource.id))) throw skillNotFound([resource.id]);
     await removeArchive({ storage: deps.storage, log }, resource.storage_key);
   },
 });

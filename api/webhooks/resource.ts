@@ -1,15 +1,10 @@
-import type { WebhookRow } from '../../src/db/entities/webhooks.js';
+import { WebhookEntity, type WebhookRow } from '../../src/db/entities/webhooks.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import { hasDelivery } from '../../src/webhooks/deliveries.js';
-import { findWebhook } from '../../src/webhooks/store.js';
-import type { Call } from '../http/operation.js';
-
-type PathOf = Pick<Call, 'deps' | 'caller' | 'params'>;
+import { resourceOfPath, type PathOf } from '../http/resource.js';
 
 /** The webhook that the path names. @throws ServiceError `webhook_not_found` */
-export async function webhookOfPath({ deps, caller, params }: PathOf): Promise<WebhookRow> {
-  return (await findWebhook(deps.db, caller.projectId, params.webhook_id!)) ?? webhookNotFound();
-}
+export const webhookOfPath = resourceOfPath(WebhookEntity, 'webhook_id', webhookNotFound);
 
 /** The webhook of the path, when it has the delivery of the path. @throws ServiceError `delivery_not_found` */
 export async function webhookOfDelivery(path: PathOf): Promise<WebhookRow> {

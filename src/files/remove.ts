@@ -1,4 +1,6 @@
 import type { DataSource } from 'typeorm';
+import { FileEntity } from '../db/entities/files.js';
+import { softDelete } from '../db/resources.js';
 import type { Db } from '../db/transaction.js';
 import type { Logger } from '../platform/logger.js';
 import type { Storage } from './storage.js';
@@ -15,11 +17,7 @@ export async function removeFile(
   file: Pick<FileRow, 'id' | 'storage_key'>,
   log: Logger,
 ): Promise<void> {
-  const [, hidden] = await db.query<[unknown, number]>(
-    'UPDATE files SET deleted_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL',
-    [file.id],
-  );
-  if (hidden === 0) throw fileNotFound([file.id]);
+  if (!(await softDelete(db, FileEntity, file.id))) throw fileNotFound([file.id]);
   await finishRemoval(db, storage, file).catch((err: unknown) => {
     log.warn({ err, file: file.id }, 'the object of a deleted file remains until the next maintenance');
   });

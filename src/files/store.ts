@@ -1,6 +1,8 @@
+import { IsNull } from 'typeorm';
 import { readPage } from '../db/read-page.js';
+import { findResources, insertResource } from '../db/resources.js';
 import type { Db } from '../db/transaction.js';
-import type { FileOrigin, FileRow } from '../db/entities/files.js';
+import { FileEntity, type FileOrigin, type FileRow } from '../db/entities/files.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 
@@ -13,36 +15,19 @@ export const MAX_FILE_BYTES = 100 * 1024 * 1024;
 export type NewFile = Omit<FileRow, 'created_at' | 'deleted_at'>;
 
 /** Adds the row of a file whose object is stored already. */
-export async function insertFile(tx: Db, file: NewFile): Promise<FileRow> {
-  const { id, project_id, filename, mime_type, size_bytes, origin, session_id, storage_key } = file;
-  const [row] = await tx.query<[FileRow]>(
-    `INSERT INTO files (id, project_id, filename, mime_type, size_bytes, origin, session_id, storage_key)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING *`,
-    [id, project_id, filename, mime_type, size_bytes, origin, session_id, storage_key],
-  );
-  return row;
+export function insertFile(tx: Db, file: NewFile): Promise<FileRow> {
+  return insertResource(tx, FileEntity, file);
 }
 
 /** The files of `ids` that the project has; in no order. */
-export async function findFiles(db: Db, projectId: string, ids: string[]): Promise<FileRow[]> {
-  if (ids.length === 0) return [];
-  return db.query<FileRow[]>(
-    'SELECT * FROM files WHERE project_id = $1 AND id = ANY($2::text[]) AND deleted_at IS NULL',
-    [projectId, ids],
-  );
-}
-
-/** @throws ServiceError `file_not_found` when missing, deleted or of another project */
-export async function getFile(db: Db, projectId: string, id: string): Promise<FileRow> {
-  const [row] = await findFiles(db, projectId, [id]);
-  if (row === undefined) throw fileNotFound([id]);
-  return row;
+export function findFiles(db: Db, projectId: string, ids: string[]): Promise<FileRow[]> {
+  return findResources(db, FileEntity, projectId, ids);
 }
 
 /** The file that a signed link names; the link is the permission. @throws ServiceError `file_not_found` */
 export async function getLinkedFile(db: Db, id: string): Promise<FileRow> {
-  const [row] = await db.query<FileRow[]>('SELECT * FROM files WHERE id = $1 AND deleted_at IS NULL', [id]);
-  if (row === undefined) throw fileNotFound([id]);
+  const row = await db.getRepository(FileEntity).findOneBy({ id, deleted_at: IsNull() });
+  if (row === null) throw fileNotFound([id]);
   return row;
 }
 
@@ -70,6 +55,7 @@ export async function listFiles(
   });
 }
 
+/** Missing, deleted or of another project: one answer. */
 export function fileNotFound(ids: string[]): ServiceError {
   return new ServiceError('file_not_found', `No such file: ${ids.join(', ')}.`, { file_ids: ids });
 }

@@ -1,31 +1,28 @@
 import type { EntityManager } from 'typeorm';
-import type { SkillRow } from '../db/entities/skills.js';
+import { SkillEntity, type SkillRow } from '../db/entities/skills.js';
 import { readPage } from '../db/read-page.js';
+import { findResource, findResources, insertResource, softDelete } from '../db/resources.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 
-export type Skill = Omit<SkillRow, 'deleted_at'>;
-
-const COLUMNS = 'id, project_id, name, description, size_bytes, storage_key, created_at';
-const OF_PROJECT = `SELECT ${COLUMNS} FROM skills WHERE project_id = $1 AND deleted_at IS NULL`;
+export type Skill = SkillRow;
 
 /** The skill, unless it is deleted or of another project. */
-export async function findSkill(db: Db, projectId: string, id: string): Promise<Skill | null> {
-  const [skill] = await db.query<Skill[]>(`${OF_PROJECT} AND id = $2`, [projectId, id]);
-  return skill ?? null;
+export function findSkill(db: Db, projectId: string, id: string): Promise<Skill | null> {
+  return findResource(db, SkillEntity, projectId, id);
 }
 
 /** Those of the ids that are skills of the project and not deleted, in no promised order. */
-export async function findSkills(db: Db, projectId: string, ids: string[]): Promise<Skill[]> {
-  if (ids.length === 0) return [];
-  return db.query<Skill[]>(`${OF_PROJECT} AND id = ANY($2)`, [projectId, ids]);
+export function findSkills(db: Db, projectId: string, ids: string[]): Promise<Skill[]> {
+  return findResources(db, SkillEntity, projectId, ids);
 }
 
 /** A page of the project's skills, newest first. */
 export async function listSkills(db: Db, projectId: string, { limit, after }: PageRequest): Promise<PageRows<Skill>> {
   return readPage<Skill>(db, {
-    query: `${OF_PROJECT} ${after === null ? '' : 'AND (created_at, id) < ($3::timestamptz, $4)'}
+    query: `SELECT * FROM skills WHERE project_id = $1 AND deleted_at IS NULL
+       ${after === null ? '' : 'AND (created_at, id) < ($3::timestamptz, $4)'}
      ORDER BY created_at DESC, id DESC LIMIT $2`,
     values: [projectId, limit + 1, ...(after ?? [])],
     order: 'created_at DESC, id DESC',
@@ -34,14 +31,9 @@ export async function listSkills(db: Db, projectId: string, { limit, after }: Pa
 }
 
 /** @throws ServiceError `skill_name_taken`: of parallel uploads the unique index lets one through */
-export async function insertSkill(tx: EntityManager, skill: Omit<Skill, 'created_at'>): Promise<Skill> {
+export async function insertSkill(tx: EntityManager, skill: Omit<Skill, 'created_at' | 'deleted_at'>): Promise<Skill> {
   try {
-    const [row] = await tx.query<{ created_at: string }[]>(
-      `INSERT INTO skills (id, project_id, name, description, size_bytes, storage_key)
-       VALUES ($1, $2, $3, $4, $5, $6) RETURNING created_at`,
-      [skill.id, skill.project_id, skill.name, skill.description, skill.size_bytes, skill.storage_key],
-    );
-    return { ...skill, ...row! };
+    return await insertResource(tx, SkillEntity, skill);
   } catch (error) {
     if (violatedUniqueConstraint(error) !== 'skills_name') throw error;
     throw new ServiceError(
@@ -52,10 +44,11 @@ export async function insertSkill(tx: EntityManager, skill: Omit<Skill, 'created
 }
 
 /** Frees the skill's name and hides it for good; false when another request was first. */
-export async function softDeleteSkill(db: Db, id: string): Promise<boolean> {
-  const [, count] = await db.query<[unknown[], number]>(
-    'UPDATE skills SET deleted_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL',
-    [id],
-  );
-  return count === 1;
+export function softDeleteSkill(db: Db, id: string): Promise<boolean> {
+  return softDelete(db, SkillEntity, id);
+}
+
+/** Missing, deleted or of another project: one answer. */
+export function skillNotFound(ids: string[]): ServiceError {
+  return new ServiceError('skill_not_found', `There is no skill ${ids.join(', ')}.`, { skill_ids: ids });
 }

@@ -12,15 +12,6 @@ const MAX_WEBHOOKS_PER_PROJECT = 10;
 /** How long the secret before a rotation goes on signing (contract.md §7). */
 const PREVIOUS_SECRET_HOURS = 24;
 
-/** A webhook of the project, or undefined when missing, deleted or of another project. */
-export async function findWebhook(db: Db, projectId: string, id: string): Promise<WebhookRow | undefined> {
-  const [row] = await db.query<WebhookRow[]>(
-    'SELECT * FROM webhooks WHERE id = $1 AND project_id = $2 AND deleted_at IS NULL',
-    [id, projectId],
-  );
-  return row;
-}
-
 /** A page, newest first. */
 export async function listWebhooks(
   db: Db,

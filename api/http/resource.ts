@@ -1,0 +1,24 @@
+import type { EntitySchema } from 'typeorm';
+import { findResource, type ResourceRow } from '../../src/db/resources.js';
+import type { ServiceError } from '../../src/platform/errors.js';
+import type { Call } from './operation.js';
+
+/** The part of a call that names a resource. */
+export type PathOf = Pick<Call, 'deps' | 'caller' | 'params'>;
+
+/**
+ * Makes the function that finds the resource which a path names by `param`. What is missing, deleted or of another project
+ * gets one answer: the error that `notFound` makes.
+ */
+export function resourceOfPath<Row extends ResourceRow>(
+  entity: EntitySchema<Row>,
+  param: string,
+  notFound: (ids: string[]) => ServiceError,
+): (path: PathOf) => Promise<Row> {
+  return async ({ deps, caller, params }) => {
+    const id = params[param]!;
+    const row = await findResource(deps.db, entity, caller.projectId, id);
+    if (row === null) throw notFound([id]);
+    return row;
+  };
+}

@@ -1,0 +1,69 @@
+import type { EntitySchema, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
+import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
+import type { Db } from './transaction.js';
+
+/** A row that clients name by its id, within a project, until it is deleted. */
+export interface ResourceRow extends ObjectLiteral {
+  id: string;
+  project_id: string;
+  created_at: string;
+  deleted_at: string | null;
+}
+
+/** The row; null when it is missing, deleted or of another project. */
+export function findResource<Row extends ResourceRow>(
+  db: Db,
+  entity: EntitySchema<Row>,
+  projectId: string,
+  id: string,
+): Promise<Row | null> {
+  return resourcesOf(db, entity, projectId).andWhere('r.id = :id', { id }).getOne();
+}
+
+/** Those of the ids that are rows of the project, in no promised order. */
+export async function findResources<Row extends ResourceRow>(
+  db: Db,
+  entity: EntitySchema<Row>,
+  projectId: string,
+  ids: string[],
+): Promise<Row[]> {
+  if (ids.length === 0) return [];
+  return resourcesOf(db, entity, projectId).andWhere('r.id = ANY(:ids)', { ids }).getMany();
+}
+
+function resourcesOf<Row extends ResourceRow>(
+  db: Db,
+  entity: EntitySchema<Row>,
+  projectId: string,
+): SelectQueryBuilder<Row> {
+  return db
+    .createQueryBuilder(entity, 'r')
+    .where('r.project_id = :projectId', { projectId })
+    .andWhere('r.deleted_at IS NULL');
+}
+
+/** Adds a row; returns it as Postgres stored it. */
+export async function insertResource<Row extends ResourceRow>(
+  tx: Db,
+  entity: EntitySchema<Row>,
+  row: Omit<Row, 'created_at' | 'deleted_at'>,
+): Promise<Row> {
+  const values = row as unknown as QueryDeepPartialEntity<Row>;
+  const result = await tx.createQueryBuilder().insert().into(entity).values(values).returning('*').execute();
+  return (result.raw as [Row])[0];
+}
+
+/** Hides a row from clients for good; false when another request was first. */
+export async function softDelete<Row extends ResourceRow>(
+  db: Db,
+  entity: EntitySchema<Row>,
+  id: string,
+): Promise<boolean> {
+  const result = await db
+    .createQueryBuilder()
+    .update(entity)
+    .set({ deleted_at: () => 'clock_timestamp()' } as unknown as QueryDeepPartialEntity<Row>)
+    .where('id = :id AND deleted_at IS NULL', { id })
+    .execute();
+  return result.affected === 1;
+}
