@@ -10,6 +10,7 @@ import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/services.js';
 import { startTemporalServer } from '../support/temporal.js';
 import { startTurnService } from '../support/turns.js';
 import { connectClient, fetchHistory, resetToStart, runIdsOf } from '../support/workflow-history.js';
+import { ABANDONED_PATHS } from './abandoned-paths.js';
 import { endOf, newSession, SECRET, simple, withServer, type Path } from './path.js';
 import { WAITING_PATHS } from './waiting-paths.js';
 
@@ -194,6 +195,7 @@ const PATHS: Path[] = [
       return simple(scene);
     },
   },
+  ...ABANDONED_PATHS,
   ...WAITING_PATHS,
 ];
 
