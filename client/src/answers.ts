@@ -60,7 +60,7 @@ export class Answers {
     if (tool === undefined) return null;
     const base = { type: 'user.custom_tool_result', tool_use_id: action.tool_use_id } as const;
     try {
-      return { ...base, content: await tool(action.input as Record<string, unknown>, action) };
+      return { ...base, content: await tool(action.input, action) };
     } catch (error) {
       return { ...base, content: error instanceof Error ? error.message : String(error), is_error: true };
     }

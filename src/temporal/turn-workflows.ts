@@ -204,7 +204,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
       try {
         const { raw } = await withDeadline(() => client.workflow.getHandle(turnId).describe());
         const held = (raw.pendingActivities ?? []).filter(
-          (activity) => activity.lastWorkerIdentity === workerId && activity.state === STARTED,
+          (activity) => activity.lastWorkerIdentity === workerId && Number(activity.state) === STARTED,
         );
         for (const { activityId } of held) {
           await withDeadline(() => client.activity.fail({ workflowId: turnId, activityId: activityId! }, WORKER_DIED));

@@ -10,7 +10,7 @@ export interface WorkflowHistory {
 }
 
 /** A client of its own on the Temporal server at `address`. */
-export async function connectClient(address: string): Promise<{ client: Client; close(): Promise<void> }> {
+export async function connectClient(address: string): Promise<{ client: Client; close: () => Promise<void> }> {
   const connection = await Connection.connect({ address });
   return { client: new Client({ connection }), close: () => connection.close() };
 }

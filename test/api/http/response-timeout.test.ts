@@ -20,7 +20,8 @@ describe('the reader of a response', () => {
       ctx.body = BODY;
     });
     app.silent = true;
-    server = createServer(app.callback()).listen(0, '127.0.0.1');
+    const answer = app.callback();
+    server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
     await once(server, 'listening');
   });
   after(() => {
