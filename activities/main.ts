@@ -85,7 +85,8 @@ export async function startWorker(
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
   const deltas = new DeltaStore(db, notifier, log);
-  const workerId = `${hostname()}-${randomUUID()}`;
+  // As Temporal names workers, and never the same twice: process ids come again.
+  const workerId = `${process.pid}@${hostname()}-${randomUUID()}`;
   const lease = holdWorkerLease(db, workerId);
   const runningTurns = new RunningTurns();
   const cancels = new Listener(
