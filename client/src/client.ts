@@ -96,6 +96,11 @@ export class AgentSessionClient {
     return this.#transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/probe`, options);
   }
 
+  /** Starts the authorization of a server of type OAUTH: a person opens `auth.authorization_url` of the answer. */
+  authorizeMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<McpServer> {
+    return this.#transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/authorize`, options);
+  }
+
   /** Accepts changed tools of a server whose tools are pinned; without names, every one. */
   acceptMcpTools(mcpServerId: string, names?: string[], options: RequestOptions = {}): Promise<McpServer> {
     const json = names === undefined ? {} : { names };
