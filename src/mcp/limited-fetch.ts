@@ -6,6 +6,8 @@ import type { RequestAuth } from './request-auth.js';
 
 /** Enough for a few images in base64. */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+/** All answers of a probe together: 256 tools with 512 KiB of schemas need less. */
+const MAX_PROBE_BYTES = 8 * 1024 * 1024;
 /** The SDK reopens a stream as fast as the server asks for; this is the minimum between two attempts. */
 const MIN_STREAM_INTERVAL_MS = 500;
 /** Answers to the server's own requests (pings) under way at a time. */
@@ -20,10 +22,10 @@ export class TooManyRepliesError extends Error {
 
 /**
  * The SDK's fetch for one connection: limits what the server may send and lets each request watch its streams. Without
- * `listen` (a probe) the server gets no stream of its own, and all its answers share the limit of one response.
+ * `listen` (a probe) the server gets no stream of its own, and all its answers share one limit.
  */
 export function limitedFetch(network: McpNetwork, auth: RequestAuth, listen: boolean): FetchLike {
-  const shared = { bytes: MAX_RESPONSE_BYTES };
+  const shared = { bytes: MAX_PROBE_BYTES };
   let replies = 0;
   let nextStreamAt = 0;
 

@@ -1,13 +1,11 @@
-import { lookup as systemLookup } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici';
 import { isPublicAddress } from './public-address.js';
+import { createResolve, lookupSystem, type Resolve } from './resolve.js';
 import { bareHost, isAllowedHost, isLocalName, parseServerUrl, privateAddress } from './server-url.js';
 import { boundedBody, type FetchLimits } from './bounded-body.js';
-
-export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
 /** The connection was not made: the address behind the name is not public, or the hop is not https. */
 export class UnsafeAddressError extends Error {
@@ -40,10 +38,11 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Headers that may go to another origin than the one the client registered: none of them is a secret. */
 const PORTABLE_HEADERS = ['accept', 'content-type', 'mcp-protocol-version'];
 
-/** @param resolve replaces the system's resolver in tests */
-export function createMcpNetwork(allowedHosts: readonly string[], resolve: Resolve = resolveAll): McpNetwork {
+/** @param stub replaces every resolver in tests */
+export function createMcpNetwork(allowedHosts: readonly string[], stub?: Resolve): McpNetwork {
+  const resolve = stub ?? createResolve();
   const agent = new Agent({
-    connect: guardedConnector(allowedHosts, resolve),
+    connect: guardedConnector(allowedHosts, resolve, stub ?? lookupSystem),
     // A tool may think for longer than undici's five minutes; callers bound the time by their signals.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -94,8 +93,15 @@ export function createMcpNetwork(allowedHosts: readonly string[], resolve: Resol
  * the socket goes to one of exactly those addresses, IP literals (which are never resolved) are looked at before, and the
  * address that the socket reports is looked at once more before a byte is sent.
  */
-function guardedConnector(allowedHosts: readonly string[], resolve: Resolve): buildConnector.connector {
-  const connectAnywhere = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupWith(resolve, () => true) });
+function guardedConnector(
+  allowedHosts: readonly string[],
+  resolve: Resolve,
+  resolveAllowed: Resolve,
+): buildConnector.connector {
+  const connectAnywhere = buildConnector({
+    timeout: CONNECT_TIMEOUT_MS,
+    lookup: lookupWith(resolveAllowed, () => true),
+  });
   const connectPublic = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupWith(resolve, isPublicAddress) });
 
   return (options, callback) => {
@@ -136,10 +142,6 @@ function lookupWith(resolve: Resolve, mayUse: (address: string) => boolean): Loo
 async function nothingAfter(ms: number): Promise<LookupAddress[]> {
   await setTimeout(ms, undefined, { ref: false });
   return [];
-}
-
-function resolveAll(hostname: string): Promise<LookupAddress[]> {
-  return systemLookup(hostname, { all: true, order: 'verbatim' });
 }
 
 function portable(headers: Headers): Headers {

@@ -1,4 +1,5 @@
 import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers.js';
+import { ProjectLimits } from '../../../src/platform/project-limits.js';
 import type { Config } from '../../../src/platform/config.js';
 import { McpConnection } from '../../../src/mcp/client.js';
 import type { McpNetwork } from '../../../src/mcp/network.js';
@@ -10,11 +11,13 @@ import { cleanerFor, keepTools, type Clean } from '../../../src/mcp/tools.js';
 /** contract.md §2 "Tools of a turn": one attempt to connect. */
 export const CONNECT_SECONDS = 8;
 const IDLE_MS = 60_000;
+/** Connections that one project may open at a time: servers whose names do not resolve must not delay others. */
+const MAX_OPENING_PER_PROJECT = 16;
 
 /** What of a server makes a connection to it. */
 export type ConnectTarget = Pick<
   McpServerRow,
-  'id' | 'url' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version' | 'pin_tools'
+  'id' | 'project_id' | 'url' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version' | 'pin_tools'
 >;
 
 interface Entry {
@@ -32,6 +35,7 @@ interface Entry {
 export class McpConnections {
   readonly #entries = new Map<string, Entry>();
   readonly #closing = new AbortController();
+  readonly #opening = new ProjectLimits(MAX_OPENING_PER_PROJECT);
 
   constructor(
     private readonly network: McpNetwork,
@@ -113,7 +117,15 @@ export class McpConnections {
 
   #open(key: string, server: ConnectTarget): Entry {
     // Bounded by itself, not by the call that asked first: others may be waiting for it.
-    const connection = withDeadline(CONNECT_SECONDS, this.#closing.signal, (bounded) =>
+    const connection = this.#opening.run(server.project_id, () => this.#connect(server));
+    const entry: Entry = { connection, users: 0, retired: false };
+    this.#entries.set(key, entry);
+    connection.catch(() => this.#forget(key, entry));
+    return entry;
+  }
+
+  #connect(server: ConnectTarget): Promise<McpConnection> {
+    return withDeadline(CONNECT_SECONDS, this.#closing.signal, (bounded) =>
       McpConnection.open(
         {
           url: new URL(server.url),
@@ -124,10 +136,6 @@ export class McpConnections {
         bounded,
       ),
     );
-    const entry: Entry = { connection, users: 0, retired: false };
-    this.#entries.set(key, entry);
-    connection.catch(() => this.#forget(key, entry));
-    return entry;
   }
 
   #rest(key: string, entry: Entry): void {
