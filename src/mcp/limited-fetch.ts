@@ -2,7 +2,7 @@ import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { setTimeout } from 'node:timers/promises';
 import { McpRequest } from './mcp-request.js';
 import type { McpNetwork } from './network.js';
-import type { RequestAuth } from './request-auth.js';
+import type { Authorization, RequestAuth } from './request-auth.js';
 
 /** Enough for a few images in base64. */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
@@ -35,7 +35,7 @@ export function limitedFetch(network: McpNetwork, auth: RequestAuth, listen: boo
     const send = (signal: AbortSignal | null | undefined, onEnd?: () => void): Promise<Response> =>
       sendAuthorized(auth, onEnd, async (authorization, onBodyEnd) => {
         const headers = new Headers(init.headers);
-        for (const [name, value] of Object.entries(authorization)) headers.set(name, value);
+        for (const [name, value] of Object.entries(authorization.headers)) headers.set(name, value);
         const request = { ...init, headers, signal: signal ?? null };
         return network.fetch(new URL(url), request, { budget, onEnd: onBodyEnd });
       });
@@ -56,21 +56,22 @@ export function limitedFetch(network: McpNetwork, auth: RequestAuth, listen: boo
   };
 }
 
-/** Sends a request, and once more with new headers after a 401: the server has refused it before it looked at it. */
+/** Sends a request, and once more with a new token after a 401: the server has refused it before it looked at it. */
 async function sendAuthorized(
   auth: RequestAuth,
   onEnd: (() => void) | undefined,
-  send: (headers: Record<string, string>, onBodyEnd?: () => void) => Promise<Response>,
+  send: (authorization: Authorization, onBodyEnd?: () => void) => Promise<Response>,
 ): Promise<Response> {
   let isFinal = false;
   let hasEnded = false;
-  const response = await send(await auth.headers(), () => {
+  const authorization = await auth.authorize();
+  const response = await send(authorization, () => {
     hasEnded = true;
     if (isFinal) onEnd?.();
   });
-  if (response.status === 401 && (await auth.renew())) {
+  if (response.status === 401 && authorization.token !== undefined) {
     await response.body?.cancel();
-    return send(await auth.headers(), onEnd);
+    return send(await auth.authorize(authorization), onEnd);
   }
   isFinal = true;
   if (hasEnded) onEnd?.();

@@ -2,11 +2,16 @@ import type { McpServerRow } from '../db/entities/mcp-servers.js';
 import { authHeaders, credentialOf, type Credential } from './auth.js';
 import type { AccessToken, OauthAccess } from './oauth/tokens.js';
 
+/** The headers of one request. `token` is present when a new one may be had after a 401. */
+export interface Authorization {
+  headers: Record<string, string>;
+  token?: AccessToken;
+}
+
 /** How the requests of one connection are authorized. */
 export interface RequestAuth {
-  headers(): Promise<Record<string, string>>;
-  /** Called once for a request that the server answered with 401. True when new headers are worth another try. */
-  renew(): Promise<boolean>;
+  /** `rejected` is what an earlier attempt at the request was refused with. */
+  authorize(rejected?: Authorization): Promise<Authorization>;
   /** What must not appear in anything that the server says. */
   secrets(): readonly string[];
 }
@@ -25,22 +30,16 @@ export function requestAuthOf(keys: readonly Buffer[], oauth: OauthAccess, serve
 /** A credential that never changes by itself. */
 export function credentialAuth(credential: Credential): RequestAuth {
   return {
-    headers: async () => authHeaders(credential),
-    renew: async () => false,
+    authorize: async () => ({ headers: authHeaders(credential) }),
     secrets: () => (credential.secret === null ? [] : [credential.secret]),
   };
 }
 
 function oauthAuth(oauth: OauthAccess, server: AuthorizedServer): RequestAuth {
-  let sent: AccessToken | undefined;
   return {
-    headers: async () => {
-      sent = await oauth.token(server);
-      return { Authorization: `Bearer ${sent.token}` };
-    },
-    renew: async () => {
-      await oauth.token(server, sent);
-      return true;
+    authorize: async (rejected) => {
+      const token = await oauth.token(server, rejected?.token);
+      return { headers: { Authorization: `Bearer ${token.token}` }, token };
     },
     secrets: () => oauth.secretsOf(server.id),
   };
