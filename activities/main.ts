@@ -49,8 +49,11 @@ const HEARTBEAT_THROTTLE_MS = 6000;
 /** Beyond the grace: what ignores its abort is left behind. */
 const FORCE_MS = 3000;
 
-/** Workflow tasks take milliseconds; each may claim its turn meanwhile, with a local activity. */
-const WORKFLOW_TASKS = 40;
+/**
+ * Workflow tasks take milliseconds. The worker takes more than it runs at once, so that under load they wait here in
+ * their order: a server gives new tasks to a free worker before those that wait (docs/operations/turns.md "Isolation").
+ */
+const WORKFLOW_TASKS = 100;
 
 /** A running worker. */
 export interface RunningWorker {

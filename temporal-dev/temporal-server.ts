@@ -27,6 +27,8 @@ const DYNAMIC_CONFIG = {
   // Tasks that wait are given to projects in turn (docs/operations/turns.md "Isolation").
   'matching.useNewMatcher': true,
   'matching.enableFairness': true,
+  // A server prefers new tasks to waiting ones until the oldest has waited this long; 5 s unless set.
+  'matching.backlogNegligibleAge': '"100ms"',
   'system.enableCancelActivityWorkerCommand': true,
   'frontend.WorkerCommandsEnabled': true,
 };
