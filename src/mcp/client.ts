@@ -1,3 +1,4 @@
+import { McpProtocolError } from './protocol-error.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ErrorCode, McpError, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -13,11 +14,6 @@ const MAX_LISTED = 20_000;
 
 /** What `_meta` of a call carries: the same for every attempt at it, so that a server can tell a repetition. */
 export const IDEMPOTENCY_META = 'agent-session-service/idempotency-key';
-
-/** The server speaks, but its answer breaks the protocol in a way that the SDK does not see. */
-export class McpProtocolError extends Error {
-  override readonly name = 'McpProtocolError';
-}
 
 export interface ConnectionOptions {
   url: URL;

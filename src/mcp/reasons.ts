@@ -3,7 +3,7 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { errors } from 'undici';
 import { UnsealError } from '../platform/sealed.js';
 import { ResponseTooLargeError } from './bounded-body.js';
-import { McpProtocolError } from './client.js';
+import { McpProtocolError } from './protocol-error.js';
 import { AnswerLostError } from './mcp-request.js';
 import { RedirectError, UnsafeAddressError } from './network.js';
 import { AuthorizationRequiredError, OauthFailure, OauthUnavailableError } from './oauth/failure.js';

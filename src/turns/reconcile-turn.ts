@@ -1,10 +1,22 @@
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { WorkflowState } from '../temporal/turn-workflows.js';
+import type { DataSource } from 'typeorm';
+import type { Notifier } from '../events/notify.js';
+import type { Logger } from '../platform/logger.js';
+import type { TurnWorkflows, WorkflowState } from '../temporal/turn-workflows.js';
 import { endTurn } from './finish.js';
 import type { TurnOutcome } from './outcome.js';
-import type { ReconcileDeps } from './reconcile.js';
 import { OPEN } from './states.js';
 import { runningMs } from './totals.js';
+
+/** What the reconciler works with. */
+export interface ReconcileDeps {
+  db: DataSource;
+  notifier: Notifier;
+  workflows: TurnWorkflows;
+  log: Logger;
+  /** Counts what the reconciler did, by action. */
+  count: (action: string) => void;
+}
 
 /** An open turn that is compared with its workflow, with what a start of the workflow needs. */
 export interface StaleTurn {

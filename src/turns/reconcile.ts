@@ -1,13 +1,10 @@
 import pLimit from 'p-limit';
-import type { DataSource } from 'typeorm';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Lease } from '../leases/lease.js';
 import { deadWorkers, forgetWorker } from '../leases/worker-lease.js';
-import type { Notifier } from '../events/notify.js';
 import type { Logger } from '../platform/logger.js';
-import type { TurnWorkflows } from '../temporal/turn-workflows.js';
 import { endTurn } from './finish.js';
-import { reconcileTurn, STALE_TURN, type StaleTurn } from './reconcile-turn.js';
+import { reconcileTurn, STALE_TURN, type ReconcileDeps, type StaleTurn } from './reconcile-turn.js';
 import { notifyCancel } from './running-turns.js';
 import { OPEN } from './states.js';
 
@@ -28,15 +25,6 @@ const CLOSED_LOOKBACK_MS = 60_000;
 
 const OPEN_SQL = rawSql(OPEN);
 const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000 };
-
-export interface ReconcileDeps {
-  db: DataSource;
-  notifier: Notifier;
-  workflows: TurnWorkflows;
-  log: Logger;
-  /** Counts what the reconciler did, by action. */
-  count: (action: string) => void;
-}
 
 /**
  * Keeps open turns moving: starts workflows that never started or vanished, delivers cancels, ends turns whose workflow is

@@ -4,14 +4,12 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 export class WaitingTime1700000000020 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      DROP INDEX turns_waiting;
       ALTER TABLE turns
         DROP COLUMN waiting_since,
         DROP COLUMN waiting_ms,
         -- Time spent so far; started_at is set while calls wait for an answer and nothing runs.
         ADD COLUMN waiting_time interval,
         ADD COLUMN waiting_started_at timestamptz;
-      CREATE INDEX turns_waiting ON turns (progress_at) WHERE waiting_started_at IS NOT NULL;
     `);
   }
 

@@ -13,7 +13,6 @@ export class RequiredActions1700000000004 implements MigrationInterface {
         -- Since when the turn waits with nothing under way, and how long it waited before that; null: never.
         ADD COLUMN waiting_since timestamptz,
         ADD COLUMN waiting_ms bigint;
-      CREATE INDEX turns_waiting ON turns (progress_at) WHERE waiting_since IS NOT NULL;
 
       -- Calls that need an answer. planned → open (asked) → allowed, denied, answered or expired; cancelled with the turn.
       CREATE TABLE required_actions (

@@ -7,6 +7,7 @@ import { Mcp1700000000006 } from './6-mcp.js';
 import { Installation1700000000008 } from './8-installation.js';
 import { Leases1700000000009 } from './9-leases.js';
 import { WaitingTime1700000000020 } from './20-waiting-time.js';
+import { WaitingIndex1700000000021 } from './21-waiting-index.js';
 
 /** In order; only ever added to. */
 export const migrations = [
@@ -19,4 +20,5 @@ export const migrations = [
   Installation1700000000008,
   Leases1700000000009,
   WaitingTime1700000000020,
+  WaitingIndex1700000000021,
 ];

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
 import { startPostgres, type TestPostgres } from '../../support/postgres.js';
 import { startService, type TestService } from '../../support/service.js';
 
@@ -28,13 +29,13 @@ describe('Postgres away', () => {
       expect(headers.get('retry-after')).to.match(/^[0-9]+$/);
       expect(headers.get('x-should-retry')).to.equal('true');
     }
-    const ready = await service.api('GET', '/readyz');
-    expect(ready.status).to.equal(503);
-    expect(ready.body.postgres).to.equal('away');
+    // An answer may be two seconds old.
+    await eventually('readiness', async () => (await service.api('GET', '/readyz')).status === 503);
+    expect((await service.api('GET', '/readyz')).body.postgres).to.equal('away');
     expect((await service.api('GET', '/healthz')).status).to.equal(200);
 
     await postgres.restart();
     expect((await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).status).to.equal(201);
-    expect((await service.api('GET', '/readyz')).status).to.equal(200);
+    await eventually('readiness', async () => (await service.api('GET', '/readyz')).status === 200);
   });
 });

@@ -83,6 +83,7 @@ describe('what needs no key', () => {
       expect(body.paths['/v1/sessions'].get.parameters.map(({ name }: { name: string }) => name)).to.deep.equal([
         'limit',
         'cursor',
+        'requires_action',
       ]);
     });
 

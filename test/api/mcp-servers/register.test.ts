@@ -116,7 +116,7 @@ describe('POST /v1/mcp-servers', () => {
       [{ ...good, url: 7 }, '/url'],
       [{ ...good, url: `https://example.com/${'x'.repeat(2048)}` }, '/url'],
       [{ ...good, auth: null }, '/auth'],
-      [{ ...good, auth: { type: 'OAUTH' } }, '/auth/type'],
+      [{ ...good, auth: { type: 'DIGEST' } }, '/auth/type'],
       [{ ...good, auth: { type: 'BEARER' } }, '/auth/token'],
       [{ ...good, auth: { type: 'BEARER', token: 'a\r\nb' } }, '/auth/token'],
       [{ ...good, auth: { type: 'HEADER', name: 'Host', value: 'x' } }, '/auth/name'],
