@@ -15,7 +15,7 @@ export interface Service {
 
 /**
  * API and worker in one process on one connection: a turn then starts eagerly, which is 1.4 × the turns a second of
- * two processes (temporal.md). They end in this order: the API stops accepting, then the worker drains.
+ * two processes. They end in this order: the API stops accepting, then the worker drains.
  */
 export async function startService(config: Config): Promise<Service> {
   // One process has one METRICS_PORT: the API serves it.

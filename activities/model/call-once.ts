@@ -11,7 +11,7 @@ import { modelFailureOf } from './failures.js';
 import type { ModelRequest } from '../prompt/request.js';
 import { streamAnswer, type StreamObserver } from './stream.js';
 
-/** The model's own failures at one step (temporal.md): attempts are no budget, a dead worker uses them up too. */
+/** Failures of the model at one step. Temporal's attempts are no measure: a dead worker uses them up too. */
 const MAX_FAILURES = 6;
 const FAILING_MS = 300_000;
 const FIRST_RETRY_MS = 1000;

@@ -9,7 +9,7 @@ import { textResult, type BuiltInTool, type ToolCall, type ToolResult } from './
 
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });
 
-/** What the agent is told of a call that may have taken effect before a crash (contract.md §3 "Tool calls"). */
+/** The result of a call that may have taken effect before a crash (contract.md §3 "Tool calls"). */
 export function outcomeUnknown(name: string): ToolResult {
   return textResult(
     `The outcome of this call of ${name} is unknown: it was sent, and its answer was lost. ` +

@@ -14,9 +14,9 @@ import type { TurnContext } from '../../src/turns/context.js';
 import { loadConversation } from '../../src/turns/conversation.js';
 import type { ModelCallOutcome, TurnActivities } from './turn-activities.js';
 
-/** What Temporal is told of a tool that is none (architecture.md "What Temporal carries"). */
+/** Name reported to Temporal for a tool the turn does not offer. */
 const UNKNOWN_TOOL = '(unknown)';
-/** By that the count of a request is raised when the API finds it too long all the same, up to so much in all. */
+/** Factor applied to our token estimate each time the API still rejects the request as too long, and its limit. */
 const UNDERCOUNT_STEP = 1.5;
 const MAX_UNDERCOUNT = 3;
 

@@ -23,7 +23,7 @@ interface HeartbeatDetails {
 /**
  * Runs the body of an activity: beats from entry to exit (models think in silence), and turns what it throws into what
  * Temporal acts on. Only a user's cancel is a cancel; a worker that shuts down, a pause or a reset hand the work over.
- * Messages of failures are fixed texts: histories hold no content (architecture.md).
+ * Messages of failures are fixed texts: histories hold no content (docs/architecture.md).
  */
 export async function runActivity<T>(
   deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log' | 'runningTurns'>,

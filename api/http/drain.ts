@@ -38,12 +38,12 @@ export function createDrain(inner: (req: IncomingMessage, res: ServerResponse) =
       underWay.forEach(sayLast);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       // A connection whose answer went out before it could be told becomes idle only now.
-      const sweep = setInterval(() => server.closeIdleConnections(), 100);
+      const idleTimer = setInterval(() => server.closeIdleConnections(), 100);
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);
       server.closeIdleConnections();
       silent.forEach((socket) => socket.destroy());
       await closed;
-      clearInterval(sweep);
+      clearInterval(idleTimer);
       clearTimeout(cut);
     },
   };

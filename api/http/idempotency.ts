@@ -22,7 +22,7 @@ export const withoutKey: Idempotency = { once: (_hash, work) => work(), record: 
 
 /**
  * What the request's `Idempotency-Key` asks for (contract.md §1).
- * @throws ServiceError `bad_request` for a key that is none
+ * @throws ServiceError `bad_request` if the key is malformed
  */
 export function idempotencyOf(ctx: Context, deps: ApiDeps, projectId: string, status: number): Idempotency {
   const key = ctx.headers['idempotency-key'];

@@ -21,7 +21,7 @@ export function readBody(req: IncomingMessage, maxBytes: number, idleMs = BODY_I
     const settle = (done: () => void): void => {
       clearTimeout(idle);
       req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
-      // A later fault of the dropped rest is of no interest, but unheard it would end the process.
+      // An error of the dropped rest changes nothing, but without a listener it would end the process.
       req.on('error', () => undefined);
       done();
     };

@@ -85,13 +85,15 @@ function present({ event }: QueuedTurn): unknown {
   return JSON.parse(eventJson(event));
 }
 
-/** Outside of the transaction, and not waited for: a turn whose workflow does not start now is started by the sweep. */
+/** Outside of the transaction, and not waited for: a turn whose workflow does not start now is started by the reconciler. */
 function launch({ deps, log }: Pick<Call, 'deps' | 'log'>, turn: QueuedTurn & { may_wait: boolean }): void {
   deps.notifier.notify(turn);
   log.info({ turn_id: turn.id, session_id: turn.session_id }, 'turn queued');
   deps.workflows
     .start(turn)
-    .catch((err: unknown) => log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet, the sweep follows'));
+    .catch((err: unknown) =>
+      log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet, the reconciler follows'),
+    );
 }
 
 function skillIdsOf(skills: Body['skills']): string[] {

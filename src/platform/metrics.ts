@@ -51,7 +51,7 @@ export function observePool(db: DataSource): () => void {
 
 export const reconcileActions = new Counter({
   name: 'reconcile_actions_total',
-  help: 'What the sweep did for turns that showed no sign of life',
+  help: 'Actions of the reconciler on turns without a sign of life',
   labelNames: ['action'],
   registers: [registry],
 });

@@ -14,7 +14,7 @@ export function temporalSettings(): ReturnType<typeof loadClientConnectConfig> &
 /**
  * A connection that is made at its first use: the API starts and accepts messages while Temporal is away. Without the
  * SDK's retries: their timers outlive the connection and throw where nobody can catch it ("Channel has been shut down").
- * `turn-workflows` retries what is worth it, the sweep the rest.
+ * `turn-workflows` retries for a moment, the reconciler after that.
  */
 export function connectLazily(): Connection {
   return Connection.lazy({ ...temporalSettings().connectionOptions, interceptors: [] });

@@ -13,7 +13,7 @@ import { ANSWERED_SIGNAL, SEARCH_ATTRIBUTES, TURN_WORKFLOW, type TurnInput } fro
 import { within } from '../platform/tracing.js';
 import { searchAttributesOf } from './search-attributes.js';
 
-/** What starting a turn's workflow needs: ids only, never content (architecture.md "What Temporal carries"). */
+/** What starting a turn's workflow needs: ids only, never content (docs/architecture.md). */
 export interface StartableTurn {
   id: string;
   session_id: string;
@@ -76,7 +76,7 @@ const WORKER_DIED = ApplicationFailure.create({
   type: 'WorkerDied',
   nextRetryDelay: 1,
 });
-/** For a connection that was just lost; what lasts longer is the sweep's. */
+/** For a connection that was just lost; the reconciler retries after that. */
 const RETRIES = 3;
 /** gRPC: RESOURCE_EXHAUSTED, ABORTED, UNAVAILABLE. */
 const PASSING: ReadonlySet<number> = new Set([8, 10, 14]);
@@ -99,7 +99,7 @@ function isPassing(error: unknown): boolean {
   return isGrpcServiceError(cause) && PASSING.has(cause.code);
 }
 
-/** The workflows of turns on one client; every call gives up after 10 s, the sweep tries again. */
+/** The workflows of turns on one client; every call gives up after 10 s, the reconciler tries again. */
 export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions): TurnWorkflows {
   const withDeadline = <T>(work: () => Promise<T>): Promise<T> => {
     const deadline = Date.now() + DEADLINE_MS;

@@ -16,7 +16,7 @@ import { startReconciler } from './reconcile.js';
 const EXECUTION_MARGIN_MS = 600_000;
 const ATTRIBUTES_RETRY_MS = 10_000;
 
-/** What every process has to do with turns: their workflows, and the sweep that looks after them. */
+/** What each process does for turns: starts their workflows, and stands by to reconcile them. */
 export interface TurnReconciler {
   workflows: TurnWorkflows;
   health: () => Promise<TemporalHealth>;

@@ -7,7 +7,7 @@ import { fetchHistory, textOfHistory } from '../support/workflow-history.js';
 
 const MARK = 'zebra-7731';
 
-/** Cancel while a tool runs; and what Temporal keeps of a turn (architecture.md "What Temporal carries"). */
+/** Cancel while a tool runs; and what Temporal keeps of a turn (docs/architecture.md). */
 describe('a turn with a remote tool', () => {
   let mcp: TestMcpServer;
   let service: TurnService;

@@ -1,6 +1,6 @@
 import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers.js';
 
-/** A tool of an MCP server as the model is told of it. */
+/** A tool of an MCP server as the model sees it. */
 export interface OfferedTool {
   /** Full name, `mcp__<server>__<tool>`; `aliases.ts` has the one the model sees. */
   name: string;
