@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from './support/eventually.js';
 import { addMetricsSource, metricsText, OPEN_TURNS } from '../src/platform/metrics.js';
 import { failure, Gate, text, thinking, toolUse, wait } from './support/scripted-model.js';
 import { startTurnService, type TurnService } from './support/turns.js';
@@ -51,10 +52,13 @@ describe('the metrics of turns', () => {
     const sessionId = await service.session();
     const stream = await service.stream(sessionId);
     await service.send(sessionId, 'Use a tool');
-    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    await stream.until(({ event }) => event === 'turn.completed');
     stream.close();
 
-    expect(await sample('turns_ended_total', { state: 'completed', reason: 'end_turn' })).to.equal(1);
+    // Counted right after the commit that the reader has seen.
+    await eventually('the count of the turn', async () => {
+      return (await sample('turns_ended_total', { state: 'completed', reason: 'end_turn' })) === 1;
+    });
     expect(await sample('turn_queue_seconds_count')).to.equal(1);
     expect(await sample('turn_first_token_seconds_count')).to.equal(1);
     expect(await sample('turn_duration_seconds_count', { state: 'completed' })).to.equal(1);
@@ -80,7 +84,9 @@ describe('the metrics of turns', () => {
     expect(await sample('turns_open', { state: 'queued' })).to.equal(0);
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
     await service.ended(sessionId);
-    expect(await sample('turns_ended_total', { state: 'cancelled' })).to.equal(1);
+    await eventually('the count of the turn', async () => {
+      return (await sample('turns_ended_total', { state: 'cancelled' })) === 1;
+    });
     expect(await sample('turn_cancel_delay_seconds_count')).to.equal(1);
     expect(await sample('turns_open', { state: 'running' })).to.equal(0);
   });
