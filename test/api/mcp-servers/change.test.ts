@@ -173,6 +173,13 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
       expect((await service.api('POST', `${path}/probe`)).status, 'the old credential still works').to.equal(200);
     });
 
+    it('keeps everything when the server offers no OAuth', async () => {
+      const { patch, path } = await registered();
+      const { body: made } = await service.api('GET', path);
+      expect(typeOf(await patch({ auth: { type: 'OAUTH' } }))).to.deep.equal([422, 'mcp_oauth_failed']);
+      expect((await service.api('GET', path)).body).to.deep.equal(made);
+    });
+
     it('refuses a re-probe when the address no longer passes', async () => {
       const { patch, server, path } = await registered();
       allowed.splice(allowed.indexOf(server.host), 1);

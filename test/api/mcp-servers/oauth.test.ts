@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { createMcpNetwork, type McpNetwork } from '../../../src/mcp/network.js';
 import { startOauthPair, type OauthPair } from '../../support/oauth-server.js';
+import { reachedBy } from '../../support/rows.js';
 import { startService, type TestService } from '../../support/service.js';
 
 describe('MCP servers with OAuth', () => {
@@ -34,6 +35,8 @@ describe('MCP servers with OAuth', () => {
   /** What the authorization server's redirect makes the browser do. */
   const callBack = async (url: URL): Promise<{ status: number; page: string; headers: Headers }> => {
     const response = await fetch(`${service.url}${url.pathname}${url.search}`);
+    const error = response.status === 200 ? null : { error: { type: 'validation_error' } };
+    reachedBy('GET', url.pathname, response.status, error);
     return { status: response.status, page: await response.text(), headers: response.headers };
   };
   const authorized = async (pair: OauthPair): Promise<{ id: string; path: string }> => {
