@@ -95,12 +95,15 @@ export const LIMITS = [
 /** One middleware answers with these, whatever the operation: one operation stands for all. */
 const SHARED = new Set<ErrorType>(['internal_error', 'service_unavailable', 'request_timeout']);
 
-/** A request without a body is the same each time. A server whose address has become unsafe fails before its authorization. */
+/**
+ * A request without a body is the same each time: its key cannot come with other content. The query of the OAuth callback
+ * is of optional texts alone; what is wrong about it is said by a page.
+ */
 const IMPOSSIBLE = new Set([
   'rotateWebhookSecret answers idempotency_key_reused',
   'testWebhook answers idempotency_key_reused',
   'retryWebhookDelivery answers idempotency_key_reused',
-  'authorizeMcpServer answers invalid_mcp_server_url',
+  'mcpOauthCallback answers validation_error',
 ]);
 
 /** Every row of operations × successes, errors, permissions and projects, and every limit. */

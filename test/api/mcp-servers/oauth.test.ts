@@ -35,8 +35,8 @@ describe('MCP servers with OAuth', () => {
   /** What the authorization server's redirect makes the browser do. */
   const callBack = async (url: URL): Promise<{ status: number; page: string; headers: Headers }> => {
     const response = await fetch(`${service.url}${url.pathname}${url.search}`);
-    const error = response.status === 200 ? null : { error: { type: 'validation_error' } };
-    reachedBy('GET', url.pathname, response.status, error);
+    // A refusal is a page too: it has no error body to note.
+    if (response.status === 200) reachedBy('GET', url.pathname, response.status, null);
     return { status: response.status, page: await response.text(), headers: response.headers };
   };
   const authorized = async (pair: OauthPair): Promise<{ id: string; path: string }> => {
@@ -211,6 +211,15 @@ describe('MCP servers with OAuth', () => {
     expect((await service.api('DELETE', path)).status).to.equal(204);
     expect(pair.requests.filter(({ path: requested }) => requested === '/token/revocation')).to.have.length(2);
     expect(await service.db.query('SELECT FROM mcp_oauth WHERE id = $1', [id])).to.deep.equal([]);
+  });
+
+  it('start no authorization when the address no longer passes', async () => {
+    const pair = await start();
+    const { path } = await authorized(pair);
+    const before = allowed.splice(0);
+    const { status, body } = await service.api('POST', `${path}/authorize`);
+    allowed.push(...before);
+    expect([status, body.error.type]).to.deep.equal([422, 'invalid_mcp_server_url']);
   });
 
   it('change to another type of auth and back', async () => {
