@@ -1,170 +1,206 @@
 /**
- * What a turn costs beside the same call of the same model without the service, all in one run: `npm run bench`.
- * Everything is on this machine; quote the ratios, not the milliseconds.
+ * What the service costs beside a bare Temporal turn (bench/baseline) on the same servers, in one run: `npm run bench`.
+ * Everything is on this machine: quote the ratios, not the milliseconds. Nothing else may run beside it.
  */
 import { message, text, toolUse } from '../test/support/scripted-model.js';
 import type { SseReader } from '../test/support/sse-reader.js';
-import { median, quantile, startBenchService, type BenchService } from './support/run.js';
+import { median, quantile, startBench, type Bench, type Side } from './support/run.js';
 
-const row = (name: string, value: string, aim = ''): void =>
-  console.log(`${name.padEnd(44)} ${value.padEnd(44)} ${aim}`);
-const ms = (value: number): string => `${value.toFixed(1)} ms`;
+/** Both sides are measured in each round, one after the other. */
+const ROUNDS = 2;
+const TOOL_CALLS = 10;
+const TOKENS = 250;
 
-const service = await startBenchService();
+type Figures = Record<string, number>;
+
+/** What is printed: a figure, its unit, and the aim as a ratio to the baseline or as a limit of the service's own value. */
+const ROWS: [figure: string, unit: string, aim: { ratio?: string; own?: string }][] = [
+  ['turn of one token, p50', 'ms', { ratio: '≤ 1.15' }],
+  ['turn of one token, p95', 'ms', {}],
+  ['first delta, p50', 'ms', { ratio: '≤ 1.15' }],
+  ['tool step (model call and MCP tool)', 'ms', { ratio: '≤ 1.15' }],
+  ['turns/s, 1 in flight', '', {}],
+  ['turns/s, 32 in flight', '', { ratio: '≥ 0.9' }],
+  ['turns/s, 64 in flight', '', { ratio: '≥ 0.9' }],
+  ['p50, 64 in flight', 'ms', {}],
+  ['p95, 64 in flight', 'ms', {}],
+  ['p95 / p50, 64 in flight', '', { own: '≤ 1.8' }],
+  ['own CPU per turn, 32 in flight', 'ms', { ratio: '≤ 1.25' }],
+  ["Temporal's CPU per turn, 32 in flight", 'ms', {}],
+  ["Postgres' CPU per turn, 32 in flight", 'ms', { own: '≤ 2.5' }],
+  ['delta lag of 1 turn × 50 tokens/s, p95', 'ms', {}],
+  ['delta lag of 32 turns × 50 tokens/s, p95', 'ms', { own: '≤ 10' }],
+  ['CPU per streamed token, all parts', 'ms', { own: '≤ 1.0' }],
+  ['delta lag of 200 watchers of a turn, p95', 'ms', { ratio: '≤ 1.15' }],
+  ['memory of an idle watcher', 'KB', { own: '≤ 30' }],
+];
+
+const bench = await startBench();
 try {
-  service.model.on(/one token/, text('ok'));
-  service.model.on(/use a tool/, (request) => {
-    const steps = request.body.messages.filter(({ role }) => role === 'assistant').length;
-    return steps < 11 ? message([toolUse('list_files', {})]) : text('done');
+  script(bench);
+  const rounds: Record<Side['name'], Figures[]> = { baseline: [], service: [] };
+  const sides = [bench.baseline, bench.service];
+  for (const side of sides) await oneToken(side, 50);
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    for (const side of sides) {
+      console.log(`round ${round} of ${ROUNDS}: ${side.name}`);
+      rounds[side.name].push(await measure(bench, side));
+    }
+  }
+  print(meanOf(rounds.baseline), meanOf(rounds.service));
+} finally {
+  await bench.close();
+}
+
+/** The answers of the model, the same for both sides. */
+function script({ model }: Bench): void {
+  model.on(/one token/, text('ok'));
+  model.on(/use a tool/, ({ body }) => {
+    const toolCalls = body.messages.filter(({ role }) => role === 'assistant').length;
+    const tool = body.tools?.find((each) => 'name' in each && each.name.endsWith('ping'));
+    return toolCalls < TOOL_CALLS ? message([toolUse((tool as { name: string }).name, {})]) : text('done');
   });
-  service.model.on(/count (\d+)/, (request) => {
-    const tokens = Number(/count (\d+)/.exec(request.userText)![1]);
+  model.on(/count (\d+)/, ({ userText }) => {
+    const tokens = Number(/count (\d+)/.exec(userText)![1]);
     return text('token '.repeat(tokens).trim(), { every: 20 });
   });
-
-  const direct = await turnOverhead(service);
-  await toolStep(service, direct);
-  for (const turns of [1, 32]) await deltaLag(service, turns);
-  for (const inFlight of [1, 8, 32]) await throughput(service, inFlight);
-  await watchers(service, 200);
-  await waiting(service, 500);
-} finally {
-  await service.close();
 }
 
-/** Milliseconds from the model's sending of each delta to its arrival, by the one clock of this process. */
-function lagsOf(bench: BenchService, sessionId: string, stream: SseReader): number[] {
-  const request = bench.model.requests.find(({ userText }) => userText.includes(sessionId))!;
-  const deltas = stream.frames.filter((frame) => frame.event === 'agent.message.delta');
-  return deltas.map((delta, number) => delta.at - request.sentAt[number]!);
+async function measure({ model }: Bench, side: Side): Promise<Figures> {
+  return {
+    ...(await oneToken(side, 100)),
+    ...(await toolStep(side)),
+    ...(await throughput(side, 1)),
+    ...(await throughput(side, 32)),
+    ...(await throughput(side, 64)),
+    ...(await streaming(model, side, 1)),
+    ...(await streaming(model, side, 32)),
+    ...(await watchers(model, side, 200)),
+    ...(await idleWatchers(side, 500)),
+  };
 }
 
-async function turnOnce(
-  bench: BenchService,
-  sessionId: string,
-  content: string,
-): Promise<{ total: number; firstDelta: number }> {
+async function turn(side: Side, sessionId: string, content: string): Promise<{ total: number; firstDelta: number }> {
   const began = performance.now();
-  await bench.send(sessionId, content);
-  const stream = await bench.stream(sessionId);
-  const first = await stream.until((frame) => frame.event.startsWith('agent.'));
-  const last = await stream.until((frame) => frame.event === 'turn.completed');
+  await side.send(sessionId, content);
+  const stream = await side.stream(sessionId);
+  const first = await stream.until(({ event }) => event.startsWith('agent.'));
+  const last = await stream.until(({ event }) => event === 'turn.completed');
   await stream.ended;
   return { total: last.at - began, firstDelta: first.at - began };
 }
 
-async function turnOverhead(bench: BenchService): Promise<number> {
-  const directs: number[] = [];
-  const turns: number[] = [];
-  const firsts: number[] = [];
-  for (let n = 0; n < 120; n += 1) {
-    const began = performance.now();
-    await bench.direct('one token');
-    const sessionId = await bench.session();
-    const direct = performance.now() - began;
-    const { total, firstDelta } = await turnOnce(bench, sessionId, 'one token');
-    if (n < 20) continue;
-    directs.push(direct);
-    turns.push(total);
-    firsts.push(firstDelta);
+async function oneToken(side: Side, turns: number): Promise<Figures> {
+  const totals: number[] = [];
+  const firstDeltas: number[] = [];
+  for (let n = 0; n < turns; n += 1) {
+    const { total, firstDelta } = await turn(side, await side.session(), 'one token');
+    totals.push(total);
+    firstDeltas.push(firstDelta);
   }
-  const calls: number[] = [];
-  for (let n = 0; n < 200; n += 1) {
-    const began = performance.now();
-    await bench.direct('one token');
-    calls.push(performance.now() - began);
-  }
-  const base = median(calls);
-  row('direct call of the model', ms(base));
-  row(
-    'turn, POST to terminal event (one token)',
-    `${ms(median(turns))}, p95 ${ms(quantile(turns, 0.95))} = ${(median(turns) / base).toFixed(1)} ×`,
-    '≤ 25 ×',
-  );
-  row('first delta', `${ms(median(firsts))} = ${(median(firsts) / base).toFixed(1)} ×`);
-  return base;
+  return {
+    'turn of one token, p50': median(totals),
+    'turn of one token, p95': quantile(totals, 0.95),
+    'first delta, p50': median(firstDeltas),
+  };
 }
 
-async function toolStep(bench: BenchService, direct: number): Promise<void> {
+async function toolStep(side: Side): Promise<Figures> {
   const steps: number[] = [];
-  for (let n = 0; n < 12; n += 1) {
-    const one = await turnOnce(bench, await bench.session(), 'one token');
-    const many = await turnOnce(bench, await bench.session(), 'use a tool');
-    if (n >= 2) steps.push((many.total - one.total) / 11);
+  for (let n = 0; n < 10; n += 1) {
+    const one = await turn(side, await side.session(true), 'one token');
+    const many = await turn(side, await side.session(true), 'use a tool');
+    if (n >= 2) steps.push((many.total - one.total) / TOOL_CALLS);
   }
-  row(
-    'tool step (model call and built-in tool)',
-    `${ms(median(steps))} = ${(median(steps) / direct).toFixed(1)} ×`,
-    '≤ 10 ×',
-  );
+  return { 'tool step (model call and MCP tool)': median(steps) };
 }
 
-async function deltaLag(bench: BenchService, turns: number): Promise<void> {
-  const lags: number[] = [];
-  await Promise.all(
-    Array.from({ length: turns }, async () => {
-      const sessionId = await bench.session();
-      await bench.send(sessionId, `count 250 for ${sessionId}`);
-      const stream = await bench.stream(sessionId);
-      await stream.until((frame) => frame.event === 'turn.completed');
-      // The first ones come while sessions and streams are still being opened.
-      lags.push(...lagsOf(bench, sessionId, stream).slice(50));
-    }),
-  );
-  row(
-    `delta lag, ${turns} turns × 50 tokens/s`,
-    `p50 ${ms(median(lags))}, p95 ${ms(quantile(lags, 0.95))}`,
-    turns === 1 ? '≤ 2 ms' : '≤ 10 ms',
-  );
-}
-
-async function throughput(bench: BenchService, inFlight: number): Promise<void> {
-  const before = bench.cpu();
+async function throughput(side: Side, inFlight: number): Promise<Figures> {
+  const before = side.cpu();
   const began = performance.now();
-  const until = began + 6000;
-  let turns = 0;
+  const totals: number[] = [];
   await Promise.all(
     Array.from({ length: inFlight }, async () => {
-      const sessionId = await bench.session();
-      while (performance.now() < until) {
-        await turnOnce(bench, sessionId, 'one token');
-        turns += 1;
-      }
+      const sessionId = await side.session();
+      while (performance.now() < began + 8000) totals.push((await turn(side, sessionId, 'one token')).total);
     }),
   );
   const seconds = (performance.now() - began) / 1000;
-  const after = bench.cpu();
-  const cpu = (['service', 'temporal', 'postgres'] as const)
-    .map((name) => `${name} ${(((after[name] - before[name]) / turns) * 1000).toFixed(1)}`)
-    .join(', ');
-  row(
-    `turns/s, ${inFlight} in flight`,
-    `${(turns / seconds).toFixed(1)}  (CPU ms a turn: ${cpu})`,
-    inFlight === 32 ? '≥ 60' : '',
-  );
+  const after = side.cpu();
+  const cpu = (part: keyof typeof after): number => ((after[part] - before[part]) * 1000) / totals.length;
+  return {
+    [`turns/s, ${inFlight} in flight`]: totals.length / seconds,
+    [`p50, ${inFlight} in flight`]: median(totals),
+    [`p95, ${inFlight} in flight`]: quantile(totals, 0.95),
+    [`p95 / p50, ${inFlight} in flight`]: quantile(totals, 0.95) / median(totals),
+    [`own CPU per turn, ${inFlight} in flight`]: cpu('service'),
+    [`Temporal's CPU per turn, ${inFlight} in flight`]: cpu('temporal'),
+    [`Postgres' CPU per turn, ${inFlight} in flight`]: cpu('postgres'),
+  };
 }
 
-async function watchers(bench: BenchService, count: number): Promise<void> {
-  const sessionId = await bench.session();
-  const streams = await Promise.all(Array.from({ length: count }, () => bench.stream(sessionId)));
-  await bench.send(sessionId, `count 150 for ${sessionId}`);
+/** Milliseconds from the model's sending of each delta to its arrival, by the one clock of this process. */
+function lagsOf(model: Bench['model'], sessionId: string, stream: SseReader): number[] {
+  const request = model.requests.find(({ userText }) => userText.includes(sessionId))!;
+  const deltas = stream.frames.filter(({ event }) => event === 'agent.message.delta');
+  return deltas.map((delta, number) => delta.at - request.sentAt[number]!);
+}
+
+async function streaming(model: Bench['model'], side: Side, turns: number): Promise<Figures> {
+  const lags: number[] = [];
+  const before = side.cpu();
+  await Promise.all(
+    Array.from({ length: turns }, async () => {
+      const sessionId = await side.session();
+      await side.send(sessionId, `count ${TOKENS} for ${sessionId}`);
+      const stream = await side.stream(sessionId);
+      await stream.until(({ event }) => event === 'turn.completed');
+      // The first ones come while sessions and streams are still being opened.
+      lags.push(...lagsOf(model, sessionId, stream).slice(50));
+    }),
+  );
+  const after = side.cpu();
+  const cpu = after.service + after.temporal + after.postgres - before.service - before.temporal - before.postgres;
+  return {
+    [`delta lag of ${turns} turn${turns === 1 ? '' : 's'} × 50 tokens/s, p95`]: quantile(lags, 0.95),
+    'CPU per streamed token, all parts': (cpu * 1000) / (turns * TOKENS),
+  };
+}
+
+async function watchers(model: Bench['model'], side: Side, count: number): Promise<Figures> {
+  const sessionId = await side.session();
+  const streams = await Promise.all(Array.from({ length: count }, () => side.stream(sessionId)));
+  await side.send(sessionId, `count 150 for ${sessionId}`);
   const lags: number[] = [];
   for (const stream of streams) {
-    await stream.until((frame) => frame.event === 'turn.completed');
-    lags.push(...lagsOf(bench, sessionId, stream));
+    await stream.until(({ event }) => event === 'turn.completed');
+    lags.push(...lagsOf(model, sessionId, stream));
   }
-  row(
-    `delta lag, one turn with ${count} watchers`,
-    `p50 ${ms(median(lags))}, p95 ${ms(quantile(lags, 0.95))}`,
-    '≤ 10 ms',
-  );
+  return { [`delta lag of ${count} watchers of a turn, p95`]: quantile(lags, 0.95) };
 }
 
-async function waiting(bench: BenchService, count: number): Promise<void> {
-  const sessionId = await bench.session();
-  const before = bench.memoryKb();
-  const streams = await Promise.all(Array.from({ length: count }, () => bench.stream(sessionId)));
+async function idleWatchers(side: Side, count: number): Promise<Figures> {
+  const sessionId = await side.session();
+  const before = side.memoryKb();
+  const streams = await Promise.all(Array.from({ length: count }, () => side.stream(sessionId)));
   await new Promise((resolve) => setTimeout(resolve, 3000));
-  row(`memory of a waiting watcher (${count})`, `${((bench.memoryKb() - before) / count).toFixed(0)} KB`, '≤ 80 KB');
+  const figure = { 'memory of an idle watcher': (side.memoryKb() - before) / count };
   for (const stream of streams) stream.close();
+  return figure;
+}
+
+function meanOf(rounds: Figures[]): Figures {
+  const mean = (name: string): number => rounds.reduce((sum, figures) => sum + figures[name]!, 0) / rounds.length;
+  return Object.fromEntries(Object.keys(rounds[0]!).map((name) => [name, mean(name)]));
+}
+
+function print(baseline: Figures, service: Figures): void {
+  const line = (...cells: string[]): void =>
+    console.log(cells.map((cell, index) => (index === 0 ? cell.padEnd(44) : cell.padStart(12))).join(''));
+  line('', 'baseline', 'service', 'ratio', 'aim');
+  for (const [name, unit, { ratio, own }] of ROWS) {
+    const value = (figures: Figures): string => `${figures[name]!.toFixed(1)} ${unit}`.trim();
+    const aim = ratio === undefined ? (own ?? '') : `${ratio} ×`;
+    line(name, value(baseline), value(service), `${(service[name]! / baseline[name]!).toFixed(2)} ×`, aim);
+  }
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from './support/eventually.js';
 import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -31,14 +32,6 @@ describe('maintenance', () => {
   const count = async (from: string): Promise<number> =>
     (await service.db.query<{ n: number }[]>(`SELECT count(*)::integer AS n FROM ${from}`))[0]!.n;
 
-  async function until(done: () => Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + 20_000;
-    while (!(await done())) {
-      if (performance.now() > deadline) throw new Error('it did not happen within 20 s');
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
-
   /** Triggers a task's schedule, as the button in the Temporal UI does, and waits for its run; returns what it says. */
   async function run(task: MaintenanceTask): Promise<Record<string, number>> {
     const handle = client.schedule.getHandle(maintenanceScheduleId(service.config.taskQueue, task));
@@ -48,7 +41,7 @@ describe('maintenance', () => {
     // The schedule hears of its last run's end with delay.
     await handle.trigger('ALLOW_ALL');
     let workflowId = '';
-    await until(async () => {
+    await eventually('the schedule has run', async () => {
       workflowId = (await recent(task)).find((one) => !known.has(one.workflowId))?.workflowId ?? '';
       return workflowId !== '';
     });
@@ -63,7 +56,7 @@ describe('maintenance', () => {
 
   it('is scheduled at the worker’s start, once, and stays paused for whoever paused it', async () => {
     const id = maintenanceScheduleId(service.config.taskQueue, 'storage');
-    await until(() =>
+    await eventually('the schedule exists', () =>
       client.schedule
         .getHandle(id)
         .describe()

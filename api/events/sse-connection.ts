@@ -1,6 +1,8 @@
+import { Connection, createEventBuffer, createSession, type EventBuffer, type Session } from 'better-sse';
 import type Koa from 'koa';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { WIRE_FORMAT } from './portions.js';
 
 /** A tick a second comes a little early or late: a ping goes out every 10 s. */
 const PING_INTERVAL_MS = 9_500;
@@ -10,38 +12,86 @@ const MAX_PENDING_BYTES = 1024 * 1024;
 /** Large frames go out in pieces: each one that the socket takes is progress. */
 const PIECE_BYTES = 16 * 1024;
 
-const PING = ': ping\n\n';
+const HEADERS = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' };
+const ping = createEventBuffer(WIRE_FORMAT).comment('ping').dispatch();
 
-/** A response of Server-Sent Events. Every write waits for the socket to drain. */
-export class SseConnection {
+// better-sse would read an event id and options from the URL, which are not part of our interface.
+const EMPTY_URL = new URL('http://localhost/');
+const HEAD = new Response(null, { headers: HEADERS });
+
+/** A response of Server-Sent Events. It carries a session of better-sse; every write waits for the socket to drain. */
+export class SseConnection extends Connection {
+  readonly url = EMPTY_URL;
+  readonly request: Request;
+  readonly response = HEAD;
+  #session!: Session;
+  /** Resolves when the socket has taken what was sent last, or the stream is over. */
+  #taken = Promise.resolve();
   #unsent = 0;
   /** Since when the socket has taken nothing of what it was given; null while it takes everything. */
   #blockedSince: number | null = null;
   #pingedAt = Date.now();
   #isChecking = false;
 
+  private constructor(
+    private readonly res: ServerResponse,
+    private readonly signal: AbortSignal,
+    private readonly countWaiting: () => Promise<number>,
+  ) {
+    super();
+    this.request = new Request(this.url, { signal });
+  }
+
   /**
    * Sends headers, `retry` and a first comment at once. `countWaiting` counts the characters that are still to be sent
    * after the current write.
    */
-  constructor(
+  static async open(
     ctx: Koa.Context,
     retryMs: number,
-    private readonly signal: AbortSignal,
-    private readonly countWaiting: () => Promise<number>,
-    private readonly res: ServerResponse = ctx.res,
-  ) {
+    signal: AbortSignal,
+    countWaiting: () => Promise<number>,
+  ): Promise<SseConnection> {
     ctx.respond = false;
-    res.writeHead(200, {
-      'Content-Type': 'text/event-stream',
-      'Cache-Control': 'no-cache',
-      'X-Accel-Buffering': 'no',
-    });
-    res.write(`retry: ${retryMs}\n\n${PING}`);
+    const connection = new SseConnection(ctx.res, signal, countWaiting);
+    connection.#session = await createSession(connection, { retry: retryMs, keepAlive: null, ...WIRE_FORMAT });
+    await connection.send(ping);
+    return connection;
   }
 
-  /** Resolves when the socket has taken the bytes, or the stream is over. */
-  async send(bytes: Buffer): Promise<void> {
+  /** Resolves when the socket has taken the frames, or the stream is over. */
+  async send(frames: EventBuffer): Promise<void> {
+    void this.#session.batch(frames);
+    await this.#taken;
+  }
+
+  /** Runs every second: pings, and closes a stalled reader (contract.md §3 "Slow reader"). */
+  tick(now: number): void {
+    if (this.#blockedSince !== null) {
+      if (now - this.#blockedSince >= STALL_TIMEOUT_MS) void this.#closeIfMuchWaits();
+    } else if (now - this.#pingedAt >= PING_INTERVAL_MS && !this.res.writableEnded) {
+      this.#pingedAt = now;
+      void this.#session.batch(ping);
+    }
+  }
+
+  /** Ends the response after what was sent. */
+  end(): void {
+    if (!this.res.writableEnded) this.res.end();
+  }
+
+  override sendHead = (): void => {
+    this.res.writeHead(this.response.status, HEADERS);
+  };
+
+  override sendChunk = (chunk: string): void => {
+    this.#taken = this.#write(chunk);
+  };
+
+  override cleanup = (): void => undefined;
+
+  async #write(chunk: string): Promise<void> {
+    const bytes = Buffer.from(chunk);
     for (let start = 0; start < bytes.length && !this.res.destroyed; start += PIECE_BYTES) {
       this.#unsent = bytes.length - start;
       // A stream that has to end completes its frame without waiting.
@@ -54,21 +104,6 @@ export class SseConnection {
       this.#blockedSince = null;
     }
     this.#unsent = 0;
-  }
-
-  /** Runs every second: pings, and closes a stalled reader (contract.md §3 "Slow reader"). */
-  tick(now: number): void {
-    if (this.#blockedSince !== null) {
-      if (now - this.#blockedSince >= STALL_TIMEOUT_MS) void this.#closeIfMuchWaits();
-    } else if (now - this.#pingedAt >= PING_INTERVAL_MS && !this.res.writableEnded) {
-      this.#pingedAt = now;
-      this.res.write(PING);
-    }
-  }
-
-  /** Ends the response after what was sent. */
-  end(): void {
-    if (!this.res.writableEnded) this.res.end();
   }
 
   async #closeIfMuchWaits(): Promise<void> {

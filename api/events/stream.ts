@@ -35,7 +35,7 @@ export const streamEvents = operation<undefined, Session>({
       const at = { turnId: '', position: START };
       const countWaiting = (): Promise<number> => countPendingCharacters(deps.db, at.turnId, at.position);
       const retryMs = start.kind === 'over' ? RETRY_AFTER_END_MS : RETRY_MS;
-      const connection = new SseConnection(ctx, retryMs, stream.signal, countWaiting);
+      const connection = await SseConnection.open(ctx, retryMs, stream.signal, countWaiting);
       stream.connection = connection;
       try {
         await push(deps, session, start, at, stream);
@@ -110,7 +110,7 @@ async function send(frames: Frame[], at: Progress, { connection, signal }: OpenS
   for (const portion of portionsOf(frames)) {
     if (signal.aborted) break;
     at.position = portion.last.position;
-    await connection!.send(portion.bytes);
+    await connection!.send(portion.wire);
   }
   return frames.at(-1) ?? null;
 }

@@ -1,34 +1,76 @@
+import { randomUUID } from 'node:crypto';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Anthropic from '@anthropic-ai/sdk';
 import getPort from 'get-port';
 import { startScriptedModel, type ScriptedModel } from '../../test/support/scripted-model.js';
-import { apiClient, type ApiCall } from '../../test/support/client.js';
+import { startMcpServer, type TestMcpServer } from '../../test/support/mcp-server.js';
+import { apiClient } from '../../test/support/client.js';
+import { embeddedDatabaseUrl } from '../../temporal-dev/embedded-postgres.js';
 import { openSse, type SseReader } from '../../test/support/sse-reader.js';
 
-/** The service as `npm start` runs it, in a process of its own, with a scripted model in this one. */
-export interface BenchService {
-  model: ScriptedModel;
-  api: ApiCall;
-  url: string;
-  /** CPU seconds used so far, by process. */
-  cpu(): Record<'service' | 'temporal' | 'postgres', number>;
-  /** Resident memory of the service process, in KB. */
-  memoryKb(): number;
-  session(): Promise<string>;
-  send(sessionId: string, content: string): Promise<string>;
+/** One of the two systems that are compared: the service, or the baseline (bench/baseline). */
+export interface Side {
+  name: 'baseline' | 'service';
+  /** Opens a conversation, with the tool `ping` of an MCP server if asked for. */
+  session(withTool?: boolean): Promise<string>;
+  send(sessionId: string, content: string): Promise<void>;
   stream(sessionId: string): Promise<SseReader>;
-  /** One call of the model without the service, to its end. */
-  direct(content: string): Promise<void>;
+  /** CPU seconds used so far: by the side's own process, and by the servers that both sides share. */
+  cpu(): Record<'service' | 'temporal' | 'postgres', number>;
+  /** Resident memory of the side's process, in KB. */
+  memoryKb(): number;
+}
+
+export interface Bench {
+  /** Answers both sides, in this process. */
+  model: ScriptedModel;
+  baseline: Side;
+  service: Side;
   close(): Promise<void>;
 }
 
-export async function startBenchService(modelEntry: Record<string, unknown> = {}): Promise<BenchService> {
+/** The service as `npm start` runs it and the baseline, each in a process of its own, on the same Temporal and Postgres. */
+export async function startBench(): Promise<Bench> {
   const model = await startScriptedModel();
+  const mcp = await startMcpServer({ tools: [{ name: 'ping' }], json: true });
   const dataDir = mkdtempSync(join(tmpdir(), 'bench-service-'));
   chmodSync(dataDir, 0o711);
+  const service = await startService(dataDir, model, mcp);
+  const baseline = await startBaseline(dataDir, model, mcp);
+  const pidOfTemporal = temporalOf(dataDir).pid;
+  const pidOfPostgres = Number(
+    readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n')[0],
+  );
+  const cpu = (pid: number) => () => ({
+    service: cpuOf(pid),
+    temporal: cpuOf(pidOfTemporal),
+    postgres: cpuOf(pidOfPostgres) + childrenOf(pidOfPostgres).reduce((sum, each) => sum + cpuOf(each), 0),
+  });
+  const side = ({ child, ...rest }: Process): Side => ({
+    ...rest,
+    cpu: cpu(child.pid!),
+    memoryKb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]),
+  });
+  return {
+    model,
+    baseline: side(baseline),
+    service: side(service),
+    async close() {
+      for (const { child } of [baseline, service]) {
+        child.kill('SIGTERM');
+        await new Promise((resolve) => child.once('exit', resolve));
+      }
+      await Promise.all([model.close().catch(() => undefined), mcp.close()]);
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+type Process = Pick<Side, 'name' | 'session' | 'send' | 'stream'> & { child: ChildProcess };
+
+async function startService(dataDir: string, model: ScriptedModel, mcp: TestMcpServer): Promise<Process> {
   const modelsFile = join(dataDir, 'bench-models.json');
   const entry = {
     id: 'scripted',
@@ -38,7 +80,6 @@ export async function startBenchService(modelEntry: Record<string, unknown> = {}
     context_window: 200_000,
     max_output_tokens: 8_000,
     supports_thinking: false,
-    ...modelEntry,
   };
   writeFileSync(modelsFile, JSON.stringify([entry]));
   const port = await getPort();
@@ -48,68 +89,76 @@ export async function startBenchService(modelEntry: Record<string, unknown> = {}
       DATA_DIR: dataDir,
       PORT: String(port),
       MODELS_FILE: modelsFile,
+      MCP_ALLOWED_HOSTS: mcp.host,
       RATE_LIMIT_PER_MINUTE: '0',
       LOG_LEVEL: 'error',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  await says(child, 'Ctrl-C stops everything');
+  await says(child, /Ctrl-C stops everything/);
   const url = `http://127.0.0.1:${port}`;
   const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim();
   const api = apiClient(url, key, () => undefined);
-  const pidOfTemporal = (JSON.parse(readFileSync(join(dataDir, 'temporal.json'), 'utf8')) as { pid: number }).pid;
-  const pidOfPostgres = Number(
-    readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n')[0],
-  );
-  const direct = new Anthropic({ apiKey: 'none', baseURL: model.url, maxRetries: 0 });
-
+  const server = await api('POST', '/v1/mcp-servers', { name: 'bench', url: mcp.url });
   return {
-    model,
-    api,
-    url,
-    cpu: () => ({
-      service: cpuOf(child.pid!),
-      temporal: cpuOf(pidOfTemporal),
-      postgres: cpuOf(pidOfPostgres) + childrenOf(pidOfPostgres).reduce((sum, pid) => sum + cpuOf(pid), 0),
-    }),
-    memoryKb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]),
-    async session() {
-      const { body } = await api('POST', '/v1/sessions', { model_id: 'scripted' });
+    name: 'service',
+    child,
+    async session(withTool = false) {
+      const servers = withTool ? { mcp_servers: [server.body.id] } : {};
+      const { body } = await api('POST', '/v1/sessions', { model_id: 'scripted', ...servers });
       return body.id as string;
     },
     async send(sessionId, content) {
       const { status, body } = await api('POST', `/v1/sessions/${sessionId}/messages`, { content });
       if (status !== 201) throw new Error(JSON.stringify(body));
-      return body.turn_id as string;
     },
     stream: (sessionId) => openSse(`${url}/v1/sessions/${sessionId}/events/stream`, key),
-    async direct(content) {
-      const stream = await direct.messages.create({
-        model: 'scripted-1',
-        max_tokens: 8000,
-        stream: true,
-        messages: [{ role: 'user', content }],
-      });
-      // Read to its end, as the service does.
-      for await (const event of stream) if (event.type === 'message_stop') return;
-    },
-    async close() {
-      child.kill('SIGTERM');
-      await new Promise((resolve) => child.once('exit', resolve));
-      await model.close().catch(() => undefined);
-      rmSync(dataDir, { recursive: true, force: true });
-    },
   };
 }
 
-function says(child: ChildProcess, what: string): Promise<void> {
+async function startBaseline(dataDir: string, model: ScriptedModel, mcp: TestMcpServer): Promise<Process> {
+  const temporal = `127.0.0.1:${temporalOf(dataDir).port}`;
+  const child = spawn(
+    process.execPath,
+    [
+      '--import',
+      'tsx',
+      'bench/baseline/main.ts',
+      temporal,
+      embeddedDatabaseUrl(join(dataDir, 'postgres'))!,
+      model.url,
+      mcp.url,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const [, port] = await says(child, /listening on (\d+)/);
+  const url = (sessionId: string): string => `http://127.0.0.1:${port}/sessions/${sessionId}`;
+  return {
+    name: 'baseline',
+    child,
+    session: () => Promise.resolve(randomUUID()),
+    async send(sessionId, content) {
+      const response = await fetch(url(sessionId), { method: 'POST', body: content });
+      if (response.status !== 201) throw new Error(`the baseline answered ${response.status}`);
+      await response.text();
+    },
+    stream: (sessionId) => openSse(url(sessionId), ''),
+  };
+}
+
+function temporalOf(dataDir: string): { pid: number; port: number } {
+  return JSON.parse(readFileSync(join(dataDir, 'temporal.json'), 'utf8')) as { pid: number; port: number };
+}
+
+function says(child: ChildProcess, what: RegExp): Promise<RegExpExecArray> {
   return new Promise((resolve, reject) => {
     let output = '';
     child.stdout!.on('data', (chunk: Buffer) => {
       output += chunk.toString();
-      if (output.includes(what)) resolve();
+      const said = what.exec(output);
+      if (said !== null) resolve(said);
     });
-    child.once('exit', (code) => reject(new Error(`the service ended with ${code}:\n${output}`)));
+    child.once('exit', (code) => reject(new Error(`a process ended with ${code}:\n${output}`)));
   });
 }
 

@@ -11,16 +11,16 @@ const MAX_BYTES = 1024 * 1024;
 /** One frame of a turn's stream. */
 export interface Frame {
   position: Position;
+  /** What a client resumes with. */
+  id: string;
   type: string;
-  /** The frame as Server-Sent Events carry it: made once for all watchers. */
-  bytes: Buffer;
+  json: string;
   /** When it was written, in ms since the epoch; absent where a replay makes that meaningless. */
   writtenAt?: number;
 }
 
 function createFrame(turnId: string, position: Position, type: string, json: string, writtenAt?: number): Frame {
-  const bytes = Buffer.from(`id: ${formatEventId(turnId, position)}\nevent: ${type}\ndata: ${json}\n\n`);
-  return { position, type, bytes, ...(writtenAt !== undefined && { writtenAt }) };
+  return { position, id: formatEventId(turnId, position), type, json, ...(writtenAt !== undefined && { writtenAt }) };
 }
 
 /** The frames of a batch of deltas (contract.md §3 "Data of a delta"): the same live and replayed. */

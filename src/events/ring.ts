@@ -2,7 +2,7 @@ import type { Frame } from './frames.js';
 import { comparePositions, START, type Position } from './position.js';
 
 const MAX_RING_BYTES = 1024 * 1024;
-/** What a frame costs beside its bytes. */
+/** What a frame costs beside its JSON. */
 const FRAME_OVERHEAD = 200;
 
 /** The bytes that the rings of a process hold together. Beyond the limit every ring gives up its older half. */
@@ -109,5 +109,5 @@ export class FrameRing {
 }
 
 function sizeOf(frames: Frame[]): number {
-  return frames.reduce((bytes, frame) => bytes + frame.bytes.length + FRAME_OVERHEAD, 0);
+  return frames.reduce((bytes, frame) => bytes + frame.json.length + FRAME_OVERHEAD, 0);
 }

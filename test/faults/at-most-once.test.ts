@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
 import type { TestTool } from '../support/mcp-server.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
@@ -141,23 +142,22 @@ describe('a process dies in the middle', () => {
   });
 });
 
-/** Until a worker waits for work: its poll is then under way, and an answer to it needs no word from the worker. */
-async function untilPolled({ client, workers }: FaultSystem): Promise<void> {
-  for (;;) {
+/** Waits for a worker's poll: it is then under way, and an answer to it needs no word from the worker. */
+function untilPolled({ client, workers }: FaultSystem): Promise<void> {
+  const worker = workers.at(-1)!;
+  return eventually('the worker polls', async () => {
     const { pollers } = await client.workflowService.describeTaskQueue({
       namespace: 'default',
-      taskQueue: { name: workers.at(-1)!.env.TASK_QUEUE },
+      taskQueue: { name: worker.env.TASK_QUEUE },
       taskQueueType: 1,
     });
-    if (pollers.some(({ identity }) => identity?.startsWith(`${workers.at(-1)!.pid}@`))) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+    return pollers.some(({ identity }) => identity?.startsWith(`${worker.pid}@`));
+  });
 }
 
-async function stateBecomes({ db }: FaultSystem, turnId: string, state: string): Promise<void> {
-  for (;;) {
+function stateBecomes({ db }: FaultSystem, turnId: string, state: string): Promise<void> {
+  return eventually(`${turnId} is ${state}`, async () => {
     const [row] = await db.query<{ state: string }[]>('SELECT state FROM turns WHERE id = $1', [turnId]);
-    if (row?.state === state) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+    return row?.state === state;
+  });
 }

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { storedDeltas } from '../support/deltas.js';
+import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
@@ -50,7 +51,9 @@ describe('a worker that comes back after it was overtaken', () => {
     frozen.thaw();
     // It logs each activity that it leaves.
     for (const { turnId } of [ended, goingOn, buying]) {
-      await until(() => new RegExp(`${turnId}.*"activity"`).test(frozen.log().slice(before)));
+      await eventually('the frozen worker logs its activity', () =>
+        new RegExp(`${turnId}.*"activity"`).test(frozen.log().slice(before)),
+      );
     }
     other.open();
     await system.verify();
@@ -61,7 +64,7 @@ describe('a worker that comes back after it was overtaken', () => {
   const streamsTwo = async ({ turnId }: Turn): Promise<void> => {
     const kept = (): Promise<unknown[]> =>
       system.db.query(`SELECT FROM deltas WHERE turn_id = $1 AND runs LIKE '%two%'`, [turnId]);
-    await until(async () => (await kept()).length > 0);
+    await eventually('deltas are kept', async () => (await kept()).length > 0);
   };
   const toldIn = async ({ sessionId }: Turn): Promise<StoredEvent[]> =>
     (await system.history(sessionId)).filter((event) => event.type !== 'user.message');
@@ -87,10 +90,3 @@ describe('a worker that comes back after it was overtaken', () => {
     expect(results[0].content).to.match(/outcome .* is unknown/);
   });
 });
-
-async function until(happened: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await happened()); tries += 1) {
-    if (tries === 1000) throw new Error('it has not happened');
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-}

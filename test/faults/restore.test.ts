@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../src/db/data-source.js';
 import { copyLive, takeBackup, type Backup } from '../support/backup.js';
+import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
 import { steps, text, toolUse, wait, type Gate } from '../support/scripted-model.js';
 import { makeStateDir } from '../support/state-dir.js';
@@ -74,7 +75,7 @@ describe('a backup taken under load', function () {
         Array.from({ length: EACH }, () => send(kind)),
       ),
     );
-    await until('the turns are where they shall be', () =>
+    await eventually('the turns are where they shall be', () =>
       [asked('streaming', 0), asked('answering', 1), asked('ends', 0), asked('ahead', 0)]
         .concat(mcp.calls.filter((call) => call.arguments.kind === 'buying').length)
         .every((count) => count === EACH),
@@ -83,7 +84,7 @@ describe('a backup taken under load', function () {
     const others = Array.from({ length: EACH }, async () => {
       while (!enough) await system.ended(await send('quick'));
     });
-    await until('others have come and gone', () => asked('quick', 2) >= EACH);
+    await eventually('others have come and gone', () => asked('quick', 2) >= EACH);
     const burst = Array.from({ length: 4 * EACH }, () => send('quick'));
     backup = await takeBackup(system.postgres!);
     savedFiles = makeStateDir();
@@ -91,10 +92,10 @@ describe('a backup taken under load', function () {
 
     afterBackup.open();
     letBuy();
-    await until('the turns are ahead', () => asked('ahead', 1) === EACH && asked('buying', 1) === EACH);
+    await eventually('the turns are ahead', () => asked('ahead', 1) === EACH && asked('buying', 1) === EACH);
     enough = true;
     await Promise.all([...others, ...burst]);
-    await until('turns have ended after the backup', async () => {
+    await eventually('turns have ended after the backup', async () => {
       const rows = await db.query(`SELECT FROM turns WHERE id = ANY($1) AND state = 'completed'`, [ends]);
       return (rows as unknown[]).length === EACH;
     });
@@ -136,10 +137,10 @@ describe('a backup taken under load', function () {
       const began = performance.now();
       await Promise.all(all.map((each) => each.start()));
       const started = Math.round(performance.now() - began);
-      await until('every turn has ended', async () => (await openTurns(db)) === 0);
+      await eventually('every turn has ended', async () => (await openTurns(db)) === 0, 120_000);
       const took = Math.round(performance.now() - began);
       console.log(`      its processes started in ${started} ms; every open turn had ended ${took - started} ms later`);
-      await until('doctor is content', async () =>
+      await eventually('doctor is content', async () =>
         (await command('ops/doctor.js').catch(() => '')).includes('Everything answers.'),
       );
 
@@ -170,7 +171,7 @@ describe('a backup taken under load', function () {
       }
       const { sessionId } = evidence.accepted[0]!;
       const next = await system.send(sessionId, 'And now?');
-      await until('the next turn has ended', async () => (await openTurns(db)) === 0);
+      await eventually('the next turn has ended', async () => (await openTurns(db)) === 0, 120_000);
       expect((await system.history(sessionId)).at(-1)).to.include({ type: 'turn.completed', turn_id: next.turnId });
     } catch (error) {
       console.log(all.map((each) => `--- ${each.role}\n${each.log().slice(-3000)}`).join('\n'));
@@ -214,12 +215,4 @@ async function openTurns(db: DataSource): Promise<number> {
     `SELECT count(*)::integer AS open FROM turns WHERE state IN ('queued', 'running')`,
   );
   return row!.open;
-}
-
-async function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 120_000): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`not after ${timeoutMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }

@@ -1,4 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
+import { eventually } from './eventually.js';
 import proto from '@temporalio/proto';
 
 const { History } = proto.temporal.api.history.v1;
@@ -32,13 +33,14 @@ export function historyOf(json: WorkflowHistory): proto.temporal.api.history.v1.
 
 /** Every run of a workflow, oldest first: a reset and a continue-as-new make further ones. */
 export async function runIdsOf(client: Client, workflowId: string, expected: number): Promise<string[]> {
-  for (;;) {
-    const runs: { runId: string; startTime: Date }[] = [];
+  let runs: { runId: string; startTime: Date }[] = [];
+  // Visibility follows a moment later.
+  await eventually(`Temporal lists ${expected} runs of ${workflowId}`, async () => {
+    runs = [];
     for await (const run of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) runs.push(run);
-    // Visibility follows a moment later.
-    if (runs.length >= expected) return runs.sort((a, b) => +a.startTime - +b.startTime).map(({ runId }) => runId);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+    return runs.length >= expected;
+  });
+  return runs.sort((a, b) => +a.startTime - +b.startTime).map(({ runId }) => runId);
 }
 
 /** Resets a running workflow to the end of its first workflow task, as the UI does. */

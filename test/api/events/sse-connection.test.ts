@@ -1,3 +1,4 @@
+import { createEventBuffer } from 'better-sse';
 import { expect } from 'chai';
 import type Koa from 'koa';
 import { once } from 'node:events';
@@ -7,7 +8,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { SseConnection } from '../../../api/events/sse-connection.js';
 
 /** More than the sockets of both sides hold. */
-const LARGE = Buffer.alloc(30 * 1024 * 1024, 'x');
+const LARGE = createEventBuffer().data('x'.repeat(30 * 1024 * 1024));
 
 /** contract.md §3 "Slow reader"; the times are given to `tick`. */
 describe('a reader of an event stream that has stopped reading', () => {
@@ -29,7 +30,7 @@ describe('a reader of an event stream that has stopped reading', () => {
     await once(server, 'request');
     const gone = new AbortController();
     res.once('close', () => gone.abort());
-    const connection = new SseConnection({ res } as Koa.Context, 2000, gone.signal, () => Promise.resolve(0));
+    const connection = await SseConnection.open({ res } as Koa.Context, 2000, gone.signal, () => Promise.resolve(0));
     const [response] = (await once(call, 'response')) as [IncomingMessage];
     response.pause();
     response.on('error', () => undefined);

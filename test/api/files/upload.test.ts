@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -271,9 +272,9 @@ describe('POST /v1/files', () => {
         `Content-Type: ${MULTIPART['Content-Type']}\r\nContent-Length: 10000000\r\n\r\n`,
     );
     socket.write(multipartBody([filePart('a.txt', Buffer.alloc(200_000))], ''));
-    await until(async () => (await leftovers()).length === 1);
+    await eventually('the part is there', async () => (await leftovers()).length === 1);
     socket.destroy();
-    await until(async () => (await leftovers()).length === 0);
+    await eventually('the part is removed', async () => (await leftovers()).length === 0);
     expect(await stored()).to.deep.equal(before);
   });
 
@@ -295,10 +296,3 @@ describe('POST /v1/files', () => {
     });
   });
 });
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await holds()); tries += 1) {
-    if (tries === 200) throw new Error('it does not come about');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

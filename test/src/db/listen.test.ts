@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { Listener } from '../../../src/db/listen.js';
 import { createLogger } from '../../../src/platform/logger.js';
+import { eventually } from '../../support/eventually.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
 describe('the LISTEN connection', () => {
@@ -19,7 +20,7 @@ describe('the LISTEN connection', () => {
       { onPayload: (payload) => payloads.push(payload), onConnect: () => (connections += 1) },
       createLogger('silent', 'test'),
     );
-    await until(() => connections === 1);
+    await eventually('it is connected', () => connections === 1);
   });
   after(async () => {
     await listener.close();
@@ -33,7 +34,7 @@ describe('the LISTEN connection', () => {
     await listener.add('channel_1');
     await notify('channel_2', 'not mine');
     await notify('channel_1', 'mine');
-    await until(() => payloads.includes('mine'));
+    await eventually('the payload arrives', () => payloads.includes('mine'));
     expect(payloads).to.deep.equal(['mine']);
   });
 
@@ -42,12 +43,12 @@ describe('the LISTEN connection', () => {
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND application_name LIKE 'listen %'`,
     );
-    await until(() => !listener.isConnected);
+    await eventually('it is cut off', () => !listener.isConnected);
     await listener.add('channel_3');
-    await until(() => connections === 2);
+    await eventually('it is connected again', () => connections === 2);
     await notify('channel_1', 'again');
     await notify('channel_3', 'later');
-    await until(() => payloads.includes('later'));
+    await eventually('the payload arrives after the cut', () => payloads.includes('later'));
     expect(payloads).to.include('again');
   });
 
@@ -55,12 +56,12 @@ describe('the LISTEN connection', () => {
     listener.remove('channel_1');
     await listener.add('channel_1');
     await notify('channel_1', 'kept');
-    await until(() => payloads.includes('kept'));
+    await eventually('the kept payload arrives', () => payloads.includes('kept'));
   });
 
   it('drops channels that are not needed', async () => {
     listener.remove('channel_3');
-    await until(async () => {
+    await eventually('the listening connection is there', async () => {
       const rows = await db.query<unknown[]>(
         `SELECT FROM pg_stat_activity WHERE application_name LIKE 'listen %' AND query LIKE '%UNLISTEN channel_3%'`,
       );
@@ -69,11 +70,7 @@ describe('the LISTEN connection', () => {
     payloads.length = 0;
     await notify('channel_3', 'dropped');
     await notify('channel_1', 'last');
-    await until(() => payloads.includes('last'));
+    await eventually('the last payload arrives', () => payloads.includes('last'));
     expect(payloads).to.deep.equal(['last']);
   });
 });
-
-async function until(happened: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await happened())) await new Promise((resolve) => setTimeout(resolve, 20));
-}

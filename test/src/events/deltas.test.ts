@@ -63,7 +63,7 @@ describe('deltas', () => {
     beginModelCall(deps, turn.id, 1).then((call) => store.open(call, onFenced));
   const framesOf = async (turn: QueuedTurn): Promise<string[]> => {
     const { frames } = await readFrames(db, turn.id, START, true);
-    return frames.filter(({ type }) => type === DELTA).map(({ bytes }) => bytes.toString());
+    return frames.filter(({ type }) => type === DELTA).map(({ id, type, json }) => [id, type, json].join(' '));
   };
   const partitions = async (): Promise<string[]> =>
     (
@@ -119,7 +119,7 @@ describe('deltas', () => {
     await writer.flush();
     const once = await framesOf(turn);
     expect(once).to.have.length(3);
-    expect(once[2]).to.contain(`id: ${turn.id}:1.1.4\n`).and.contain('"content":"three."');
+    expect(once[2]).to.contain(`${turn.id}:1.1.4 `).and.contain('"content":"three."');
     await db.query('INSERT INTO deltas SELECT * FROM deltas WHERE turn_id = $1', [turn.id]);
     expect(await framesOf(turn)).to.deep.equal(once);
     await endTurn(deps, turn.id, { kind: 'cancelled' });

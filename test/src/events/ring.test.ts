@@ -3,10 +3,11 @@ import type { Frame } from '../../../src/events/frames.js';
 import { START } from '../../../src/events/position.js';
 import { RingBudget } from '../../../src/events/ring.js';
 
-const frame = (number: number, bytes = 10_000): Frame => ({
+const frame = (number: number, characters = 10_000): Frame => ({
   position: [number, 0, 0],
+  id: `turn-${number}`,
   type: 'agent.message',
-  bytes: Buffer.alloc(bytes),
+  json: 'x'.repeat(characters),
 });
 const numbersOf = (frames: Frame[] | null): number[] | undefined => frames?.map(({ position }) => position[0]);
 

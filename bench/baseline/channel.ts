@@ -1,0 +1,2 @@
+/** The one channel of all bare turns. */
+export const CHANNEL = 'bare_turns';
