@@ -30,13 +30,15 @@ export function bareActivities({ pool, anthropic, mcp }: BareDeps) {
       });
       let text = '';
       let asksForTool = false;
+      const sent: Promise<unknown>[] = [];
       for await (const event of stream) {
         if (event.type === 'content_block_start') asksForTool ||= event.content_block.type === 'tool_use';
         if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') {
           text += event.delta.text;
-          void send(sessionId, 'agent.message.delta', event.delta.text);
+          sent.push(send(sessionId, 'agent.message.delta', event.delta.text));
         }
       }
+      await Promise.all(sent);
       await pool.query({
         name: 'insert',
         text: 'INSERT INTO bare_steps (session_id, content) VALUES ($1, $2)',

@@ -120,15 +120,7 @@ async function startBaseline(dataDir: string, model: ScriptedModel, mcp: TestMcp
   const temporal = `127.0.0.1:${temporalOf(dataDir).port}`;
   const child = spawn(
     process.execPath,
-    [
-      '--import',
-      'tsx',
-      'bench/baseline/main.ts',
-      temporal,
-      embeddedDatabaseUrl(join(dataDir, 'postgres'))!,
-      model.url,
-      mcp.url,
-    ],
+    ['--import', 'tsx', 'bench/baseline/main.ts', temporal, embeddedDatabaseUrl(dataDir)!, model.url, mcp.url],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const [, port] = await says(child, /listening on (\d+)/);
