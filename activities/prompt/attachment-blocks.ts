@@ -2,8 +2,8 @@ import type { DataSource } from 'typeorm';
 import type { FileSnapshot } from '../../src/events/fields.js';
 import { findFiles, type FileRow } from '../../src/files/store.js';
 import type { Storage } from '../../src/files/storage.js';
-import { nativeBlock, unlessMissing } from '../tools/built-in/file-blocks.js';
-import { describeFile } from '../tools/built-in/session-files.js';
+import { nativeBlock, unlessMissing } from '../../src/files/native-block.js';
+import { describeFile } from '../../src/turns/session-files.js';
 import type { ResultBlock } from '../../src/turns/content.js';
 
 /** What one message shows at once; the rest the model can ask for. Base64 of it stays well below a request's 32 MB. */

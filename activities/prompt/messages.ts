@@ -1,6 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { TurnState } from '../../src/turns/states.js';
-import { describeFile } from '../tools/built-in/session-files.js';
+import { describeFile } from '../../src/turns/session-files.js';
 import type { Conversation, PastCall, PastStep, PastTurn } from '../../src/turns/conversation.js';
 import type { ResultBlock } from '../../src/turns/content.js';
 

@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { sql, type Sql } from '../../src/db/sql.js';
 import { writeTurn } from '../../src/turns/write.js';
 import type { ActivityDeps } from '../deps.js';
-import { shortenResult, textOf, type ShortenedResult } from '../tools/shorten-result.js';
+import { shortenResult, textOf, type ShortenedResult } from '../../src/turns/shorten-result.js';
 import type { PastCall, PastStep, PastTurn } from '../../src/turns/conversation.js';
 import { bytesOf, estimate } from './tokens.js';
 import type { AssistantBlock } from '../../src/turns/content.js';

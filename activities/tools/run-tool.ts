@@ -2,7 +2,7 @@ import { Ajv } from 'ajv';
 import { toolCallSeconds } from '../../src/platform/metrics.js';
 import type { ActivityDeps } from '../deps.js';
 import type { TurnContext } from '../../src/turns/context.js';
-import type { FoundTool } from './find-tool.js';
+import type { FoundTool } from './offered-tools.js';
 import { callTurnMcpTool } from './mcp/turn-call.js';
 import type { ToolCallRow } from '../../src/turns/tool-call.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolResult } from './tool.js';

@@ -4,7 +4,7 @@ import { truncateUtf8 } from '../../src/platform/text.js';
 import type { ResultBlock } from '../../src/turns/content.js';
 import { closeToolCall, endToolCall, type ToolCallRow } from '../../src/turns/tool-call.js';
 import type { TurnDeps } from '../../src/turns/write.js';
-import { shortenResult, textOf } from './shorten-result.js';
+import { shortenResult, textOf } from '../../src/turns/shorten-result.js';
 import { unrunResult } from './unrun-result.js';
 import type { ToolResult } from './tool.js';
 

@@ -9,7 +9,7 @@ import { estimateRequest } from '../prompt/tokens.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
 import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
-import { findTool, permissionOf } from '../tools/find-tool.js';
+import { findTool, permissionOf } from '../tools/offered-tools.js';
 import type { TurnContext } from '../../src/turns/context.js';
 import { loadConversation } from '../../src/turns/conversation.js';
 import type { ModelCallOutcome, TurnActivities } from './turn-activities.js';

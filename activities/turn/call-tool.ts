@@ -5,7 +5,7 @@ import type { TurnContext } from '../../src/turns/context.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
 import { outcomeUnknown, runTool } from '../tools/run-tool.js';
 import { ConcurrencyLimit } from '../concurrency-limit.js';
-import { findTool, type FoundTool } from '../tools/find-tool.js';
+import { findTool, type FoundTool } from '../tools/offered-tools.js';
 import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/turns/tool-call.js';
 import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
 import type { ToolResult } from '../tools/tool.js';

@@ -1,4 +1,4 @@
-import { describeFile, sessionFiles } from './session-files.js';
+import { describeFile, sessionFiles } from '../../../src/turns/session-files.js';
 import { textResult, type BuiltInTool } from '../tool.js';
 
 /** The most lines of an answer; the newest files matter most. */

@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm';
 import { isStorableText } from '../../../src/platform/text.js';
 import { detectEncoding, toUtf8Lines } from './decode-text.js';
-import { nativeBlock, unlessMissing, type StoredFile } from './file-blocks.js';
-import { describeFile, sessionFiles, type SessionFile } from './session-files.js';
+import { nativeBlock, unlessMissing, type StoredFile } from '../../../src/files/native-block.js';
+import { describeFile, sessionFiles, type SessionFile } from '../../../src/turns/session-files.js';
 import { DEFAULT_LINES, PAGE_BYTES, showPage } from './show-page.js';
 import { readTextPage } from './text-page.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';

@@ -1,6 +1,6 @@
-import { ObjectMissingError, type Storage } from '../../../src/files/storage.js';
-import { MAX_IMAGE_BYTES, readImageType } from '../../../src/files/image-type.js';
-import type { ResultBlock } from '../../../src/turns/content.js';
+import { ObjectMissingError, type Storage } from './storage.js';
+import { MAX_IMAGE_BYTES, readImageType } from './image-type.js';
+import type { ResultBlock } from '../turns/content.js';
 
 const MIB = 1024 * 1024;
 /** A request may have 32 MB, and base64 makes three bytes four. */

@@ -1,7 +1,7 @@
-import { storageKey, type Storage } from '../../src/files/storage.js';
-import { truncateUtf8 } from '../../src/platform/text.js';
-import { MAX_LINE } from './built-in/read-file.js';
-import type { ResultBlock } from '../../src/turns/content.js';
+import { storageKey, type Storage } from '../files/storage.js';
+import { truncateUtf8 } from '../platform/text.js';
+import { MAX_LINE } from '../../activities/tools/built-in/read-file.js';
+import type { ResultBlock } from './content.js';
 
 /** What a shortened result is kept under. */
 export interface ResultKey {

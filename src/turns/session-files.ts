@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { ToolCall } from '../tool.js';
+import type { ToolCall } from '../../activities/tools/tool.js';
 
 /** A file that a session has: attached to one of its messages, or delivered in it. */
 export interface SessionFile {
