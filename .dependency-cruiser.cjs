@@ -28,6 +28,13 @@ module.exports = {
       [npm, '^activities/', '^src/', '^workflows/contract\\.ts$'],
       'side effects of a turn',
     ),
+    {
+      name: 'rooms-of-activities-are-strangers',
+      comment: 'turn → prompt, model, tools → src: turn passes to each room what another one has',
+      severity: 'error',
+      from: { path: '^activities/(prompt|model|tools)/' },
+      to: { path: '^activities/', pathNot: '^activities/$1/' },
+    },
     only(
       'ops-imports',
       '^ops/',

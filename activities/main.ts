@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { fileURLToPath } from 'node:url';
-import { NativeConnection, Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import pRetry from 'p-retry';
 import { ByteBudget } from '../src/platform/byte-budget.js';
 import { ConfigError, type Config } from '../src/platform/config.js';
@@ -17,7 +16,7 @@ import { openStorage } from '../src/files/open-storage.js';
 import { warnOfForeignStorage } from '../src/files/ownership.js';
 import { isEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
-import { observePool } from '../src/platform/metrics.js';
+import { observePool } from '../src/platform/database-metrics.js';
 import { createMcpNetwork } from '../src/mcp/network.js';
 import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels } from '../src/models/catalogue.js';
@@ -26,7 +25,7 @@ import { loadSettings } from '../src/platform/settings.js';
 import { startStatusServer } from '../src/platform/status-server.js';
 import type { TemporalHealth } from '../src/temporal/health.js';
 import { createTemporalClient, temporalSettings } from '../src/temporal/connection.js';
-import { traceTemporal, type TemporalTracing } from '../src/temporal/tracing.js';
+import { traceTemporal } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
 import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
 import { createDeliveryWorkflows } from '../src/temporal/delivery-workflows.js';
@@ -38,22 +37,8 @@ import { ModelClients } from './model/clients.js';
 import { createSend } from './model/send.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
 import { McpConnections } from './tools/mcp/connections.js';
+import { sharedOptions, versioned, WORKFLOW_TASKS } from './worker-options.js';
 import { createWebhookWorker } from './webhooks/worker.js';
-
-/** `npm run build` writes it to dist; the tests run these sources and use the same one. */
-const BUNDLES = new URL(import.meta.url.endsWith('.ts') ? '../dist/' : '../', import.meta.url);
-/** After a dead worker its sticky queue holds a workflow's next task back that long: a cancel would wait for it. */
-const STICKY_TIMEOUT = '2 s';
-/** How soon an activity hears from Temporal that its workflow was cancelled or terminated. Each sent heartbeat is billed. */
-const HEARTBEAT_THROTTLE_MS = 6000;
-/** Beyond the grace: what ignores its abort is left behind. */
-const FORCE_MS = 3000;
-
-/**
- * Workflow tasks take milliseconds. The worker takes more than it runs at once, so that under load they wait here in
- * their order: a server gives new tasks to a free worker before those that wait (docs/operations/turns.md "Isolation").
- */
-const WORKFLOW_TASKS = 100;
 
 /** A running worker. */
 export interface RunningWorker {
@@ -111,21 +96,7 @@ export async function startWorker(
   void warnOfForeignStorage(db, storage, log);
   const budget = new ByteBudget(config.mediaBudgetBytes);
   const models = new ModelClients(catalogue, process.env, createSend(storage, budget));
-  const graceMs = config.shutdownGraceSeconds * 1000;
-  const shared = {
-    connection,
-    namespace: temporalSettings().namespace,
-    ...workflowOptions(tracing),
-    // Code that cannot go on with a history fails the workflow at once: the reconciler ends the turn, or sends the
-    // delivery with a new workflow.
-    workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
-    identity: workerId,
-    maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
-    defaultHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
-    stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
-    shutdownGraceTime: graceMs,
-    shutdownForceTime: graceMs + FORCE_MS,
-  };
+  const shared = sharedOptions(config, { connection, identity: workerId, tracing });
   const worker = await Worker.create({
     ...shared,
     taskQueue: config.taskQueue,
@@ -171,33 +142,6 @@ export async function startWorker(
   };
   let shuttingDown: Promise<void> | undefined;
   return { connection, failed, close: () => (shuttingDown ??= shutDown()) };
-}
-
-/**
- * A turn is pinned to the build that began it: it is short, and its workers are kept until it is over. A delivery lasts
- * for days: it goes on with the build that replaces the one it began with.
- */
-function versioned(
-  { workerDeployment }: Config,
-  defaultVersioningBehavior: 'PINNED' | 'AUTO_UPGRADE',
-): { workerDeploymentOptions?: WorkerDeploymentOptions } {
-  if (workerDeployment === null) return {};
-  const { name, buildId } = workerDeployment;
-  const version = { deploymentName: name, buildId };
-  return { workerDeploymentOptions: { version, useWorkerVersioning: true, defaultVersioningBehavior } };
-}
-
-/** A traced worker runs the bundle that has Temporal's tracing in it; what workflows do is the same. */
-function workflowOptions(tracing: TemporalTracing | null): Partial<WorkerOptions> {
-  const bundle = (name: string) => ({ codePath: fileURLToPath(new URL(name, BUNDLES)) });
-  if (tracing === null) return { workflowBundle: bundle('workflow-bundle.js') };
-  const { sdk, interceptors } = tracing;
-  const Inbound = interceptors.OpenTelemetryActivityInboundInterceptor;
-  return {
-    workflowBundle: bundle('workflow-bundle-traced.js'),
-    interceptors: { activity: [(context) => ({ inbound: new Inbound(context) })] },
-    sinks: { exporter: interceptors.makeWorkflowExporter(sdk.processor, sdk.resource) } as never,
-  };
 }
 
 async function connect(log: Logger): Promise<NativeConnection> {

@@ -2,7 +2,7 @@ import type { ConnectionLike } from '@temporalio/client';
 import { ConfigError, type Config } from '../src/platform/config.js';
 import { isEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
-import { observeOpenTurns, observePool } from '../src/platform/metrics.js';
+import { observeOpenTurns, observePool } from '../src/platform/database-metrics.js';
 import { loadSettings } from '../src/platform/settings.js';
 import { startStatusServer } from '../src/platform/status-server.js';
 import { traceTemporal } from '../src/temporal/tracing.js';

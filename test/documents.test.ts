@@ -6,7 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { SETTING_NAMES } from '../src/platform/config.js';
+import { SETTING_NAMES } from '../src/platform/settings-schema.js';
 import { ERROR_STATUS } from '../src/platform/errors.js';
 import { startLocalModel, type LocalModel } from '../temporal-dev/local-model/server.js';
 import { installClient } from './support/packed-client.js';

@@ -1,5 +1,4 @@
 import {
-  ActivityCancellationType,
   ActivityFailure,
   ApplicationFailure,
   CancellationScope,
@@ -17,6 +16,7 @@ import {
 import type { TurnFailureType, TurnState } from '../src/turns/states.js';
 import type { TurnActivities, UnsuccessfulOutcome } from '../activities/turn/turn-activities.js';
 import { TURN_ENDED, type EarlierTurnInput, type TurnInput, type TurnSummary } from './contract.js';
+import { turnActivities } from './turn-activities.js';
 import { countSignals, waitForAnswers } from './wait.js';
 
 const { beginTurn, advanceWait } = proxyLocalActivities<TurnActivities>({
@@ -30,12 +30,8 @@ const { finishTurn } = proxyActivities<TurnActivities>({
   summary: 'end of the turn',
 });
 
-/** Workers that die lose their lease within seconds; this is for one that lives and has lost Temporal. */
-const HEARTBEAT_TIMEOUT = '90 s';
 /** An activity that ignores its cancellation is left behind after that; what it still writes is fenced out. */
 const CANCEL_CAP = '15 s';
-/** Tool calls of one step under way at once: a step with hundreds leaves slots to other turns. */
-const PARALLEL_TOOLS = 16;
 /** Longer pieces of text in `setCurrentDetails` help nobody. */
 const SHOWN_TOOLS = 5;
 
@@ -151,51 +147,6 @@ function continueTurn(input: TurnInput): Promise<never> {
       initialVersioningBehavior: 'AUTO_UPGRADE',
     }),
   })(input);
-}
-
-function turnActivities({ id: turnId, modelId, mcpServers, remainingMs: givenMs }: TurnInput) {
-  let deadline = Date.now() + givenMs;
-  const activity = (summary: string): TurnActivities => {
-    const remainingMs = deadline - Date.now();
-    if (remainingMs <= 0) throw ApplicationFailure.nonRetryable('The time of the turn is over.', 'turn_timeout');
-    return proxyActivities<TurnActivities>({
-      scheduleToCloseTimeout: remainingMs,
-      heartbeatTimeout: HEARTBEAT_TIMEOUT,
-      cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-      retry: { initialInterval: '1 s', backoffCoefficient: 2, maximumInterval: '30 s' },
-      summary,
-    });
-  };
-
-  return {
-    connect: () => activity(`connect ${mcpServers} MCP servers`).connectMcpServers({ turnId }),
-
-    async model(step: number) {
-      const call = (compacted: boolean) =>
-        activity(`model call ${step} · ${modelId}`).callModel({ turnId, step, compacted });
-      const outcome = await call(false);
-      if (outcome.kind !== 'compact') return outcome;
-      await activity(`compact the context before model call ${step}`).compactContext({ turnId, step });
-      return call(true);
-    },
-
-    async tools(step: number, tools: string[], indices: number[]) {
-      for (let start = 0; start < indices.length; start += PARALLEL_TOOLS) {
-        await Promise.all(
-          indices
-            .slice(start, start + PARALLEL_TOOLS)
-            .map((index) => activity(`tool ${tools[index]}`).callTool({ turnId, step, index })),
-        );
-      }
-    },
-
-    /** The time that a turn waited for answers does not count. */
-    setRemaining(remainingMs: number) {
-      deadline = Date.now() + remainingMs;
-    },
-
-    left: () => ({ remainingMs: Math.max(0, deadline - Date.now()) }),
-  };
 }
 
 /** Waits for the work; after a cancel no longer than the cap. */

@@ -4,11 +4,11 @@ import { traced } from '../../src/platform/tracing.js';
 import { modelCallSeconds, modelRetries, modelTokens } from '../../src/platform/metrics.js';
 import type { Answer, CallUsage } from '../../src/turns/content.js';
 import { endModelCall, recordUsage, type ModelCall, type ModelFailure } from '../../src/turns/model-call.js';
+import type { ModelRequest } from '../../src/models/request.js';
 import type { TurnDeps } from '../../src/turns/write.js';
 import type { Config } from '../../src/platform/config.js';
 import type { ModelClient } from './clients.js';
 import { modelFailureOf } from './failures.js';
-import type { ModelRequest } from '../prompt/request.js';
 import { streamAnswer, type StreamObserver } from './stream.js';
 
 /** Failures of the model at one step. Temporal's attempts are no measure: a dead worker uses them up too. */

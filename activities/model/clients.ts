@@ -1,4 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk';
+import { ApplicationFailure } from '@temporalio/common';
 import { apiKeyOf, type ModelCatalogue, type ModelEntry } from '../../src/models/catalogue.js';
 import { redactor } from '../../src/platform/text.js';
 import type { SendRequest } from './send.js';
@@ -57,6 +58,13 @@ export class ModelClients {
     };
     this.#clients.set(modelId, client);
     return client;
+  }
+
+  /** @throws ApplicationFailure `model_error` when the catalogue has lost the session's model */
+  getOrFail(modelId: string): ModelClient {
+    const client = this.get(modelId);
+    if (client !== undefined) return client;
+    throw ApplicationFailure.nonRetryable('The catalogue has no such model any more.', 'model_error');
   }
 }
 

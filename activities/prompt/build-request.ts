@@ -1,15 +1,15 @@
 import { ApplicationFailure } from '@temporalio/common';
-import type { ActivityDeps } from '../deps.js';
-import { attachmentBlocks } from './attachment-blocks.js';
-import { offeredTools, type OfferedTools } from './offered-tools.js';
-import type { ModelClient } from '../model/clients.js';
-import { isWorthCompacting } from './compaction.js';
+import type { ModelEntry } from '../../src/models/entry.js';
+import type { ModelRequest, ToolDefinition } from '../../src/models/request.js';
 import { loadConversation, type PastTurn, type TurnWithConversation } from '../../src/turns/conversation.js';
+import { attachmentBlocks } from './attachment-blocks.js';
+import { isWorthCompacting } from './compaction.js';
 import { loadMedia } from './media.js';
 import { toMessages } from './messages.js';
-import { MIN_ANSWER, toRequest, withAnswerRoom, type ModelRequest } from './request.js';
-import { shortenNewestStep, shortenOlderSteps } from './shorten-steps.js';
-import { estimate, requestTokens } from './tokens.js';
+import { MIN_ANSWER, toRequest, withAnswerRoom } from './request.js';
+import { shortenNewestStep, shortenOlderSteps, type PromptDeps } from './shorten-steps.js';
+import { estimate, requestTokens, type CountTokens } from './tokens.js';
+import { toolAliases } from './tool-aliases.js';
 
 /** A request that would fill more of the window makes room first: the rest is for further steps and answers. */
 const FULL_SHARE = 0.7;
@@ -19,12 +19,16 @@ const TARGET_SHARE = 0.5;
 const TIGHT_SHARE = 0.85;
 
 export interface BuiltRequest {
-  model: ModelClient;
-  tools: OfferedTools;
   request: ModelRequest;
+  /** The full name of a tool that the request names by an alias; undefined when the model made the name up. */
+  fullName: (alias: string) => string | undefined;
 }
 
 export interface BuildOptions {
+  entry: ModelEntry;
+  /** The tools that the turn offers, in order. */
+  tools: readonly ToolDefinition[];
+  countTokens: CountTokens;
   /** Earlier turns have been summarised for this step already. */
   compacted: boolean;
   /** By how much the API's count turned out to be above what was counted here. */
@@ -37,16 +41,14 @@ export interface BuildOptions {
  * @throws ApplicationFailure `context_too_long` when what cannot be shortened does not fit
  */
 export async function buildRequest(
-  deps: ActivityDeps,
+  deps: PromptDeps,
   loaded: TurnWithConversation,
-  { compacted, undercount }: BuildOptions,
+  { entry, tools, countTokens, compacted, undercount }: BuildOptions,
   signal: AbortSignal,
 ): Promise<BuiltRequest | 'compact'> {
   const { turn } = loaded;
   let { conversation } = loaded;
-  const model = modelOf(deps, turn.modelId);
-  const tools = offeredTools(turn);
-  const { entry } = model;
+  const aliases = toolAliases(tools.map(({ name }) => name));
   const attached = await attachmentBlocks(deps.db, deps.storage, turn);
   for (;;) {
     signal.throwIfAborted();
@@ -54,11 +56,11 @@ export async function buildRequest(
     const messages = toMessages(conversation, {
       attachments: media.attachments,
       media: media.of,
-      toolAlias: (name) => tools.aliases.toModel(name),
+      toolAlias: (name) => aliases.toModel(name),
       keepThinking: entry.supports_thinking,
     });
-    const request = toRequest(entry, turn, tools, messages);
-    const tokens = Math.ceil((await requestTokens(model, request, signal)) * undercount);
+    const request = toRequest(entry, turn, tools, aliases, messages);
+    const tokens = Math.ceil((await requestTokens(entry, request, countTokens)) * undercount);
     const share = tokens / entry.context_window;
     if (share > FULL_SHARE) {
       if (!compacted && isWorthCompacting(conversation, entry.context_window)) return 'compact';
@@ -70,12 +72,12 @@ export async function buildRequest(
     if (tokens + Math.min(MIN_ANSWER, entry.max_output_tokens) > entry.context_window) {
       throw ApplicationFailure.nonRetryable('The turn does not fit into the context of its model.', 'context_too_long');
     }
-    return { model, tools, request: withAnswerRoom(entry, request, tokens) };
+    return { request: withAnswerRoom(entry, request, tokens), fullName: aliases.toFull };
   }
 }
 
 /** Shortens the running turn; false when nothing more can be done. */
-async function makeRoom(deps: ActivityDeps, turn: PastTurn, tokens: number, window: number): Promise<boolean> {
+async function makeRoom(deps: PromptDeps, turn: PastTurn, tokens: number, window: number): Promise<boolean> {
   if (await shortenOlderSteps(deps, turn, tokens - window * TARGET_SHARE)) return true;
   if (tokens < window * TIGHT_SHARE) return false;
   const newest = newestTokens(turn);
@@ -85,12 +87,4 @@ async function makeRoom(deps: ActivityDeps, turn: PastTurn, tokens: number, wind
 function newestTokens(turn: PastTurn): number {
   const newest = turn.steps.at(-1);
   return newest === undefined ? 0 : estimate(newest.calls.map((call) => call.content));
-}
-
-/** @throws ApplicationFailure `model_error` when the catalogue has lost the session's model */
-export function modelOf(deps: ActivityDeps, modelId: string): ModelClient {
-  const model = deps.models.get(modelId);
-  if (model === undefined)
-    throw ApplicationFailure.nonRetryable('The catalogue has no such model any more.', 'model_error');
-  return model;
 }

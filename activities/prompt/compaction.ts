@@ -1,6 +1,6 @@
-import type { ModelClient } from '../model/clients.js';
+import type { ModelEntry } from '../../src/models/entry.js';
+import type { ModelRequest } from '../../src/models/request.js';
 import type { Conversation, PastTurn } from '../../src/turns/conversation.js';
-import type { ModelRequest } from './request.js';
 import { transcriptOf } from './transcript.js';
 import { bytesOf, estimate } from './tokens.js';
 
@@ -46,12 +46,11 @@ const INSTRUCTION = `You keep the memory of a conversation between a user and an
  * passed over: a session must not end for it.
  */
 export function* summaryRequests(
-  model: ModelClient,
+  entry: ModelEntry,
   summary: string | null,
   turns: PastTurn[],
   readShare: number,
 ): Generator<ModelRequest, string, string> {
-  const { entry } = model;
   const maxTokens = Math.min(
     entry.max_output_tokens,
     Math.max(MIN_SUMMARY, Math.min(SUMMARY_TOKENS, Math.floor(entry.context_window * SUMMARY_SHARE))),

@@ -1,8 +1,9 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ModelEntry } from '../../src/models/catalogue.js';
-import type { OfferedTools } from './offered-tools.js';
+import type { ModelRequest, ToolDefinition } from '../../src/models/request.js';
 import type { TurnContext } from '../../src/turns/context.js';
 import { systemPrompt } from './system-prompt.js';
+import type { ToolAliases } from './tool-aliases.js';
 
 const MIN_THINKING = 1024;
 const MAX_THINKING = 16_000;
@@ -14,9 +15,6 @@ export const MIN_ANSWER = 256;
 const MARGIN_SHARE = 0.01;
 const CACHED = { type: 'ephemeral' } as const;
 
-/** The request of a step, without its stream flag. */
-export type ModelRequest = Anthropic.MessageCreateParamsNonStreaming;
-
 /**
  * Builds the request of a step. Breakpoints for the prompt cache (the API takes four) stand behind what stays the same:
  * the instruction, the skills of the turn, and the last two messages with results or of the user, so that a step finds
@@ -25,7 +23,8 @@ export type ModelRequest = Anthropic.MessageCreateParamsNonStreaming;
 export function toRequest(
   entry: ModelEntry,
   turn: TurnContext,
-  tools: OfferedTools,
+  tools: readonly ToolDefinition[],
+  aliases: ToolAliases,
   messages: Anthropic.MessageParam[],
 ): ModelRequest {
   const request: ModelRequest = {
@@ -37,7 +36,7 @@ export function toRequest(
       ...(index > 0 && { cache_control: CACHED }),
     })),
     messages: withBreakpoints(messages),
-    tools: toolParams(tools),
+    tools: toolParams(tools, aliases),
   };
   if (request.tools!.length === 0) delete request.tools;
   const system = request.system as Anthropic.TextBlockParam[];
@@ -82,9 +81,8 @@ function mayThink(messages: Anthropic.MessageParam[]): boolean {
   return first === undefined || first.type === 'thinking' || first.type === 'redacted_thinking';
 }
 
-function toolParams({ builtIn, mcp, custom, aliases }: OfferedTools): Anthropic.ToolUnion[] {
-  const own = custom.map(({ input_schema, ...tool }) => ({ ...tool, inputSchema: input_schema }));
-  return [...builtIn, ...mcp, ...own].map((tool) => ({
+function toolParams(tools: readonly ToolDefinition[], aliases: ToolAliases): Anthropic.ToolUnion[] {
+  return tools.map((tool) => ({
     name: aliases.toModel(tool.name),
     description: tool.description,
     input_schema: tool.inputSchema as Anthropic.Tool.InputSchema,

@@ -1,11 +1,10 @@
 import pLimit from 'p-limit';
-import { sql, type Sql } from '../../src/db/sql.js';
-import { writeTurn } from '../../src/turns/write.js';
-import type { ActivityDeps } from '../deps.js';
-import { shortenResult, textOf, type ShortenedResult } from '../../src/turns/shorten-result.js';
+import type { Storage } from '../../src/files/storage.js';
+import { textOf, type AssistantBlock } from '../../src/turns/content.js';
 import type { PastCall, PastStep, PastTurn } from '../../src/turns/conversation.js';
+import { shortenResult, storeShortenedSteps } from '../../src/turns/shorten-result.js';
+import type { TurnDeps } from '../../src/turns/write.js';
 import { bytesOf, estimate } from './tokens.js';
-import type { AssistantBlock } from '../../src/turns/content.js';
 
 /** Results up to that stay as they are: the line in their place is about as long. */
 const SMALL_RESULT_BYTES = 400;
@@ -13,6 +12,11 @@ const SMALL_RESULT_BYTES = 400;
 const LONG_TEXT = 1000;
 const KEPT_TEXT = 200;
 const PARALLEL_PUTS = 16;
+
+/** What building a request works with. */
+export interface PromptDeps extends TurnDeps {
+  storage: Storage;
+}
 
 /** What of a turn is to be shortened: results by how much of them stays, steps by their number. */
 interface Plan {
@@ -26,7 +30,7 @@ interface Plan {
  * tokens are gone. What is shortened stays so: the prompt cache loses its prefix once, not at every step. Events keep
  * everything. Returns false when there was nothing left to shorten.
  */
-export async function shortenOlderSteps(deps: ActivityDeps, turn: PastTurn, excess: number): Promise<boolean> {
+export async function shortenOlderSteps(deps: PromptDeps, turn: PastTurn, excess: number): Promise<boolean> {
   const plan: Plan = { results: [], contents: [] };
   let freed = 0;
   for (const step of turn.steps.slice(0, -1)) {
@@ -37,7 +41,7 @@ export async function shortenOlderSteps(deps: ActivityDeps, turn: PastTurn, exce
 }
 
 /** Cuts the results of the newest step to equal shares of `room` tokens. Returns false when all are that short. */
-export async function shortenNewestStep(deps: ActivityDeps, turn: PastTurn, room: number): Promise<boolean> {
+export async function shortenNewestStep(deps: PromptDeps, turn: PastTurn, room: number): Promise<boolean> {
   const newest = turn.steps.at(-1);
   if (newest === undefined) return false;
   const plan: Plan = { results: [], contents: [] };
@@ -62,40 +66,18 @@ function planStep(plan: Plan, step: PastStep, keepBytes: number): number {
   return freed + saved;
 }
 
-async function carryOut(deps: ActivityDeps, turn: PastTurn, { results, contents }: Plan): Promise<boolean> {
+async function carryOut(deps: PromptDeps, turn: PastTurn, { results, contents }: Plan): Promise<boolean> {
   if (results.length === 0 && contents.length === 0) return false;
   const put = pLimit(PARALLEL_PUTS);
-  const shortened: ShortenedResult[] = await Promise.all(
-    results.map(({ step, call, keepBytes }) =>
-      put(() =>
-        shortenResult(deps.storage, { turnId: turn.id, step, ...call }, call.content!, keepBytes, call.overflowKey),
-      ),
-    ),
+  const shortened = results.map(({ step, call, keepBytes }) =>
+    put(async () => {
+      const key = { turnId: turn.id, step, ...call };
+      const short = await shortenResult(deps.storage, key, call.content!, keepBytes, call.overflowKey);
+      return { ...short, step, index: call.index };
+    }),
   );
-  await writeTurn(
-    deps,
-    turn.id,
-    { from: 'running' },
-    { parts: [shortenCalls(results, shortened), shortenSteps(contents)] },
-  );
+  await storeShortenedSteps(deps, turn.id, { results: await Promise.all(shortened), contents });
   return true;
-}
-
-function shortenCalls(results: Plan['results'], shortened: ShortenedResult[]): Sql {
-  return sql`
-    UPDATE tool_calls SET content = short.content, overflow_key = short.key
-    FROM written, unnest(${results.map(({ step }) => step)}::integer[], ${results.map(({ call }) => call.index)}::integer[],
-      ${shortened.map(({ content }) => JSON.stringify(content))}::json[],
-      ${shortened.map(({ overflowKey }) => overflowKey)}::text[]) AS short(step, index, content, key)
-    WHERE turn_id = written.id AND tool_calls.step = short.step AND tool_calls.index = short.index`;
-}
-
-function shortenSteps(contents: Plan['contents']): Sql {
-  return sql`
-    UPDATE model_steps SET content = short.content
-    FROM written, unnest(${contents.map(({ step }) => step)}::integer[],
-      ${contents.map(({ content }) => JSON.stringify(content))}::json[]) AS short(step, content)
-    WHERE turn_id = written.id AND model_steps.step = short.step`;
 }
 
 /** Thinking stays: it is signed, and the API wants it back as it was. */

@@ -1,7 +1,6 @@
-import { APIError } from '@anthropic-ai/sdk';
 import { base64Length, mediaSourceOf, type MediaSource } from '../../src/models/media.js';
-import type { ModelClient } from '../model/clients.js';
-import type { ModelRequest } from './request.js';
+import type { ModelEntry } from '../../src/models/entry.js';
+import type { ModelRequest } from '../../src/models/request.js';
 
 /** By UTF-8 bytes: a character of a script with many takes about a token, and three bytes. */
 const BYTES_PER_TOKEN = 3.5;
@@ -9,8 +8,6 @@ const BYTES_PER_TOKEN = 3.5;
 const MAX_IMAGE_TOKENS = 5000;
 /** Below that share of the window the estimate alone is sure enough. */
 const COUNT_SHARE = 0.5;
-/** Counting is a help: a server that is slow at it must not hold up the turn. */
-const COUNT_TIMEOUT_MS = 10_000;
 
 /** A rough count of the tokens of a text or of anything as JSON, rather too high than too low. */
 export function estimate(value: unknown): number {
@@ -40,25 +37,16 @@ function mediaTokens({ kind, bytes }: MediaSource): number {
   return kind === 'document' ? Math.min(1600 + base64Length(bytes) / 100, 100_000) : MAX_IMAGE_TOKENS;
 }
 
-/** A request's input tokens: by the API where it counts and it matters, else by estimate. */
-export async function requestTokens(model: ModelClient, request: ModelRequest, signal: AbortSignal): Promise<number> {
-  const estimated = estimateRequest(request);
-  if (estimated < model.entry.context_window * COUNT_SHARE) return estimated;
-  return (await countedTokens(model, request, signal)) ?? estimated;
-}
+/** Counts a request's input tokens at the model's API; null where it does not count. */
+export type CountTokens = (request: ModelRequest) => Promise<number | null>;
 
-async function countedTokens(model: ModelClient, request: ModelRequest, signal: AbortSignal): Promise<number | null> {
-  if (!model.countsTokens) return null;
-  const { max_tokens: _, ...counted } = request;
-  try {
-    const { input_tokens } = await model.api.messages.countTokens(counted, { signal, timeout: COUNT_TIMEOUT_MS });
-    return typeof input_tokens === 'number' ? input_tokens : null;
-  } catch (error) {
-    signal.throwIfAborted();
-    // A server without this operation is not asked again; any other fault shows in the call itself.
-    if (error instanceof APIError && (error.status === 404 || error.status === 405 || error.status === 501)) {
-      model.countsTokens = false;
-    }
-    return null;
-  }
+/** A request's input tokens: by the API where it counts and it matters, else by estimate. */
+export async function requestTokens(
+  { context_window }: ModelEntry,
+  request: ModelRequest,
+  countTokens: CountTokens,
+): Promise<number> {
+  const estimated = estimateRequest(request);
+  if (estimated < context_window * COUNT_SHARE) return estimated;
+  return (await countTokens(request)) ?? estimated;
 }

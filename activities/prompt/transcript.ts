@@ -1,5 +1,5 @@
 import { describeFile } from '../../src/turns/session-files.js';
-import { textOf } from '../../src/turns/shorten-result.js';
+import { textOf } from '../../src/turns/content.js';
 import type { PastTurn } from '../../src/turns/conversation.js';
 
 /** A summary needs the gist: of longer things it reads the start and the end. */

@@ -1,11 +1,11 @@
 import { Ajv } from 'ajv';
+import { unlessAborted } from '../../src/platform/abort.js';
 import { toolCallSeconds } from '../../src/platform/metrics.js';
-import type { ActivityDeps } from '../deps.js';
 import type { TurnContext } from '../../src/turns/context.js';
-import type { FoundTool } from './offered-tools.js';
-import { callTurnMcpTool } from './mcp/turn-call.js';
+import type { OfferedTool } from './offered-tools.js';
+import { callTurnMcpTool } from './mcp/call.js';
 import type { ToolCallRow } from '../../src/turns/tool-call.js';
-import { textResult, type BuiltInTool, type ToolCall, type ToolResult } from './tool.js';
+import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from './tool.js';
 
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });
 
@@ -23,13 +23,14 @@ export function outcomeUnknown(name: string): ToolResult {
  * result for the model, but a cancel, and a fault of Postgres or the storage (tried again by Temporal).
  */
 export async function runTool(
-  deps: ActivityDeps,
+  deps: ToolDeps,
   turn: TurnContext,
   call: ToolCallRow,
-  found: FoundTool | null,
+  found: OfferedTool | undefined,
   cancelled: AbortSignal,
 ): Promise<ToolResult> {
-  if (found === null || found.kind === 'custom') return textResult(`There is no tool ${call.name} in this turn.`, true);
+  if (found === undefined || found.kind === 'custom')
+    return textResult(`There is no tool ${call.name} in this turn.`, true);
   const limit = new TimeLimit(deps.config.toolTimeoutSeconds);
   const toolCall: ToolCall = {
     turn,
@@ -44,7 +45,7 @@ export async function runTool(
   const began = performance.now();
   let outcome = 'aborted';
   try {
-    const result = await Promise.race([work, limit.expired, rejection(cancelled)]);
+    const result = await unlessAborted(work, toolCall.signal);
     outcome = result.isError ? 'error' : 'ok';
     return result;
   } catch (error) {
@@ -64,7 +65,7 @@ export async function runTool(
   }
 }
 
-async function runBuiltIn(deps: ActivityDeps, call: ToolCall, tool: BuiltInTool): Promise<ToolResult> {
+async function runBuiltIn(deps: ToolDeps, call: ToolCall, tool: BuiltInTool): Promise<ToolResult> {
   const valid = ajv.compile(tool.inputSchema);
   if (!valid(call.input))
     return textResult(`Wrong input: ${ajv.errorsText(valid.errors, { dataVar: 'input' })}.`, true);
@@ -83,11 +84,6 @@ class TimeLimit {
     return this.#controller.signal;
   }
 
-  /** Rejects when the time is over, for a tool that does not heed its signal. */
-  get expired(): Promise<never> {
-    return rejection(this.signal);
-  }
-
   restart(): void {
     this.#timer.refresh();
   }
@@ -95,14 +91,4 @@ class TimeLimit {
   stop(): void {
     clearTimeout(this.#timer);
   }
-}
-
-function rejection(signal: AbortSignal): Promise<never> {
-  const promise = new Promise<never>((_, reject) => {
-    const abort = (): void => reject(signal.reason as Error);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-  });
-  promise.catch(() => undefined);
-  return promise;
 }

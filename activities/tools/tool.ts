@@ -4,6 +4,7 @@ import type { NewEvent } from '../../src/events/schema.js';
 import type { Storage } from '../../src/files/storage.js';
 import type { Logger } from '../../src/platform/logger.js';
 import type { ResultBlock } from '../../src/turns/content.js';
+import type { ToolDefinition } from '../../src/models/request.js';
 import type { McpConnections } from './mcp/connections.js';
 
 export interface ToolResult {
@@ -46,9 +47,7 @@ export interface ToolDeps {
 }
 
 /** A tool of the service itself (contract.md §4). Input is validated by `inputSchema` before `run`. */
-export interface BuiltInTool {
-  name: string;
-  description: string;
+export interface BuiltInTool extends ToolDefinition {
   inputSchema: {
     type: 'object';
     properties: Record<string, unknown>;

@@ -1,17 +1,20 @@
+import type { ModelRequest } from '../../src/models/request.js';
 import { beginModelCall, type ModelCall } from '../../src/turns/model-call.js';
 import { storedOutcome, storeStep, type StepOutcome } from '../../src/turns/model-step.js';
+import type { TurnContext } from '../../src/turns/context.js';
+import { loadConversation } from '../../src/turns/conversation.js';
 import { isOpen } from '../../src/turns/states.js';
 import { OvertakenError, TurnEndedError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
-import { buildRequest, type BuiltRequest } from '../prompt/build-request.js';
 import { callOnce, isTooLong } from '../model/call-once.js';
+import type { ModelClient } from '../model/clients.js';
+import { countTokens } from '../model/count-tokens.js';
+import { buildRequest, type BuiltRequest } from '../prompt/build-request.js';
 import { estimateRequest } from '../prompt/tokens.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
+import { findTool, offeredTools, permissionOf, type OfferedTool } from '../tools/offered-tools.js';
 import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
-import { findTool, permissionOf } from '../tools/offered-tools.js';
-import type { TurnContext } from '../../src/turns/context.js';
-import { loadConversation } from '../../src/turns/conversation.js';
 import type { ModelCallOutcome, TurnActivities } from './turn-activities.js';
 
 /** Name reported to Temporal for a tool the turn does not offer. */
@@ -29,19 +32,27 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
     runActivity(deps, { turn_id: turnId, step }, async (signal): Promise<ModelCallOutcome> => {
       let loaded = await loadConversation(deps.db, turnId);
       const { turn } = loaded;
+      const offered = offeredTools(turn);
       const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
-      if (isStored) return withOfferedNames(turn, (await storedOutcome(deps.db, turnId, step))!);
+      if (isStored) return withOfferedNames(offered, (await storedOutcome(deps.db, turnId, step))!);
       if (!isOpen(turn.state)) throw new TurnEndedError(turnId, turn.state);
+      const model = deps.models.getOrFail(turn.modelId);
+      const options = {
+        entry: model.entry,
+        tools: offered.map(({ tool }) => tool),
+        countTokens: (request: ModelRequest) => countTokens(model, request, signal),
+        compacted,
+      };
       let refused: { size: number; error: unknown } | null = null;
       for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
         if (refused !== null && undercount > MAX_UNDERCOUNT) throw refused.error;
-        const built = await buildRequest(deps, loaded, { compacted, undercount }, signal);
+        const built = await buildRequest(deps, loaded, { ...options, undercount }, signal);
         if (built === 'compact') return { kind: 'compact' };
         const size = estimateRequest(built.request);
         if (refused !== null && size >= refused.size) continue;
         try {
           const call = await beginModelCall(deps, turnId, step);
-          return withOfferedNames(turn, await callAndStore(deps, turn, built, call, signal));
+          return withOfferedNames(offered, await callAndStore(deps, { turn, offered, model }, built, call, signal));
         } catch (error) {
           if (!isTooLong(error)) throw error;
           refused = { size, error };
@@ -52,15 +63,18 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
 }
 
 /** A tool that the turn does not offer: the model made its name up, and what it made up may be any text of its answer. */
-function withOfferedNames(turn: TurnContext, outcome: StepOutcome): StepOutcome {
+function withOfferedNames(offered: OfferedTool[], outcome: StepOutcome): StepOutcome {
   if (outcome.kind !== 'tools') return outcome;
-  return { ...outcome, tools: outcome.tools.map((name) => (findTool(turn, name) === null ? UNKNOWN_TOOL : name)) };
+  return {
+    ...outcome,
+    tools: outcome.tools.map((name) => (findTool(offered, name) === undefined ? UNKNOWN_TOOL : name)),
+  };
 }
 
 async function callAndStore(
   deps: ActivityDeps,
-  turn: TurnContext,
-  { model, request, tools }: BuiltRequest,
+  { turn, offered, model }: { turn: TurnContext; offered: OfferedTool[]; model: ModelClient },
+  { request, fullName }: BuiltRequest,
   call: ModelCall,
   cancelled: AbortSignal,
 ): Promise<StepOutcome> {
@@ -80,8 +94,8 @@ async function callAndStore(
     return storeStep(deps, {
       call,
       answer: { ...answer, content: withUsableIds(answer.content, request.messages) },
-      toolName: (alias) => tools.aliases.toFull(alias) ?? alias,
-      permissionOf: (name) => permissionOf(turn, name),
+      toolName: (alias) => fullName(alias) ?? alias,
+      permissionOf: (name) => permissionOf(turn, offered, name),
       isLast: call.step >= config.maxSteps,
     });
   };

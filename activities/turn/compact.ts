@@ -1,13 +1,12 @@
 import { sql } from '../../src/db/sql.js';
 import type { NewEvent } from '../../src/events/schema.js';
+import type { ModelRequest } from '../../src/models/request.js';
 import { beginModelCall, endModelCall } from '../../src/turns/model-call.js';
 import { OvertakenError } from '../../src/turns/turn.js';
 import { writeTurn } from '../../src/turns/write.js';
 import type { ActivityDeps } from '../deps.js';
-import { modelOf } from '../prompt/build-request.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
-import type { ModelRequest } from '../prompt/request.js';
 import { runActivity } from './run-activity.js';
 import type { TurnContext } from '../../src/turns/context.js';
 import { loadConversation } from '../../src/turns/conversation.js';
@@ -23,7 +22,7 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
   return ({ turnId, step }) =>
     runActivity(deps, { turn_id: turnId, step }, async (signal) => {
       const { turn, conversation } = await loadConversation(deps.db, turnId);
-      const model = modelOf(deps, turn.modelId);
+      const model = deps.models.getOrFail(turn.modelId);
       const turns = turnsToCompact(conversation, model.entry.context_window);
       const last = turns.at(-1);
       if (last === undefined) return;
@@ -34,7 +33,10 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
         await endModelCall(deps, call, { ...answer, firstTokenMs: null }, null);
         return answer.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
       };
-      const summary = await summaryOf((share) => summaryRequests(model, conversation.summary, turns, share), summarise);
+      const summary = await summaryOf(
+        (share) => summaryRequests(model.entry, conversation.summary, turns, share),
+        summarise,
+      );
       await store(deps, turn, last.number, turns.length, summary);
     });
 }

@@ -9,7 +9,7 @@ import { writeTurn } from '../../src/turns/write.js';
 import { connectServers, type ConnectedServer } from './connect-servers.js';
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';
-import { isAllowed, isHeldBack } from '../tools/mcp/call.js';
+import { isAllowed, isHeldBack } from '../tools/mcp/names.js';
 import type { TurnActivities } from './turn-activities.js';
 
 /** Characters of tool names in one `agent.mcp_error`. */

@@ -1,10 +1,10 @@
 import { Answers, type AnswerOptions } from './answers.js';
+import { Operations, segment } from './operations.js';
 import { eachItem } from './pages.js';
 import { follow, type RunResult } from './run.js';
 import { EventStream, type StreamOptions } from './stream.js';
-import { Transport, type ClientOptions, type CreateOptions, type RequestOptions } from './transport.js';
+import type { CreateOptions, RequestOptions } from './transport.js';
 import type {
-  Answer,
   AnswerEvent,
   Confirmation,
   CustomToolResult,
@@ -12,26 +12,18 @@ import type {
   File,
   FileQuery,
   McpServer,
-  McpServerChange,
   Model,
-  NewMcpServer,
   NewMessage,
-  NewSession,
-  NewWebhook,
-  Page,
   PageQuery,
   Session,
-  SessionChange,
-  SessionQuery,
   Skill,
   StreamEvent,
-  UserMessageEvent,
   Webhook,
-  WebhookChange,
   WebhookDelivery,
-  WebhookWithSecret,
 } from './types.js';
-import { randomId, uploadBody, type UploadSource } from './upload.js';
+
+/** As many on a page as the service gives. */
+const EACH = 100;
 
 export interface RunOptions extends CreateOptions, AnswerOptions {
   /** Called with every event as it comes, deltas too; the next one waits for its promise. */
@@ -39,120 +31,24 @@ export interface RunOptions extends CreateOptions, AnswerOptions {
 }
 
 /**
- * The Agent Session Service: one method per operation, and around them what makes them comfortable: `stream`, `run`,
- * and `each…`, which goes through all pages of a list.
+ * The Agent Session Service: one method per operation, and what makes them comfortable: `stream`, `run`, and `each…`,
+ * which goes through all pages of a list.
  */
-export class AgentSessionClient {
-  readonly #transport: Transport;
-
-  constructor(options: ClientOptions) {
-    this.#transport = new Transport(options);
-  }
-
-  /** A `.zip` or `.skill` package, or a single `SKILL.md`. */
-  uploadSkill(source: UploadSource, options: CreateOptions = {}): Promise<Skill> {
-    return this.#create('/v1/skills', { ...options, ...uploadBody(source) });
-  }
-
-  listSkills(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Skill>> {
-    return this.#get('/v1/skills', { query, ...options });
-  }
-
+export class AgentSessionClient extends Operations {
   eachSkill(options: RequestOptions = {}): AsyncIterable<Skill> {
     return eachItem((cursor) => this.listSkills({ limit: EACH, cursor }, options));
-  }
-
-  getSkill(skillId: string, options: RequestOptions = {}): Promise<Skill> {
-    return this.#get(`/v1/skills/${segment(skillId)}`, options);
-  }
-
-  deleteSkill(skillId: string, options: RequestOptions = {}): Promise<void> {
-    return this.#delete(`/v1/skills/${segment(skillId)}`, options);
-  }
-
-  /** Connects to the server first, which can take a minute. */
-  registerMcpServer(server: NewMcpServer, options: CreateOptions = {}): Promise<McpServer> {
-    return this.#create('/v1/mcp-servers', { json: server, ...options });
-  }
-
-  listMcpServers(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<McpServer>> {
-    return this.#get('/v1/mcp-servers', { query, ...options });
   }
 
   eachMcpServer(options: RequestOptions = {}): AsyncIterable<McpServer> {
     return eachItem((cursor) => this.listMcpServers({ limit: EACH, cursor }, options));
   }
 
-  getMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<McpServer> {
-    return this.#get(`/v1/mcp-servers/${segment(mcpServerId)}`, options);
-  }
-
-  updateMcpServer(mcpServerId: string, change: McpServerChange, options: RequestOptions = {}): Promise<McpServer> {
-    return this.#transport.json('PATCH', `/v1/mcp-servers/${segment(mcpServerId)}`, { json: change, ...options });
-  }
-
-  /** Connects to the server and takes over its tools as they are now. */
-  probeMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<McpServer> {
-    return this.#transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/probe`, options);
-  }
-
-  /** Starts the authorization of a server of type OAUTH: a person opens `auth.authorization_url` of the answer. */
-  authorizeMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<McpServer> {
-    return this.#transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/authorize`, options);
-  }
-
-  /** Accepts changed tools of a server whose tools are pinned; without names, every one. */
-  acceptMcpTools(mcpServerId: string, names?: string[], options: RequestOptions = {}): Promise<McpServer> {
-    const json = names === undefined ? {} : { names };
-    return this.#transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/accept-tools`, { json, ...options });
-  }
-
-  deleteMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<void> {
-    return this.#delete(`/v1/mcp-servers/${segment(mcpServerId)}`, options);
-  }
-
-  listModels(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Model>> {
-    return this.#get('/v1/models', { query, ...options });
-  }
-
   eachModel(options: RequestOptions = {}): AsyncIterable<Model> {
     return eachItem((cursor) => this.listModels({ limit: EACH, cursor }, options));
   }
 
-  createSession(session: NewSession, options: CreateOptions = {}): Promise<Session> {
-    return this.#create('/v1/sessions', { json: session, ...options });
-  }
-
-  listSessions(query: SessionQuery = {}, options: RequestOptions = {}): Promise<Page<Session>> {
-    return this.#get('/v1/sessions', { query, ...options });
-  }
-
   eachSession(options: RequestOptions = {}): AsyncIterable<Session> {
     return eachItem((cursor) => this.listSessions({ limit: EACH, cursor }, options));
-  }
-
-  getSession(sessionId: string, options: RequestOptions = {}): Promise<Session> {
-    return this.#get(`/v1/sessions/${segment(sessionId)}`, options);
-  }
-
-  /** `metadata` is merged: a value sets its key, null deletes it, absent keys stay. */
-  updateSession(sessionId: string, change: SessionChange, options: RequestOptions = {}): Promise<Session> {
-    return this.#transport.json('PATCH', `/v1/sessions/${segment(sessionId)}`, { json: change, ...options });
-  }
-
-  deleteSession(sessionId: string, options: RequestOptions = {}): Promise<void> {
-    return this.#delete(`/v1/sessions/${segment(sessionId)}`, options);
-  }
-
-  /** Starts a turn and returns as soon as it is queued; `turn_id` of the answer is its id. */
-  sendMessage(sessionId: string, message: NewMessage, options: CreateOptions = {}): Promise<UserMessageEvent> {
-    return this.#create(`/v1/sessions/${segment(sessionId)}/messages`, { json: message, ...options });
-  }
-
-  /** Answers calls that wait: all of them are stored, or none. */
-  async sendAnswers(sessionId: string, events: Answer[], options: CreateOptions = {}): Promise<AnswerEvent[]> {
-    const path = `/v1/sessions/${segment(sessionId)}/events`;
-    return (await this.#create<{ items: AnswerEvent[] }>(path, { json: { events }, ...options })).items;
   }
 
   /** Allows or denies a call of the agent that needs a person's yes. */
@@ -165,23 +61,13 @@ export class AgentSessionClient {
     return (await this.sendAnswers(sessionId, [{ type: 'user.custom_tool_result', ...result }], options))[0]!;
   }
 
-  /** Cancels the turn in progress, if there is one. */
-  cancelTurn(sessionId: string, options: RequestOptions = {}): Promise<Session> {
-    return this.#transport.json('POST', `/v1/sessions/${segment(sessionId)}/cancel`, options);
-  }
-
-  /** Stored events of all turns, oldest first. */
-  listEvents(sessionId: string, query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Event>> {
-    return this.#get(`/v1/sessions/${segment(sessionId)}/events`, { query, ...options });
-  }
-
   eachEvent(sessionId: string, options: RequestOptions = {}): AsyncIterable<Event> {
     return eachItem((cursor) => this.listEvents(sessionId, { limit: EACH, cursor }, options));
   }
 
   /** The events of the current turn, from its start to its terminal event (the operation `streamEvents`). */
   stream(sessionId: string, options: StreamOptions = {}): EventStream {
-    return new EventStream(this.#transport, `/v1/sessions/${segment(sessionId)}/events/stream`, options);
+    return new EventStream(this.transport, `/v1/sessions/${segment(sessionId)}/events/stream`, options);
   }
 
   /**
@@ -205,108 +91,15 @@ export class AgentSessionClient {
     return result;
   }
 
-  uploadFile(source: UploadSource, options: CreateOptions = {}): Promise<File> {
-    return this.#create('/v1/files', { ...options, ...uploadBody(source) });
-  }
-
-  listFiles(query: FileQuery = {}, options: RequestOptions = {}): Promise<Page<File>> {
-    return this.#get('/v1/files', { query, ...options });
-  }
-
   eachFile(filter: Omit<FileQuery, keyof PageQuery> = {}, options: RequestOptions = {}): AsyncIterable<File> {
     return eachItem((cursor) => this.listFiles({ ...filter, limit: EACH, cursor }, options));
-  }
-
-  getFile(fileId: string, options: RequestOptions = {}): Promise<File> {
-    return this.#get(`/v1/files/${segment(fileId)}`, options);
-  }
-
-  /** The content: read it with `text()`, `blob()`, or as a stream from `body`. */
-  downloadFile(fileId: string, options: RequestOptions = {}): Promise<Response> {
-    const path = `/v1/files/${segment(fileId)}/content`;
-    return this.#transport.send('GET', path, { timeoutMs: 0, ...options }, (response) => response);
-  }
-
-  /** A link to the content for one hour, without a key: for a browser to open. */
-  getDownloadLink(fileId: string, options: RequestOptions = {}): Promise<{ url: string }> {
-    return this.#get(`/v1/files/${segment(fileId)}/link`, options);
-  }
-
-  deleteFile(fileId: string, options: RequestOptions = {}): Promise<void> {
-    return this.#delete(`/v1/files/${segment(fileId)}`, options);
-  }
-
-  /** The answer has the `secret`, which is not shown again. */
-  createWebhook(webhook: NewWebhook, options: CreateOptions = {}): Promise<WebhookWithSecret> {
-    return this.#create('/v1/webhooks', { json: webhook, ...options });
-  }
-
-  listWebhooks(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Webhook>> {
-    return this.#get('/v1/webhooks', { query, ...options });
   }
 
   eachWebhook(options: RequestOptions = {}): AsyncIterable<Webhook> {
     return eachItem((cursor) => this.listWebhooks({ limit: EACH, cursor }, options));
   }
 
-  getWebhook(webhookId: string, options: RequestOptions = {}): Promise<Webhook> {
-    return this.#get(`/v1/webhooks/${segment(webhookId)}`, options);
-  }
-
-  updateWebhook(webhookId: string, change: WebhookChange, options: RequestOptions = {}): Promise<Webhook> {
-    return this.#transport.json('PATCH', `/v1/webhooks/${segment(webhookId)}`, { json: change, ...options });
-  }
-
-  deleteWebhook(webhookId: string, options: RequestOptions = {}): Promise<void> {
-    return this.#delete(`/v1/webhooks/${segment(webhookId)}`, options);
-  }
-
-  /** The answer has the new `secret`; for 24 hours the old one signs as well. */
-  rotateWebhookSecret(webhookId: string, options: CreateOptions = {}): Promise<WebhookWithSecret> {
-    return this.#create(`/v1/webhooks/${segment(webhookId)}/rotate-secret`, options);
-  }
-
-  /** Sends a `webhook.test` delivery. */
-  testWebhook(webhookId: string, options: CreateOptions = {}): Promise<WebhookDelivery> {
-    return this.#create(`/v1/webhooks/${segment(webhookId)}/test`, options);
-  }
-
-  listWebhookDeliveries(
-    webhookId: string,
-    query: PageQuery = {},
-    options: RequestOptions = {},
-  ): Promise<Page<WebhookDelivery>> {
-    return this.#get(`/v1/webhooks/${segment(webhookId)}/deliveries`, { query, ...options });
-  }
-
   eachWebhookDelivery(webhookId: string, options: RequestOptions = {}): AsyncIterable<WebhookDelivery> {
     return eachItem((cursor) => this.listWebhookDeliveries(webhookId, { limit: EACH, cursor }, options));
   }
-
-  /** Sends a delivery again now, whatever its state. */
-  retryWebhookDelivery(webhookId: string, deliveryId: string, options: CreateOptions = {}): Promise<WebhookDelivery> {
-    return this.#create(`/v1/webhooks/${segment(webhookId)}/deliveries/${segment(deliveryId)}/retry`, options);
-  }
-
-  #get<Answer>(path: string, outgoing: RequestOptions & { query?: object }): Promise<Answer> {
-    return this.#transport.json('GET', path, outgoing);
-  }
-
-  /** Tried again under its key, it still has its effect once. */
-  #create<Answer>(path: string, outgoing: CreateOptions & { json?: object }): Promise<Answer> {
-    return this.#transport.json('POST', path, { ...outgoing, idempotencyKey: outgoing.idempotencyKey ?? randomId() });
-  }
-
-  #delete(path: string, options: RequestOptions): Promise<void> {
-    return this.#transport.send('DELETE', path, options, () => undefined);
-  }
-}
-
-/** As many on a page as the service gives. */
-const EACH = 100;
-
-/** `.` and `..` would be taken for steps of the path, and are no ids. */
-function segment(id: string): string {
-  if (id === '' || id === '.' || id === '..') throw new TypeError(`"${id}" is no id`);
-  return encodeURIComponent(id);
 }

@@ -1,5 +1,6 @@
 import { ObjectMissingError, type Storage } from './storage.js';
 import { MAX_IMAGE_BYTES, readImageType } from './image-type.js';
+import type { FileRow } from '../db/entities/files.js';
 import type { ResultBlock } from '../turns/content.js';
 
 const MIB = 1024 * 1024;
@@ -7,12 +8,8 @@ const MIB = 1024 * 1024;
 const MAX_PDF_BYTES = 20 * MIB;
 const EDGE_BYTES = 64 * 1024;
 
-export interface StoredFile {
-  filename: string;
-  mime_type: string;
-  size_bytes: number;
-  storage_key: string;
-}
+/** What of a file is needed to show its content. */
+export type ShowableFile = Pick<FileRow, 'filename' | 'mime_type' | 'size_bytes' | 'storage_key'>;
 
 export type NativeBlock = Extract<ResultBlock, { type: 'image' | 'document' }>;
 
@@ -21,20 +18,20 @@ export type NativeBlock = Extract<ResultBlock, { type: 'image' | 'document' }>;
  * model would refuse: one such block fails every further request of the session.
  * @throws ObjectMissingError
  */
-export async function nativeBlock(storage: Storage, file: StoredFile): Promise<NativeBlock | string | null> {
+export async function nativeBlock(storage: Storage, file: ShowableFile): Promise<NativeBlock | string | null> {
   if (/^image\/(jpeg|png|gif|webp)$/.test(file.mime_type)) return imageBlock(storage, file);
   if (file.mime_type === 'application/pdf') return pdfBlock(storage, file);
   return null;
 }
 
-async function imageBlock(storage: Storage, { size_bytes, storage_key }: StoredFile): Promise<NativeBlock | string> {
+async function imageBlock(storage: Storage, { size_bytes, storage_key }: ShowableFile): Promise<NativeBlock | string> {
   if (size_bytes > MAX_IMAGE_BYTES) return 'the image is too large to be shown';
   const type = await readImageType(size_bytes, (maxBytes) => storage.read(storage_key, maxBytes));
   if (type === null) return 'it is no image that can be shown';
   return { type: 'image', media_type: type, storage_key };
 }
 
-async function pdfBlock(storage: Storage, file: StoredFile): Promise<NativeBlock | string> {
+async function pdfBlock(storage: Storage, file: ShowableFile): Promise<NativeBlock | string> {
   const { size_bytes, storage_key, filename } = file;
   if (size_bytes > MAX_PDF_BYTES) return 'the PDF is too large to be shown';
   const [head, tail] = await Promise.all([

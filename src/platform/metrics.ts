@@ -1,5 +1,4 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { DataSource } from 'typeorm';
 
 /** The process' metrics; whoever measures something registers it here. */
 export const registry = new Registry();
@@ -12,42 +11,6 @@ export const httpRequestSeconds = new Histogram({
   buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60],
   registers: [registry],
 });
-
-interface PoolCounts {
-  totalCount: number;
-  idleCount: number;
-  waitingCount: number;
-}
-
-const pools = new Set<PoolCounts>();
-new Gauge({
-  name: 'db_pool_connections',
-  help: 'Postgres connections of this process by use, and requests that wait for one',
-  labelNames: ['state'],
-  registers: [registry],
-  collect() {
-    const sum = (count: (pool: PoolCounts) => number): number => [...pools].reduce((n, pool) => n + count(pool), 0);
-    this.set(
-      { state: 'idle' },
-      sum(({ idleCount }) => idleCount),
-    );
-    this.set(
-      { state: 'busy' },
-      sum(({ totalCount, idleCount }) => totalCount - idleCount),
-    );
-    this.set(
-      { state: 'waiting' },
-      sum(({ waitingCount }) => waitingCount),
-    );
-  },
-});
-
-/** Shows the use of this pool in the metrics until the function returned is called. */
-export function observePool(db: DataSource): () => void {
-  const pool = (db.driver as unknown as { master: PoolCounts }).master;
-  pools.add(pool);
-  return () => void pools.delete(pool);
-}
 
 export const reconcileActions = new Counter({
   name: 'reconcile_actions_total',
@@ -159,88 +122,6 @@ export const maintenanceRuns = new Counter({
   labelNames: ['task', 'outcome'],
   registers: [registry],
 });
-
-const databases = new Set<DataSource>();
-const openTurns = new Gauge({
-  name: 'turns_open',
-  help: 'Queued and running turns of the whole service; every API process tells the same',
-  labelNames: ['state'],
-  registers: [registry],
-  async collect() {
-    const rows = await openTurnCounts();
-    this.reset();
-    oldestQueued.reset();
-    for (const { state, count, oldest_seconds } of rows) {
-      this.set({ state }, count);
-      if (state === 'queued') oldestQueued.set(oldest_seconds);
-    }
-  },
-});
-const oldestQueued = new Gauge({
-  name: 'turns_oldest_queued_seconds',
-  help: 'Age of the oldest turn that no worker has begun; every API process tells the same',
-  registers: [registry],
-});
-
-const OPEN_QUESTIONS = `FROM required_actions WHERE state = 'open'`;
-const waitingGauges = [
-  gaugeOf(
-    'turns_waiting',
-    'Running turns of the whole service that wait for answers; every API process tells the same',
-    `SELECT count(DISTINCT turn_id)::integer AS value ${OPEN_QUESTIONS}`,
-  ),
-  gaugeOf(
-    'turns_oldest_waiting_seconds',
-    'Age of the oldest question that is not answered; every API process tells the same',
-    `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(asked_at)), 0)::double precision AS value ${OPEN_QUESTIONS}`,
-  ),
-];
-
-/** A gauge whose value a query of the observed database gives; it has none while the database is away. */
-function gaugeOf(name: string, help: string, query: string): Gauge {
-  return new Gauge({
-    name,
-    help,
-    registers: [registry],
-    async collect() {
-      const [db] = databases;
-      this.reset();
-      const rows = await db?.query<{ value: number }[]>(query).catch(() => []);
-      if (rows?.[0] !== undefined) this.set(rows[0].value);
-    },
-  });
-}
-
-interface OpenTurns {
-  state: string;
-  count: number;
-  oldest_seconds: number;
-}
-
-/** The condition is that of the partial index on open turns: ended ones are not read. */
-export const OPEN_TURNS = `
-  SELECT state, count(id)::integer AS count,
-    coalesce(extract(epoch FROM clock_timestamp() - min(queued_at)), 0)::double precision AS oldest_seconds
-  FROM unnest(ARRAY['queued', 'running']) AS states(state)
-  LEFT JOIN (SELECT id, state, queued_at FROM turns WHERE state IN ('queued', 'running')) AS open USING (state)
-  GROUP BY state`;
-
-/** Of the first database observed: a process has one. None while it is away: a gap says that better than an old figure. */
-async function openTurnCounts(): Promise<OpenTurns[]> {
-  const [db] = databases;
-  if (db === undefined) return [];
-  return db.query<OpenTurns[]>(OPEN_TURNS).catch(() => []);
-}
-
-/** Shows the open turns of the database in the metrics until the function returned is called. */
-export function observeOpenTurns(db: DataSource): () => void {
-  databases.add(db);
-  return () => {
-    databases.delete(db);
-    openTurns.reset();
-    for (const gauge of waitingGauges) gauge.reset();
-  };
-}
 
 const otherSources = new Set<() => Promise<string>>();
 

@@ -4,7 +4,8 @@ import { crc32 } from 'node:zlib';
 import { archiveSize, inArchiveOrder, writeArchive, type SkillFile } from './archive.js';
 import { readSkillMd, type SkillMd } from './frontmatter.js';
 import { bundleTooLarge, invalidBundle, quoted } from './refusals.js';
-import { listFiles, openFile, unpack, type ZippedFile } from './unzip.js';
+import { openFile, unpack } from './unpack.js';
+import { listFiles, type ZippedFile } from './unzip.js';
 
 const MIB = 1024 * 1024;
 /** Size of the package as uploaded (spec.md "Limits"). */

@@ -24,3 +24,8 @@ export function quoted(name: string): string {
     (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
   );
 }
+
+/** The data of an entry is longer or shorter than its header says. */
+export function sizeMismatch(path: string): Error {
+  return invalidBundle(`The entry ${quoted(path)} is not of the size that the archive declares for it.`);
+}

@@ -1,7 +1,5 @@
 import { read } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { pipeline, Readable } from 'node:stream';
-import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib';
 import {
   fromRandomAccessReaderPromise,
   RandomAccessReader,
@@ -10,14 +8,13 @@ import {
   type ZipFile,
 } from 'yauzl';
 import { entryName, isLitter, PathTree, safeSegments } from './paths.js';
-import { bundleTooLarge, invalidBundle, quoted } from './refusals.js';
+import { bundleTooLarge, invalidBundle, sizeMismatch, quoted } from './refusals.js';
 
 /** Entries of a package, folders included, whether listed or made by what is in them (spec.md "Limits"). */
 export const MAX_ENTRIES = 500;
 /** macOS Finder adds up to three metadata entries per file. A package with more than that is refused. */
 const MAX_ENTRIES_WITH_DROPPED = 4 * MAX_ENTRIES;
 
-const CHUNK_BYTES = 256 * 1024;
 const STORED = 0;
 const DEFLATED = 8;
 const ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000;
@@ -124,7 +121,7 @@ function checkKind(entry: Entry, path: string): boolean {
   if (entry.compressionMethod !== STORED && entry.compressionMethod !== DEFLATED) {
     throw refuse(`is compressed by method ${entry.compressionMethod}; only "stored" and "deflate" are supported`);
   }
-  if (entry.compressionMethod === STORED && entry.compressedSize !== entry.uncompressedSize) throw liesAbout(path);
+  if (entry.compressionMethod === STORED && entry.compressedSize !== entry.uncompressedSize) throw sizeMismatch(path);
   return true;
 }
 
@@ -134,7 +131,7 @@ async function locate(zip: ZipFile, entry: Entry, segments: string[]): Promise<Z
   if (!local.fileName.equals(entry.fileNameRaw)) {
     throw invalidBundle(`The entry ${quoted(path)} has another name in its local header.`);
   }
-  if (contradicts(local, entry)) throw liesAbout(path);
+  if (contradicts(local, entry)) throw sizeMismatch(path);
   return {
     segments,
     path,
@@ -165,61 +162,4 @@ function refuseOverlaps(files: ZippedFile[]): void {
       throw invalidBundle(`The entries ${quoted(file.path)} and ${quoted(next.path)} overlap.`);
     }
   }
-}
-
-/** The unpacked bytes of `file` as they come, their number and checksum unchecked. */
-export function openFile(archive: FileHandle, file: ZippedFile): AsyncIterable<Buffer> {
-  return file.isDeflated ? inflated(archive, file) : packed(archive, file);
-}
-
-async function* packed(archive: FileHandle, file: ZippedFile): AsyncGenerator<Buffer> {
-  const end = file.start + file.compressedSize;
-  for (let at = file.start; at < end;) {
-    const length = Math.min(CHUNK_BYTES, end - at);
-    const { bytesRead, buffer } = await archive.read(Buffer.allocUnsafe(length), 0, length, at);
-    if (bytesRead === 0) throw liesAbout(file.path);
-    yield buffer.subarray(0, bytesRead);
-    at += bytesRead;
-  }
-}
-
-/** Whoever stops reading it stops the inflater and the file's reader too. */
-function inflated(archive: FileHandle, file: ZippedFile): InflateRaw {
-  const inflate = createInflateRaw({ chunkSize: CHUNK_BYTES });
-  pipeline(Readable.from(packed(archive, file)), inflate, () => undefined);
-  return inflate;
-}
-
-/**
- * Unpacks `file` chunk by chunk into `take`, which may throw to stop at the first byte too many, and checks that it is
- * what its header declares.
- * @throws ServiceError `invalid_skill_bundle` when the data is damaged or its size or checksum lies
- */
-export async function unpack(archive: FileHandle, file: ZippedFile, take: (chunk: Buffer) => void): Promise<void> {
-  const chunks = openFile(archive, file);
-  let size = 0;
-  let sum = 0;
-  try {
-    for await (const chunk of chunks) {
-      size += chunk.length;
-      take(chunk);
-      sum = crc32(chunk, sum);
-    }
-  } catch (error) {
-    if (!isZlibError(error)) throw error;
-    throw invalidBundle(`The entry ${quoted(file.path)} is damaged: its compressed data cannot be read.`);
-  }
-  // An inflater stops at the end of its stream; what lies between it and the declared end belongs to nobody.
-  const consumed = file.isDeflated ? (chunks as InflateRaw).bytesWritten : size;
-  if (size !== file.size || consumed !== file.compressedSize) throw liesAbout(file.path);
-  if (sum !== file.crc32)
-    throw invalidBundle(`The entry ${quoted(file.path)} is damaged: its checksum does not match.`);
-}
-
-function isZlibError(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('Z_');
-}
-
-function liesAbout(path: string): Error {
-  return invalidBundle(`The entry ${quoted(path)} is not of the size that the archive declares for it.`);
 }

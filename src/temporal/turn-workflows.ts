@@ -1,17 +1,17 @@
 import {
   ActivityNotFoundError,
   ApplicationFailure,
-  isGrpcServiceError,
-  ServiceError,
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
   type Client,
 } from '@temporalio/client';
-import { defineSearchAttributeKey } from '@temporalio/common';
-import pRetry from 'p-retry';
-import { ANSWERED_SIGNAL, SEARCH_ATTRIBUTES, TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
+import { ANSWERED_SIGNAL, TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
 import { within } from '../platform/tracing.js';
+import { createDeadline } from './deadline.js';
 import { searchAttributesOf } from './search-attributes.js';
+import { stateOf, type WorkflowState } from './workflow-state.js';
+
+export type { WorkflowState };
 
 /** What starting a turn's workflow needs: ids only, never content (docs/architecture.md). */
 export interface StartableTurn {
@@ -28,10 +28,6 @@ export interface StartableTurn {
   /** `traceparent` of the request that queued it, where it is traced. */
   trace: string | null;
 }
-
-/** `waiting`: it runs, and waits for answers. `stuck`: it runs, but no worker can go on with its history. */
-export type WorkflowState =
-  'running' | 'waiting' | 'stuck' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out' | 'not found';
 
 /** The workflows of turns: workflow id = turn id. */
 export interface TurnWorkflows {
@@ -66,9 +62,6 @@ export interface TurnWorkflowOptions {
   searchable: () => boolean;
 }
 
-const DEADLINE_MS = 10_000;
-/** A workflow task fails once while a deploy is under way; one that failed so often fails on every worker. */
-const MAX_WORKFLOW_TASK_ATTEMPTS = 8;
 /** PENDING_ACTIVITY_STATE_STARTED. */
 const STARTED = 2;
 const WORKER_DIED = ApplicationFailure.create({
@@ -76,39 +69,10 @@ const WORKER_DIED = ApplicationFailure.create({
   type: 'WorkerDied',
   nextRetryDelay: 1,
 });
-/** For a connection that was just lost; the reconciler retries after that. */
-const RETRIES = 3;
-/** gRPC: RESOURCE_EXHAUSTED, ABORTED, UNAVAILABLE. */
-const PASSING: ReadonlySet<number> = new Set([8, 10, 14]);
-
-const WAITS_FOR = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waitsFor, 'KEYWORD');
-
-const STATES: Record<string, WorkflowState> = {
-  RUNNING: 'running',
-  CONTINUED_AS_NEW: 'running',
-  PAUSED: 'running',
-  COMPLETED: 'completed',
-  FAILED: 'failed',
-  CANCELLED: 'cancelled',
-  TERMINATED: 'terminated',
-  TIMED_OUT: 'timed out',
-};
-
-function isPassing(error: unknown): boolean {
-  const cause = error instanceof ServiceError ? error.cause : error;
-  return isGrpcServiceError(cause) && PASSING.has(cause.code);
-}
 
 /** The workflows of turns on one client; every call gives up after 10 s, the reconciler tries again. */
 export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions): TurnWorkflows {
-  const withDeadline = <T>(work: () => Promise<T>): Promise<T> => {
-    const deadline = Date.now() + DEADLINE_MS;
-    return pRetry(() => client.withDeadline(deadline, work), {
-      retries: RETRIES,
-      minTimeout: 50,
-      shouldRetry: ({ error }) => isPassing(error),
-    });
-  };
+  const withDeadline = createDeadline(client);
   return {
     async start(turn, { again } = { again: false }) {
       const searchable = options.searchable();
@@ -151,42 +115,28 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
     },
 
     async cancel(turnId) {
-      try {
-        await withDeadline(() => client.workflow.getHandle(turnId).cancel());
-      } catch (error) {
-        if (!(error instanceof WorkflowNotFoundError)) throw error;
-      }
+      await unlessGone(
+        withDeadline(() => client.workflow.getHandle(turnId).cancel()),
+        undefined,
+      );
     },
 
     async signalAnswers(turnId) {
-      try {
-        await withDeadline(() => client.workflow.getHandle(turnId).signal(ANSWERED_SIGNAL));
-      } catch (error) {
-        if (!(error instanceof WorkflowNotFoundError)) throw error;
-      }
+      await unlessGone(
+        withDeadline(() => client.workflow.getHandle(turnId).signal(ANSWERED_SIGNAL)),
+        undefined,
+      );
     },
 
-    async describe(turnId) {
-      try {
-        const { status, raw, typedSearchAttributes } = await withDeadline(() =>
-          client.workflow.getHandle(turnId).describe(),
-        );
-        const state = STATES[status.name] ?? 'running';
-        if (state !== 'running') return state;
-        if ((raw.pendingWorkflowTask?.attempt ?? 0) > MAX_WORKFLOW_TASK_ATTEMPTS) return 'stuck';
-        return typedSearchAttributes.get(WAITS_FOR) === 'answer' ? 'waiting' : 'running';
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return 'not found';
-        throw error;
-      }
+    describe(turnId) {
+      return unlessGone(withDeadline(() => client.workflow.getHandle(turnId).describe()).then(stateOf), 'not found');
     },
 
     async terminate(turnId, reason) {
-      try {
-        await withDeadline(() => client.workflow.getHandle(turnId).terminate(reason));
-      } catch (error) {
-        if (!(error instanceof WorkflowNotFoundError)) throw error;
-      }
+      await unlessGone(
+        withDeadline(() => client.workflow.getHandle(turnId).terminate(reason)),
+        undefined,
+      );
     },
 
     async listFailed(since) {
@@ -200,8 +150,8 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
       });
     },
 
-    async failActivities(turnId, workerId) {
-      try {
+    failActivities(turnId, workerId) {
+      const fail = async (): Promise<number> => {
         const { raw } = await withDeadline(() => client.workflow.getHandle(turnId).describe());
         const held = (raw.pendingActivities ?? []).filter(
           (activity) => activity.lastWorkerIdentity === workerId && Number(activity.state) === STARTED,
@@ -210,10 +160,18 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
           await withDeadline(() => client.activity.fail({ workflowId: turnId, activityId: activityId! }, WORKER_DIED));
         }
         return held.length;
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError || error instanceof ActivityNotFoundError) return 0;
-        throw error;
-      }
+      };
+      return unlessGone(fail(), 0);
     },
   };
+}
+
+/** Gives `otherwise` when the workflow or its activity is not there, or has ended. */
+async function unlessGone<T>(work: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError || error instanceof ActivityNotFoundError) return otherwise;
+    throw error;
+  }
 }

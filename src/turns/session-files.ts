@@ -1,21 +1,19 @@
 import type { DataSource } from 'typeorm';
-import type { ToolCall } from '../../activities/tools/tool.js';
+import type { FileRow } from '../db/entities/files.js';
+import type { FileSnapshot } from '../events/fields.js';
+import type { TurnContext } from './context.js';
 
 /** A file that a session has: attached to one of its messages, or delivered in it. */
-export interface SessionFile {
-  id: string;
-  filename: string;
-  mime_type: string;
-  size_bytes: number;
+export interface SessionFile extends FileSnapshot {
   origin: 'attached' | 'delivered';
   /** Null once the file is deleted. */
-  storage_key: string | null;
+  storage_key: FileRow['storage_key'] | null;
 }
 
 /** The files of the session in the order in which they came, each once (contract.md §4 `list_files`). */
 export async function sessionFiles(
   db: DataSource,
-  { sessionId, projectId }: Pick<ToolCall['turn'], 'sessionId' | 'projectId'>,
+  { sessionId, projectId }: Pick<TurnContext, 'sessionId' | 'projectId'>,
 ): Promise<SessionFile[]> {
   return db.query<SessionFile[]>(
     `WITH shown AS (
@@ -36,11 +34,6 @@ export async function sessionFiles(
 }
 
 /** One line on a file: what the model needs to choose it. Names are quoted: they are a client's text. */
-export function describeFile({
-  id,
-  filename,
-  mime_type,
-  size_bytes,
-}: Omit<SessionFile, 'origin' | 'storage_key'>): string {
+export function describeFile({ id, filename, mime_type, size_bytes }: FileSnapshot): string {
   return `${JSON.stringify(filename)} (file_id ${id}, ${mime_type}, ${size_bytes} bytes)`;
 }

@@ -1,7 +1,12 @@
+import { runSql, sql, type Sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
 import { storageKey, type Storage } from '../files/storage.js';
-import { truncateUtf8 } from '../platform/text.js';
-import { MAX_LINE } from '../../activities/tools/built-in/read-file.js';
-import type { ResultBlock } from './content.js';
+import { isStorableText, truncateUtf8 } from '../platform/text.js';
+import { textOf, type AssistantBlock, type ResultBlock } from './content.js';
+import { writeTurn, type TurnDeps } from './write.js';
+
+/** read_file counts a longer line as several: minified code and data stay readable to their end. */
+export const MAX_LINE = 4000;
 
 /** What a shortened result is kept under. */
 export interface ResultKey {
@@ -44,11 +49,6 @@ export async function shortenResult(
   return { content: [{ type: 'text', text: note }], overflowKey };
 }
 
-/** The text of a result's blocks. */
-export function textOf(content: ResultBlock[]): string {
-  return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
-}
-
 /** How many whole lines a preview shows, as read_file counts them. */
 function linesOf(preview: string): number {
   return preview
@@ -58,4 +58,49 @@ function linesOf(preview: string): number {
       return isLast ? Math.floor(line.length / MAX_LINE) : Math.max(1, Math.ceil(line.length / MAX_LINE));
     })
     .reduce((sum, lines) => sum + lines, 0);
+}
+
+/** What of a turn's steps is stored in a shorter form. */
+export interface ShortenedSteps {
+  results: (ShortenedResult & Pick<ResultKey, 'step' | 'index'>)[];
+  contents: { step: number; content: AssistantBlock[] }[];
+}
+
+/** Stores results and contents of a running turn in their shorter form: later requests to the model use it. */
+export async function storeShortenedSteps(deps: TurnDeps, turnId: string, steps: ShortenedSteps): Promise<void> {
+  await writeTurn(deps, turnId, { from: 'running' }, { parts: [updateResults(steps), updateContents(steps)] });
+}
+
+function updateResults({ results }: ShortenedSteps): Sql {
+  return sql`
+    UPDATE tool_calls SET content = short.content, overflow_key = short.key
+    FROM written, unnest(${results.map(({ step }) => step)}::integer[], ${results.map(({ index }) => index)}::integer[],
+      ${results.map(({ content }) => JSON.stringify(content))}::json[],
+      ${results.map(({ overflowKey }) => overflowKey)}::text[]) AS short(step, index, content, key)
+    WHERE turn_id = written.id AND tool_calls.step = short.step AND tool_calls.index = short.index`;
+}
+
+function updateContents({ contents }: ShortenedSteps): Sql {
+  return sql`
+    UPDATE model_steps SET content = short.content
+    FROM written, unnest(${contents.map(({ step }) => step)}::integer[],
+      ${contents.map(({ content }) => JSON.stringify(content))}::json[]) AS short(step, content)
+    WHERE turn_id = written.id AND model_steps.step = short.step`;
+}
+
+/** Finds the whole text of a result of the session that the model has a preview of. */
+export async function findShortenedResult(
+  db: Db,
+  sessionId: string,
+  toolUseId: string,
+): Promise<{ overflow_key: string; name: string } | null> {
+  // The model made it up; Postgres would refuse the question.
+  if (!isStorableText(toolUseId)) return null;
+  const [row] = await runSql<{ overflow_key: string; name: string }>(
+    db,
+    sql`SELECT overflow_key, name FROM tool_calls JOIN turns ON turns.id = turn_id
+        WHERE session_id = ${sessionId} AND tool_use_id = ${toolUseId} AND overflow_key IS NOT NULL
+        ORDER BY number DESC LIMIT 1`,
+  );
+  return row ?? null;
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { routes } from '../../api/routes.js';
 import { clientTypes, GENERATED } from '../../client/generate.js';
 import { AgentSessionClient } from '../../client/src/index.js';
+import { Operations } from '../../client/src/operations.js';
 
 describe('the client knows the API as it is', () => {
   it('has the types of the OpenAPI document; if this fails: npm run client:generate', async () => {
@@ -10,7 +11,8 @@ describe('the client knows the API as it is', () => {
   });
 
   it('has a method for each operation', () => {
-    const methods = Object.getOwnPropertyNames(AgentSessionClient.prototype);
+    const classes: object[] = [AgentSessionClient.prototype, Operations.prototype];
+    const methods = classes.flatMap((prototype) => Object.getOwnPropertyNames(prototype));
     const names = routes.map(([, , , , { id }]) => (id === 'streamEvents' ? 'stream' : id));
     // Links open these two in a browser.
     const links = ['fileContent', 'mcpOauthCallback'];

@@ -1,8 +1,9 @@
 import type { DataSource } from 'typeorm';
-import type { ActivityDeps } from '../../activities/deps.js';
 import { buildRequest, type BuiltRequest } from '../../activities/prompt/build-request.js';
-import { ModelClients } from '../../activities/model/clients.js';
+import { offeredTools } from '../../activities/tools/offered-tools.js';
 import { loadConversation } from '../../src/turns/conversation.js';
+import { Notifier } from '../../src/events/notify.js';
+import { createLogger } from '../../src/platform/logger.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import { splitAtMedia } from '../../src/models/media.js';
@@ -29,17 +30,18 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
         id: 'scripted',
         display_name: 'Scripted',
         model: 'scripted-1',
-        // Nobody counts tokens there: by estimate.
-        base_url: 'http://127.0.0.1:9',
         context_window: 200_000,
         max_output_tokens: 8_000,
         supports_thinking: true,
         ...model,
       };
-      const models = new ModelClients(new Map([[entry.id, entry]]), {}, (url, init) => fetch(url, init));
-      const deps = { db, storage: files.storage, models } as unknown as ActivityDeps;
+      const log = createLogger('silent', 'test');
+      const deps = { db, storage: files.storage, log, notifier: new Notifier(db, log) };
       const loaded = await loadConversation(db, turnId);
-      const built = await buildRequest(deps, loaded, { compacted: true, undercount: 1 }, new AbortController().signal);
+      const tools = offeredTools(loaded.turn).map(({ tool }) => tool);
+      const countTokens = async (): Promise<null> => null;
+      const options = { entry, tools, countTokens, compacted: true, undercount: 1 };
+      const built = await buildRequest(deps, loaded, options, new AbortController().signal);
       return built === 'compact' ? built : { ...built, request: await withMedia(built.request, files) };
     },
     async close() {

@@ -1,14 +1,11 @@
-import type { DataSource } from 'typeorm';
-import { isStorableText } from '../../../src/platform/text.js';
 import { detectEncoding, toUtf8Lines } from './decode-text.js';
-import { nativeBlock, unlessMissing, type StoredFile } from '../../../src/files/native-block.js';
+import { nativeBlock, unlessMissing, type ShowableFile } from '../../../src/files/native-block.js';
+import { findShortenedResult, MAX_LINE } from '../../../src/turns/shorten-result.js';
 import { describeFile, sessionFiles, type SessionFile } from '../../../src/turns/session-files.js';
 import { DEFAULT_LINES, PAGE_BYTES, showPage } from './show-page.js';
 import { readTextPage } from './text-page.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
 
-/** Longer lines are shown as several: minified code and data stay readable to their end. */
-export const MAX_LINE = 4000;
 export const SNIFFED_BYTES = 64 * 1024;
 
 interface Input {
@@ -39,19 +36,19 @@ export const readFile: BuiltInTool = {
   async run(call, deps) {
     const input = call.input as unknown as Input;
     const files = await sessionFiles(deps.db, call.turn);
-    const file = files.find(({ id }) => id === input.file_id) ?? (await shortenedResult(deps.db, call, input.file_id));
+    const file = files.find(({ id }) => id === input.file_id) ?? (await shortenedResult(deps, call, input.file_id));
     if (file === null)
       return textResult(
         `This conversation has no file ${JSON.stringify(input.file_id)}. list_files shows which it has.`,
         true,
       );
     if (file.storage_key === null) return textResult(`${describeFile(file)} was deleted.`, true);
-    const shown = await unlessMissing(show(deps, file as SessionFile & StoredFile, input));
+    const shown = await unlessMissing(show(deps, file as SessionFile & ShowableFile, input));
     return shown === 'missing' ? textResult(`The content of ${JSON.stringify(file.filename)} is lost.`, true) : shown;
   },
 };
 
-async function show({ storage }: ToolDeps, file: SessionFile & StoredFile, input: Input): Promise<ToolResult> {
+async function show({ storage }: ToolDeps, file: SessionFile & ShowableFile, input: Input): Promise<ToolResult> {
   const native = await nativeBlock(storage, file);
   if (typeof native === 'string') return textResult(`${describeFile(file)} cannot be shown: ${native}.`);
   if (native !== null) return { content: [{ type: 'text', text: describeFile(file) }, native], isError: false };
@@ -69,21 +66,9 @@ function notText(file: SessionFile): string {
 }
 
 /** The whole text of a result of this session that the model has a preview of. */
-async function shortenedResult(db: DataSource, { turn }: ToolCall, toolUseId: string): Promise<SessionFile | null> {
-  // The model made it up; Postgres would refuse the question.
-  if (!isStorableText(toolUseId)) return null;
-  const [row] = await db.query<{ overflow_key: string; name: string }[]>(
-    `SELECT overflow_key, name FROM tool_calls JOIN turns ON turns.id = turn_id
-     WHERE session_id = $1 AND tool_use_id = $2 AND overflow_key IS NOT NULL
-     ORDER BY number DESC LIMIT 1`,
-    [turn.sessionId, toolUseId],
-  );
-  if (row === undefined) return null;
-  const text = {
-    filename: `result of ${row.name}`,
-    mime_type: 'text/plain',
-    size_bytes: NaN,
-    origin: 'delivered',
-  } as const;
-  return { ...text, id: toolUseId, storage_key: row.overflow_key };
+async function shortenedResult({ db }: ToolDeps, { turn }: ToolCall, toolUseId: string): Promise<SessionFile | null> {
+  const result = await findShortenedResult(db, turn.sessionId, toolUseId);
+  if (result === null) return null;
+  const text = { mime_type: 'text/plain', size_bytes: NaN, origin: 'delivered' } as const;
+  return { ...text, id: toolUseId, filename: `result of ${result.name}`, storage_key: result.overflow_key };
 }

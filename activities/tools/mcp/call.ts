@@ -3,16 +3,16 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { EntityManager } from 'typeorm';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import { isSessionLost, type McpConnection } from '../../../src/mcp/client.js';
+import { findServers } from '../../../src/mcp/find-servers.js';
 import { failureReason, neverReached } from '../../../src/mcp/reasons.js';
 import { recordConnection } from '../../../src/mcp/store.js';
 import { cut, type Clean } from '../../../src/mcp/tools.js';
+import { traced } from '../../../src/platform/tracing.js';
 import type { ConnectTarget } from './connections.js';
-import { isAllowed, isHeldBack } from './names.js';
+import { isAllowed, isHeldBack, type McpServerTool } from './names.js';
 import { mcpResult } from './result.js';
 import type { NewEvent } from '../../../src/events/schema.js';
 import { textResult, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
-
-export { isAllowed, isHeldBack, mcpToolName, mcpToolsOf, type OfferedTool, type ToolSource } from './names.js';
 
 /** A result whose call may have been carried out although no answer came. */
 export interface McpToolResult extends ToolResult {
@@ -23,6 +23,21 @@ export interface McpToolResult extends ToolResult {
 export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;
 
 const MAX_ERROR_LENGTH = 4000;
+
+/**
+ * Calls a tool of an MCP server for a turn: with the server's credential and allow-list of this moment, under the name
+ * that the turn knows it by.
+ */
+export async function callTurnMcpTool(deps: ToolDeps, call: ToolCall, tool: McpServerTool): Promise<ToolResult> {
+  const [server] = await findServers(deps.db, call.turn.projectId, [tool.serverId]);
+  if (server === undefined) return textResult(`The server of ${tool.name} was removed.`, true);
+  const attributes = { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': tool.toolName, mcp_server_id: server.id };
+  return traced(`tools/call ${tool.toolName}`, attributes, async (span) => {
+    const result = await callMcpTool(call, server, tool.toolName, deps);
+    span.setAttribute('is_error', result.isError);
+    return result;
+  });
+}
 
 /**
  * Calls a tool of an MCP server once (contract.md §3 "Tool calls"): sent again only when the server has lost its session

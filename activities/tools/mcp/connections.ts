@@ -1,9 +1,10 @@
 import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers.js';
 import { ProjectLimits } from '../../../src/platform/project-limits.js';
 import type { Config } from '../../../src/platform/config.js';
+import { unlessAborted } from '../../../src/platform/abort.js';
 import { McpConnection } from '../../../src/mcp/client.js';
 import type { McpNetwork } from '../../../src/mcp/network.js';
-import { McpTimeoutError } from '../../../src/mcp/reasons.js';
+import { withDeadline } from '../../../src/mcp/deadline.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { requestAuthOf, type RequestAuth } from '../../../src/mcp/request-auth.js';
 import { cleanerFor, keepTools, type Clean } from '../../../src/mcp/tools.js';
@@ -170,36 +171,4 @@ async function close(entry: Entry): Promise<void> {
 
 function keyOf({ id, credential_version, url }: ConnectTarget): string {
   return JSON.stringify([id, credential_version, url]);
-}
-
-/** Runs `work` with a signal that also aborts after `seconds`. */
-async function withDeadline<T>(
-  seconds: number,
-  signal: AbortSignal,
-  work: (bounded: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(new McpTimeoutError(seconds)), seconds * 1000);
-  const abort = (): void => deadline.abort(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    signal.throwIfAborted();
-    return await work(deadline.signal);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', abort);
-  }
-}
-
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop: () => void = () => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
 }

@@ -1,11 +1,8 @@
+import type { ToolDefinition } from '../../../src/models/request.js';
 import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers.js';
 
-/** A tool of an MCP server as the model sees it. */
-export interface OfferedTool {
-  /** Full name, `mcp__<server>__<tool>`; `aliases.ts` has the one the model sees. */
-  name: string;
-  description: string;
-  inputSchema: Record<string, unknown>;
+/** A tool of an MCP server under its full name, `mcp__<server>__<tool>`. */
+export interface McpServerTool extends ToolDefinition {
   serverId: string;
   /** The server's own name of the tool. */
   toolName: string;
@@ -25,7 +22,7 @@ export interface ToolSource {
  * The tools that a turn offers, in a fixed order: the session's order of servers, the server's order of tools. The same
  * list gives the same request, which the model's prompt cache needs.
  */
-export function mcpToolsOf(servers: readonly ToolSource[]): OfferedTool[] {
+export function mcpToolsOf(servers: readonly ToolSource[]): McpServerTool[] {
   return servers.flatMap((server) =>
     server.tools
       .filter((tool) => server.offered_tools?.includes(tool.name) ?? true)

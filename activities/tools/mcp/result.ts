@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clean } from '../../../src/mcp/tools.js';
 import { isDeeperThan } from '../../../src/platform/depth.js';
+import { imageTypeOf, MAX_IMAGE_BYTES, type ImageType } from '../../../src/files/image-type.js';
 import { storageKey } from '../../../src/files/storage.js';
-import { modelImage } from './images.js';
 import type { ToolCall, ToolDeps, ToolResult } from '../tool.js';
 import type { ResultBlock } from '../../../src/turns/content.js';
 
@@ -11,6 +11,7 @@ type Json = Record<string, unknown>;
 
 /** Comparing and formatting recurse, and indentation grows with the square of the depth. */
 const MAX_STRUCTURED_DEPTH = 100;
+const MAX_BASE64_LENGTH = (MAX_IMAGE_BYTES / 3) * 4;
 
 /**
  * What the model gets of a tool's answer, in its order: text whole, images it can take by reference to file storage,
@@ -61,6 +62,15 @@ export async function mcpResult(
   if (structured !== null) addText(structured);
   if (blocks.length === 0) addText('[The tool returned no content.]');
   return { content: blocks, isError: answer.isError === true };
+}
+
+/** An image in base64 that the model's API takes, or null. */
+export function modelImage(base64: unknown): { bytes: Buffer; mediaType: ImageType } | null {
+  if (typeof base64 !== 'string' || base64.length > MAX_BASE64_LENGTH) return null;
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64) || base64.length % 4 !== 0) return null;
+  const bytes = Buffer.from(base64, 'base64');
+  const mediaType = imageTypeOf(bytes);
+  return mediaType === null ? null : { bytes, mediaType };
 }
 
 /** The structured result as JSON, unless a text of the answer already is the same JSON, as the protocol asks for. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { toolAliases } from '../../../../activities/prompt/tool-aliases.js';
-import { mcpToolsOf, type ToolSource } from '../../../../activities/tools/mcp/call.js';
+import { mcpToolsOf, type ToolSource } from '../../../../activities/tools/mcp/names.js';
 
 const API_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 

@@ -1,0 +1,226 @@
+import { Transport, type ClientOptions, type CreateOptions, type RequestOptions } from './transport.js';
+import type {
+  Answer,
+  AnswerEvent,
+  Event,
+  File,
+  FileQuery,
+  McpServer,
+  McpServerChange,
+  Model,
+  NewMcpServer,
+  NewMessage,
+  NewSession,
+  NewWebhook,
+  Page,
+  PageQuery,
+  Session,
+  SessionChange,
+  SessionQuery,
+  Skill,
+  UserMessageEvent,
+  Webhook,
+  WebhookChange,
+  WebhookDelivery,
+  WebhookWithSecret,
+} from './types.js';
+import { randomId, uploadBody, type UploadSource } from './upload.js';
+
+/** The operations of the Agent Session Service: one method for each, in the specification's order. */
+export class Operations {
+  protected readonly transport: Transport;
+
+  constructor(options: ClientOptions) {
+    this.transport = new Transport(options);
+  }
+
+  /** A `.zip` or `.skill` package, or a single `SKILL.md`. */
+  uploadSkill(source: UploadSource, options: CreateOptions = {}): Promise<Skill> {
+    return this.#create('/v1/skills', { ...options, ...uploadBody(source) });
+  }
+
+  listSkills(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Skill>> {
+    return this.#get('/v1/skills', { query, ...options });
+  }
+
+  getSkill(skillId: string, options: RequestOptions = {}): Promise<Skill> {
+    return this.#get(`/v1/skills/${segment(skillId)}`, options);
+  }
+
+  deleteSkill(skillId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#delete(`/v1/skills/${segment(skillId)}`, options);
+  }
+
+  /** Connects to the server first, which can take a minute. */
+  registerMcpServer(server: NewMcpServer, options: CreateOptions = {}): Promise<McpServer> {
+    return this.#create('/v1/mcp-servers', { json: server, ...options });
+  }
+
+  listMcpServers(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<McpServer>> {
+    return this.#get('/v1/mcp-servers', { query, ...options });
+  }
+
+  getMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<McpServer> {
+    return this.#get(`/v1/mcp-servers/${segment(mcpServerId)}`, options);
+  }
+
+  updateMcpServer(mcpServerId: string, change: McpServerChange, options: RequestOptions = {}): Promise<McpServer> {
+    return this.transport.json('PATCH', `/v1/mcp-servers/${segment(mcpServerId)}`, { json: change, ...options });
+  }
+
+  /** Connects to the server and takes over its tools as they are now. */
+  probeMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<McpServer> {
+    return this.transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/probe`, options);
+  }
+
+  /** Starts the authorization of a server of type OAUTH: a person opens `auth.authorization_url` of the answer. */
+  authorizeMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<McpServer> {
+    return this.transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/authorize`, options);
+  }
+
+  /** Accepts changed tools of a server whose tools are pinned; without names, every one. */
+  acceptMcpTools(mcpServerId: string, names?: string[], options: RequestOptions = {}): Promise<McpServer> {
+    const json = names === undefined ? {} : { names };
+    return this.transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/accept-tools`, { json, ...options });
+  }
+
+  deleteMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#delete(`/v1/mcp-servers/${segment(mcpServerId)}`, options);
+  }
+
+  listModels(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Model>> {
+    return this.#get('/v1/models', { query, ...options });
+  }
+
+  createSession(session: NewSession, options: CreateOptions = {}): Promise<Session> {
+    return this.#create('/v1/sessions', { json: session, ...options });
+  }
+
+  listSessions(query: SessionQuery = {}, options: RequestOptions = {}): Promise<Page<Session>> {
+    return this.#get('/v1/sessions', { query, ...options });
+  }
+
+  getSession(sessionId: string, options: RequestOptions = {}): Promise<Session> {
+    return this.#get(`/v1/sessions/${segment(sessionId)}`, options);
+  }
+
+  /** `metadata` is merged: a value sets its key, null deletes it, absent keys stay. */
+  updateSession(sessionId: string, change: SessionChange, options: RequestOptions = {}): Promise<Session> {
+    return this.transport.json('PATCH', `/v1/sessions/${segment(sessionId)}`, { json: change, ...options });
+  }
+
+  deleteSession(sessionId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#delete(`/v1/sessions/${segment(sessionId)}`, options);
+  }
+
+  /** Starts a turn and returns as soon as it is queued; `turn_id` of the answer is its id. */
+  sendMessage(sessionId: string, message: NewMessage, options: CreateOptions = {}): Promise<UserMessageEvent> {
+    return this.#create(`/v1/sessions/${segment(sessionId)}/messages`, { json: message, ...options });
+  }
+
+  /** Answers calls that wait: all of them are stored, or none. */
+  async sendAnswers(sessionId: string, events: Answer[], options: CreateOptions = {}): Promise<AnswerEvent[]> {
+    const path = `/v1/sessions/${segment(sessionId)}/events`;
+    return (await this.#create<{ items: AnswerEvent[] }>(path, { json: { events }, ...options })).items;
+  }
+
+  /** Cancels the turn in progress, if there is one. */
+  cancelTurn(sessionId: string, options: RequestOptions = {}): Promise<Session> {
+    return this.transport.json('POST', `/v1/sessions/${segment(sessionId)}/cancel`, options);
+  }
+
+  /** Stored events of all turns, oldest first. */
+  listEvents(sessionId: string, query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Event>> {
+    return this.#get(`/v1/sessions/${segment(sessionId)}/events`, { query, ...options });
+  }
+
+  uploadFile(source: UploadSource, options: CreateOptions = {}): Promise<File> {
+    return this.#create('/v1/files', { ...options, ...uploadBody(source) });
+  }
+
+  listFiles(query: FileQuery = {}, options: RequestOptions = {}): Promise<Page<File>> {
+    return this.#get('/v1/files', { query, ...options });
+  }
+
+  getFile(fileId: string, options: RequestOptions = {}): Promise<File> {
+    return this.#get(`/v1/files/${segment(fileId)}`, options);
+  }
+
+  /** The content: read it with `text()`, `blob()`, or as a stream from `body`. */
+  downloadFile(fileId: string, options: RequestOptions = {}): Promise<Response> {
+    const path = `/v1/files/${segment(fileId)}/content`;
+    return this.transport.send('GET', path, { timeoutMs: 0, ...options }, (response) => response);
+  }
+
+  /** A link to the content for one hour, without a key: for a browser to open. */
+  getDownloadLink(fileId: string, options: RequestOptions = {}): Promise<{ url: string }> {
+    return this.#get(`/v1/files/${segment(fileId)}/link`, options);
+  }
+
+  deleteFile(fileId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#delete(`/v1/files/${segment(fileId)}`, options);
+  }
+
+  /** The answer has the `secret`, which is not shown again. */
+  createWebhook(webhook: NewWebhook, options: CreateOptions = {}): Promise<WebhookWithSecret> {
+    return this.#create('/v1/webhooks', { json: webhook, ...options });
+  }
+
+  listWebhooks(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Webhook>> {
+    return this.#get('/v1/webhooks', { query, ...options });
+  }
+
+  getWebhook(webhookId: string, options: RequestOptions = {}): Promise<Webhook> {
+    return this.#get(`/v1/webhooks/${segment(webhookId)}`, options);
+  }
+
+  updateWebhook(webhookId: string, change: WebhookChange, options: RequestOptions = {}): Promise<Webhook> {
+    return this.transport.json('PATCH', `/v1/webhooks/${segment(webhookId)}`, { json: change, ...options });
+  }
+
+  deleteWebhook(webhookId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#delete(`/v1/webhooks/${segment(webhookId)}`, options);
+  }
+
+  /** The answer has the new `secret`; for 24 hours the old one signs as well. */
+  rotateWebhookSecret(webhookId: string, options: CreateOptions = {}): Promise<WebhookWithSecret> {
+    return this.#create(`/v1/webhooks/${segment(webhookId)}/rotate-secret`, options);
+  }
+
+  /** Sends a `webhook.test` delivery. */
+  testWebhook(webhookId: string, options: CreateOptions = {}): Promise<WebhookDelivery> {
+    return this.#create(`/v1/webhooks/${segment(webhookId)}/test`, options);
+  }
+
+  listWebhookDeliveries(
+    webhookId: string,
+    query: PageQuery = {},
+    options: RequestOptions = {},
+  ): Promise<Page<WebhookDelivery>> {
+    return this.#get(`/v1/webhooks/${segment(webhookId)}/deliveries`, { query, ...options });
+  }
+
+  /** Sends a delivery again now, whatever its state. */
+  retryWebhookDelivery(webhookId: string, deliveryId: string, options: CreateOptions = {}): Promise<WebhookDelivery> {
+    return this.#create(`/v1/webhooks/${segment(webhookId)}/deliveries/${segment(deliveryId)}/retry`, options);
+  }
+
+  #get<Answer>(path: string, outgoing: RequestOptions & { query?: object }): Promise<Answer> {
+    return this.transport.json('GET', path, outgoing);
+  }
+
+  /** Tried again under its key, it still has its effect once. */
+  #create<Answer>(path: string, outgoing: CreateOptions & { json?: object }): Promise<Answer> {
+    return this.transport.json('POST', path, { ...outgoing, idempotencyKey: outgoing.idempotencyKey ?? randomId() });
+  }
+
+  #delete(path: string, options: RequestOptions): Promise<void> {
+    return this.transport.send('DELETE', path, options, () => undefined);
+  }
+}
+
+/** `.` and `..` would be taken for steps of the path, and are no ids. */
+export function segment(id: string): string {
+  if (id === '' || id === '.' || id === '..') throw new TypeError(`"${id}" is no id`);
+  return encodeURIComponent(id);
+}

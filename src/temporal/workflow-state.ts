@@ -1,0 +1,30 @@
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+import { defineSearchAttributeKey } from '@temporalio/common';
+import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
+
+/** `waiting`: it runs, and waits for answers. `stuck`: it runs, but no worker can go on with its history. */
+export type WorkflowState =
+  'running' | 'waiting' | 'stuck' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out' | 'not found';
+
+/** A workflow task fails once while a deploy is under way; one that failed so often fails on every worker. */
+const MAX_WORKFLOW_TASK_ATTEMPTS = 8;
+const WAITS_FOR = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waitsFor, 'KEYWORD');
+
+const STATES: Record<string, WorkflowState> = {
+  RUNNING: 'running',
+  CONTINUED_AS_NEW: 'running',
+  PAUSED: 'running',
+  COMPLETED: 'completed',
+  FAILED: 'failed',
+  CANCELLED: 'cancelled',
+  TERMINATED: 'terminated',
+  TIMED_OUT: 'timed out',
+};
+
+/** What became of a turn's workflow. */
+export function stateOf({ status, raw, typedSearchAttributes }: WorkflowExecutionDescription): WorkflowState {
+  const state = STATES[status.name] ?? 'running';
+  if (state !== 'running') return state;
+  if ((raw.pendingWorkflowTask?.attempt ?? 0) > MAX_WORKFLOW_TASK_ATTEMPTS) return 'stuck';
+  return typedSearchAttributes.get(WAITS_FOR) === 'answer' ? 'waiting' : 'running';
+}
