@@ -13,6 +13,7 @@ import { connectClient, fetchHistory, resetToStart, runIdsOf } from '../support/
 import { ABANDONED_PATHS } from './abandoned-paths.js';
 import { endOf, newSession, SECRET, simple, withServer, type Path } from './path.js';
 import { WAITING_PATHS } from './waiting-paths.js';
+import { WEBHOOK_PATHS } from './webhook-paths.js';
 
 const forever = wait(600_000);
 
@@ -197,6 +198,7 @@ const PATHS: Path[] = [
   },
   ...ABANDONED_PATHS,
   ...WAITING_PATHS,
+  ...WEBHOOK_PATHS,
 ];
 
 /** Far above what the other paths need, and reached by `continue-as-new`. */
