@@ -192,7 +192,7 @@ const PATHS: Path[] = [
     runs: 2,
     play: (scene) => {
       const uses = Array.from({ length: 16 }, () => toolUse('list_files'));
-      scene.service.model.script(steps(uses, uses, SECRET));
+      scene.service.model.script(steps(uses, uses, uses, SECRET));
       return simple(scene);
     },
   },
