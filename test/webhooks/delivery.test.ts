@@ -3,6 +3,7 @@ import { eventually } from '../support/eventually.js';
 import { failure, steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';
+import { customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 import { webhookCalls, type WebhookCalls } from '../support/webhooks.js';
 
 const RETRY_SECONDS = [0.2, 0.4, 0.6];
@@ -274,6 +275,37 @@ describe('deliveries of webhooks', () => {
       ['turn.cancelled', cancelled],
       ['turn.failed', failed],
     ]);
+    expect(await hooks.deliveries(webhook.id)).to.have.length(2);
+  });
+
+  it('tell that a turn needs answers, again when one leaves some open, and carry no input', async () => {
+    const webhook = await hooks.create({ event_types: ['agent.requires_action'] });
+    const uses = [
+      toolUse('get_weather', { city: 'SECRET' }, { id: 'toolu_1' }),
+      toolUse('get_weather', { city: 'Rome' }, { id: 'toolu_2' }),
+    ];
+    service.model.on(/weather/, steps(uses, 'Done.'));
+    const session = await service.session({ tools: [customTool('get_weather')], metadata: { order: '18' } });
+    const turnId = await service.send(session, 'weather');
+    await requiredActions(service, session, 2);
+    await eventually('the first request', () => receiver.received.length === 1);
+    await sendAnswers(service, session, [customResult('toolu_1', 'SECRET')]);
+    await requiredActions(service, session, 1);
+    await eventually('the second request', () => receiver.received.length === 2);
+    await sendAnswers(service, session, [customResult('toolu_2', 'rain')]);
+    await service.ended(session);
+
+    const events = (await service.history(session)).filter(({ type }) => type === 'agent.requires_action');
+    expect(events).to.have.length(2);
+    expect(receiver.received.map(({ payload }) => payload)).to.deep.equal(
+      events.map(({ type, id, created_at }) => ({
+        type,
+        timestamp: created_at,
+        data: { session_id: session, turn_id: turnId, event_id: id, metadata: { order: '18' } },
+      })),
+    );
+    expect(receiver.received.every((request) => verifies(webhook.secret, request))).to.equal(true);
+    expect(receiver.received.map(({ body }) => body).join()).to.not.include('SECRET');
     expect(await hooks.deliveries(webhook.id)).to.have.length(2);
   });
 
