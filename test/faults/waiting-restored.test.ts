@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import { steps, toolUse } from '../support/scripted-model.js';
+import { confirmation } from '../support/waiting-turns.js';
+
+/** docs/operations/backup.md: the tables count, whether Temporal knows more than they do, or nothing. */
+describe('a waiting turn after a restore', function () {
+  this.timeout(120_000);
+  let system: FaultSystem;
+  let serverId: string;
+  before(async () => {
+    system = await startFaultSystem({ ownTemporal: { persistent: false } });
+    system.mcp.options.tools = [{ name: 'send' }];
+    const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'mail', url: system.mcp.url });
+    serverId = body.id as string;
+  });
+  after(() => system.close());
+  beforeEach(() => {
+    system.mcp.calls.length = 0;
+    system.model.on(/Go/, steps(toolUse('mcp__mail__send', {}, { id: 'toolu_1' }), 'Done.'));
+  });
+
+  const open = async ({ sessionId }: Turn): Promise<number> =>
+    (await system.insist('GET', `/v1/sessions/${sessionId}`)).body.required_actions.length as number;
+  const untilOpen = async (turn: Turn): Promise<void> => {
+    while ((await open(turn)) === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+  };
+  const waitingTurn = async (): Promise<Turn> => {
+    const ask = { permission_policy: { type: 'always_ask' } };
+    const tools = [{ type: 'mcp_toolset', mcp_server_id: serverId, default_config: ask }];
+    const turn = await system.send(await system.session({ mcp_servers: [serverId], tools }), 'Go');
+    await untilOpen(turn);
+    return turn;
+  };
+  const allowAndVerify = async (turn: Turn): Promise<void> => {
+    const events = [confirmation('toolu_1', 'allow')];
+    const { status, body } = await system.insist('POST', `/v1/sessions/${turn.sessionId}/events`, { events });
+    expect(status, JSON.stringify(body)).to.equal(201);
+    const end = (await system.verify()).at(-1);
+    expect(end).to.include({ type: 'turn.completed' });
+    expect(system.mcp.calls).to.have.length(1);
+  };
+
+  it('waits again when Temporal has lost its workflow', async () => {
+    const turn = await waitingTurn();
+    await system.temporal!.kill();
+    await system.temporal!.restart();
+    const { workflow } = system.client;
+    for (let found = false; !found;) {
+      found = await workflow
+        .getHandle(turn.turnId)
+        .describe()
+        .then(
+          () => true,
+          () => new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 100)),
+        );
+    }
+    expect(await open(turn)).to.equal(1);
+    await allowAndVerify(turn);
+  });
+
+  it('starts again when its workflow waits for an answer of which the tables know nothing', async () => {
+    const turn = await waitingTurn();
+    // What a backup holds that was taken before the model had answered.
+    await system.db.transaction(async (tx) => {
+      for (const table of ['tool_calls', 'model_steps', 'model_attempts']) {
+        await tx.query(`DELETE FROM ${table} WHERE turn_id = $1`, [turn.turnId]);
+      }
+      await tx.query('DELETE FROM events WHERE turn_id = $1 AND position > 1', [turn.turnId]);
+      await tx.query(
+        `UPDATE turns SET position = 1, model_calls = 0, waiting_started_at = NULL, checked_at = NULL,
+           progress_at = now() - interval '10 seconds' WHERE id = $1`,
+        [turn.turnId],
+      );
+    });
+    expect(await open(turn)).to.equal(0);
+    await untilOpen(turn);
+    await allowAndVerify(turn);
+  });
+});
