@@ -143,6 +143,7 @@ function temporalOf(dataDir: string): { pid: number; port: number } {
 }
 
 function says(child: ChildProcess, what: RegExp): Promise<RegExpExecArray> {
+  process.once('exit', () => child.kill('SIGTERM'));
   return new Promise((resolve, reject) => {
     let output = '';
     child.stdout!.on('data', (chunk: Buffer) => {
