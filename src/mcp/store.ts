@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { McpServerEntity, type McpServerRow, type McpTool, type McpServerTools } from '../db/entities/mcp-servers.js';
+import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import { seal } from '../platform/sealed.js';
@@ -104,14 +105,20 @@ export async function deleteServer(tx: EntityManager, { id }: McpServerRow): Pro
   await deleteUnusedToolsets(tx, id);
 }
 
-/** The outcome of connecting in a turn (spec.md "MCP server": last_connected_at, last_connect_error). */
+/**
+ * The outcome of connecting in a turn (spec.md "MCP server": last_connected_at, last_connect_error). Many turns write it to
+ * one row: none waits for another, which writes the same moment's outcome just now, or for the disk.
+ */
 export async function recordConnection(db: Db, id: string, failure: string | null): Promise<void> {
-  await db
-    .createQueryBuilder()
-    .update(McpServerEntity)
-    .set({ last_connect_error: failure, ...(failure === null && { last_connected_at: now }) })
-    .where('id = :id AND deleted_at IS NULL', { id })
-    .execute();
+  await runSql(
+    db,
+    sql`WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
+          server AS (
+            SELECT id FROM mcp_servers, setting WHERE id = ${id} AND deleted_at IS NULL FOR NO KEY UPDATE OF mcp_servers SKIP LOCKED)
+        UPDATE mcp_servers SET last_connect_error = ${failure}::text,
+          last_connected_at = CASE WHEN ${failure}::text IS NULL THEN clock_timestamp() ELSE last_connected_at END
+        FROM server WHERE mcp_servers.id = server.id`,
+  );
 }
 
 /** @throws ServiceError `unknown_mcp_tool` listing the names that are not among the tools */

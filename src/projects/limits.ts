@@ -1,5 +1,5 @@
-import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { DataSource } from 'typeorm';
+import { runSql, sql } from '../db/sql.js';
 
 /** What is left of an operation's minute. */
 export interface RateLimitState {
@@ -13,34 +13,90 @@ export interface RateLimitState {
 /** Counts one request of a project's operation; null where limits are off. */
 export type RateLimiter = (projectId: string, operationId: string) => Promise<RateLimitState | null>;
 
+const WINDOW_MS = 60_000;
+
+/** How many requests of a window were counted, and when the window ends, by this process' clock. */
+interface Count {
+  points: number;
+  endsAt: number;
+}
+
 /**
- * The limit per project and operation, exact over all API processes (contract.md §1): one upsert in Postgres counts.
- * A window is a minute from its first request; refused requests count too.
+ * The limit per project and operation, exact over all API processes (contract.md §1). A window is a minute from its first
+ * request. Requests that arrive while this process counts others of the same key are counted together by the next
+ * statement. Once a window is used up, this process refuses without asking Postgres until the window ends.
  */
 export function createRateLimiter(db: DataSource, perMinute: number): RateLimiter {
   if (perMinute === 0) return async () => null;
-  const limiter = new RateLimiterPostgres({
-    storeClient: db,
-    storeType: 'typeorm',
-    tableName: 'rate_limits',
-    tableCreated: true,
-    keyPrefix: '',
-    points: perMinute,
-    duration: 60,
-  });
+  const counters = new Map<string, KeyCounter>();
   return async (projectId, operationId) => {
-    const { result, exceeded } = await limiter.consume(`${projectId}:${operationId}`).then(
-      (left) => ({ result: left, exceeded: false }),
-      (refusal: unknown) => {
-        if (refusal instanceof RateLimiterRes) return { result: refusal, exceeded: true };
-        throw refusal;
-      },
-    );
+    const key = `${projectId}:${operationId}`;
+    const counter = counters.get(key) ?? new KeyCounter(db, key, perMinute);
+    counters.set(key, counter);
+    const { points, endsAt } = await counter.count();
     return {
       limit: perMinute,
-      remaining: result.remainingPoints,
-      resetSeconds: Math.max(1, Math.ceil(result.msBeforeNext / 1000)),
-      exceeded,
+      remaining: Math.max(0, perMinute - points),
+      resetSeconds: Math.max(1, Math.ceil((endsAt - performance.now()) / 1000)),
+      exceeded: points > perMinute,
     };
   };
+}
+
+/** The requests of one key that this process counts. */
+class KeyCounter {
+  #waiting: { resolve: (count: Count) => void; reject: (error: unknown) => void }[] = [];
+  #isCounting = false;
+  #last: Count = { points: 0, endsAt: 0 };
+
+  constructor(
+    private readonly db: DataSource,
+    private readonly key: string,
+    private readonly limit: number,
+  ) {}
+
+  /** Counts one request; its place in the window. */
+  async count(): Promise<Count> {
+    if (this.#last.points > this.limit && performance.now() < this.#last.endsAt) return this.#last;
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      if (!this.#isCounting) void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    this.#isCounting = true;
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      try {
+        this.#last = await addPoints(this.db, this.key, batch.length);
+        const before = this.#last.points - batch.length;
+        batch.forEach(({ resolve }, n) => resolve({ ...this.#last, points: before + n + 1 }));
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.#isCounting = false;
+  }
+}
+
+/** The commit is asynchronous: a crash of Postgres may forget the requests of the last moments. */
+async function addPoints(db: DataSource, key: string, points: number): Promise<Count> {
+  const asked = performance.now();
+  const [row] = await runSql<{ points: number; left_ms: number }>(
+    db,
+    sql`WITH request AS MATERIALIZED (
+          SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
+            set_config('synchronous_commit', 'off', true)),
+        counted AS (
+          INSERT INTO rate_limits AS r (key, points, expire)
+          SELECT ${key}, ${points}::integer, now + ${WINDOW_MS}::integer FROM request
+          ON CONFLICT (key) DO UPDATE SET
+            points = CASE WHEN r.expire <= excluded.expire - ${WINDOW_MS}::integer THEN 0 ELSE r.points END + excluded.points,
+            expire = CASE WHEN r.expire <= excluded.expire - ${WINDOW_MS}::integer THEN excluded.expire ELSE r.expire END
+          RETURNING points, expire)
+        SELECT points, (expire - now)::double precision AS left_ms FROM counted, request`,
+  );
+  return { points: row!.points, endsAt: asked + row!.left_ms };
 }

@@ -1,24 +1,31 @@
 import { expect } from 'chai';
 import type { ApiResponse } from '../../support/client.js';
-import { apiClient } from '../../support/client.js';
+import { apiClient, type ApiCall } from '../../support/client.js';
 import { checkAgainstOpenApi } from '../../support/openapi-check.js';
 import { startService, type TestService } from '../../support/service.js';
 import { reachedLimit } from '../../support/rows.js';
 
 describe('rate limits (contract.md §1)', () => {
   let service: TestService;
+  let project: string;
+  let key: string;
+  let api: ApiCall;
   before(async () => {
     service = await startService({ config: { rateLimitPerMinute: 60 } });
   });
   after(() => service.close());
 
-  const create = (api = service.api): Promise<ApiResponse> => api('POST', '/v1/sessions', { model_id: 'test-model' });
-  const forgetCounts = (): Promise<unknown> => service.db.query('DELETE FROM rate_limits');
-  beforeEach(forgetCounts);
+  const create = (caller = api): Promise<ApiResponse> => caller('POST', '/v1/sessions', { model_id: 'test-model' });
+  // Each test has a project of its own, in which nothing was counted.
+  beforeEach(async function () {
+    project = this.currentTest!.title;
+    key = await service.newKey({ project });
+    api = service.as(key);
+  });
 
   it('let exactly 60 of 100 parallel requests through, whichever process gets them', async () => {
     const other = await service.anotherApi();
-    const clients = [service.api, apiClient(other.url, service.key, checkAgainstOpenApi)];
+    const clients = [api, apiClient(other.url, key, checkAgainstOpenApi)];
     const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => create(clients[i % 2])));
     const statuses = answers.map(({ status }) => status);
     expect(statuses.filter((status) => status === 201)).to.have.length(60);
@@ -31,10 +38,10 @@ describe('rate limits (contract.md §1)', () => {
     expect(first.headers.get('ratelimit-limit')).to.equal('60');
     expect(first.headers.get('ratelimit-remaining')).to.equal('59');
     expect(first.headers.get('ratelimit-reset')).to.equal('60');
-    const invalid = await service.api('POST', '/v1/sessions', {});
+    const invalid = await api('POST', '/v1/sessions', {});
     expect(invalid.status).to.equal(422);
     expect(invalid.headers.get('ratelimit-remaining')).to.equal('58');
-    const unlimited = await service.api('GET', '/v1/sessions');
+    const unlimited = await api('GET', '/v1/sessions');
     expect(unlimited.headers.get('ratelimit-limit')).to.equal(null);
   });
 
@@ -43,13 +50,13 @@ describe('rate limits (contract.md §1)', () => {
     expect((await create()).status).to.equal(429);
     const other = service.as(await service.newKey({ project: 'other' }));
     expect((await create(other)).status).to.equal(201);
-    expect((await service.api('DELETE', '/v1/sessions/ses_none')).status).to.equal(404);
-    const sibling = service.as(await service.newKey());
+    expect((await api('DELETE', '/v1/sessions/ses_none')).status).to.equal(404);
+    const sibling = service.as(await service.newKey({ project }));
     expect((await create(sibling)).status).to.equal(429);
   });
 
   it('do not count what lacks the permission', async () => {
-    const reader = service.as(await service.newKey({ scopes: ['sessions:read'] }));
+    const reader = service.as(await service.newKey({ project, scopes: ['sessions:read'] }));
     await create(reader);
     expect((await create()).headers.get('ratelimit-remaining')).to.equal('59');
   });
@@ -57,7 +64,7 @@ describe('rate limits (contract.md §1)', () => {
   it('survive a restart', async () => {
     await Promise.all(Array.from({ length: 60 }, () => create()));
     const restarted = await service.anotherApi();
-    expect((await create(apiClient(restarted.url, service.key, checkAgainstOpenApi))).status).to.equal(429);
+    expect((await create(apiClient(restarted.url, key, checkAgainstOpenApi))).status).to.equal(429);
   });
 
   it('give a Retry-After that is enough', async () => {
