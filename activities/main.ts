@@ -75,7 +75,8 @@ export async function startWorker(
   const deltas = new DeltaStore(db, notifier, log);
   // As Temporal names workers, and never the same twice: process ids come again.
   const workerId = `${process.pid}@${hostname()}-${randomUUID()}`;
-  const lease = holdWorkerLease(db, workerId);
+  const { namespace } = temporalSettings();
+  const lease = holdWorkerLease(db, namespace, workerId);
   const runningTurns = new RunningTurns();
   const cancels = new Listener(
     config.databaseListenUrl,

@@ -98,7 +98,24 @@ describe('the metrics of turns', () => {
   it('hold the Temporal SDK’s own', async () => {
     const text = await scrape();
     expect(valueIn(text, 'temporal_workflow_completed_total', {})).to.be.greaterThan(0);
-    expect(valueIn(text, 'temporal_worker_task_slots_available', {})).to.be.greaterThan(0);
+    for (const worker_type of ['WorkflowWorker', 'ActivityWorker']) {
+      expect(valueIn(text, 'temporal_worker_task_slots_available', { worker_type })).to.be.greaterThan(0);
+      expect(valueIn(text, 'temporal_worker_task_slots_used', { worker_type })).to.be.at.least(0);
+    }
+    expect(valueIn(text, 'temporal_workflow_task_queue_poll_succeed_total', {})).to.be.greaterThan(0);
+    expect(valueIn(text, 'temporal_request_total', {})).to.be.greaterThan(0);
+  });
+
+  it('tell of saturation, from the process that leads', async () => {
+    const text = await scrape();
+    for (const type of ['workflow', 'activity']) {
+      expect(valueIn(text, 'task_queue_backlog_tasks', { type })).to.equal(0);
+      expect(valueIn(text, 'task_queue_backlog_age_seconds', { type })).to.equal(0);
+    }
+    expect(valueIn(text, 'postgres_transaction_id_age', {})).to.be.greaterThan(0);
+    expect(valueIn(text, 'postgres_notification_queue_ratio', {})).to.be.within(0, 1);
+    expect(valueIn(text, 'postgres_replication_lag_seconds', {})).to.equal(undefined);
+    expect(valueIn(text, 'workflow_calls_total', { outcome: 'ok' })).to.be.greaterThan(0);
   });
 
   it('leave out a source that does not answer', async () => {

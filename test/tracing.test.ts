@@ -33,7 +33,7 @@ describe('traces', () => {
     await receiver.close();
   });
 
-  it('go on where the sweep starts a turn that nobody else did', async () => {
+  it('go on where the reconciler starts a turn that nobody else did', async () => {
     const sessionId = await service.session();
     const [session] = await service.db.query<{ project_id: string }[]>(
       'SELECT project_id FROM sessions WHERE id = $1',

@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../src/db/data-source.js';
 import { missingMigrations } from '../../src/db/schema-version.js';
+import { temporalSettings } from '../../src/temporal/connection.js';
 import { SEALED_COLUMNS, unseal, UnsealError } from '../../src/platform/sealed.js';
 import type { Config } from '../../src/platform/config.js';
 import { CheckError, type Check } from './check.js';
@@ -35,6 +36,7 @@ export function postgresChecks({ databaseUrl, databaseListenUrl, encryptionKeys 
     { part: 'schema', remedy: reach, run: () => withDb(schema) },
     { part: 'replication', remedy: reach, run: () => withDb(replication) },
     { part: 'listen', remedy: reach, run: () => withDb((db) => listens(databaseListenUrl, db)) },
+    { part: 'turns', remedy: reach, run: () => withDb(openTurns) },
     { part: 'encryption', remedy: reach, run: () => withDb((db) => secrets(db, encryptionKeys)) },
   ];
 }
@@ -94,6 +96,23 @@ async function listens(listenUrl: string, db: DataSource): Promise<string> {
   } finally {
     await client.end();
   }
+}
+
+/** Open turns of another Temporal namespace stay as they are: only a reconciler of that namespace looks at them. */
+async function openTurns(db: DataSource): Promise<string> {
+  const { namespace } = temporalSettings();
+  const [row] = await db.query<{ own: number; others: number; other: string | null }[]>(
+    `SELECT count(*) FILTER (WHERE coalesce(namespace, $1) = $1) AS own, count(*) FILTER (WHERE namespace <> $1) AS others,
+       min(namespace) FILTER (WHERE namespace <> $1) AS other
+     FROM turns WHERE state IN ('queued', 'running')`,
+    [namespace],
+  );
+  const { own, others, other } = row!;
+  if (others === 0) return `${own} open`;
+  throw new CheckError(
+    `${others} open turns belong to another Temporal namespace (${other}): nothing here starts or ends them`,
+    'Start a worker of that namespace, or adopt the turns (docs/operations/backup.md, "Another namespace").',
+  );
 }
 
 async function secrets(db: DataSource, keys: Buffer[]): Promise<string> {

@@ -38,44 +38,86 @@ export function observePool(db: DataSource): () => void {
   return () => void pools.delete(pool);
 }
 
-/** A gauge whose samples a query gives: each row is a `value` and its labels. */
-export interface DatabaseGauge {
+/** Tasks of the service's task queue that wait for a worker. */
+export interface TaskQueueBacklog {
+  type: 'workflow' | 'activity';
+  tasks: number;
+  /** Of the oldest of them. */
+  ageSeconds: number;
+}
+
+/** What the gauges of the whole service are read from, in a process that may lead. */
+export interface ObservedService {
+  db: DataSource;
+  /** One process of the service reads them: each costs a query at every scrape. */
+  isLeader: () => boolean;
+  readBacklogs: () => Promise<TaskQueueBacklog[]>;
+}
+
+const services = new Set<ObservedService>();
+const serviceGauges: Gauge[] = [];
+
+/** Shows the gauges of the whole service, while this process leads, until the function returned is called. */
+export function observeService(service: ObservedService): () => void {
+  services.add(service);
+  return () => {
+    services.delete(service);
+    for (const gauge of serviceGauges) clear(gauge);
+  };
+}
+
+/** A sample of a gauge: its value and its labels. A null is no sample. */
+type Sample = { value: number | null } & Record<string, unknown>;
+
+interface ServiceGauge {
   name: string;
   help: string;
   labels?: string[];
-  query: string;
 }
 
-/**
- * Registers gauges of the whole service: every API process reports the same values. The function returned shows them for
- * a database, until the function that it returns in turn is called. A process has one database; while it is away there
- * are no values: a gap says that better than an old figure.
- */
-export function databaseGauges(definitions: DatabaseGauge[]): (db: DataSource) => () => void {
-  const databases = new Set<DataSource>();
-  const gauges = definitions.map(
-    ({ name, help, labels = [], query }) =>
-      new Gauge({
-        name,
-        help: `${help}; every API process reports the same value`,
-        labelNames: labels,
-        registers: [registry],
-        async collect() {
-          const [db] = databases;
-          this.reset();
-          const rows = await db?.query<({ value: number } & Record<string, string>)[]>(query).catch(() => []);
-          for (const { value, ...sample } of rows ?? []) this.set(sample, value);
-        },
-      }),
-  );
-  return (db) => {
-    databases.add(db);
-    return () => {
-      databases.delete(db);
-      for (const gauge of gauges) gauge.reset();
-    };
-  };
+/** Registers a gauge of the whole service. It has no value in a process that does not lead, and while its source is away. */
+function serviceGauge(
+  { name, help, labels = [] }: ServiceGauge,
+  read: (service: ObservedService) => Promise<Sample[]>,
+): void {
+  const gauge: Gauge = new Gauge({
+    name,
+    help,
+    labelNames: labels,
+    registers: [registry],
+    async collect() {
+      const service = [...services].find(({ isLeader }) => isLeader());
+      const samples = service === undefined ? [] : await read(service).catch(() => []);
+      clear(this);
+      for (const { value, ...sample } of samples) if (value !== null) this.set(sample as Record<string, string>, value);
+    },
+  });
+  serviceGauges.push(gauge);
 }
+
+/** `reset` alone would leave a gauge without labels at 0. */
+function clear(gauge: Gauge): void {
+  gauge.reset();
+  gauge.remove({});
+}
+
+/** Registers gauges of the whole service whose samples a query gives: each row is a `value` and its labels. */
+export function databaseGauges(definitions: (ServiceGauge & { query: string })[]): void {
+  for (const { query, ...gauge } of definitions) serviceGauge(gauge, ({ db }) => db.query<Sample[]>(query));
+}
+
+serviceGauge(
+  {
+    name: 'task_queue_backlog_tasks',
+    help: 'Tasks of turns that wait for a worker, as Temporal estimates them',
+    labels: ['type'],
+  },
+  async ({ readBacklogs }) => (await readBacklogs()).map(({ type, tasks }) => ({ type, value: tasks })),
+);
+serviceGauge(
+  { name: 'task_queue_backlog_age_seconds', help: 'Age of the oldest task that waits for a worker', labels: ['type'] },
+  async ({ readBacklogs }) => (await readBacklogs()).map(({ type, ageSeconds }) => ({ type, value: ageSeconds })),
+);
 
 /** The conditions are that of the partial index on open turns: ended ones are not read. */
 export const OPEN_TURNS = `
@@ -87,8 +129,7 @@ export const OPEN_TURNS = `
 const age = (since: string): string =>
   `coalesce(extract(epoch FROM clock_timestamp() - min(${since})), 0)::double precision AS value`;
 
-/** Shows the open turns of the database in the metrics until the function returned is called. */
-export const observeOpenTurns = databaseGauges([
+databaseGauges([
   {
     name: 'turns_open',
     help: 'Queued and running turns of the whole service',
@@ -109,5 +150,20 @@ export const observeOpenTurns = databaseGauges([
     name: 'turns_oldest_waiting_seconds',
     help: 'Age of the oldest question that is not answered',
     query: `SELECT ${age('asked_at')} FROM required_actions WHERE state = 'open'`,
+  },
+  {
+    name: 'postgres_transaction_id_age',
+    help: 'Transactions since the oldest row that vacuum has not frozen; Postgres stops taking writes near 2,100 million',
+    query: 'SELECT max(age(datfrozenxid))::double precision AS value FROM pg_database',
+  },
+  {
+    name: 'postgres_replication_lag_seconds',
+    help: 'How far the slowest standby is behind; without a value where there is none, or the user lacks pg_monitor',
+    query: 'SELECT max(extract(epoch FROM replay_lag))::double precision AS value FROM pg_stat_replication',
+  },
+  {
+    name: 'postgres_notification_queue_ratio',
+    help: 'Used share of the queue of notifications; at 1 commits with a NOTIFY fail',
+    query: 'SELECT pg_notification_queue_usage() AS value',
   },
 ]);

@@ -25,6 +25,13 @@ export const openStreams = new Gauge({
   registers: [registry],
 });
 
+export const workflowCalls = new Counter({
+  name: 'workflow_calls_total',
+  help: 'Calls of this process to Temporal about turns, by outcome: ok, failed or the gRPC code of a failure that passes',
+  labelNames: ['outcome'],
+  registers: [registry],
+});
+
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
 const LAG_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
@@ -44,7 +51,7 @@ export const actionsAnswered = new Counter({
 
 export const turnQueueSeconds = new Histogram({
   name: 'turn_queue_seconds',
-  help: 'From POST messages to the moment a worker begins the turn',
+  help: 'From POST messages to the moment a worker begins the turn: to its first activity',
   buckets: SECONDS,
   registers: [registry],
 });

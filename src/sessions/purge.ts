@@ -13,12 +13,12 @@ export async function purgeSessions(db: DataSource, limit: number): Promise<{ tu
     const [, turns] = await tx.query<[unknown[], number]>(
       `DELETE FROM turns WHERE id = ANY(ARRAY(
          SELECT turns.id FROM sessions JOIN turns ON turns.session_id = sessions.id
-         WHERE deleted_at < clock_timestamp() - ${KEPT} AND state NOT IN ('queued', 'running') LIMIT $1))`,
+         WHERE deleted_at < statement_timestamp() - ${KEPT} AND state NOT IN ('queued', 'running') LIMIT $1))`,
       [limit],
     );
     const [rows, sessions] = await tx.query<[{ id: string }[], number]>(
       `DELETE FROM sessions WHERE id = ANY(ARRAY(
-         SELECT id FROM sessions WHERE deleted_at < clock_timestamp() - ${KEPT}
+         SELECT id FROM sessions WHERE deleted_at < statement_timestamp() - ${KEPT}
            AND NOT EXISTS (SELECT FROM turns WHERE turns.session_id = sessions.id) LIMIT $1)) RETURNING id`,
       [limit],
     );
@@ -35,10 +35,10 @@ export async function expireSessions(db: DataSource, days: number, limit: number
   const [, count] = await db.query<[unknown[], number]>(
     `WITH old AS (
        SELECT id FROM sessions
-       WHERE deleted_at IS NULL AND metadata_updated_at < clock_timestamp() - $1 * interval '1 day'
+       WHERE deleted_at IS NULL AND metadata_updated_at < statement_timestamp() - $1 * interval '1 day'
          AND (last_turn_id IS NULL OR EXISTS (
            SELECT FROM turns WHERE turns.id = last_turn_id AND state NOT IN ('queued', 'running')
-             AND transition_at < clock_timestamp() - $1 * interval '1 day'))
+             AND transition_at < statement_timestamp() - $1 * interval '1 day'))
        LIMIT $2 FOR UPDATE SKIP LOCKED)
      UPDATE sessions SET deleted_at = clock_timestamp() FROM old WHERE sessions.id = old.id`,
     [days, limit],

@@ -35,7 +35,7 @@ export async function findSession(db: Db, projectId: string, id: string): Promis
 
 /**
  * Locks the session's row until the transaction ends and reads it, so that its latest turn stays the latest. Lock order
- * everywhere: project, session, turn.
+ * everywhere: session, turn, the admission of the project's turns.
  */
 export async function lockSession(tx: EntityManager, projectId: string, id: string): Promise<Session | null> {
   // Two statements: after a wait, one with the join would show the new session beside the turn of before the wait.

@@ -1,5 +1,9 @@
 import type { Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
+import type { TaskQueueBacklog } from '../platform/database-metrics.js';
+
+const { TASK_QUEUE_TYPE_ACTIVITY: ACTIVITY, TASK_QUEUE_TYPE_WORKFLOW: WORKFLOW } =
+  proto.temporal.api.enums.v1.TaskQueueType;
 
 const DEADLINE_MS = 2000;
 /** A worker polls at least once a minute; the server remembers pollers for five. */
@@ -17,7 +21,7 @@ export async function temporalHealth(client: Client, namespace: string, taskQueu
       client.workflowService.describeTaskQueue({
         namespace,
         taskQueue: { name: taskQueue },
-        taskQueueType: proto.temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+        taskQueueType: ACTIVITY,
       }),
     );
     const since = Date.now() - POLLED_WITHIN_MS;
@@ -26,4 +30,26 @@ export async function temporalHealth(client: Client, namespace: string, taskQueu
   } catch {
     return { temporal: 'away', worker: 'away' };
   }
+}
+
+/** What waits in the task queue of turns. */
+export async function readBacklogs(client: Client, namespace: string, taskQueue: string): Promise<TaskQueueBacklog[]> {
+  const types = { workflow: WORKFLOW, activity: ACTIVITY };
+  return Promise.all(
+    Object.entries(types).map(async ([type, taskQueueType]) => {
+      const { stats } = await client.withDeadline(Date.now() + DEADLINE_MS, () =>
+        client.workflowService.describeTaskQueue({
+          namespace,
+          taskQueue: { name: taskQueue },
+          taskQueueType,
+          reportStats: true,
+        }),
+      );
+      return {
+        type: type as TaskQueueBacklog['type'],
+        tasks: Number(stats?.approximateBacklogCount ?? 0),
+        ageSeconds: Number(stats?.approximateBacklogAge?.seconds ?? 0),
+      };
+    }),
+  );
 }

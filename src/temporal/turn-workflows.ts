@@ -31,6 +31,8 @@ export interface StartableTurn {
 
 /** The workflows of turns: workflow id = turn id. */
 export interface TurnWorkflows {
+  /** Where they run. */
+  readonly namespace: string;
   /**
    * Starts the turn's workflow; when it runs already, that is the same success. Returns false when one has ended, unless
    * it shall be started `again`.
@@ -74,6 +76,8 @@ const WORKER_DIED = ApplicationFailure.create({
 export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions): TurnWorkflows {
   const withDeadline = createDeadline(client);
   return {
+    namespace: client.options.namespace,
+
     async start(turn, { again } = { again: false }) {
       const searchable = options.searchable();
       const input: TurnInput = {

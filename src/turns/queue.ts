@@ -2,7 +2,7 @@ import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
+import { sqlState, type Db } from '../db/transaction.js';
 import { insertEvents, newEvents, type EventRow } from '../events/store.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { isOpen, OPEN_STATES, type TurnState } from './states.js';
@@ -18,6 +18,9 @@ export interface QueuedTurn extends Pick<Turn, 'id' | 'session_id' | 'project_id
   event: EventRow;
 }
 
+/** Raised by the trigger `turns_admission` (migration 22). */
+const ADMISSION_REFUSED = 'AT001';
+
 interface Row {
   model_id: string;
   mcp_servers: number;
@@ -28,15 +31,21 @@ interface Row {
 }
 
 /**
- * Stores a message as a queued turn with its `user.message`, in one statement: locks the project's and the session's row,
- * decides 404, 409 and 429. From here on the turn always reaches a terminal event, even if this process dies.
- * @throws ServiceError session_not_found, session_running, too_many_running_turns
+ * Stores a message as a queued turn with its `user.message`, in one statement: locks the session's row, decides 404, 409
+ * and 429. From here on the turn always reaches a terminal event, even if this process dies.
+ *
+ * The limit of the project's turns is checked twice: here, without a lock, and at the commit, where the turns of a
+ * project wait for each other (the trigger `turns_admission`). Only messages that race for the last places are refused there.
+ * @param namespace the Temporal namespace that runs the turn; null: that of any reconciler
+ * @throws ServiceError session_not_found, session_running, too_many_running_turns. In a transaction, the last one may
+ * come at its commit: `asTooManyTurns` translates it
  */
 export async function queueTurn(
   db: Db,
   projectId: string,
   sessionId: string,
   { content, files, skills }: Message,
+  namespace: string | null = null,
 ): Promise<QueuedTurn> {
   const id = newId('turn');
   const trace = traceparent();
@@ -45,15 +54,15 @@ export async function queueTurn(
     db,
     sql`WITH session AS MATERIALIZED (
           SELECT model_id, mcp_servers, turn_count, last_state, open_turns, max_running_turns
-          FROM lock_for_new_turn(${projectId}, ${sessionId})),
+          FROM lock_session_for_turn(${projectId}, ${sessionId})),
         now AS MATERIALIZED (
           SELECT turn_count + 1 AS number, clock_timestamp() AS at FROM session
           WHERE open_turns < max_running_turns AND (last_state IS NULL OR last_state <> ALL(${OPEN_STATES}::text[]))),
         written AS (
           INSERT INTO turns (id, session_id, project_id, number, state, position, content, files, skills, trace,
-            queued_at, transition_at, progress_at)
+            namespace, queued_at, transition_at, progress_at)
           SELECT ${id}, ${sessionId}, ${projectId}, number, 'queued', 1, ${content}, ${JSON.stringify(files)}::json,
-            ${JSON.stringify(skills)}::json, ${trace}, at, at, at FROM now
+            ${JSON.stringify(skills)}::json, ${trace}, ${namespace}::text, at, at, at FROM now
           RETURNING id, session_id, number, position, queued_at AS at),
         counted AS (
           UPDATE sessions SET turn_count = written.number, last_turn_id = written.id
@@ -61,7 +70,7 @@ export async function queueTurn(
         ${insertEvents([event!], 1)}
         SELECT model_id, mcp_servers, last_state, max_running_turns, written.at
         FROM session LEFT JOIN written ON true`,
-  );
+  ).catch(asTooManyTurns);
   if (row === undefined) throw new ServiceError('session_not_found', `There is no session ${sessionId}.`);
   if (row.at === null) throw await refusal(db, sessionId, row);
   return {
@@ -82,9 +91,19 @@ async function refusal(
   { last_state, max_running_turns: limit }: Row,
 ): Promise<ServiceError> {
   if (last_state !== null && isOpen(last_state)) return sessionRunning(await loadRequiredActions(db, sessionId));
+  return tooManyTurns(limit);
+}
+
+function tooManyTurns(limit: number): ServiceError {
   return new ServiceError(
     'too_many_running_turns',
     `The project has ${limit} queued or running turns, its limit. Send the message again after any of them ends.`,
     { max_running_turns: limit },
   );
+}
+
+/** Rethrows an error; a refusal of the trigger `turns_admission` as what clients get. */
+export function asTooManyTurns(error: unknown): never {
+  if (sqlState(error) !== ADMISSION_REFUSED) throw error;
+  throw tooManyTurns(Number((error as { driverError: { detail: string } }).driverError.detail));
 }

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { rawSql, runSql, sql } from '../db/sql.js';
+import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import type { Lease } from '../leases/lease.js';
 import { deadWorkers, forgetWorker } from '../leases/worker-lease.js';
 import type { Logger } from '../platform/logger.js';
@@ -23,7 +23,9 @@ const STEADY_BEFORE_TAKEOVER_MS = 5_000;
 /** Temporal's list of closed workflows lags behind; a turn in it that has ended is skipped. */
 const CLOSED_LOOKBACK_MS = 60_000;
 
-const OPEN_SQL = rawSql(OPEN);
+/** The open turns of this namespace; a turn without one was queued by an earlier version. */
+const openIn = (namespace: string): Sql => sql`${rawSql(OPEN)} AND coalesce(namespace, ${namespace}) = ${namespace}`;
+
 const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000 };
 
 /**
@@ -92,7 +94,7 @@ export async function reconcileOnce(deps: ReconcileDeps): Promise<void> {
   const turns = await runSql<StaleTurn>(
     deps.db,
     sql`WITH stale AS (
-          SELECT id FROM turns WHERE ${OPEN_SQL}
+          SELECT id FROM turns WHERE ${openIn(deps.workflows.namespace)}
             AND progress_at < statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s'
             -- A turn that streams does not touch its row: its deltas are the sign of life.
             AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
@@ -115,7 +117,7 @@ async function reconcileClosed(deps: ReconcileDeps): Promise<void> {
   if (ids.length === 0) return;
   const turns = await runSql<StaleTurn>(
     deps.db,
-    sql`${STALE_TURN} WHERE turns.id = ANY(${ids}::text[]) AND ${OPEN_SQL}`,
+    sql`${STALE_TURN} WHERE turns.id = ANY(${ids}::text[]) AND ${openIn(deps.workflows.namespace)}`,
   );
   await reconcileAll(deps, turns);
 }
@@ -134,7 +136,7 @@ export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
   const overdue = await runSql<{ id: string; is_overdue: boolean }>(
     db,
     sql`SELECT id, cancel_requested_at < statement_timestamp() - ${CANCEL_OVERDUE_SECONDS}::float * interval '1 s' AS is_overdue
-        FROM turns WHERE ${OPEN_SQL}
+        FROM turns WHERE ${openIn(workflows.namespace)}
           AND cancel_requested_at < statement_timestamp() - ${CANCEL_REDELIVERED_SECONDS}::float * interval '1 s'`,
   );
   await inParallel(overdue, async ({ id, is_overdue }) => {
@@ -157,10 +159,10 @@ export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
 /** Has Temporal retry the activities of dead workers at once, on living ones. */
 async function takeOver(deps: ReconcileDeps): Promise<void> {
   const { db, workflows, log, count } = deps;
-  for (const workerId of await deadWorkers(db)) {
-    const turns = await runSql<{ id: string }>(db, sql`SELECT id FROM turns WHERE ${OPEN_SQL}`);
+  for (const workerId of await deadWorkers(db, workflows.namespace)) {
+    const turns = await runSql<{ id: string }>(db, sql`SELECT id FROM turns WHERE ${openIn(workflows.namespace)}`);
     const counts = await inParallel(turns, ({ id }) => workflows.failActivities(id, workerId));
-    if (!(await forgetWorker(db, workerId))) continue;
+    if (!(await forgetWorker(db, workflows.namespace, workerId))) continue;
     const activities = counts.reduce((sum, one) => sum + one, 0);
     count('worker_taken_over');
     log.warn({ worker_id: workerId, activities }, 'a worker is dead: its activities go to other workers');

@@ -5,10 +5,11 @@ import type { Config } from '../platform/config.js';
 import type { Notifier } from '../events/notify.js';
 import type { Logger } from '../platform/logger.js';
 import { Lease } from '../leases/lease.js';
+import { observeService } from '../platform/database-metrics.js';
 import { reconcileActions } from '../platform/metrics.js';
 import { createTemporalClient, temporalSettings } from '../temporal/connection.js';
 import { ensureSearchAttributes } from '../temporal/search-attributes.js';
-import { temporalHealth, type TemporalHealth } from '../temporal/health.js';
+import { readBacklogs, temporalHealth, type TemporalHealth } from '../temporal/health.js';
 import { createTurnWorkflows, type TurnWorkflows } from '../temporal/turn-workflows.js';
 import { startReconciler } from './reconcile.js';
 
@@ -57,9 +58,19 @@ export function startTurnReconciler(
     eager,
     searchable: () => searchable,
   });
-  const leader = new Lease(db, { name: 'reconciler', holder: randomUUID(), durationMs: 2500, intervalMs: 1000 });
+  const leader = new Lease(db, {
+    name: `reconciler:${namespace}`,
+    holder: randomUUID(),
+    durationMs: 2500,
+    intervalMs: 1000,
+  });
   const count = (action: string): void => reconcileActions.inc({ action });
   const stopReconciler = startReconciler({ db, notifier, workflows, log, count }, leader);
+  const stopObserving = observeService({
+    db,
+    isLeader: () => leader.isHeld,
+    readBacklogs: () => readBacklogs(client, namespace, config.taskQueue),
+  });
   return {
     workflows,
     searchable: () => searchable,
@@ -67,6 +78,7 @@ export function startTurnReconciler(
     async close() {
       closed = true;
       clearTimeout(timer);
+      stopObserving();
       await stopReconciler();
     },
   };

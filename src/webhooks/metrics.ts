@@ -21,8 +21,7 @@ const pendingAge = (column: string): string =>
   `SELECT greatest(0, extract(epoch FROM clock_timestamp() - min(${column})))::double precision AS value
    FROM webhook_deliveries WHERE state = 'pending'`;
 
-/** Shows the pending deliveries of the database in the metrics until the function returned is called. */
-export const observeDeliveries = databaseGauges([
+databaseGauges([
   {
     name: 'webhook_deliveries_oldest_pending_seconds',
     help: 'Age of the oldest pending delivery',

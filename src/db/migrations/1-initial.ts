@@ -109,7 +109,7 @@ export class Initial1700000000001 implements MigrationInterface {
         ended_at timestamptz,
         transition_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         cancel_requested_at timestamptz,
-        -- Last sign of life: a stored event, a batch of deltas or a sweep's look at the workflow.
+        -- Last sign of life: a stored event, a batch of deltas or the reconciler's look at the workflow.
         progress_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         connected_at timestamptz,
         connect_ms integer,

@@ -16,7 +16,7 @@ import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
 import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
-/** What one of several workers, API processes and sweeps does to the same turn, in its own time. */
+/** What one of several workers, API processes and reconcilers does to the same turn, in its own time. */
 type Move = 'claim' | 'append' | 'step' | 'cancel' | 'fail' | 'kill';
 type Script = { move: Move; after: number }[];
 

@@ -19,6 +19,7 @@ import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { storedDeltas } from '../../support/deltas.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
+const NAMESPACE = 'of-this-installation';
 const FAILED: TurnOutcome = { kind: 'failed', type: 'internal_error', message: 'Broken.', retryable: true };
 
 /** What HTTP cannot bring about: races, and workflows in any state. Postgres is real, Temporal says what the test says. */
@@ -180,9 +181,9 @@ describe('turns in Postgres', () => {
     });
   });
 
-  describe('under the sweep', () => {
-    /** A round of the sweep while every workflow is in that state, or Temporal away; returns what was asked of it. */
-    const sweep = async (state: WorkflowState | 'away'): Promise<{ started: string[]; cancelled: string[] }> => {
+  describe('under the reconciler', () => {
+    /** A round of the reconciler while every workflow is in that state, or Temporal away; returns what was asked of it. */
+    const reconcile = async (state: WorkflowState | 'away'): Promise<{ started: string[]; cancelled: string[] }> => {
       const asked = { started: [] as string[], cancelled: [] as string[] };
       const deps: ReconcileDeps = {
         db,
@@ -190,6 +191,7 @@ describe('turns in Postgres', () => {
         log,
         count: () => undefined,
         workflows: {
+          namespace: NAMESPACE,
           start: async ({ id }) => asked.started.push(id) > 0,
           signalAnswers: async () => undefined,
           cancel: async (id) => void asked.cancelled.push(id),
@@ -219,23 +221,23 @@ describe('turns in Postgres', () => {
 
     it('start when their workflow is not there', async () => {
       const turn = await quiet(await queued());
-      expect(await sweep('not found')).to.deep.equal({ started: [turn.id], cancelled: [] });
+      expect(await reconcile('not found')).to.deep.equal({ started: [turn.id], cancelled: [] });
       expect(await stateOf(turn)).to.equal('queued');
       // Looked at a moment ago: left alone.
-      expect((await sweep('not found')).started).to.deep.equal([]);
+      expect((await reconcile('not found')).started).to.deep.equal([]);
     });
 
     it('start again when their workflow thinks it is complete', async () => {
       const turn = await quiet(await running());
-      expect((await sweep('completed')).started).to.deep.equal([turn.id]);
+      expect((await reconcile('completed')).started).to.deep.equal([turn.id]);
       expect(await stateOf(turn)).to.equal('running');
     });
 
     it('are left alone while they show signs of life, or their workflow runs', async () => {
       const alive = await running();
       const turn = await quiet(await running());
-      expect(await sweep('running')).to.deep.equal({ started: [], cancelled: [] });
-      await sweep('terminated');
+      expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [] });
+      await reconcile('terminated');
       expect(await stateOf(alive)).to.equal('running');
       expect(await stateOf(turn)).to.equal('running');
     });
@@ -248,7 +250,7 @@ describe('turns in Postgres', () => {
     ] as const) {
       it(`end when their workflow is ${state}`, async () => {
         const turn = await quiet(await running());
-        await sweep(state);
+        await reconcile(state);
         expect(await endsOf(turn)).to.deep.equal([type]);
         expect(
           await column(
@@ -261,25 +263,32 @@ describe('turns in Postgres', () => {
 
     it('get a wish to cancel delivered', async () => {
       const turn = await wished(await quiet(await running()), 2);
-      expect(await sweep('running')).to.deep.equal({ started: [], cancelled: [turn.id] });
+      expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [turn.id] });
       expect(await stateOf(turn)).to.equal('running');
     });
 
     it('are cancelled when the wish is old, though Temporal is away and deltas come in', async () => {
       const turn = await wished(await running(), 16);
-      await sweep('away');
+      await reconcile('away');
       expect(await endsOf(turn)).to.deep.equal(['turn.cancelled']);
     });
 
     it('wait for the next round when Temporal is away', async () => {
       const turn = await quiet(await running());
-      await sweep('away');
+      await reconcile('away');
       expect(await stateOf(turn)).to.equal('running');
+    });
+
+    it('are left to the reconciler of the Temporal namespace that they belong to', async () => {
+      const [own, other] = [await quiet(await queued()), await quiet(await queued())];
+      await db.query('UPDATE turns SET namespace = $2 WHERE id = $1', [own.id, NAMESPACE]);
+      await db.query(`UPDATE turns SET namespace = 'of-another' WHERE id = $1`, [other.id]);
+      expect((await reconcile('not found')).started).to.deep.equal([own.id]);
     });
 
     it('are looked at by one of many processes', async () => {
       const turns = await Promise.all(Array.from({ length: 20 }, async () => quiet(await queued())));
-      const rounds = await Promise.all(Array.from({ length: 4 }, () => sweep('not found')));
+      const rounds = await Promise.all(Array.from({ length: 4 }, () => reconcile('not found')));
       expect(rounds.flatMap(({ started }) => started)).to.have.members(turns.map(({ id }) => id));
     });
   });

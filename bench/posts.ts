@@ -1,0 +1,93 @@
+/**
+ * How many messages the service takes a second, 32 at a time: `npx tsx bench/posts.ts`. Each message goes to a session of
+ * its own, so only what the messages of one project share can hold them up; the same with 32 projects shows how much
+ * that is. Postgres is one of its own that flushes to disk; "slow disk" makes each flush take 2 ms longer, as a networked
+ * one does (`commit_delay`). No worker runs.
+ */
+import pg from 'pg';
+import { openDataSource } from '../src/db/data-source.js';
+import { newId } from '../src/platform/ids.js';
+import { createKey } from '../src/projects/api-keys.js';
+import { queueTurn } from '../src/turns/queue.js';
+import { apiClient, type ApiCall } from '../test/support/client.js';
+import { startPostgres } from '../test/support/postgres.js';
+import type { TurnService } from '../test/support/turns.js';
+import { row, withTurnService } from './support/in-process.js';
+import { median, quantile } from './support/run.js';
+
+const AT_ONCE = 32;
+const POSTS = 1920;
+const MESSAGE = { content: 'Hello', files: [], skills: [] };
+
+interface Target {
+  projectId: string;
+  api: ApiCall;
+  sessions: string[];
+}
+
+/** A project with sessions that have no turn yet. */
+async function newTarget({ db, url }: TurnService, sessions: number): Promise<Target> {
+  const { projectId, key } = await createKey(db, { project: newId('project'), maxRunningTurns: 1_000_000 });
+  const ids = Array.from({ length: sessions }, () => newId('session'));
+  await db.query(
+    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
+     SELECT unnest($1::text[]), $2, 'scripted', false, '{}', '{}'`,
+    [ids, projectId],
+  );
+  return { projectId, api: apiClient(url, key, () => undefined), sessions: ids };
+}
+
+async function measure(
+  name: string,
+  service: TurnService,
+  projects: number,
+  post: (target: Target, sessionId: string) => Promise<unknown>,
+): Promise<void> {
+  const targets = await Promise.all(Array.from({ length: projects }, () => newTarget(service, POSTS / projects)));
+  const took: number[] = [];
+  let next = 0;
+  const began = performance.now();
+  const sender = async (): Promise<void> => {
+    for (let n = next++; n < POSTS; n = next++) {
+      const target = targets[n % projects]!;
+      const sent = performance.now();
+      await post(target, target.sessions[Math.floor(n / projects)]!);
+      took.push(performance.now() - sent);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, sender));
+  const rate = (POSTS / (performance.now() - began)) * 1000;
+  row(name, `${rate.toFixed(0)}/s, p50 ${median(took).toFixed(0)} ms, p95 ${quantile(took, 0.95).toFixed(0)} ms`);
+}
+
+const postgres = await startPostgres();
+const config = { rateLimitPerMinute: 1_000_000, databasePoolSize: AT_ONCE };
+try {
+  await withTurnService({ workers: 0, databaseUrl: postgres.url, config }, async (service) => {
+    const admin = new pg.Client({ connectionString: postgres.adminUrl });
+    await admin.connect();
+    const overHttp = async ({ api }: Target, id: string): Promise<void> => {
+      const { status, body } = await api('POST', `/v1/sessions/${id}/messages`, { content: 'Hello' });
+      if (status !== 201) throw new Error(JSON.stringify(body));
+    };
+    // The transaction alone, on as many connections as there are messages at a time.
+    const db = await openDataSource(postgres.url, AT_ONCE, 'bench');
+    const queued = ({ projectId }: Target, id: string) => queueTurn(db, projectId, id, MESSAGE);
+    await measure('(warm-up)', service, 1, queued);
+    for (const disk of ['this disk', 'slow disk']) {
+      if (disk === 'slow disk') {
+        await admin.query('ALTER SYSTEM SET commit_delay = 2000');
+        await admin.query('ALTER SYSTEM SET commit_siblings = 0');
+        await admin.query('SELECT pg_reload_conf()');
+      }
+      for (const projects of [1, AT_ONCE]) {
+        await measure(`transactions, ${projects} projects, ${disk}`, service, projects, queued);
+        await measure(`POSTs over HTTP, ${projects} projects, ${disk}`, service, projects, overHttp);
+      }
+    }
+    await db.destroy();
+    await admin.end();
+  });
+} finally {
+  await postgres.stop();
+}
