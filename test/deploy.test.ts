@@ -38,7 +38,8 @@ describe('deployment files', () => {
       read('deploy/kubernetes/worker.yaml'),
     ]) {
       for (const [name] of text.matchAll(/\b[a-z]+(_[a-z0-9]+)+(?=[{[])/g)) {
-        expect(names, name).to.include(name.replace(/_(bucket|count|sum)$/, ''));
+        // The Temporal SDK's own: test/metrics.test.ts looks at those.
+        if (!name.startsWith('temporal_')) expect(names, name).to.include(name.replace(/_(bucket|count|sum)$/, ''));
       }
     }
   });
