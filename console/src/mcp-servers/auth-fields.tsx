@@ -1,4 +1,5 @@
 import type { NewMcpServer } from '../../../client/src/index.js';
+import { OauthFields } from './oauth-fields.js';
 
 export type Auth = NonNullable<NewMcpServer['auth']>;
 
@@ -6,6 +7,7 @@ const KINDS: [Auth['type'], string][] = [
   ['NONE', 'None'],
   ['BEARER', 'Bearer token'],
   ['HEADER', 'Header of its own'],
+  ['OAUTH', 'OAuth: a person authorizes'],
 ];
 
 interface Props {
@@ -31,6 +33,7 @@ export function AuthFields({ auth, onChange }: Props) {
       {auth.type === 'BEARER' && (
         <Secret label="Token" value={auth.token ?? ''} onChange={(token) => onChange({ ...auth, token })} />
       )}
+      {auth.type === 'OAUTH' && <OauthFields auth={auth} onChange={onChange} />}
       {auth.type === 'HEADER' && (
         <>
           <label class="field">

@@ -7,6 +7,7 @@ import { ErrorNote } from '../parts/error-note.js';
 import { PageHead } from '../parts/page-head.js';
 import { navigate } from '../route.js';
 import { AllowedTools } from './allowed-tools.js';
+import { Authorization } from './authorization.js';
 import { PinnedTools } from './pinned-tools.js';
 import { ServerFacts } from './server-facts.js';
 import { ServerState } from './server-state.js';
@@ -44,6 +45,7 @@ export function McpServerView({ id }: { id: string }) {
         </ConfirmButton>
       </PageHead>
       <ErrorNote error={probing.error} />
+      {server.auth.type === 'OAUTH' && <Authorization server={server} onChanged={replace} />}
       <ServerFacts server={server} />
       <PinnedTools server={server} onChanged={replace} />
       <AllowedTools key={server.updated_at + server.last_probed_at} server={server} onSaved={replace} />
