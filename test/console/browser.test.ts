@@ -6,6 +6,7 @@ import type { Locator, Page } from 'playwright-core';
 import { accessibilityFindings, openBrowser, type ConsoleBrowser } from '../support/browser/console.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { failure, Gate, message, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
+import { startOauthPair, type OauthPair } from '../support/oauth-server.js';
 import { skip } from '../support/skip.js';
 import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';
 
@@ -35,12 +36,14 @@ describe('the console in a browser', function () {
   let system: FaultSystem;
   let browser: ConsoleBrowser;
   let receiver: WebhookReceiver;
+  let guarded: OauthPair;
   before(async function () {
     if (!process.env.CHROMIUM) skip(this, 'needs Chromium: npm run check:console');
     receiver = await startWebhookReceiver();
+    guarded = await startOauthPair([{ name: 'search', description: 'Searches the archive' }]);
     system = await startFaultSystem({
       env: { TEMPORAL_UI_URL: 'http://temporal.example.com' },
-      allowedHosts: [receiver.host],
+      allowedHosts: [receiver.host, ...guarded.hosts],
     });
     browser = await openBrowser({ url: system.apis[0]!.url, key: system.key });
   });
@@ -48,6 +51,7 @@ describe('the console in a browser', function () {
     await browser?.close();
     await system?.close();
     await receiver?.close();
+    await guarded?.close();
   });
   afterEach(function () {
     if (this.currentTest?.state === 'passed') expect(browser.takeOffences()).to.deep.equal([]);
@@ -271,6 +275,23 @@ describe('the console in a browser', function () {
       expect(Buffer.concat(chunks).toString()).to.equal('Delivered content');
     });
 
+    it('attaches a file of the project, once', async () => {
+      system.model.on(/^Read it/, 'Read');
+      const page = await browser.open('/files');
+      const file = { name: 'plan.txt', mimeType: 'text/plain', buffer: Buffer.from('The plan') };
+      await page.getByLabel('Upload a file').setInputFiles(file);
+      await page.getByRole('listitem').filter({ hasText: 'plan.txt' }).waitFor();
+      await page.goto(page.url().replace(/#.*/, `#/sessions/${await system.session()}`));
+      await page.getByText('Project files', { exact: true }).click();
+      await page.getByRole('button', { name: 'Attach plan.txt' }).click();
+      expect(await page.getByRole('button', { name: 'Attach plan.txt' }).isDisabled()).to.equal(true);
+      await page.getByRole('button', { name: 'Remove plan.txt' }).waitFor();
+      await page.getByText('Project files', { exact: true }).click();
+      await send(page, 'Read it');
+      await ended(page);
+      await page.locator('.user-message').getByRole('button', { name: 'Download plan.txt' }).waitFor();
+    });
+
     it('uploads, lists and deletes files', async () => {
       const page = await browser.open('/files');
       const buffer = Buffer.alloc(3_000_000, 'x');
@@ -355,6 +376,22 @@ describe('the console in a browser', function () {
       await page.getByRole('link', { name: 'Look at the server' }).click();
       await page.getByText('The latest connection failed').waitFor();
       await system.mcp.restart();
+    });
+
+    it('registers a server with OAuth, and follows its authorization', async () => {
+      const page = await browser.open('/mcp-servers/new');
+      await page.getByLabel('Name').fill('archive');
+      await page.getByLabel('Address').fill(guarded.mcp.url);
+      await page.getByLabel('Kind').selectOption('OAUTH');
+      await page.getByRole('button', { name: 'Register' }).click();
+      await page.getByText('A person must authorize the service').waitFor();
+      await page.getByRole('button', { name: 'Authorize' }).click();
+      const link = page.getByRole('link', { name: 'Open the authorization page' });
+      const callback = await guarded.consent((await link.getAttribute('href'))!);
+      expect((await fetch(callback)).status).to.equal(200);
+      await page.getByText('The service is authorized to use this server').waitFor();
+      await page.getByText('Searches the archive').waitFor();
+      await link.waitFor({ state: 'detached' });
     });
   });
 

@@ -3,6 +3,7 @@ import type { NewMessage } from '../../../client/src/index.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Attachments } from './attachments.js';
+import { FilePicker } from './file-picker.js';
 import { SkillPicker } from './skill-picker.js';
 import { useAttachments } from './use-attachments.js';
 import { useUnsentText } from './use-unsent-text.js';
@@ -64,6 +65,7 @@ export function Composer({ sessionId, running, onSend, onCancel }: Props) {
             }}
           />
         </label>
+        <FilePicker attachments={attachments} />
         <SkillPicker selected={skills} onChange={setSkills} />
         <span class="hint grow">Enter sends, Shift+Enter starts a new line</span>
         {running ? (

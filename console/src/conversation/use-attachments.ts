@@ -1,4 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
+import type { File as StoredFile } from '../../../client/src/index.js';
 import { useService } from '../client/service.js';
 
 /** A file on its way to the service, or there. */
@@ -17,11 +18,13 @@ export interface AttachmentList {
   fileIds: string[];
   uploading: boolean;
   add: (files: FileList | null) => void;
+  /** Attaches a file that the service has. */
+  attach: (file: Pick<StoredFile, 'id' | 'filename'>) => void;
   remove: (key: number) => void;
   clear: () => void;
 }
 
-/** Files for the next message: uploaded as soon as they are chosen. */
+/** Files for the next message: those of the project, and new ones, uploaded as soon as they are chosen. */
 export function useAttachments(): AttachmentList {
   const { uploadClient } = useService();
   const [list, setList] = useState<Attachment[]>([]);
@@ -46,6 +49,10 @@ export function useAttachments(): AttachmentList {
     fileIds: list.flatMap(({ fileId }) => fileId ?? []),
     uploading: list.some(({ fileId, error }) => fileId === null && error === null),
     add: (files) => [...(files ?? [])].forEach((file) => void upload(file)),
+    attach: ({ id, filename }) => {
+      const key = nextKey.current++;
+      setList((before) => [...before, { key, filename, progress: 1, fileId: id, error: null }]);
+    },
     remove: (key) => setList((before) => before.filter((each) => each.key !== key)),
     clear: () => setList([]),
   };

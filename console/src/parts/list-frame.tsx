@@ -16,7 +16,11 @@ export function ListFrame<Item>({ list, label, empty, row }: Props<Item>) {
   return (
     <div class="list" aria-busy={busy}>
       <ErrorNote error={error} />
-      {error !== null && <button onClick={reload}>Try again</button>}
+      {error !== null && (
+        <button type="button" onClick={reload}>
+          Try again
+        </button>
+      )}
       {items === null && error === null && <p class="hint">Loading …</p>}
       {items?.length === 0 && empty}
       {items !== null && items.length > 0 && (
@@ -25,7 +29,7 @@ export function ListFrame<Item>({ list, label, empty, row }: Props<Item>) {
         </ul>
       )}
       {hasMore && (
-        <button disabled={busy} onClick={loadMore}>
+        <button type="button" disabled={busy} onClick={loadMore}>
           Show more
         </button>
       )}
