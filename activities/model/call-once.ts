@@ -58,7 +58,7 @@ export async function callOnce(
   } catch (error) {
     await recording.stop();
     // A storage that is away while an image is sent is no failure of the model.
-    const failure = signal.aborted || error instanceof ServiceError ? null : modelFailureOf(error, model.redact);
+    const failure = signal.aborted || error instanceof ServiceError ? null : modelFailureOf(error, model.redactor);
     measure(model, answer, failure?.type ?? 'aborted', began);
     // Best effort: a database that is away must not hide why the call broke.
     await observer.settle().catch(() => undefined);

@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { ApplicationFailure } from '@temporalio/common';
 import { apiKeyOf, type ModelCatalogue, type ModelEntry } from '../../src/models/catalogue.js';
-import { redactor } from '../../src/platform/text.js';
+import { Redactor } from '../../src/platform/text.js';
 import type { SendRequest } from './send.js';
 
 export interface ModelClient {
@@ -9,7 +9,7 @@ export interface ModelClient {
   api: Anthropic;
   send: SendRequest;
   /** Replaces the keys of all models: a server may repeat what it was sent. */
-  redact: (text: string) => string;
+  redactor: Redactor;
   /** Whether the server counts tokens; found out at the first try. */
   countsTokens: boolean;
 }
@@ -17,7 +17,7 @@ export interface ModelClient {
 /** The models of the catalogue with a client each. */
 export class ModelClients {
   #clients = new Map<string, ModelClient>();
-  readonly #redact: (text: string) => string;
+  readonly #redactor: Redactor;
 
   constructor(
     private readonly catalogue: ModelCatalogue,
@@ -25,7 +25,7 @@ export class ModelClients {
     private readonly send: SendRequest,
   ) {
     const keys = [...catalogue.values()].flatMap((entry) => apiKeyOf(entry, env) ?? []);
-    this.#redact = redactor([...new Set(keys)]);
+    this.#redactor = new Redactor([...new Set(keys)]);
   }
 
   /** The client of a model; undefined when the catalogue has lost it since the session was made. */
@@ -38,7 +38,7 @@ export class ModelClients {
     const client: ModelClient = {
       entry,
       send,
-      redact: this.#redact,
+      redactor: this.#redactor,
       api: new Anthropic({
         // Something must be given, or the SDK takes what it finds in the environment.
         apiKey: key ?? 'none',

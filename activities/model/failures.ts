@@ -1,4 +1,5 @@
 import { APIConnectionError, APIError } from '@anthropic-ai/sdk';
+import type { Redactor } from '../../src/platform/text.js';
 import type { ModelFailure } from '../../src/turns/model-call.js';
 
 /** The model sent nothing for too long (contract.md §3). */
@@ -25,7 +26,7 @@ const TOO_LONG = /prompt is too long|context (window|length|limit)|too many (inp
  * Reads a fault of a model call. `x-should-retry` decides where it is sent, then the status, then the error's type
  * (errors inside a stream have no status).
  */
-export function modelFailureOf(error: unknown, redact: (text: string) => string): ModelFailure {
+export function modelFailureOf(error: unknown, redactor: Redactor): ModelFailure {
   if (
     error instanceof ModelIdleTimeoutError ||
     error instanceof ModelStreamError ||
@@ -43,7 +44,7 @@ export function modelFailureOf(error: unknown, redact: (text: string) => string)
   }
   const status = typeof error.status === 'number' ? error.status : null;
   const headers = error.headers instanceof Headers ? error.headers : new Headers();
-  const detail = detailOf(error.error, redact);
+  const detail = detailOf(error.error, redactor);
   const retryable = isRetryable(headers.get('x-should-retry'), status, error.type);
   const retryAfterMs = retryAfterOf(headers);
   if (status === 413 || (status === 400 && TOO_LONG.test(detail))) {
@@ -94,9 +95,9 @@ function retryAfterOf(headers: Headers): number | undefined {
 }
 
 /** The error's own words: those of the envelope where it has one, never headers or raw bodies. */
-function detailOf(envelope: unknown, redact: (text: string) => string): string {
+function detailOf(envelope: unknown, redactor: Redactor): string {
   const body = envelope as { error?: { message?: unknown } } | undefined;
-  return typeof body?.error?.message === 'string' ? redact(body.error.message).slice(0, 500) : '';
+  return typeof body?.error?.message === 'string' ? redactor.redact(body.error.message).slice(0, 500) : '';
 }
 
 function sentence(text: string): string {

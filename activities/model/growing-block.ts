@@ -1,6 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { isDeeperThan } from '../../src/platform/depth.js';
-import { storableText } from '../../src/platform/text.js';
+import { storableText, type Redactor } from '../../src/platform/text.js';
 import type { AssistantBlock } from '../../src/turns/content.js';
 import { ModelStreamError } from './failures.js';
 
@@ -14,8 +14,8 @@ const ENDS_EARLY: ReadonlySet<Anthropic.StopReason> = new Set([
   'refusal',
 ]);
 
-/** A block as it grows: pieces are joined once, at its end. `half` of a character waits for the other one. */
-export type GrowingBlock = { block: AssistantBlock; pieces: string[]; half: string; complete: boolean } | null;
+/** A block as it grows: pieces are joined once, at its end. `held`: an end that more text may turn into something else. */
+export type GrowingBlock = { block: AssistantBlock; pieces: string[]; held: string; complete: boolean } | null;
 
 /** Who gets the pieces of an answer while it comes in. */
 export interface TextObserver {
@@ -30,24 +30,30 @@ function startedInput(input: unknown): string[] {
 }
 
 /** Blocks of kinds that this service does not ask for (server tools, citations) are passed over. */
-export function begin(block: Anthropic.ContentBlock): GrowingBlock {
+export function begin(block: Anthropic.ContentBlock, redactor: Redactor): GrowingBlock {
+  const clean = (text: string): string => redactor.redact(storableText(text));
   switch (block.type) {
     case 'text':
-      return { block: { type: 'text', text: '' }, pieces: [block.text], half: '', complete: false };
+      return { block: { type: 'text', text: '' }, pieces: [], held: block.text, complete: false };
     case 'thinking':
       return {
         block: { type: 'thinking', thinking: '', signature: block.signature },
         pieces: [block.thinking],
-        half: '',
+        held: block.thinking,
         complete: false,
       };
     case 'redacted_thinking':
-      return { block: { type: 'redacted_thinking', data: block.data }, pieces: [], half: '', complete: false };
+      return {
+        block: { type: 'redacted_thinking', data: redactor.redact(block.data) },
+        pieces: [],
+        held: '',
+        complete: false,
+      };
     case 'tool_use':
       return {
-        block: { type: 'tool_use', id: storableText(block.id), name: storableText(block.name), input: {} },
+        block: { type: 'tool_use', id: clean(block.id), name: clean(block.name), input: {} },
         pieces: startedInput(block.input),
-        half: '',
+        held: '',
         complete: false,
       };
     default:
@@ -55,16 +61,21 @@ export function begin(block: Anthropic.ContentBlock): GrowingBlock {
   }
 }
 
-export function grow(growing: GrowingBlock, delta: Anthropic.RawContentBlockDelta, observer: TextObserver): void {
+export function grow(
+  growing: GrowingBlock,
+  delta: Anthropic.RawContentBlockDelta,
+  observer: TextObserver,
+  redactor: Redactor,
+): void {
   if (growing === null) return;
   switch (delta.type) {
     case 'text_delta':
-      hear(growing, storableText(wholeCharacters(growing, delta.text)), observer);
+      hear(growing, settledText(growing, delta.text, redactor), observer);
       return;
     case 'thinking_delta':
       // Kept as it came: its signature is over these characters.
       growing.pieces.push(delta.thinking);
-      hear(growing, storableText(wholeCharacters(growing, delta.thinking)), observer);
+      hear(growing, settledText(growing, delta.thinking, redactor), observer);
       return;
     case 'signature_delta':
       if (growing.block.type === 'thinking') growing.block.signature += delta.signature;
@@ -77,16 +88,29 @@ export function grow(growing: GrowingBlock, delta: Anthropic.RawContentBlockDelt
   }
 }
 
-/** A server that cuts its text by UTF-16 units sends an emoji in two deltas, each of which alone is no text. */
-function wholeCharacters(growing: NonNullable<GrowingBlock>, delta: string): string {
-  const text = growing.half + delta;
+/**
+ * The text that no later delta changes; the rest is held. A server that cuts its text by UTF-16 units sends an emoji in
+ * two deltas, each of which alone is no text; a key that it repeats may come in several, too.
+ */
+function settledText(growing: NonNullable<GrowingBlock>, delta: string, redactor: Redactor): string {
+  const text = growing.held + delta;
   const last = text.charCodeAt(text.length - 1);
-  const end = last >= 0xd800 && last <= 0xdbff ? text.length - 1 : text.length;
-  growing.half = text.slice(end);
-  return text.slice(0, end);
+  const whole = last >= 0xd800 && last <= 0xdbff ? text.length - 1 : text.length;
+  const clean = redactor.redact(storableText(text.slice(0, whole)));
+  const end = clean.length - redactor.unfinishedLength(clean);
+  growing.held = clean.slice(end) + text.slice(whole);
+  return clean.slice(0, end);
 }
 
-export function hear(growing: NonNullable<GrowingBlock>, text: string, observer: TextObserver): void {
+/** Ends a block: nothing follows what it holds. */
+export function complete(growing: GrowingBlock, observer: TextObserver, redactor: Redactor): void {
+  if (growing === null) return;
+  growing.complete = true;
+  hear(growing, redactor.redact(storableText(growing.held)), observer);
+  growing.held = '';
+}
+
+function hear(growing: NonNullable<GrowingBlock>, text: string, observer: TextObserver): void {
   if (text === '') return;
   if (growing.block.type === 'thinking') observer.thinking(text);
   else if (growing.block.type === 'text') {
@@ -96,14 +120,19 @@ export function hear(growing: NonNullable<GrowingBlock>, text: string, observer:
 }
 
 /** The blocks of a complete answer. Tool uses of one that ended early were never asked for. */
-export function finished(growing: GrowingBlock[], stopReason: Anthropic.StopReason): AssistantBlock[] {
+export function finished(
+  growing: GrowingBlock[],
+  stopReason: Anthropic.StopReason,
+  redactor: Redactor,
+): AssistantBlock[] {
   const blocks: AssistantBlock[] = [];
   for (const one of growing) {
     if (one == null) continue;
     const { block, pieces } = one;
     const whole = pieces.join('');
-    if (block.type === 'text') block.text = whole;
-    else if (block.type === 'thinking') block.thinking = whole;
+    // Not every server says where a block ends.
+    if (block.type === 'text') block.text = redactor.redact(whole + storableText(one.held));
+    else if (block.type === 'thinking') block.thinking = redactor.redact(whole);
     else if (block.type === 'tool_use') {
       if (ENDS_EARLY.has(stopReason)) continue;
       const input = one.complete ? toolInput(whole) : null;
@@ -111,7 +140,8 @@ export function finished(growing: GrowingBlock[], stopReason: Anthropic.StopReas
       if (isDeeperThan(MAX_INPUT_DEPTH, input)) {
         throw new ModelStreamError(`The model’s answer has a tool call nested deeper than ${MAX_INPUT_DEPTH} levels.`);
       }
-      block.input = input;
+      // Without the escapes in which the server may have written a key.
+      block.input = JSON.parse(redactor.redact(JSON.stringify(input))) as Record<string, unknown>;
     }
     blocks.push(block);
   }

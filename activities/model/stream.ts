@@ -1,9 +1,9 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { APIConnectionError } from '@anthropic-ai/sdk';
 import { ServiceError } from '../../src/platform/errors.js';
-import { storableText } from '../../src/platform/text.js';
+import type { Redactor } from '../../src/platform/text.js';
 import type { Answer, CallUsage } from '../../src/turns/content.js';
-import { begin, finished, grow, hear, type GrowingBlock, type TextObserver } from './growing-block.js';
+import { begin, complete, finished, grow, type GrowingBlock, type TextObserver } from './growing-block.js';
 import type { ModelClient } from './clients.js';
 import type { SendRequest } from './send.js';
 import { ModelIdleTimeoutError, ModelStreamError } from './failures.js';
@@ -19,7 +19,7 @@ export interface StreamObserver extends TextObserver {
  * @throws ModelIdleTimeoutError, ModelStreamError, the SDK's APIError, or what aborted `signal`
  */
 export async function streamAnswer(
-  { api, send }: ModelClient,
+  { api, send, redactor }: ModelClient,
   params: Anthropic.MessageCreateParamsNonStreaming,
   answer: Answer,
   observer: StreamObserver,
@@ -39,12 +39,12 @@ export async function streamAnswer(
         answer.firstTokenMs = performance.now() - began;
       }
       stopped ||= event.type === 'message_stop';
-      take(event, answer, growing, observer);
+      take(event, answer, growing, observer, redactor);
     }
     watchdog.signal.throwIfAborted();
     signal.throwIfAborted();
     if (!stopped || answer.stopReason === null) throw new ModelStreamError('The model’s answer broke off.');
-    answer.content = finished(growing, answer.stopReason as Anthropic.StopReason);
+    answer.content = finished(growing, answer.stopReason as Anthropic.StopReason, redactor);
   } catch (error) {
     watchdog.signal.throwIfAborted();
     signal.throwIfAborted();
@@ -100,6 +100,7 @@ function take(
   answer: Answer,
   growing: GrowingBlock[],
   observer: StreamObserver,
+  redactor: Redactor,
 ): void {
   switch (event.type) {
     case 'message_start':
@@ -111,18 +112,14 @@ function take(
       answer.stopReason = event.delta.stop_reason ?? answer.stopReason;
       return;
     case 'content_block_start':
-      growing[event.index] = begin(event.content_block);
+      growing[event.index] = begin(event.content_block, redactor);
       return;
     case 'content_block_delta':
-      grow(growing[event.index] ?? null, event.delta, observer);
+      grow(growing[event.index] ?? null, event.delta, observer, redactor);
       return;
-    case 'content_block_stop': {
-      const block = growing[event.index];
-      if (block == null) return;
-      block.complete = true;
-      if (block.half !== '') hear(block, storableText(block.half), observer);
+    case 'content_block_stop':
+      complete(growing[event.index] ?? null, observer, redactor);
       return;
-    }
     case 'message_stop':
       return;
   }

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { McpTool } from '../db/entities/mcp-servers.js';
-import { codePointLength, isStorableText, redactor, storableText } from '../platform/text.js';
+import { codePointLength, isStorableText, Redactor, storableText } from '../platform/text.js';
 import { sanitizeInputSchema } from './input-schema.js';
 
 /** spec.md "Limits": MCP tools kept. */
@@ -15,8 +15,8 @@ export type Clean = (text: string) => string;
 
 /** Cleans text of a server that was sent these secrets. */
 export function cleanerFor(secrets: readonly string[]): Clean {
-  const redact = redactor(secrets);
-  return (text) => redact(storableText(text));
+  const redactor = new Redactor(secrets);
+  return (text) => redactor.redact(storableText(text));
 }
 
 /**

@@ -18,12 +18,28 @@ export function storableText(text: string): string {
 /** Shorter secrets would blank out ordinary words. */
 const MIN_SECRET_LENGTH = 8;
 
-/** Makes a function that replaces the secrets in a text that a server may have put them into. */
-export function redactor(secrets: readonly string[]): (text: string) => string {
-  const long = secrets.filter((secret) => secret.length >= MIN_SECRET_LENGTH);
-  // Longest first: one secret may be the beginning of another.
-  long.sort((a, b) => b.length - a.length);
-  return (text) => long.reduce((clean, secret) => clean.replaceAll(secret, '[credential]'), text);
+/** Replaces secrets in the text of a server that was sent them. */
+export class Redactor {
+  readonly #secrets: string[];
+
+  constructor(secrets: readonly string[]) {
+    // Longest first: one secret may be the beginning of another.
+    this.#secrets = secrets.filter((secret) => secret.length >= MIN_SECRET_LENGTH).sort((a, b) => b.length - a.length);
+  }
+
+  redact(text: string): string {
+    return this.#secrets.reduce((clean, secret) => clean.replaceAll(secret, '[credential]'), text);
+  }
+
+  /** Length of the end of `text` that may be the beginning of a secret, of which the rest is still to come. */
+  unfinishedLength(text: string): number {
+    const lengths = this.#secrets.map((secret) => {
+      let length = Math.min(text.length, secret.length - 1);
+      while (!text.endsWith(secret.slice(0, length))) length -= 1;
+      return length;
+    });
+    return Math.max(0, ...lengths);
+  }
 }
 
 /** The longest prefix of `text` that takes at most `maxBytes` in UTF-8 and cuts no character. */

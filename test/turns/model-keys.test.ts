@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { http } from '../support/scripted-model.js';
+import { http, message, text, thinking, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
 const KEY = 'sk-scripted-0123456789abcdef';
@@ -36,6 +36,29 @@ describe('a model server that repeats its key', () => {
     );
     expect(rows.length).to.be.above(2);
     expect(JSON.stringify([rows, stream.frames]))
+      .to.contain('[credential]')
+      .and.not.contain('sk-scripted');
+  });
+
+  it('does not get it there by an answer either', async () => {
+    const said = [...`The key is ${KEY}.`];
+    const call = toolUse(`ask_${KEY}`, JSON.stringify({ [KEY]: [KEY] }).replaceAll('k', '\\u006b'));
+    service.model.reply(message([thinking(said), text(said), call]), 'Done.');
+    const session = await service.session();
+    const stream = await service.stream(session);
+    const turnId = await service.send(session, 'Hello');
+    await stream.ended;
+    const events = await service.history(session);
+    expect(events.find(({ type }) => type === 'agent.message')).to.include({ content: 'The key is [credential].' });
+    expect(events.find(({ type }) => type === 'agent.tool_use').input).to.deep.equal({
+      '[credential]': ['[credential]'],
+    });
+    const rows = await service.db.query<object[]>(
+      `SELECT to_json(s) FROM model_steps s WHERE turn_id = $1 UNION ALL SELECT to_json(c) FROM tool_calls c WHERE turn_id = $1
+       UNION ALL SELECT to_json(d) FROM deltas d WHERE turn_id = $1`,
+      [turnId],
+    );
+    expect(JSON.stringify([rows, events, stream.frames]))
       .to.contain('[credential]')
       .and.not.contain('sk-scripted');
   });

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { ModelClient } from '../../../activities/model/clients.js';
 import { ModelIdleTimeoutError } from '../../../activities/model/failures.js';
 import { streamAnswer } from '../../../activities/model/stream.js';
+import { Redactor } from '../../../src/platform/text.js';
 import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '../../support/scripted-model.js';
 import type { ScriptedModel } from '../../support/scripted-model.js';
 import type { Answer } from '../../../src/turns/content.js';
@@ -12,6 +13,7 @@ const send: ModelClient['send'] = (url, init, onProgress) => {
   return fetch(url, init);
 };
 const IDLE_SECONDS = 0.5;
+const KEY = 'sk-scripted-0123456789abcdef';
 
 describe('the stream of an answer', () => {
   let model: ScriptedModel;
@@ -33,7 +35,14 @@ describe('the stream of an answer', () => {
     };
     const params = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Go' }] };
     const signal = new AbortController().signal;
-    await streamAnswer({ api, send } as ModelClient, params, answer, observer, signal, IDLE_SECONDS);
+    await streamAnswer(
+      { api, send, redactor: new Redactor([KEY]) } as ModelClient,
+      params,
+      answer,
+      observer,
+      signal,
+      IDLE_SECONDS,
+    );
     return { answer, heard, started };
   };
   const failureOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -84,6 +93,16 @@ describe('the stream of an answer', () => {
     const { answer, heard } = await call();
     expect(answer.content).to.deep.equal([{ type: 'text', text: 'Well done 😀!' }]);
     expect(heard).to.equal('Well done 😀!');
+  });
+
+  it('replaces a key however it is cut, and holds nothing else back for long', async () => {
+    const cuts = [[KEY], [...KEY], ['sk-', KEY.slice(3)], [KEY.slice(0, 12), KEY.slice(12)]];
+    for (const pieces of cuts) {
+      model.reply(text(['It is ', ...pieces, ', not sk-scripted or s', 'k-']));
+      const { answer, heard } = await call();
+      expect(heard).to.equal('It is [credential], not sk-scripted or sk-');
+      expect(answer.content).to.deep.equal([{ type: 'text', text: heard }]);
+    }
   });
 
   it('asks for no tool in an answer that ended early', async () => {
