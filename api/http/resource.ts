@@ -1,5 +1,4 @@
-import type { EntitySchema } from 'typeorm';
-import { findResource, type ResourceRow } from '../../src/db/resources.js';
+import type { Db } from '../../src/db/transaction.js';
 import type { ServiceError } from '../../src/platform/errors.js';
 import type { Call } from './operation.js';
 
@@ -10,14 +9,14 @@ export type PathOf = Pick<Call, 'deps' | 'caller' | 'params'>;
  * Makes the function that finds the resource which a path names by `param`. What is missing, deleted or of another project
  * gets one answer: the error that `notFound` makes.
  */
-export function resourceOfPath<Row extends ResourceRow>(
-  entity: EntitySchema<Row>,
+export function resourceOfPath<Row>(
   param: string,
+  find: (db: Db, projectId: string, id: string) => Promise<Row | null>,
   notFound: (ids: string[]) => ServiceError,
 ): (path: PathOf) => Promise<Row> {
   return async ({ deps, caller, params }) => {
     const id = params[param]!;
-    const row = await findResource(deps.db, entity, caller.projectId, id);
+    const row = await find(deps.db, caller.projectId, id);
     if (row === null) throw notFound([id]);
     return row;
   };

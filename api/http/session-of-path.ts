@@ -1,15 +1,9 @@
 import { ServiceError } from '../../src/platform/errors.js';
-import { findSession, type Session } from '../../src/sessions/store.js';
-import type { Call } from './operation.js';
+import { findSession } from '../../src/sessions/store.js';
+import { resourceOfPath } from './resource.js';
 
 /** The session that the path names. @throws ServiceError `session_not_found` */
-export async function sessionOfPath({
-  deps,
-  caller,
-  params,
-}: Pick<Call, 'deps' | 'caller' | 'params'>): Promise<Session> {
-  return (await findSession(deps.db, caller.projectId, params.session_id!)) ?? sessionNotFound();
-}
+export const sessionOfPath = resourceOfPath('session_id', findSession, sessionNotFound);
 
 /** Missing, deleted or of another project: one answer. */
 export function sessionNotFound(): never {

@@ -1,10 +1,15 @@
 import { WebhookEntity, type WebhookRow } from '../../src/db/entities/webhooks.js';
+import { findResource } from '../../src/db/resources.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import { hasDelivery } from '../../src/webhooks/deliveries.js';
 import { resourceOfPath, type PathOf } from '../http/resource.js';
 
 /** The webhook that the path names. @throws ServiceError `webhook_not_found` */
-export const webhookOfPath = resourceOfPath(WebhookEntity, 'webhook_id', webhookNotFound);
+export const webhookOfPath = resourceOfPath<WebhookRow>(
+  'webhook_id',
+  (db, projectId, id) => findResource(db, WebhookEntity, projectId, id),
+  webhookNotFound,
+);
 
 /** The webhook of the path, when it has the delivery of the path. @throws ServiceError `delivery_not_found` */
 export async function webhookOfDelivery(path: PathOf): Promise<WebhookRow> {

@@ -1,5 +1,7 @@
 import type { EntitySchema, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
+import type { PageRequest, PageRows } from '../platform/page.js';
+import { readPage } from './read-page.js';
 import type { Db } from './transaction.js';
 
 /** A row that clients name by its id, within a project, until it is deleted. */
@@ -31,7 +33,8 @@ export async function findResources<Row extends ResourceRow>(
   return resourcesOf(db, entity, projectId).andWhere('r.id = ANY(:ids)', { ids }).getMany();
 }
 
-function resourcesOf<Row extends ResourceRow>(
+/** The rows of a project that are not deleted, as `r`. */
+export function resourcesOf<Row extends ResourceRow>(
   db: Db,
   entity: EntitySchema<Row>,
   projectId: string,
@@ -40,6 +43,37 @@ function resourcesOf<Row extends ResourceRow>(
     .createQueryBuilder(entity, 'r')
     .where('r.project_id = :projectId', { projectId })
     .andWhere('r.deleted_at IS NULL');
+}
+
+/**
+ * Selects the columns of the rows as they are, and `extra` expressions by name: a builder's own form of an entity knows
+ * no expressions.
+ */
+export function selectRows<Row extends ResourceRow>(
+  query: SelectQueryBuilder<Row>,
+  extra: Record<string, string> = {},
+): SelectQueryBuilder<Row> {
+  const { columns } = query.expressionMap.mainAlias!.metadata;
+  query.select(columns.flatMap(({ isSelect, databaseName }) => (isSelect ? [`r.${databaseName}`] : [])).join(', '));
+  for (const [name, expression] of Object.entries(extra)) query.addSelect(expression, name);
+  return query;
+}
+
+/** A page of the rows that a query selects, newest first. */
+export function listResources<Row>(
+  db: Db,
+  query: SelectQueryBuilder<ObjectLiteral>,
+  { limit, after }: PageRequest,
+): Promise<PageRows<Row>> {
+  if (after !== null) {
+    query.andWhere('(r.created_at, r.id) < (CAST(:at AS timestamptz), :id)', { at: after[0], id: after[1] });
+  }
+  const [text, values] = query
+    .orderBy('r.created_at', 'DESC')
+    .addOrderBy('r.id', 'DESC')
+    .limit(limit + 1)
+    .getQueryAndParameters();
+  return readPage<Row>(db, { query: text, values, order: 'created_at DESC, id DESC', limit });
 }
 
 /** Adds a row; returns it as Postgres stored it. */

@@ -1,9 +1,11 @@
 import pLimit from 'p-limit';
-import type { DataSource } from 'typeorm';
+import { In, IsNull, MoreThan, Not, type DataSource } from 'typeorm';
+import { FileEntity } from '../db/entities/files.js';
+import { ProjectEntity } from '../db/entities/projects.js';
+import { SkillEntity } from '../db/entities/skills.js';
 import { claimStorage, OWNER_FAULTS } from './ownership.js';
 import { finishRemoval } from './remove.js';
 import { ObjectMissingError, type Storage, type StoredObject } from './storage.js';
-import type { FileRow } from './store.js';
 
 export interface CleanOptions {
   /** Objects younger than this may belong to a request under way. */
@@ -50,8 +52,8 @@ export async function cleanStorage(db: DataSource, storage: Storage, options: Cl
   const { olderThanSeconds, limit, from } = options;
   const owner = await claimStorage(db, storage);
   if (owner !== 'ours') throw new Error(OWNER_FAULTS[owner]);
-  const [project] = await db.query<unknown[]>('SELECT FROM projects LIMIT 1');
-  if (project === undefined) throw new Error('The database has no projects: is DATABASE_URL the right one?');
+  if (!(await db.getRepository(ProjectEntity).exists()))
+    throw new Error('The database has no projects: is DATABASE_URL the right one?');
   const finishedDeletions = await finishDeletions(db, storage, limit);
   const olderThan = new Date(Date.now() - olderThanSeconds * 1000);
   const rows = await removeLost(db, storage, options, from ? from.row : '');
@@ -73,10 +75,12 @@ interface Part {
 const DONE: Part = { removed: 0, next: null };
 
 async function finishDeletions(db: DataSource, storage: Storage, limit: number): Promise<number> {
-  const rows = await db.query<Pick<FileRow, 'id' | 'storage_key'>[]>(
-    'SELECT id, storage_key FROM files WHERE deleted_at IS NOT NULL ORDER BY deleted_at LIMIT $1',
-    [limit],
-  );
+  const rows = await db.getRepository(FileEntity).find({
+    select: { id: true, storage_key: true },
+    where: { deleted_at: Not(IsNull()) },
+    order: { deleted_at: 'ASC' },
+    take: limit,
+  });
   await inParallel(rows, (row) => finishRemoval(db, storage, row));
   return rows.length;
 }
@@ -111,24 +115,28 @@ async function removeOrphans(
   return { removed, next: null };
 }
 
+async function existingTurns(db: DataSource, ids: string[]): Promise<string[]> {
+  const rows = await db.query<{ id: string }[]>('SELECT id FROM turns WHERE id = ANY($1::text[])', [ids]);
+  return rows.map(({ id }) => id);
+}
+
 /** The objects that nothing owns; what lies in a folder of no known owner is left alone. */
 async function withoutOwner(db: DataSource, objects: StoredObject[]): Promise<string[]> {
   const keys = objects.map(({ key }) => key);
   const turnOf = (key: string): string => key.split('/')[1] ?? '';
   const inFolder = (folder: string): string[] => keys.filter((key) => key.startsWith(`${folder}/`));
   const [files, skills, turns] = await Promise.all([
-    db.query<{ owner: string }[]>('SELECT storage_key AS owner FROM files WHERE storage_key = ANY($1::text[])', [
-      inFolder('files'),
-    ]),
-    db.query<{ owner: string }[]>(
-      'SELECT storage_key AS owner FROM skills WHERE storage_key = ANY($1::text[]) AND deleted_at IS NULL',
-      [inFolder('skills')],
-    ),
-    db.query<{ owner: string }[]>('SELECT id AS owner FROM turns WHERE id = ANY($1::text[])', [
-      inFolder('results').map(turnOf),
-    ]),
+    db.getRepository(FileEntity).find({
+      select: { storage_key: true },
+      where: { storage_key: In(inFolder('files')) },
+    }),
+    db.getRepository(SkillEntity).find({
+      select: { storage_key: true },
+      where: { storage_key: In(inFolder('skills')), deleted_at: IsNull() },
+    }),
+    existingTurns(db, inFolder('results').map(turnOf)),
   ]);
-  const owners = new Set([...files, ...skills, ...turns].map(({ owner }) => owner));
+  const owners = new Set([...files, ...skills].map(({ storage_key }) => storage_key).concat(turns));
   return keys.filter((key) => {
     const [folder] = key.split('/');
     if (folder === 'tmp') return true;
@@ -144,10 +152,12 @@ async function removeLost(
   after: string | null,
 ): Promise<Part> {
   if (after === null) return DONE;
-  const rows = await db.query<Pick<FileRow, 'id' | 'storage_key'>[]>(
-    'SELECT id, storage_key FROM files WHERE deleted_at IS NULL AND id > $1 ORDER BY id LIMIT $2',
-    [after, limit],
-  );
+  const rows = await db.getRepository(FileEntity).find({
+    select: { id: true, storage_key: true },
+    where: { deleted_at: IsNull(), id: MoreThan(after) },
+    order: { id: 'ASC' },
+    take: limit,
+  });
   const lost = (await inParallel(rows, async (row) => ((await isLost(storage, row.storage_key)) ? row.id : []))).flat();
   if (!removeMissing && lost.length > Math.max(1, rows.length * MAX_MISSING_SHARE)) {
     throw new Error(
@@ -155,7 +165,7 @@ async function removeLost(
         'Restore the objects, or remove these rows: npm run maintenance -- storage --remove-missing',
     );
   }
-  await db.query('DELETE FROM files WHERE id = ANY($1::text[]) AND deleted_at IS NULL', [lost]);
+  await db.getRepository(FileEntity).delete({ id: In(lost), deleted_at: IsNull() });
   return { removed: lost.length, next: rows.length === limit ? rows.at(-1)!.id : null };
 }
 

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import { IsNull, Not, type DataSource } from 'typeorm';
 import { FileEntity } from '../db/entities/files.js';
 import { softDelete } from '../db/resources.js';
 import type { Db } from '../db/transaction.js';
@@ -30,5 +30,5 @@ export async function finishRemoval(
   { id, storage_key }: Pick<FileRow, 'id' | 'storage_key'>,
 ): Promise<void> {
   await storage.delete(storage_key);
-  await db.query('DELETE FROM files WHERE id = $1 AND deleted_at IS NOT NULL', [id]);
+  await db.getRepository(FileEntity).delete({ id, deleted_at: Not(IsNull()) });
 }

@@ -1,6 +1,12 @@
 import { IsNull } from 'typeorm';
-import { readPage } from '../db/read-page.js';
-import { findResources, insertResource } from '../db/resources.js';
+import {
+  findResource,
+  findResources,
+  insertResource,
+  listResources,
+  resourcesOf,
+  selectRows,
+} from '../db/resources.js';
 import type { Db } from '../db/transaction.js';
 import { FileEntity, type FileOrigin, type FileRow } from '../db/entities/files.js';
 import { ServiceError } from '../platform/errors.js';
@@ -17,6 +23,11 @@ export type NewFile = Omit<FileRow, 'created_at' | 'deleted_at'>;
 /** Adds the row of a file whose object is stored already. */
 export function insertFile(tx: Db, file: NewFile): Promise<FileRow> {
   return insertResource(tx, FileEntity, file);
+}
+
+/** The file; null when it is missing, deleted or of another project. */
+export function findFile(db: Db, projectId: string, id: string): Promise<FileRow | null> {
+  return findResource(db, FileEntity, projectId, id);
 }
 
 /** The files of `ids` that the project has; in no order. */
@@ -37,22 +48,16 @@ export interface FileFilter {
 }
 
 /** A page, newest first. */
-export async function listFiles(
+export function listFiles(
   db: Db,
   projectId: string,
   { sessionId, origin }: FileFilter,
-  { limit, after }: PageRequest,
+  page: PageRequest,
 ): Promise<PageRows<FileRow>> {
-  return readPage<FileRow>(db, {
-    query: `SELECT * FROM files
-     WHERE project_id = $1 AND deleted_at IS NULL
-       AND ($2::text IS NULL OR session_id = $2) AND ($3::text IS NULL OR origin = $3)
-       AND ($4::timestamptz IS NULL OR (created_at, id) < ($4, $5))
-     ORDER BY created_at DESC, id DESC LIMIT $6`,
-    values: [projectId, sessionId ?? null, origin ?? null, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
-    order: 'created_at DESC, id DESC',
-    limit,
-  });
+  const query = selectRows(resourcesOf(db, FileEntity, projectId));
+  if (sessionId !== undefined) query.andWhere('r.session_id = :sessionId', { sessionId });
+  if (origin !== undefined) query.andWhere('r.origin = :origin', { origin });
+  return listResources(db, query, page);
 }
 
 /** Missing, deleted or of another project: one answer. */

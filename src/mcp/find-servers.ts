@@ -1,22 +1,23 @@
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { McpServerEntity, type McpServerRow, type McpTool } from '../db/entities/mcp-servers.js';
-import { readPage } from '../db/read-page.js';
+import { listResources, resourcesOf, selectRows } from '../db/resources.js';
 import type { Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 
-/** The servers of a project that are not deleted, without the schemas of their tools. */
+/** The servers of a project with their authorization, without the schemas of their tools. */
 function serversOf(db: Db, projectId: string): SelectQueryBuilder<McpServerRow> {
-  return db
-    .getRepository<McpServerRow>(McpServerEntity)
-    .createQueryBuilder('server')
-    .leftJoinAndSelect('server.oauth', 'oauth')
-    .where('server.project_id = :projectId AND server.deleted_at IS NULL', { projectId });
+  return resourcesOf(db, McpServerEntity, projectId).leftJoinAndSelect('r.oauth', 'oauth');
+}
+
+/** The server; null when it is missing, deleted or of another project. */
+export function findServer(db: Db, projectId: string, id: string): Promise<McpServerRow | null> {
+  return serversOf(db, projectId).andWhere('r.id = :id', { id }).getOne();
 }
 
 /** @throws ServiceError `mcp_server_not_found` when missing, deleted or of another project */
 export async function getServer(db: Db, projectId: string, id: string): Promise<McpServerRow> {
-  return (await serversOf(db, projectId).andWhere('server.id = :id', { id }).getOne()) ?? mcpServerNotFound();
+  return (await findServer(db, projectId, id)) ?? mcpServerNotFound();
 }
 
 /** A server of any project; null when it is deleted. Only for requests that are authorized by another secret than an API key. */
@@ -30,36 +31,24 @@ export async function findServerById(db: Db, id: string): Promise<McpServerRow |
 
 /** The same, locked until the transaction ends. @throws ServiceError `mcp_server_not_found` */
 export async function lockServer(tx: EntityManager, projectId: string, id: string): Promise<McpServerRow> {
-  const query = serversOf(tx, projectId).andWhere('server.id = :id', { id });
-  return (await query.setLock('pessimistic_write', undefined, ['server']).getOne()) ?? mcpServerNotFound();
+  const query = serversOf(tx, projectId).andWhere('r.id = :id', { id });
+  return (await query.setLock('pessimistic_write', undefined, ['r']).getOne()) ?? mcpServerNotFound();
 }
 
 /** The servers of a session that still exist, in the order of `ids`. */
 export async function findServers(db: Db, projectId: string, ids: readonly string[]): Promise<McpServerRow[]> {
   const found = await serversOf(db, projectId)
-    .andWhere('server.id = ANY(:ids)', { ids: [...ids] })
+    .andWhere('r.id = ANY(:ids)', { ids: [...ids] })
     .getMany();
   return ids.flatMap((id) => found.filter((server) => server.id === id));
 }
 
 /** A page, newest first. */
-export async function listServers(
-  db: Db,
-  projectId: string,
-  { limit, after }: PageRequest,
-): Promise<PageRows<McpServerRow>> {
-  const { columns } = db.getRepository(McpServerEntity).metadata;
-  const selected = columns.filter(({ isSelect }) => isSelect).map(({ databaseName }) => databaseName);
-  return readPage<McpServerRow>(db, {
-    query: `SELECT ${selected.join(', ')},
-         (SELECT json_build_object('authorized_at', authorized_at) FROM mcp_oauth WHERE mcp_oauth.id = mcp_servers.id) AS oauth
-       FROM mcp_servers WHERE project_id = $1 AND deleted_at IS NULL
-       AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3))
-     ORDER BY created_at DESC, id DESC LIMIT $4`,
-    values: [projectId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
-    order: 'created_at DESC, id DESC',
-    limit,
+export function listServers(db: Db, projectId: string, page: PageRequest): Promise<PageRows<McpServerRow>> {
+  const query = selectRows(resourcesOf(db, McpServerEntity, projectId).leftJoin('r.oauth', 'oauth'), {
+    oauth: `CASE WHEN oauth.id IS NOT NULL THEN json_build_object('authorized_at', oauth.authorized_at) END`,
   });
+  return listResources(db, query, page);
 }
 
 /** The tools of the server's last probe, with schemas. */

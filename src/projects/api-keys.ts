@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { DataSource } from 'typeorm';
+import { ApiKeyEntity, ProjectEntity, type ProjectRow } from '../db/entities/projects.js';
 import { transaction, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { SCOPES, type Scope } from './permissions.js';
@@ -41,46 +42,45 @@ export async function createKey(
   const key = `ask_${randomBytes(32).toString('base64url')}`;
   const id = newId('apiKey');
   return transaction(db, async (tx) => {
+    const limit = maxRunningTurns === undefined ? {} : { max_running_turns: maxRunningTurns };
     // The update that changes nothing makes RETURNING give the row that is there.
-    const [row] = await tx.query<{ id: string }[]>(
-      `INSERT INTO projects (id, name, max_running_turns) VALUES ($1, $2, coalesce($3::integer, 100))
-       ON CONFLICT (name) DO UPDATE SET max_running_turns = coalesce($3::integer, projects.max_running_turns)
-       RETURNING id`,
-      [newId('project'), project, maxRunningTurns ?? null],
-    );
-    const projectId = row!.id;
-    await tx.query('INSERT INTO api_keys (id, project_id, key_hash, scopes) VALUES ($1, $2, $3, $4)', [
-      id,
-      projectId,
-      hashOf(key),
-      [...scopes],
-    ]);
+    const { raw } = await tx
+      .createQueryBuilder()
+      .insert()
+      .into(ProjectEntity)
+      .values({ id: newId('project'), name: project, ...limit })
+      .orUpdate(['name', ...Object.keys(limit)], ['name'])
+      .returning('id')
+      .execute();
+    const projectId = (raw as [ProjectRow])[0].id;
+    await tx
+      .getRepository(ApiKeyEntity)
+      .insert({ id, project_id: projectId, key_hash: hashOf(key), scopes: [...scopes] });
     return { id, projectId, key };
   });
 }
 
 /** Every key ever issued, newest first. */
-export async function listKeys(db: Db): Promise<ListedKey[]> {
-  return db.query<ListedKey[]>(
-    `SELECT k.id, p.name AS project, k.scopes, k.created_at, k.revoked_at, k.expires_at, ${LIVE} AS live
-     FROM api_keys k JOIN projects p ON p.id = k.project_id
-     ORDER BY k.created_at DESC, k.id DESC`,
-  );
+export function listKeys(db: Db): Promise<ListedKey[]> {
+  return db
+    .createQueryBuilder(ApiKeyEntity, 'k')
+    .innerJoin(ProjectEntity.options.name, 'p', 'p.id = k.project_id')
+    .select(`k.id, p.name AS project, k.scopes, k.created_at, k.revoked_at, k.expires_at, ${LIVE} AS live`)
+    .orderBy('k.created_at', 'DESC')
+    .addOrderBy('k.id', 'DESC')
+    .getRawMany();
 }
 
 /** Revokes a key, for good; revoking it again keeps the first time. False when there is no such key. */
 export async function revokeKey(db: Db, id: string): Promise<boolean> {
-  const [, count] = await db.query<[unknown[], number]>(
-    'UPDATE api_keys SET revoked_at = coalesce(revoked_at, clock_timestamp()) WHERE id = $1',
-    [id],
-  );
-  return count > 0;
+  const revoked = { revoked_at: () => 'coalesce(revoked_at, clock_timestamp())' };
+  return (await db.getRepository(ApiKeyEntity).update({ id }, revoked)).affected === 1;
 }
 
 /** Sets when a key stops working, null: never. False when there is no such key. */
 export async function expireKey(db: Db, id: string, at: Date | null): Promise<boolean> {
-  const [, count] = await db.query<[unknown[], number]>('UPDATE api_keys SET expires_at = $2 WHERE id = $1', [id, at]);
-  return count > 0;
+  const expires_at = at === null ? null : at.toISOString();
+  return (await db.getRepository(ApiKeyEntity).update({ id }, { expires_at })).affected === 1;
 }
 
 /** A project as `keys -- projects` shows it. */
@@ -94,39 +94,45 @@ export interface ListedProject {
 }
 
 /** Every project, by name. */
-export async function listProjects(db: Db): Promise<ListedProject[]> {
-  return db.query<ListedProject[]>(
-    `SELECT id, name, max_running_turns, created_at,
-       (SELECT count(*) FROM turns WHERE project_id = projects.id AND state IN ('queued', 'running'))::integer AS open_turns,
-       (SELECT count(*) FROM api_keys WHERE project_id = projects.id AND ${LIVE})::integer AS live_keys
-     FROM projects ORDER BY name`,
-  );
+export function listProjects(db: Db): Promise<ListedProject[]> {
+  return db
+    .createQueryBuilder(ProjectEntity, 'p')
+    .select('p.id, p.name, p.max_running_turns, p.created_at')
+    .addSelect(
+      `(SELECT count(*) FROM turns WHERE project_id = p.id AND state IN ('queued', 'running'))::integer`,
+      'open_turns',
+    )
+    .addSelect(`(SELECT count(*) FROM api_keys WHERE project_id = p.id AND ${LIVE})::integer`, 'live_keys')
+    .orderBy('p.name')
+    .getRawMany();
 }
 
 /** Sets how many turns of a project may be queued or running. False when there is no such project. */
 export async function limitProject(db: Db, name: string, maxRunningTurns: number): Promise<boolean> {
-  const [, count] = await db.query<[unknown[], number]>('UPDATE projects SET max_running_turns = $2 WHERE name = $1', [
-    name,
-    maxRunningTurns,
-  ]);
-  return count > 0;
+  const change = { max_running_turns: maxRunningTurns };
+  return (await db.getRepository(ProjectEntity).update({ name }, change)).affected === 1;
 }
 
 const LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
 /** The key that hashes to `hash`, unless it is revoked or expired. */
 export async function findLiveKey(db: Db, hash: Buffer): Promise<LiveKey | null> {
-  const [row] = await db.query<{ id: string; project_id: string; scopes: string[]; expires_at: string | null }[]>(
-    `SELECT id, project_id, scopes, expires_at FROM api_keys WHERE key_hash = $1 AND ${LIVE}`,
-    [hash],
-  );
-  if (row === undefined) return null;
+  const row = await db
+    .createQueryBuilder(ApiKeyEntity, 'k')
+    .where('k.key_hash = :hash', { hash })
+    .andWhere(LIVE)
+    .getOne();
+  if (row === null) return null;
   return { keyId: row.id, projectId: row.project_id, scopes: new Set(row.scopes), expiresAt: row.expires_at };
 }
 
 /** Which of the keys may still be used: open streams of the others are closed (contract.md §5, `keys -- revoke`). */
 export async function liveKeyIds(db: Db, ids: string[]): Promise<Set<string>> {
-  const rows = await db.query<{ id: string }[]>(`SELECT id FROM api_keys WHERE id = ANY($1) AND ${LIVE}`, [ids]);
+  const rows = await db
+    .createQueryBuilder(ApiKeyEntity, 'k')
+    .where('k.id = ANY(:ids)', { ids })
+    .andWhere(LIVE)
+    .getMany();
   return new Set(rows.map((row) => row.id));
 }
 

@@ -41,6 +41,6 @@ export function sessionRunning(actions: RequiredAction[]): ServiceError {
   );
 }
 
-/** For queries of sessions `s` with their latest turn `t`. */
+/** For queries of sessions `r` with their latest turn `t`. */
 export const OPEN_ACTIONS = openActionsOf('t.id');
-export const WAITS = `EXISTS (SELECT FROM required_actions a WHERE a.turn_id = s.last_turn_id AND a.state = 'open')`;
+export const WAITS = `EXISTS (SELECT FROM required_actions a WHERE a.turn_id = r.last_turn_id AND a.state = 'open')`;

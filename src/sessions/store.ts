@@ -1,6 +1,7 @@
-import type { EntityManager } from 'typeorm';
-import type { SessionRow } from '../db/entities/sessions.js';
-import { readPage } from '../db/read-page.js';
+import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import { McpServerEntity } from '../db/entities/mcp-servers.js';
+import { SessionEntity, type SessionRow } from '../db/entities/sessions.js';
+import { findResources, listResources, resourcesOf, selectRows, softDelete } from '../db/resources.js';
 import type { Db } from '../db/transaction.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { OPEN_ACTIONS, WAITS, type RequiredAction } from './required-actions.js';
@@ -18,18 +19,19 @@ export interface Session extends Omit<SessionRow, 'metadata_updated_at' | 'delet
   updated_at: string;
 }
 
-const SELECT = `
-  SELECT s.id, s.project_id, s.model_id, s.thinking_enabled, s.instruction, s.mcp_servers, s.metadata, s.tools,
-         s.turn_count, s.last_turn_id, s.created_at, t.state AS turn_state, ${OPEN_ACTIONS} AS required_actions,
-         greatest(s.metadata_updated_at, t.transition_at) AS updated_at
-  FROM sessions s LEFT JOIN turns t ON t.id = s.last_turn_id`;
+/** The sessions of a project with what their latest turns say of them. */
+function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
+  const query = resourcesOf(db, SessionEntity, projectId).leftJoin('turns', 't', 't.id = r.last_turn_id');
+  return selectRows(query, {
+    turn_state: 't.state',
+    required_actions: OPEN_ACTIONS,
+    updated_at: 'greatest(r.metadata_updated_at, t.transition_at)',
+  });
+}
 
 /** The session, unless it is deleted or of another project. */
 export async function findSession(db: Db, projectId: string, id: string): Promise<Session | null> {
-  const [session] = await db.query<Session[]>(
-    `${SELECT} WHERE s.id = $1 AND s.project_id = $2 AND s.deleted_at IS NULL`,
-    [id, projectId],
-  );
+  const session = await sessionsOf(db, projectId).andWhere('r.id = :id', { id }).getRawOne<Session>();
   return session ?? null;
 }
 
@@ -39,10 +41,8 @@ export async function findSession(db: Db, projectId: string, id: string): Promis
  */
 export async function lockSession(tx: EntityManager, projectId: string, id: string): Promise<Session | null> {
   // Two statements: after a wait, one with the join would show the new session beside the turn of before the wait.
-  const [locked] = await tx.query<unknown[]>(
-    'SELECT 1 FROM sessions WHERE id = $1 AND project_id = $2 AND deleted_at IS NULL FOR UPDATE',
-    [id, projectId],
-  );
+  const row = resourcesOf(tx, SessionEntity, projectId).andWhere('r.id = :id', { id }).select('r.id');
+  const locked = await row.setLock('pessimistic_write').getRawOne<object>();
   return locked === undefined ? null : findSession(tx, projectId, id);
 }
 
@@ -50,21 +50,15 @@ export async function lockSession(tx: EntityManager, projectId: string, id: stri
  * A page of the sessions of the project that are not deleted, newest first.
  * `requiresAction`: only those that wait for an answer, or only those that do not.
  */
-export async function listSessions(
+export function listSessions(
   db: Db,
   projectId: string,
-  { limit, after }: PageRequest,
+  page: PageRequest,
   requiresAction: boolean | null,
 ): Promise<PageRows<Session>> {
-  const filter = requiresAction === null ? '' : `AND ${requiresAction ? '' : 'NOT'} ${WAITS}`;
-  return readPage<Session>(db, {
-    query: `${SELECT} WHERE s.project_id = $1 AND s.deleted_at IS NULL ${filter}
-       ${after === null ? '' : 'AND (s.created_at, s.id) < ($3::timestamptz, $4)'}
-     ORDER BY s.created_at DESC, s.id DESC LIMIT $2`,
-    values: [projectId, limit + 1, ...(after ?? [])],
-    order: 'created_at DESC, id DESC',
-    limit,
-  });
+  const query = sessionsOf(db, projectId);
+  if (requiresAction !== null) query.andWhere(requiresAction ? WAITS : `NOT ${WAITS}`);
+  return listResources(db, query, page);
 }
 
 export type NewSession = Pick<
@@ -81,25 +75,17 @@ export type NewSession = Pick<
 >;
 
 export async function insertSession(tx: EntityManager, session: NewSession): Promise<Session> {
-  const [row] = await tx.query<{ created_at: string; updated_at: string }[]>(
-    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools,
-                           model_tools, created_at, metadata_updated_at)
-     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, now, now FROM clock_timestamp() AS now
-     RETURNING created_at, metadata_updated_at AS updated_at`,
-    [
-      session.id,
-      session.project_id,
-      session.model_id,
-      session.thinking_enabled,
-      session.instruction,
-      session.mcp_servers,
-      JSON.stringify(session.metadata),
-      JSON.stringify(session.tools),
-      JSON.stringify(session.model_tools),
-    ],
-  );
+  const now = (): string => 'statement_timestamp()';
+  const { raw } = await tx
+    .createQueryBuilder()
+    .insert()
+    .into(SessionEntity)
+    .values({ ...session, created_at: now, metadata_updated_at: now } as object)
+    .returning('created_at, metadata_updated_at AS updated_at')
+    .execute();
   const { model_tools: _, ...shown } = session;
-  return { ...shown, turn_count: 0, last_turn_id: null, turn_state: null, required_actions: [], ...row! };
+  const times = (raw as [Pick<Session, 'created_at' | 'updated_at'>])[0];
+  return { ...shown, turn_count: 0, last_turn_id: null, turn_state: null, required_actions: [], ...times };
 }
 
 /** Replaces the metadata of a locked session and returns it as it is now. */
@@ -108,25 +94,23 @@ export async function updateMetadata(
   session: Session,
   metadata: Record<string, string>,
 ): Promise<Session> {
-  const [rows] = await tx.query<[{ updated_at: string }[], number]>(
-    'UPDATE sessions SET metadata = $2, metadata_updated_at = clock_timestamp() WHERE id = $1 RETURNING metadata_updated_at AS updated_at',
-    [session.id, JSON.stringify(metadata)],
-  );
-  return { ...session, metadata, updated_at: rows[0]!.updated_at };
+  const { raw } = await tx
+    .createQueryBuilder()
+    .update(SessionEntity)
+    .set({ metadata, metadata_updated_at: () => 'clock_timestamp()' })
+    .where('id = :id', { id: session.id })
+    .returning('metadata_updated_at AS updated_at')
+    .execute();
+  return { ...session, metadata, ...(raw as [Pick<Session, 'updated_at'>])[0] };
 }
 
 /** Hides a locked session, and with it its events, for good (spec.md "Delete session"). */
 export async function softDeleteSession(tx: EntityManager, id: string): Promise<void> {
-  await tx.query('UPDATE sessions SET deleted_at = clock_timestamp() WHERE id = $1', [id]);
+  await softDelete(tx, SessionEntity, id);
 }
 
 /** Which of the ids name no MCP server of the project, in their order. */
 export async function missingMcpServers(db: Db, projectId: string, ids: string[]): Promise<string[]> {
-  if (ids.length === 0) return [];
-  const rows = await db.query<{ id: string }[]>(
-    'SELECT id FROM mcp_servers WHERE project_id = $1 AND id = ANY($2) AND deleted_at IS NULL',
-    [projectId, ids],
-  );
-  const found = new Set(rows.map(({ id }) => id));
+  const found = new Set((await findResources(db, McpServerEntity, projectId, ids)).map(({ id }) => id));
   return ids.filter((id) => !found.has(id));
 }

@@ -1,7 +1,14 @@
 import type { EntityManager } from 'typeorm';
 import { SkillEntity, type SkillRow } from '../db/entities/skills.js';
-import { readPage } from '../db/read-page.js';
-import { findResource, findResources, insertResource, softDelete } from '../db/resources.js';
+import {
+  findResource,
+  findResources,
+  insertResource,
+  listResources,
+  resourcesOf,
+  selectRows,
+  softDelete,
+} from '../db/resources.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
@@ -19,15 +26,8 @@ export function findSkills(db: Db, projectId: string, ids: string[]): Promise<Sk
 }
 
 /** A page of the project's skills, newest first. */
-export async function listSkills(db: Db, projectId: string, { limit, after }: PageRequest): Promise<PageRows<Skill>> {
-  return readPage<Skill>(db, {
-    query: `SELECT * FROM skills WHERE project_id = $1 AND deleted_at IS NULL
-       ${after === null ? '' : 'AND (created_at, id) < ($3::timestamptz, $4)'}
-     ORDER BY created_at DESC, id DESC LIMIT $2`,
-    values: [projectId, limit + 1, ...(after ?? [])],
-    order: 'created_at DESC, id DESC',
-    limit,
-  });
+export function listSkills(db: Db, projectId: string, page: PageRequest): Promise<PageRows<Skill>> {
+  return listResources(db, selectRows(resourcesOf(db, SkillEntity, projectId)), page);
 }
 
 /** @throws ServiceError `skill_name_taken`: of parallel uploads the unique index lets one through */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { EntityManager } from 'typeorm';
+import type { EntityManager, ObjectLiteral, UpdateQueryBuilder } from 'typeorm';
 import { McpOauthEntity, type McpOauthRow, type OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import type { Db } from '../../db/transaction.js';
 import { seal, unseal } from '../../platform/sealed.js';
@@ -55,12 +55,12 @@ export async function storeSetup(
     code_verifier: seal(keys, 'mcp_oauth.code_verifier', id, codeVerifier),
   };
   await tx.getRepository(McpOauthEntity).upsert(row, ['id']);
-  const [[expiry]] = await tx.query<[{ at: string }[], number]>(
-    `UPDATE mcp_oauth SET state_expires_at = clock_timestamp() + make_interval(secs => ${STATE_SECONDS}) WHERE id = $1
-     RETURNING state_expires_at AS at`,
-    [id],
-  );
-  return expiry!.at;
+  const { raw } = await updateRow(tx, id, {
+    state_expires_at: () => `clock_timestamp() + make_interval(secs => ${STATE_SECONDS})`,
+  })
+    .returning('state_expires_at')
+    .execute();
+  return (raw as Pick<McpOauthRow, 'state_expires_at'>[])[0]!.state_expires_at!;
 }
 
 /** Uses a state up. Null when it is unknown, used, expired, or its server is deleted. */
@@ -72,12 +72,10 @@ export async function takeState(tx: EntityManager, state: string): Promise<McpOa
     .setLock('pessimistic_write')
     .getOne();
   if (row === null) return null;
-  const [taken] = await tx.query<[{ valid: boolean }[], number]>(
-    `UPDATE mcp_oauth SET state_hash = NULL, code_verifier = NULL WHERE id = $1
-     RETURNING state_expires_at > clock_timestamp() AS valid`,
-    [row.id],
-  );
-  return taken[0]!.valid ? row : null;
+  const { raw } = await updateRow(tx, row.id, { state_hash: null, code_verifier: null })
+    .returning('state_expires_at > clock_timestamp() AS valid')
+    .execute();
+  return (raw as { valid: boolean }[])[0]!.valid ? row : null;
 }
 
 /** Stores new tokens, unless the server was deleted or got another credential since `credentialVersion`. */
@@ -88,30 +86,25 @@ export async function storeTokens(
   tokens: OauthTokens,
   credentialVersion?: number,
 ): Promise<boolean> {
-  const [rows] = await tx.query<[unknown[], number]>(
-    `UPDATE mcp_oauth SET tokens = $2, tokens_version = tokens_version + 1,
-       tokens_expire_at = clock_timestamp() + make_interval(secs => $3::double precision),
-       authorized_at = coalesce(authorized_at, clock_timestamp())
-     WHERE id = $1 AND EXISTS (SELECT FROM mcp_servers WHERE id = $1 AND deleted_at IS NULL
-       AND credential_version = coalesce($4::integer, credential_version))
-     RETURNING id`,
-    [
-      id,
-      seal(keys, 'mcp_oauth.tokens', id, JSON.stringify(tokens)),
-      tokens.expires_in ?? null,
-      credentialVersion ?? null,
-    ],
-  );
-  return rows.length === 1;
+  const { affected } = await updateRow(tx, id, {
+    tokens: seal(keys, 'mcp_oauth.tokens', id, JSON.stringify(tokens)),
+    tokens_version: () => 'tokens_version + 1',
+    tokens_expire_at: () => 'clock_timestamp() + make_interval(secs => CAST(:seconds AS double precision))',
+    authorized_at: () => 'coalesce(authorized_at, clock_timestamp())',
+  })
+    .andWhere(
+      `EXISTS (SELECT FROM mcp_servers WHERE id = :id AND deleted_at IS NULL
+         AND credential_version = coalesce(CAST(:version AS integer), credential_version))`,
+    )
+    .setParameters({ seconds: tokens.expires_in ?? null, version: credentialVersion ?? null })
+    .execute();
+  return affected === 1;
 }
 
 /** Forgets the tokens: a person has to authorize the server again. */
 export async function clearTokens(tx: Db, id: string): Promise<void> {
-  await tx.query(
-    `UPDATE mcp_oauth SET tokens = NULL, tokens_expire_at = NULL, authorized_at = NULL,
-       tokens_version = tokens_version + 1 WHERE id = $1`,
-    [id],
-  );
+  const forgotten = { tokens: null, tokens_expire_at: null, authorized_at: null };
+  await updateRow(tx, id, { ...forgotten, tokens_version: () => 'tokens_version + 1' }).execute();
 }
 
 export async function deleteOauth(tx: EntityManager, id: string): Promise<void> {
@@ -133,6 +126,16 @@ export function openTokens(
 
 export function openCodeVerifier(keys: readonly Buffer[], { id, code_verifier }: McpOauthRow): string {
   return unseal(keys, 'mcp_oauth.code_verifier', id, code_verifier!);
+}
+
+type Change = { [Key in keyof McpOauthRow]?: McpOauthRow[Key] | (() => string) };
+
+function updateRow(tx: Db, id: string, change: Change): UpdateQueryBuilder<ObjectLiteral> {
+  return tx
+    .createQueryBuilder()
+    .update(McpOauthEntity)
+    .set(change as object)
+    .where('id = :id', { id });
 }
 
 function hashState(state: string): Buffer {
