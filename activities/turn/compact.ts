@@ -1,14 +1,10 @@
-import { sql } from '../../src/db/sql.js';
-import type { NewEvent } from '../../src/events/schema.js';
+import { storeSummary } from '../../src/turns/compaction.js';
 import type { ModelRequest } from '../../src/models/request.js';
 import { beginModelCall, endModelCall } from '../../src/turns/model-call.js';
-import { OvertakenError } from '../../src/turns/turn.js';
-import { writeTurn } from '../../src/turns/write.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
 import { runActivity } from './run-activity.js';
-import type { TurnContext } from '../../src/turns/context.js';
 import { loadConversation } from '../../src/turns/conversation.js';
 import type { TurnActivities } from './turn-activities.js';
 
@@ -37,7 +33,7 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
         (share) => summaryRequests(model.entry, conversation.summary, turns, share),
         summarise,
       );
-      await store(deps, turn, last.number, turns.length, summary);
+      await storeSummary(deps, turnId, { upTo: last.number, count: turns.length, summary });
     });
 }
 
@@ -55,24 +51,5 @@ async function summaryOf(
   } catch (error) {
     if (!isTooLong(error) || smaller.length === 0) throw error;
     return summaryOf(requestsOf, summarise, smaller);
-  }
-}
-
-/** Stores the summary, unless another attempt has stored one already. */
-async function store(
-  deps: ActivityDeps,
-  turn: TurnContext,
-  upTo: number,
-  count: number,
-  summary: string,
-): Promise<void> {
-  const guard = sql`
-    INSERT INTO compactions (session_id, turn_number, summary) SELECT session_id, ${upTo}, ${summary} FROM turn
-    ON CONFLICT DO NOTHING RETURNING turn_number`;
-  const events: NewEvent[] = [{ type: 'agent.context_compacted', data: { compacted_turns: count } }];
-  try {
-    await writeTurn(deps, turn.id, { from: 'running' }, { events, guard });
-  } catch (error) {
-    if (!(error instanceof OvertakenError)) throw error;
   }
 }

@@ -1,11 +1,8 @@
-import { sql } from '../../src/db/sql.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import type { NewEvent } from '../../src/events/schema.js';
 import { findServers } from '../../src/mcp/find-servers.js';
-import { recordTurnServers } from '../../src/mcp/toolsets.js';
 import { claimTurn } from '../../src/turns/claim.js';
-import { OvertakenError } from '../../src/turns/turn.js';
-import { writeTurn } from '../../src/turns/write.js';
+import { recordConnections } from '../../src/turns/servers.js';
 import { connectServers, type ConnectedServer } from './connect-servers.js';
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';
@@ -42,14 +39,7 @@ async function record(deps: ActivityDeps, turnId: string, servers: ConnectedServ
     connected: failure === null,
     offeredTools: offeredTools(server),
   }));
-  const fence = { from: 'running', where: sql`connected_at IS NULL` } as const;
-  const set = [sql`connected_at = now.at, connect_ms = ${tookMs}::integer`];
-  try {
-    await writeTurn(deps, turnId, fence, { events, set, also: (tx) => recordTurnServers(tx, turnId, records) });
-  } catch (error) {
-    // Another attempt has recorded its connections: they stand.
-    if (!(error instanceof OvertakenError)) throw error;
-  }
+  await recordConnections(deps, turnId, { events, records, tookMs });
 }
 
 /** Names of the tools that pass the allow-list and are not held back; null when all do. */

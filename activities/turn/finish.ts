@@ -1,5 +1,5 @@
 import { endTurn } from '../../src/turns/finish.js';
-import { lastModelFailure } from '../../src/turns/model-call.js';
+import { lastModelFailure, modelOfTurn } from '../../src/turns/model-call.js';
 import type { TurnOutcome } from '../../src/turns/outcome.js';
 import type { TurnFailureType } from '../../src/turns/states.js';
 import type { ActivityDeps } from '../deps.js';
@@ -40,10 +40,7 @@ async function told(deps: ActivityDeps, turnId: string, ending: UnsuccessfulOutc
 
 /** What to say when the catalogue has lost the session's model since the session was made; else null. */
 async function lostModel({ db, models }: ActivityDeps, turnId: string): Promise<string | null> {
-  const [session]: { model_id: string }[] = await db.query(
-    'SELECT model_id FROM sessions JOIN turns ON turns.session_id = sessions.id WHERE turns.id = $1',
-    [turnId],
-  );
-  if (session === undefined || models.get(session.model_id) !== undefined) return null;
-  return `The model ${session.model_id} is not available any more.`;
+  const modelId = await modelOfTurn(db, turnId);
+  if (modelId === null || models.get(modelId) !== undefined) return null;
+  return `The model ${modelId} is not available any more.`;
 }

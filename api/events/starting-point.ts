@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { parseEventId, START, type Position } from '../../src/events/position.js';
 import { isOpen, type TurnState } from '../../src/turns/states.js';
+import { findTurn } from '../../src/turns/turn.js';
 
 /** A place in a turn, and whether that turn is queued or running. */
 export interface PlaceInTurn {
@@ -32,11 +33,8 @@ export async function startingPoint(
   const current: StartingPoint = { kind: 'turn', turnId: session.last_turn_id, position: START, open };
   const seen = parseEventId(lastEventId);
   if (seen === null) return current;
-  const [turn]: { state: TurnState; position: number }[] = await db.query(
-    'SELECT state, position FROM turns WHERE id = $1 AND session_id = $2',
-    [seen.turnId, session.id],
-  );
-  if (turn === undefined || seen.position[0] > turn.position) return current;
+  const turn = await findTurn(db, session.id, seen.turnId);
+  if (turn === null || seen.position[0] > turn.position) return current;
   const isOver = !isOpen(turn.state) && seen.position[0] === turn.position;
   if (!isOver) return { kind: 'turn', ...seen, open: isOpen(turn.state) };
   return seen.turnId === session.last_turn_id ? { kind: 'over' } : current;

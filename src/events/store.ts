@@ -1,4 +1,4 @@
-import { sql, type Sql } from '../db/sql.js';
+import { runSql, sql, type Sql } from '../db/sql.js';
 import { readPage } from '../db/read-page.js';
 import type { Db } from '../db/transaction.js';
 import type { PageRows } from '../platform/page.js';
@@ -69,4 +69,14 @@ export async function readHistory(
     order: 'turn_number, position',
     limit,
   });
+}
+
+/** Whether the turn has an `agent.mcp_error` of the server. */
+export async function hasMcpError(db: Db, turnId: string, serverId: string): Promise<boolean> {
+  const events = await runSql<unknown>(
+    db,
+    sql`SELECT 1 FROM events
+        WHERE turn_id = ${turnId} AND type = 'agent.mcp_error' AND data->>'mcp_server_id' = ${serverId} LIMIT 1`,
+  );
+  return events.length > 0;
 }

@@ -142,3 +142,12 @@ export async function lastModelFailure(db: Db, turnId: string): Promise<ModelFai
   );
   return row?.error ?? null;
 }
+
+/** The id of the model that the turn's session names; null when the turn is gone. */
+export async function modelOfTurn(db: Db, turnId: string): Promise<string | null> {
+  const [row] = await runSql<{ model_id: string }>(
+    db,
+    sql`SELECT model_id FROM sessions JOIN turns ON turns.session_id = sessions.id WHERE turns.id = ${turnId}`,
+  );
+  return row?.model_id ?? null;
+}

@@ -1,3 +1,5 @@
+import { runSql, sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import type { TurnState } from './states.js';
 
@@ -40,4 +42,17 @@ export class OvertakenError extends Error {
     super(`another attempt has written to ${turnId}`);
     this.name = 'OvertakenError';
   }
+}
+
+/** Where a turn of the session stands; null when the session has no such turn. */
+export async function findTurn(
+  db: Db,
+  sessionId: string,
+  turnId: string,
+): Promise<Pick<Turn, 'state' | 'position'> | null> {
+  const [turn] = await runSql<Pick<Turn, 'state' | 'position'>>(
+    db,
+    sql`SELECT state, position FROM turns WHERE id = ${turnId} AND session_id = ${sessionId}`,
+  );
+  return turn ?? null;
 }

@@ -1,6 +1,5 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
-import type { EntityManager } from 'typeorm';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import { isSessionLost, type McpConnection } from '../../../src/mcp/client.js';
 import { findServers } from '../../../src/mcp/find-servers.js';
@@ -12,6 +11,7 @@ import type { ConnectTarget } from './connections.js';
 import { isAllowed, isHeldBack, type McpServerTool } from './names.js';
 import { mcpResult } from './result.js';
 import type { NewEvent } from '../../../src/events/schema.js';
+import { hasMcpError } from '../../../src/events/store.js';
 import { textResult, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
 
 /** A result whose call may have been carried out although no answer came. */
@@ -120,7 +120,8 @@ function failed(
   const text = `The call of ${toolName} on the MCP server ${server.name} failed: ${reason}.`;
   const message = `The MCP server ${sent ? 'broke off' : 'could not be connected'}: ${reason}.`;
   const stored: Pick<ToolResult, 'eventsBefore' | 'commit'> = {
-    eventsBefore: async (tx) => ((await isReported(tx, turn.id, server.id)) ? [] : [mcpErrorEvent(server, message)]),
+    // Every further one for the server would only say the same.
+    eventsBefore: async (tx) => ((await hasMcpError(tx, turn.id, server.id)) ? [] : [mcpErrorEvent(server, message)]),
     ...(!sent && { commit: (tx) => recordConnection(tx, server.id, message) }),
   };
   if (!sent || !mayHaveRun(error)) return { ...textResult(`${text} It was not carried out.`, true), ...stored };
@@ -130,15 +131,6 @@ function failed(
 
 function mcpErrorEvent({ id, name }: CalledServer, message: string): NewEvent {
   return { type: 'agent.mcp_error', data: { mcp_server_id: id, name, message } };
-}
-
-/** One `agent.mcp_error` for a turn and server: every further call of it would only say the same. */
-async function isReported(tx: EntityManager, turnId: string, serverId: string): Promise<boolean> {
-  const events = await tx.query<unknown[]>(
-    "SELECT 1 FROM events WHERE turn_id = $1 AND type = 'agent.mcp_error' AND data->>'mcp_server_id' = $2 LIMIT 1",
-    [turnId, serverId],
-  );
-  return events.length > 0;
 }
 
 /** Only a refusal before the call was looked at rules out that it was carried out. */

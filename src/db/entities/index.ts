@@ -7,8 +7,9 @@ import { SkillEntity } from './skills.js';
 import { WebhookEntity } from './webhooks.js';
 
 /**
- * The tables that clients manage. A turn's own tables (turns, turn_servers, mcp_toolsets, events, deltas, model_steps, tool_calls) are written by
- * conditional statements that an entity cannot express; their rows are typed beside their queries.
+ * The tables that clients manage. These are written by conditional statements that an entity cannot express, and their
+ * rows are typed beside the statements: a turn's own tables (src/turns, src/events, and mcp_toolsets in
+ * src/mcp/toolsets), idempotency records, leases, and what maintenance removes in batches.
  */
 export const entities = [
   ProjectEntity,
