@@ -44,7 +44,7 @@ export async function createKey(
   return transaction(db, async (tx) => {
     const limit = maxRunningTurns === undefined ? {} : { max_running_turns: maxRunningTurns };
     // The update that changes nothing makes RETURNING give the row that is there.
-    const { raw } = await tx
+    const result = await tx
       .createQueryBuilder()
       .insert()
       .into(ProjectEntity)
@@ -52,7 +52,7 @@ export async function createKey(
       .orUpdate(['name', ...Object.keys(limit)], ['name'])
       .returning('id')
       .execute();
-    const projectId = (raw as [ProjectRow])[0].id;
+    const projectId = (result.raw as [ProjectRow])[0].id;
     await tx
       .getRepository(ApiKeyEntity)
       .insert({ id, project_id: projectId, key_hash: hashOf(key), scopes: [...scopes] });

@@ -80,7 +80,7 @@ export type NewSession = Pick<
 
 export async function insertSession(tx: EntityManager, session: NewSession): Promise<Session> {
   const now = (): string => 'statement_timestamp()';
-  const { raw } = await tx
+  const result = await tx
     .createQueryBuilder()
     .insert()
     .into(SessionEntity)
@@ -88,7 +88,7 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
     .returning('created_at, metadata_updated_at AS updated_at')
     .execute();
   const { model_tools: _, ...shown } = session;
-  const times = (raw as [Pick<Session, 'created_at' | 'updated_at'>])[0];
+  const times = (result.raw as [Pick<Session, 'created_at' | 'updated_at'>])[0];
   return { ...shown, turn_count: 0, last_turn_id: null, turn_state: null, required_actions: [], ...times };
 }
 
@@ -98,14 +98,14 @@ export async function updateMetadata(
   session: Session,
   metadata: Record<string, string>,
 ): Promise<Session> {
-  const { raw } = await tx
+  const result = await tx
     .createQueryBuilder()
     .update(SessionEntity)
     .set({ metadata, metadata_updated_at: () => 'clock_timestamp()' })
     .where('id = :id', { id: session.id })
     .returning('metadata_updated_at AS updated_at')
     .execute();
-  return { ...session, metadata, ...(raw as [Pick<Session, 'updated_at'>])[0] };
+  return { ...session, metadata, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };
 }
 
 /** Hides a locked session, and with it its events, for good (spec.md "Delete session"). */

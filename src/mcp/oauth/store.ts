@@ -55,12 +55,12 @@ export async function storeSetup(
     code_verifier: seal(keys, 'mcp_oauth.code_verifier', id, codeVerifier),
   };
   await tx.getRepository(McpOauthEntity).upsert(row, ['id']);
-  const { raw } = await updateRow(tx, id, {
+  const result = await updateRow(tx, id, {
     state_expires_at: () => `clock_timestamp() + make_interval(secs => ${STATE_SECONDS})`,
   })
     .returning('state_expires_at')
     .execute();
-  return (raw as Pick<McpOauthRow, 'state_expires_at'>[])[0]!.state_expires_at!;
+  return (result.raw as Pick<McpOauthRow, 'state_expires_at'>[])[0]!.state_expires_at!;
 }
 
 /** Uses a state up. Null when it is unknown, used, expired, or its server is deleted. */
@@ -72,10 +72,10 @@ export async function takeState(tx: EntityManager, state: string): Promise<McpOa
     .setLock('pessimistic_write')
     .getOne();
   if (row === null) return null;
-  const { raw } = await updateRow(tx, row.id, { state_hash: null, code_verifier: null })
+  const result = await updateRow(tx, row.id, { state_hash: null, code_verifier: null })
     .returning('state_expires_at > clock_timestamp() AS valid')
     .execute();
-  return (raw as { valid: boolean }[])[0]!.valid ? row : null;
+  return (result.raw as { valid: boolean }[])[0]!.valid ? row : null;
 }
 
 /** Stores new tokens, unless the server was deleted or got another credential since `credentialVersion`. */
@@ -131,11 +131,7 @@ export function openCodeVerifier(keys: readonly Buffer[], { id, code_verifier }:
 type Change = { [Key in keyof McpOauthRow]?: McpOauthRow[Key] | (() => string) };
 
 function updateRow(tx: Db, id: string, change: Change): UpdateQueryBuilder<ObjectLiteral> {
-  return tx
-    .createQueryBuilder()
-    .update(McpOauthEntity)
-    .set(change as object)
-    .where('id = :id', { id });
+  return tx.createQueryBuilder().update(McpOauthEntity).set(change).where('id = :id', { id });
 }
 
 function hashState(state: string): Buffer {
