@@ -93,6 +93,7 @@ async function callAndStore(
     fenced.signal.throwIfAborted();
     return storeStep(deps, {
       call,
+      deltas: writer.count,
       answer: { ...answer, content: withUsableIds(answer.content, request.messages) },
       toolName: (alias) => fullName(alias) ?? alias,
       permissionOf: (name) => permissionOf(turn, offered, name),

@@ -1,4 +1,4 @@
-import Anthropic from '@anthropic-ai/sdk';
+import type Anthropic from '@anthropic-ai/sdk';
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js';
 import type { Pool } from 'pg';
 import { CHANNEL } from './channel.js';

@@ -2,7 +2,7 @@
  * The baseline of `npm run bench`: what is left of the service when everything but Temporal, the model call and one stored
  * row per step is taken away. POST /sessions/{id} starts a workflow, GET /sessions/{id} streams what its activities send.
  */
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import Anthropic from '@anthropic-ai/sdk';
@@ -78,7 +78,7 @@ async function post(sessionId: string, content: string): Promise<void> {
   });
 }
 
-const server = createServer(async (request, response) => {
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const id = request.url!.slice('/sessions/'.length);
   if (request.method === 'POST') {
     const chunks: Buffer[] = [];
@@ -96,7 +96,9 @@ const server = createServer(async (request, response) => {
   }
   readers.add(response);
   response.once('close', () => readers.delete(response));
-});
+}
+
+const server = createServer((request, response) => void answer(request, response));
 server.listen(0, '127.0.0.1', () => console.log(`listening on ${(server.address() as AddressInfo).port}`));
 
 process.once('SIGTERM', () => {

@@ -20,6 +20,7 @@ export class Listener {
   /** Channels that Postgres has not been asked to drop yet. */
   #dropped = new Set<string>();
   #client: pg.Client | null = null;
+  #statements: Promise<unknown> = Promise.resolve();
   #isConnected = false;
   #isClosed = false;
   #failures = 0;
@@ -57,7 +58,14 @@ export class Listener {
 
   async #listen(client: pg.Client, channel: string): Promise<void> {
     // If this fails, the connection is lost, and the next one listens on the channel.
-    await client.query(`LISTEN ${channel}`).catch(() => undefined);
+    await this.#ask(client, `LISTEN ${channel}`).catch(() => undefined);
+  }
+
+  /** A client takes one statement at a time. */
+  #ask(client: pg.Client, statement: string): Promise<unknown> {
+    const answer = this.#statements.then(() => client.query(statement));
+    this.#statements = answer.catch(() => undefined);
+    return answer;
   }
 
   async close(): Promise<void> {
@@ -85,7 +93,9 @@ export class Listener {
       this.#dropped.clear();
       // Channels that are added from here on are asked for on their own, behind this statement.
       this.#isConnected = true;
-      await client.query(['SELECT 1', ...[...this.#channels.keys()].map((channel) => `LISTEN ${channel}`)].join('; '));
+      const statements = ['SELECT 1', ...[...this.#channels.keys()].map((channel) => `LISTEN ${channel}`)];
+      this.#statements = Promise.resolve();
+      await this.#ask(client, statements.join('; '));
     } catch (err) {
       this.#lose(client, err as Error);
       return;
@@ -117,8 +127,7 @@ export class Listener {
     );
     const statements = ['SELECT 1', ...[...this.#dropped].map((channel) => `UNLISTEN ${channel}`)];
     this.#dropped.clear();
-    client
-      .query(statements.join('; '))
+    this.#ask(client, statements.join('; '))
       .catch(() => undefined)
       .finally(() => clearTimeout(late));
   }

@@ -109,7 +109,7 @@ export class DeltaStore {
 const INSERT = `
   WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
   accepted AS (
-    SELECT d.*, coalesce(cancel_requested_at < statement_timestamp() - interval '${STOP_AFTER_CANCEL_SECONDS} s', false)
+    SELECT turn_id, d.position, call, attempt, last, message_id, runs, coalesce(cancel_requested_at < statement_timestamp() - interval '${STOP_AFTER_CANCEL_SECONDS} s', false)
       AS must_stop
     FROM unnest($1::text[], $2::integer[], $3::integer[], $4::integer[], $5::integer[], $6::text[], $7::text[])
       AS d(turn_id, position, call, attempt, last, message_id, runs)
@@ -140,6 +140,11 @@ export class DeltaWriter {
     private readonly store: DeltaStore,
     private readonly onFenced: () => void,
   ) {}
+
+  /** Deltas sent live so far. */
+  get count(): number {
+    return this.#last;
+  }
 
   write(type: DeltaType, content: string): void {
     if (this.#isClosed) return;

@@ -117,7 +117,7 @@ export class Feed {
     if (notification === null) return;
     if (notification.kind === 'stored') {
       this.#wakeWaiting(notification.sessionId);
-      reader?.storedUpTo([notification.position, 0, 0]);
+      reader?.takeStored(notification.position, notification.live);
     } else {
       reader?.takeLive(notification);
     }

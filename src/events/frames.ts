@@ -2,7 +2,7 @@ import type { Db } from '../db/transaction.js';
 import { countDeltas, unpackDeltas, type DeltaBatch, type DeltaRun } from './delta-batch.js';
 import { comparePositions, formatEventId, type Position } from './position.js';
 import type { NewEvent } from './schema.js';
-import { eventJson } from './store.js';
+import { eventJson, type EventRow } from './store.js';
 
 /** Rows of a read, and bytes after which it ends: one read never holds much more than this in memory. */
 const MAX_ROWS = 200;
@@ -21,6 +21,13 @@ export interface Frame {
 
 function createFrame(turnId: string, position: Position, type: string, json: string, writtenAt?: number): Frame {
   return { position, id: formatEventId(turnId, position), type, json, ...(writtenAt !== undefined && { writtenAt }) };
+}
+
+/** The frames of events that were stored one after the other. */
+export function framesOfEvents(events: EventRow[]): Frame[] {
+  return events.map((event) =>
+    createFrame(event.turn_id, [event.position, 0, 0], event.type, eventJson(event), Date.parse(event.created_at)),
+  );
 }
 
 /** The frames of a batch of deltas (contract.md §3 "Data of a delta"): the same live and replayed. */
@@ -59,7 +66,8 @@ export async function readFrames(
 ): Promise<{ frames: Frame[]; hasMore: boolean }> {
   const rows: FrameRow[] = await db.query(
     `SELECT position, attempt, last, type, id, created_at, message_id, data, found FROM (
-       SELECT *, sum(octet_length(data)) OVER place - octet_length(data) AS bytes_before, count(*) OVER () AS found
+       SELECT position, attempt, last, type, id, created_at, message_id, data,
+         sum(octet_length(data)) OVER place - octet_length(data) AS bytes_before, count(*) OVER () AS found
        FROM (
          (SELECT position, 0 AS attempt, 0 AS last, type, id, created_at, NULL AS message_id, data::text
           FROM events WHERE turn_id = $1 AND position > $2 ORDER BY position LIMIT ${MAX_ROWS})
@@ -87,8 +95,7 @@ export async function readFrames(
 function framesOfRow(turnId: string, row: FrameRow): Frame[] {
   const { position, attempt, last, type, id, created_at: createdAt, message_id: messageId, data } = row;
   if (id !== null) {
-    const json = eventJson({ id, turn_id: turnId, type, created_at: createdAt!, data });
-    return [createFrame(turnId, [position, 0, 0], type, json, Date.parse(createdAt!))];
+    return framesOfEvents([{ id, turn_id: turnId, position, type, created_at: createdAt!, data }]);
   }
   return framesOf(batchOf({ turnId, position, attempt, messageId: messageId! }, last, data));
 }

@@ -2,18 +2,28 @@ import { setImmediate } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
 import { addDelta, type DeltaBatch, type DeltaRun, type DeltaSource } from './delta-batch.js';
+import type { Position } from './position.js';
 import type { DeltaType } from './schema.js';
+import type { EventRow } from './store.js';
 
 /** Fixed: processes of different builds must agree on it. An API process listens only on channels of what it watches. */
 export const CHANNELS = 256;
 const MAX_PER_STATEMENT = 200;
-/** Postgres takes payloads of less than 8,000 bytes; the rest is for ids and positions. */
+/** Postgres takes payloads of less than 8,000 bytes. */
+const MAX_PAYLOAD_BYTES = 7_999;
+/** The rest of a payload is for ids and positions. */
 const MAX_RUNS_BYTES = 7_700;
 
-/** A stored event is named by its turn, session and position; deltas are carried whole. */
+/** Stored events are carried while they are short; deltas always are. */
 export type TurnNotification =
-  | { kind: 'stored'; turnId: string; sessionId: string; position: number }
+  | { kind: 'stored'; turnId: string; sessionId: string; position: number; live: LiveEvents | null }
   | (DeltaBatch & { kind: 'deltas'; sentAt: number });
+
+/** Stored events for readers that have every frame up to `after`: they need not look into the tables. */
+export interface LiveEvents {
+  after: Position;
+  events: EventRow[];
+}
 
 interface Outgoing {
   channel: string;
@@ -44,8 +54,8 @@ export class Notifier {
   ) {}
 
   /** Call after the commit that stored events of a turn up to `position`. */
-  notify(turn: { id: string; session_id: string; position: number }): void {
-    const payload = `${turn.id} ${JSON.stringify([turn.position, turn.session_id])}`;
+  notify(turn: { id: string; session_id: string; position: number }, live: LiveEvents | null = null): void {
+    const payload = formatStored(turn, live);
     this.#push({ channel: channelOf(turn.id), payload: () => payload });
     // Streams that wait for the first turn of a session do not know the turn's id.
     if (turn.position === 1) this.#push({ channel: channelOf(turn.session_id), payload: () => payload });
@@ -95,6 +105,16 @@ export class Notifier {
   }
 }
 
+function formatStored(turn: { id: string; session_id: string; position: number }, live: LiveEvents | null): string {
+  const named = [turn.position, turn.session_id];
+  if (live !== null) {
+    const events = live.events.map(({ id, type, created_at, data }) => [id, type, created_at, data]);
+    const payload = `${turn.id} ${JSON.stringify([...named, live.after, events])}`;
+    if (Buffer.byteLength(payload) <= MAX_PAYLOAD_BYTES) return payload;
+  }
+  return `${turn.id} ${JSON.stringify(named)}`;
+}
+
 function formatBatch({ turnId, position, attempt, first, messageId, runs }: DeltaBatch): string {
   return `${turnId} ${JSON.stringify([position, attempt, first, messageId, runs, Date.now()])}`;
 }
@@ -105,9 +125,10 @@ export function parseNotification(payload: string): TurnNotification | null {
   if (space < 0) return null;
   const turnId = payload.slice(0, space);
   const parts = JSON.parse(payload.slice(space + 1)) as unknown[];
-  if (parts.length === 2) {
-    const [position, sessionId] = parts as [number, string];
-    return { kind: 'stored', turnId, position, sessionId };
+  if (parts.length === 2 || parts.length === 4) {
+    const [position, sessionId, after, events] = parts as [number, string, Position?, StoredEvent[]?];
+    const live = after && events && { after, events: rowsOf(turnId, position, events) };
+    return { kind: 'stored', turnId, position, sessionId, live: live ?? null };
   }
   if (parts.length !== 6) return null;
   const [position, attempt, first, messageId, runs, sentAt] = parts as [
@@ -119,6 +140,15 @@ export function parseNotification(payload: string): TurnNotification | null {
     number,
   ];
   return { kind: 'deltas', turnId, position, attempt, first, messageId, runs, sentAt };
+}
+
+type StoredEvent = [id: string, type: string, createdAt: string, data: string];
+
+function rowsOf(turnId: string, position: number, events: StoredEvent[]): EventRow[] {
+  const first = position - events.length + 1;
+  return events.map(([id, type, created_at, data], index) => {
+    return { id, turn_id: turnId, position: first + index, type, created_at, data };
+  });
 }
 
 /** The turn a payload is about, without parsing the rest: a channel carries turns that nobody here watches. */

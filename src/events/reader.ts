@@ -1,7 +1,8 @@
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
 import { countDeltas, type DeltaBatch } from './delta-batch.js';
-import { framesOf, readFrames, type Frame } from './frames.js';
+import { framesOf, framesOfEvents, readFrames, type Frame } from './frames.js';
+import type { LiveEvents } from './notify.js';
 import { comparePositions, START, type Position } from './position.js';
 import type { FrameRing } from './ring.js';
 import { TERMINAL_EVENTS } from './schema.js';
@@ -51,6 +52,18 @@ export class TurnReader {
    */
   storedUpTo(position: Position): void {
     if (this.ring.floor === null || comparePositions(position, this.ring.head) > 0) this.catchUp();
+  }
+
+  /** Events up to `position` were stored; `live` has them if they were short. */
+  takeStored(position: number, live: LiveEvents | null): void {
+    const isNext =
+      live !== null &&
+      this.#catching === null &&
+      this.#pending.length === 0 &&
+      this.ring.floor !== null &&
+      comparePositions(live.after, this.ring.head) === 0;
+    if (isNext) this.#append(framesOfEvents(live.events));
+    else this.storedUpTo([position, 0, 0]);
   }
 
   /** Deltas have arrived live. */

@@ -34,6 +34,8 @@ export type StepOutcome =
 export interface StepAnswer {
   call: ModelCall;
   answer: Answer;
+  /** How many deltas of the answer were streamed. */
+  deltas: number;
   toolName: (alias: string) => string;
   /** What a call of a tool needs before it runs; null in a session without `tools`. */
   permissionOf: (toolName: string) => CallPermission | null;
@@ -57,6 +59,7 @@ export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepO
   try {
     const { result } = await writeTurn(deps, call.turnId, callFence(call), {
       events: eventsOf(step, calls),
+      streamed: { attempt: call.attempt, deltas: step.deltas },
       outcome: ends ? { kind: 'completed', stopReason: turnStopReason } : undefined,
       set: spend(call, answer),
       guard: sql`

@@ -112,7 +112,7 @@ async function storeOutcome(
     UPDATE tool_calls SET state = 'done', content = ${JSON.stringify(content)}::json, is_error = ${isError},
       overflow_key = ${overflowKey}, ended_at = clock_timestamp()
     FROM turn WHERE ${rowOf(call)} AND state = ${from} RETURNING index`;
-  const alone = { events, set, guard, also };
+  const alone = { events, streamed: { attempt: 0, deltas: 0 }, set, guard, also };
   const change =
     eventsBefore === undefined
       ? alone

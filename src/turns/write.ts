@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { joinSql, rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import { transaction, type Db } from '../db/transaction.js';
-import type { Notifier } from '../events/notify.js';
+import type { LiveEvents, Notifier } from '../events/notify.js';
 import type { NewEvent } from '../events/schema.js';
 import { insertEvents, newEvents, type EventRow } from '../events/store.js';
 import type { Logger } from '../platform/logger.js';
@@ -29,6 +29,8 @@ export interface WriteFence {
 export interface TurnChange {
   /** Events to append, in order. */
   events?: NewEvent[];
+  /** How many deltas the stream has before `events`, and of which attempt. */
+  streamed?: { attempt: number; deltas: number };
   /** Moves a queued turn to running. */
   claim?: boolean;
   /** Ends the turn: the terminal event follows `events`. A recorded cancel request wins over another outcome. */
@@ -71,17 +73,26 @@ export async function writeTurn<Guard = unknown>(
   fence: WriteFence,
   change: TurnChange | ((turn: LockedTurn, tx: EntityManager) => Promise<TurnChange>),
 ): Promise<WrittenTurn<Guard>> {
+  let streamed = typeof change === 'function' ? undefined : change.streamed;
   const inTransaction = async (tx: EntityManager): Promise<WrittenTurn<Guard>> => {
     const known = typeof change === 'function' ? await change(await lockTurn(tx, turnId, fence), tx) : change;
+    streamed = known.streamed;
     const written = await write<Guard>(tx, turnId, fence, known);
     await known.also?.(tx, written);
     return written;
   };
   const isOneStatement = typeof change !== 'function' && change.also === undefined;
   const written = isOneStatement ? await write<Guard>(db, turnId, fence, change) : await transaction(db, inTransaction);
-  if (written.events.length > 0) notifier.notify(written);
+  if (written.events.length > 0) notifier.notify(written, liveEvents(written, streamed));
   if (written.result !== null) observeOutcome(written, written.result, log);
   return written;
+}
+
+/** Without knowing what was streamed before them, watchers read the events from the tables. */
+function liveEvents({ position, events }: WrittenTurn, streamed: TurnChange['streamed']): LiveEvents | null {
+  if (streamed === undefined) return null;
+  const { attempt, deltas } = streamed;
+  return { after: [position - events.length, deltas === 0 ? 0 : attempt, deltas], events };
 }
 
 async function lockTurn(tx: EntityManager, turnId: string, fence: WriteFence): Promise<LockedTurn> {

@@ -7,6 +7,8 @@ import { DeltaStore } from '../../../src/events/delta-store.js';
 import { readFrames } from '../../../src/events/frames.js';
 import { CHANNELS, channelOf, Notifier, parseNotification, type TurnNotification } from '../../../src/events/notify.js';
 import { START } from '../../../src/events/position.js';
+import { TurnReader } from '../../../src/events/reader.js';
+import { RingBudget } from '../../../src/events/ring.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { claimTurn } from '../../../src/turns/claim.js';
@@ -15,6 +17,7 @@ import { beginModelCall } from '../../../src/turns/model-call.js';
 import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
 import type { TurnDeps } from '../../../src/turns/write.js';
 import { storedDeltas } from '../../support/deltas.js';
+import { eventually } from '../../support/eventually.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
 const DELTA = 'agent.message.delta';
@@ -128,6 +131,62 @@ describe('deltas', () => {
       [turn.id],
     );
     expect(cut!.data).to.deep.include({ content: 'One two three.', incomplete: true });
+  });
+
+  it('let the events that follow them come with their notification; others are read from the tables', async () => {
+    const turn = await running();
+    let reads = 0;
+    const counted = {
+      query: (...query: Parameters<DataSource['query']>) => {
+        reads += 1;
+        return db.query(...query);
+      },
+    } as DataSource;
+    const reader = new TurnReader(turn.id, new RingBudget().createRing(), Promise.resolve(), counted, log);
+    expect(await reader.after(START)).to.have.length(1);
+    const writer = await open(turn);
+    writer.write(DELTA, 'Hello');
+    await notifier.flush();
+    const live = (): TurnNotification | null | undefined =>
+      payloads.map(parseNotification).find((one) => one?.turnId === turn.id && one.kind === 'deltas');
+    await eventually('the delta arrives', () => live() !== undefined);
+    reader.takeLive(live() as TurnNotification & { kind: 'deltas' });
+
+    const event = (id: string, position: number) => {
+      return {
+        id,
+        turn_id: turn.id,
+        position,
+        type: 'agent.message',
+        created_at: new Date().toISOString(),
+        data: '{}',
+      };
+    };
+    const before = reads;
+    reader.takeStored(2, { after: [1, 1, 1], events: [event('event_1', 2)] });
+    expect((await reader.after(START)).map(({ type }) => type)).to.deep.equal(['user.message', DELTA, 'agent.message']);
+    expect(reads).to.equal(before);
+
+    reader.takeStored(4, { after: [3, 0, 0], events: [event('event_3', 4)] });
+    await eventually('it reads', () => reads > before);
+    expect((await reader.after(START)).at(-1)!.position).to.deep.equal([2, 0, 0]);
+    reader.close();
+    await endTurn(deps, turn.id, { kind: 'cancelled' });
+  });
+
+  it('are not followed live by events that are too long for a notification', async () => {
+    const turn = await running();
+    const event = { id: 'event_1', turn_id: turn.id, position: 2, type: 'agent.message', created_at: 'now' };
+    for (const length of [10, 8_000]) {
+      const data = JSON.stringify({ content: 'ä'.repeat(length / 2) });
+      notifier.notify({ ...turn, position: 2 }, { after: [1, 0, 0], events: [{ ...event, data }] });
+    }
+    await notifier.flush();
+    await eventually('both arrive', () => payloads.filter((payload) => payload.startsWith(turn.id)).length >= 2);
+    const stored = payloads.filter((payload) => payload.startsWith(turn.id)).map(parseNotification);
+    const live = stored.map((one) => one?.kind === 'stored' && one.live && one.live.events.map(({ id }) => id));
+    expect(live.slice(-2)).to.deep.equal([['event_1'], null]);
+    await endTurn(deps, turn.id, { kind: 'cancelled' });
   });
 
   it('stop before the reconciler carries out an old cancel: the message holds what watchers saw', async () => {

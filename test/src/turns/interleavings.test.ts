@@ -80,7 +80,14 @@ describe('interleavings of writers', () => {
         usage: USAGE,
         firstTokenMs: 1,
       };
-      await storeStep(deps, { call, answer, toolName: (name) => name, permissionOf: () => null, isLast: false });
+      await storeStep(deps, {
+        call,
+        answer,
+        deltas: 0,
+        toolName: (name) => name,
+        permissionOf: () => null,
+        isLast: false,
+      });
     },
     cancel: (turnId) => requestCancel(deps, turnId),
     fail: (turnId) =>
