@@ -1,7 +1,5 @@
-import type { NewMcpServer } from '../../../client/src/index.js';
+import type { Auth } from './auth.js';
 import { OauthFields } from './oauth-fields.js';
-
-export type Auth = NonNullable<NewMcpServer['auth']>;
 
 const KINDS: [Auth['type'], string][] = [
   ['NONE', 'None'],

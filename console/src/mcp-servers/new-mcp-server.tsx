@@ -1,13 +1,11 @@
 import { useState } from 'preact/hooks';
-import type { NewMcpServer as Body } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { PageHead } from '../parts/page-head.js';
 import { navigate } from '../route.js';
+import type { Auth } from './auth.js';
 import { AuthFields } from './auth-fields.js';
-
-type Auth = NonNullable<Body['auth']>;
 
 export function NewMcpServer() {
   const client = useClient();

@@ -1,4 +1,4 @@
-import type { Auth } from './auth-fields.js';
+import type { Auth } from './auth.js';
 
 interface Props {
   auth: Auth;
