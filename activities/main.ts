@@ -102,7 +102,7 @@ export async function startWorker(
     ...shared,
     taskQueue: config.taskQueue,
     activities: {
-      ...createActivities({ config, db, log, storage, notifier, deltas, models, mcp, runningTurns }),
+      ...createActivities({ config, db, log, storage, notifier, deltas, models, mcp, budget, runningTurns }),
       ...createMaintenanceActivities({ config, db, log, storage }),
     },
     // More than one project takes, by `max_running_turns` and its share for tools: another's first turn finds a slot.

@@ -2,6 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import type { Config } from '../../src/platform/config.js';
 import type { NewEvent } from '../../src/events/schema.js';
 import type { Storage } from '../../src/files/storage.js';
+import type { ByteBudget } from '../../src/platform/byte-budget.js';
 import type { Logger } from '../../src/platform/logger.js';
 import type { ResultBlock } from '../../src/turns/content.js';
 import type { ToolDefinition } from '../../src/models/request.js';
@@ -44,6 +45,8 @@ export interface ToolDeps {
   storage: Storage;
   /** Open connections to MCP servers. */
   mcp: McpConnections;
+  /** Bytes of requests and answers in flight. */
+  budget: ByteBudget;
 }
 
 /** A tool of the service itself (contract.md §4). Input is validated by `inputSchema` before `run`. */

@@ -27,6 +27,8 @@ export interface CallOptions {
   signal: AbortSignal;
   idempotencyKey: string;
   onProgress: () => void;
+  /** Runs before a large answer is read. */
+  onLarge?: () => Promise<void>;
 }
 
 /** One MCP session over Streamable HTTP. */
@@ -106,19 +108,22 @@ export class McpConnection {
   async callTool(
     name: string,
     input: Record<string, unknown>,
-    { signal, idempotencyKey, onProgress }: CallOptions,
+    { signal, idempotencyKey, onProgress, onLarge }: CallOptions,
   ): Promise<Record<string, unknown>> {
     const message = {
       method: 'tools/call',
       params: { name, arguments: input, _meta: { [IDEMPOTENCY_META]: idempotencyKey } },
     } as const;
-    return this.#run(signal, (inner, request) =>
-      this.#client.request(message, ResultSchema, {
-        signal: inner,
-        timeout: NO_TIMEOUT,
-        onprogress: onProgress,
-        onresumptiontoken: () => request.mayResume(),
-      }),
+    return this.#run(
+      signal,
+      (inner, request) =>
+        this.#client.request(message, ResultSchema, {
+          signal: inner,
+          timeout: NO_TIMEOUT,
+          onprogress: onProgress,
+          onresumptiontoken: () => request.mayResume(),
+        }),
+      { onLarge },
     );
   }
 

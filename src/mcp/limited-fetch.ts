@@ -5,7 +5,7 @@ import type { McpNetwork } from './network.js';
 import type { Authorization, RequestAuth } from './request-auth.js';
 
 /** Enough for a few images in base64. */
-const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+export const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 /** All answers of a probe together: 256 tools with 512 KiB of schemas need less. */
 const MAX_PROBE_BYTES = 8 * 1024 * 1024;
 /** The SDK reopens a stream as fast as the server asks for; this is the minimum between two attempts. */
@@ -32,12 +32,13 @@ export function limitedFetch(network: McpNetwork, auth: RequestAuth, listen: boo
   return async (url, init = {}) => {
     const kind = kindOf(init);
     const budget = listen ? { bytes: MAX_RESPONSE_BYTES } : shared;
+    const request = kind === 'request' || kind === 'resume' ? McpRequest.current() : undefined;
     const send = (signal: AbortSignal | null | undefined, onEnd?: () => void): Promise<Response> =>
       sendAuthorized(auth, onEnd, async (authorization, onBodyEnd) => {
         const headers = new Headers(init.headers);
         for (const [name, value] of Object.entries(authorization.headers)) headers.set(name, value);
-        const request = { ...init, headers, signal: signal ?? null };
-        return network.fetch(new URL(url), request, { budget, onEnd: onBodyEnd });
+        const limits = { budget, onLarge: request?.onLarge, onEnd: onBodyEnd };
+        return network.fetch(new URL(url), { ...init, headers, signal: signal ?? null }, limits);
       });
 
     if (kind === 'listen' && !listen) return new Response(null, { status: 405 });
@@ -51,7 +52,6 @@ export function limitedFetch(network: McpNetwork, auth: RequestAuth, listen: boo
       replies += 1;
       return send(init.signal).finally(() => (replies -= 1));
     }
-    const request = kind === 'request' || kind === 'resume' ? McpRequest.current() : undefined;
     return request === undefined ? send(init.signal) : request.watch(init.signal, send);
   };
 }

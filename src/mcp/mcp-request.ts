@@ -29,7 +29,10 @@ export class McpRequest {
   #open = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(readonly handshake: boolean) {
+  private constructor(
+    readonly handshake: boolean,
+    readonly onLarge: (() => Promise<void>) | undefined,
+  ) {
     this.#abandoned = new Promise<never>((_, reject) => {
       this.#abandon = reject;
     });
@@ -38,14 +41,15 @@ export class McpRequest {
   /**
    * Runs `send` until it answers, `signal` aborts or the answer is lost. In the latter two cases `inner` aborts, so that
    * the SDK tells the server. `handshake`: the server's own stream, which `send` leaves open, does not belong to the request.
+   * `onLarge`: see FetchLimits.
    */
   static async run<T>(
     signal: AbortSignal,
     send: (inner: AbortSignal, request: McpRequest) => Promise<T>,
-    { handshake = false } = {},
+    { handshake = false, onLarge }: { handshake?: boolean; onLarge?: () => Promise<void> } = {},
   ): Promise<T> {
     signal.throwIfAborted();
-    const request = new McpRequest(handshake);
+    const request = new McpRequest(handshake, onLarge);
     const inner = new AbortController();
     const onAbort = (): void => {
       request.#abandon(signal.reason);

@@ -4,6 +4,7 @@ import { createMcpNetwork, type McpNetwork } from '../../src/mcp/network.js';
 import type { Credential } from '../../src/mcp/auth.js';
 import { seal } from '../../src/platform/sealed.js';
 import { OauthAccess } from '../../src/mcp/oauth/tokens.js';
+import { ByteBudget, MIB } from '../../src/platform/byte-budget.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { callMcpTool, type McpToolResult } from '../../activities/tools/mcp/call.js';
 import { McpConnections } from '../../activities/tools/mcp/connections.js';
@@ -30,7 +31,14 @@ export function mcpCalls({
   network = createMcpNetwork(hosts),
   idleMs,
   failStorage = false,
-}: { hosts?: string[]; network?: McpNetwork; idleMs?: number; failStorage?: boolean } = {}): McpCalls {
+  budget = new ByteBudget(1024 * MIB),
+}: {
+  hosts?: string[];
+  network?: McpNetwork;
+  idleMs?: number;
+  failStorage?: boolean;
+  budget?: ByteBudget;
+} = {}): McpCalls {
   const config = { encryptionKeys: KEYS };
   const oauth = new OauthAccess({ db: undefined as never, mcpNetwork: network, config });
   const mcp = new McpConnections(network, config, oauth, idleMs);
@@ -42,7 +50,7 @@ export function mcpCalls({
       return (content as Buffer).length;
     },
   };
-  const deps = { config, mcp, storage, log: createLogger('silent', 'test') } as unknown as ToolDeps;
+  const deps = { config, mcp, storage, budget, log: createLogger('silent', 'test') } as unknown as ToolDeps;
   let count = 0;
   return {
     mcp,

@@ -8,6 +8,7 @@ import { recordConnection } from '../../../src/mcp/store.js';
 import { cut, type Clean } from '../../../src/mcp/tools.js';
 import { traced } from '../../../src/platform/tracing.js';
 import type { ConnectTarget } from './connections.js';
+import { LargeAnswer } from './large-answer.js';
 import { isAllowed, isHeldBack, type McpServerTool } from './names.js';
 import { mcpResult } from './result.js';
 import type { NewEvent } from '../../../src/events/schema.js';
@@ -58,10 +59,11 @@ export async function callMcpTool(
     return textResult(text, true);
   }
   const attempt = { sent: false };
+  const answer = new LargeAnswer(deps.budget, call);
   try {
     const clean = deps.mcp.cleanerOf(server);
     try {
-      return await mcpResult(await sendOnce(call, server, toolName, deps, attempt), call, deps, clean);
+      return await mcpResult(await sendOnce(call, server, toolName, deps, attempt, answer), call, deps, clean);
     } catch (error) {
       if (error instanceof McpError) return refused(error, server.name, toolName, clean);
       throw error;
@@ -69,6 +71,8 @@ export async function callMcpTool(
   } catch (error) {
     call.signal.throwIfAborted();
     return failed(error, attempt.sent, call, server, toolName);
+  } finally {
+    answer.release();
   }
 }
 
@@ -78,13 +82,15 @@ async function sendOnce(
   toolName: string,
   { mcp }: ToolDeps,
   attempt: { sent: boolean },
+  large: LargeAnswer,
 ): Promise<Record<string, unknown>> {
   const send = (connection: McpConnection): Promise<Record<string, unknown>> => {
     attempt.sent = true;
     return connection.callTool(toolName, call.input, {
-      signal: call.signal,
+      signal: large.signal,
       idempotencyKey: call.idempotencyKey,
       onProgress: call.progress,
+      onLarge: () => large.take(),
     });
   };
   const answer = await mcp.use(server, call.signal, async (connection, retire) => {

@@ -1,0 +1,67 @@
+import type { ServerResponse } from 'node:http';
+import { expect } from 'chai';
+import { ByteBudget, MIB } from '../../../../src/platform/byte-budget.js';
+import { eventually } from '../../../support/eventually.js';
+import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
+import { startMcpServer, type TestMcpServer } from '../../../support/mcp-server.js';
+
+/** Room for one large answer at a time. */
+const BUDGET = 100 * MIB;
+const LARGE_TEXT = 'x'.repeat(3 * MIB);
+
+for (const form of ['json', 'stream'] as const) {
+  describe(`a large answer of an MCP server (${form})`, () => {
+    let server: TestMcpServer;
+    let calls: McpCalls;
+    let budget: ByteBudget;
+    /** Answers of which a large part has been sent. */
+    let halves: (() => void)[];
+    beforeEach(async () => {
+      halves = [];
+      server = await startMcpServer({ tools: [{ name: 'small' }, { name: 'large' }], gateway });
+      budget = new ByteBudget(BUDGET);
+      calls = mcpCalls({ hosts: [server.host], budget });
+    });
+    afterEach(async () => {
+      await calls.close();
+      await server.close();
+    });
+
+    /** Sends most of the answer of `large`, and the rest when the test says so. */
+    const gateway = (_req: unknown, res: ServerResponse, body: string): boolean => {
+      if (!body.includes('"large"')) return false;
+      const { id } = JSON.parse(body) as { id: number };
+      const answer = JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: LARGE_TEXT }] } });
+      const [start, end] = form === 'json' ? ['', ''] : ['data: ', '\n\n'];
+      res.writeHead(200, { 'content-type': form === 'json' ? 'application/json' : 'text/event-stream' });
+      res.write(start + answer.slice(0, 2 * MIB));
+      halves.push(() => res.end(answer.slice(2 * MIB) + end));
+      return true;
+    };
+    const call = (tool: string, overrides = {}): ReturnType<McpCalls['call']> =>
+      calls.call(calls.row('s', server.url), tool, {}, overrides);
+
+    it('waits for its share of the budget, and a small one does not', async () => {
+      let alive = 0;
+      const both = [call('large'), call('large', { progress: () => (alive += 1) })];
+      await eventually('both answers', () => halves.length === 2);
+      await eventually('one waits', () => budget.used > 0 && budget.waiting === 1);
+      expect(textOf(await call('small'))).to.equal('ok');
+      await eventually('the waiting call stays alive', () => alive > 0);
+      for (const finish of halves) finish();
+      for (const result of await Promise.all(both)) expect(textOf(result)).to.have.length(LARGE_TEXT.length);
+      expect([budget.used, budget.waiting]).to.deep.equal([0, 0]);
+    });
+
+    it('gives its share back when the call is cancelled', async () => {
+      const cancel = new AbortController();
+      const first = call('large', { signal: cancel.signal }).catch((error: unknown) => error);
+      await eventually('the share is taken', () => budget.used > 0);
+      const second = call('large', { signal: cancel.signal }).catch((error: unknown) => error);
+      await eventually('the second one waits', () => budget.waiting === 1);
+      cancel.abort(new Error('cancelled'));
+      expect([await first, await second].map(String)).to.deep.equal(['Error: cancelled', 'Error: cancelled']);
+      await eventually('nothing is held', () => budget.used === 0 && budget.waiting === 0);
+    });
+  });
+}
