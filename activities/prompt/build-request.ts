@@ -8,7 +8,7 @@ import { loadMedia } from './media.js';
 import { toMessages } from './messages.js';
 import { MIN_ANSWER, toRequest, withAnswerRoom } from './request.js';
 import { shortenNewestStep, shortenOlderSteps, type PromptDeps } from './shorten-steps.js';
-import { estimate, requestTokens, type CountTokens } from './tokens.js';
+import { estimate, estimateRequest, requestTokens, type CountTokens } from './tokens.js';
 import { toolAliases } from './tool-aliases.js';
 
 /** A request that would fill more of the window makes room first: the rest is for further steps and answers. */
@@ -20,6 +20,8 @@ const TIGHT_SHARE = 0.85;
 
 export interface BuiltRequest {
   request: ModelRequest;
+  /** Its input tokens as estimated here. */
+  estimated: number;
   /** The full name of a tool that the request names by an alias; undefined when the model made the name up. */
   fullName: (alias: string) => string | undefined;
 }
@@ -60,7 +62,8 @@ export async function buildRequest(
       keepThinking: entry.supports_thinking,
     });
     const request = toRequest(entry, turn, tools, aliases, messages);
-    const tokens = Math.ceil((await requestTokens(entry, request, countTokens)) * undercount);
+    const estimated = estimateRequest(request);
+    const tokens = Math.ceil((await requestTokens(entry, request, estimated, countTokens)) * undercount);
     const share = tokens / entry.context_window;
     if (share > FULL_SHARE) {
       if (!compacted && isWorthCompacting(conversation, entry.context_window)) return 'compact';
@@ -72,7 +75,7 @@ export async function buildRequest(
     if (tokens + Math.min(MIN_ANSWER, entry.max_output_tokens) > entry.context_window) {
       throw ApplicationFailure.nonRetryable('The turn does not fit into the context of its model.', 'context_too_long');
     }
-    return { request: withAnswerRoom(entry, request, tokens), fullName: aliases.toFull };
+    return { request: withAnswerRoom(entry, request, tokens), estimated, fullName: aliases.toFull };
   }
 }
 

@@ -44,9 +44,9 @@ export type CountTokens = (request: ModelRequest) => Promise<number | null>;
 export async function requestTokens(
   { context_window }: ModelEntry,
   request: ModelRequest,
+  estimated: number,
   countTokens: CountTokens,
 ): Promise<number> {
-  const estimated = estimateRequest(request);
   if (estimated < context_window * COUNT_SHARE) return estimated;
   return (await countTokens(request)) ?? estimated;
 }

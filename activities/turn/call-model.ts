@@ -10,7 +10,6 @@ import { callOnce, isTooLong } from '../model/call-once.js';
 import type { ModelClient } from '../model/clients.js';
 import { countTokens } from '../model/count-tokens.js';
 import { buildRequest, type BuiltRequest } from '../prompt/build-request.js';
-import { estimateRequest } from '../prompt/tokens.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
 import { findTool, offeredTools, permissionOf, type OfferedTool } from '../tools/offered-tools.js';
 import { runActivity } from './run-activity.js';
@@ -34,7 +33,8 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
       const { turn } = loaded;
       const offered = offeredTools(turn);
       const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
-      if (isStored) return withOfferedNames(offered, (await storedOutcome(deps.db, turnId, step))!);
+      const stored = isStored ? await storedOutcome(deps.db, turnId, step) : null;
+      if (stored !== null) return withOfferedNames(offered, stored);
       if (!isOpen(turn.state)) throw new TurnEndedError(turnId, turn.state);
       const model = deps.models.getOrFail(turn.modelId);
       const options = {
@@ -43,19 +43,18 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
         countTokens: (request: ModelRequest) => countTokens(model, request, signal),
         compacted,
       };
-      let refused: { size: number; error: unknown } | null = null;
+      let refused: { estimated: number; error: unknown } | null = null;
       for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
         if (refused !== null && undercount > MAX_UNDERCOUNT) throw refused.error;
         const built = await buildRequest(deps, loaded, { ...options, undercount }, signal);
         if (built === 'compact') return { kind: 'compact' };
-        const size = estimateRequest(built.request);
-        if (refused !== null && size >= refused.size) continue;
+        if (refused !== null && built.estimated >= refused.estimated) continue;
         try {
           const call = await beginModelCall(deps, turnId, step);
           return withOfferedNames(offered, await callAndStore(deps, { turn, offered, model }, built, call, signal));
         } catch (error) {
           if (!isTooLong(error)) throw error;
-          refused = { size, error };
+          refused = { estimated: built.estimated, error };
           loaded = await loadConversation(deps.db, turnId);
         }
       }
@@ -88,13 +87,14 @@ async function callAndStore(
   };
   const signal = AbortSignal.any([cancelled, fenced.signal]);
   const answer = await callOnce(deps, model, request, call, observer, signal);
+  const content = withUsableIds(answer.content, request.messages);
   const store = async (): Promise<StepOutcome> => {
     await writer.flush();
     fenced.signal.throwIfAborted();
     return storeStep(deps, {
       call,
       deltas: writer.count,
-      answer: { ...answer, content: withUsableIds(answer.content, request.messages) },
+      answer: { ...answer, content },
       toolName: (alias) => fullName(alias) ?? alias,
       permissionOf: (name) => permissionOf(turn, offered, name),
       isLast: call.step >= config.maxSteps,
