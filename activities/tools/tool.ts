@@ -4,6 +4,7 @@ import type { NewEvent } from '../../src/events/schema.js';
 import type { Storage } from '../../src/files/storage.js';
 import type { ByteBudget } from '../../src/platform/byte-budget.js';
 import type { Logger } from '../../src/platform/logger.js';
+import type { BuiltInToolName } from '../../src/sessions/tools.js';
 import type { ResultBlock } from '../../src/turns/content.js';
 import type { ToolDefinition } from '../../src/models/request.js';
 import type { McpConnections } from './mcp/connections.js';
@@ -51,6 +52,7 @@ export interface ToolDeps {
 
 /** A tool of the service itself (contract.md §4). Input is validated by `inputSchema` before `run`. */
 export interface BuiltInTool extends ToolDefinition {
+  name: BuiltInToolName;
   inputSchema: {
     type: 'object';
     properties: Record<string, unknown>;

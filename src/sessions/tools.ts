@@ -23,6 +23,7 @@ export type SessionTool = McpToolset | CustomTool;
 
 /** Names of the service's own tools (contract.md §4): no custom tool may take one. */
 export const BUILT_IN_TOOL_NAMES = ['use_skill', 'read_skill_file', 'list_files', 'read_file', 'deliver_file'] as const;
+export type BuiltInToolName = (typeof BUILT_IN_TOOL_NAMES)[number];
 
 /** Start of every MCP tool's name. */
 export const MCP_TOOL_PREFIX = 'mcp__';

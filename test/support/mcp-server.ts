@@ -194,3 +194,20 @@ function parseJson(text: string): unknown {
     return undefined;
   }
 }
+
+/** The MCP servers of a test file. `hosts` goes into the configuration and grows with each server. */
+export class McpServers {
+  readonly hosts: string[] = [];
+  readonly #servers: TestMcpServer[] = [];
+
+  async start(options: McpServerOptions): Promise<TestMcpServer> {
+    const server = await startMcpServer(options);
+    this.#servers.push(server);
+    this.hosts.push(server.host);
+    return server;
+  }
+
+  async close(): Promise<void> {
+    for (const server of this.#servers) await server.close();
+  }
+}

@@ -29,6 +29,9 @@ export interface TurnService extends TestService {
   session(body?: Record<string, unknown>): Promise<string>;
   /** Sends a message, expects 201, returns the turn's id. */
   send(sessionId: string, content: string, more?: Record<string, unknown>): Promise<string>;
+  /** Sends a message and waits for the end of its turn; returns the turn's events. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into events of many types
+  run(sessionId: string, content: string): Promise<any[]>;
   stream(sessionId: string, lastEventId?: string): Promise<SseReader>;
   /** Waits until the session's last turn has ended; returns its terminal event. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into events of many types
@@ -78,6 +81,11 @@ export async function startTurnService(options: TurnServiceOptions = {}): Promis
     },
     async send(sessionId, content, more = {}) {
       return (await client.sendMessage(sessionId, { content, ...more })).turn_id;
+    },
+    async run(sessionId, content) {
+      const turnId = await turns.send(sessionId, content);
+      await turns.ended(sessionId);
+      return (await turns.history(sessionId)).filter((event) => event.turn_id === turnId);
     },
     stream: (sessionId, lastEventId) =>
       openSse(`${service.url}/v1/sessions/${sessionId}/events/stream`, service.key, lastEventId),

@@ -127,6 +127,20 @@ describe('pages (spec.md "Pagination")', () => {
       return { api, ids, name };
     };
 
+    /** A session with messages of `length` characters; their ids are the prefix and a number from 1. */
+    const sessionWith = async (prefix: string, messages: number, length: number): Promise<string> => {
+      const sessionId = await createSession();
+      const turnId = await insertTurn(service.db, sessionId, 'completed');
+      await service.db.query(
+        `INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+         SELECT $3 || n, $1, $2, 1, n, 'agent.message',
+           json_build_object('message_id', 'msg_1', 'content', repeat('z', $5)), now()
+         FROM generate_series(1, $4::integer) AS n`,
+        [sessionId, turnId, prefix, messages, length],
+      );
+      return sessionId;
+    };
+
     it('end at about 4 MiB with their cursor, and lose nothing', async () => {
       // U+0001 takes one byte in Postgres and six in JSON.
       for (const character of ['x', '\u0001', '😀']) {
@@ -148,30 +162,14 @@ describe('pages (spec.md "Pagination")', () => {
     });
 
     it('end also in the history of a session', async () => {
-      const sessionId = await createSession();
-      const turnId = await insertTurn(service.db, sessionId, 'completed');
-      await service.db.query(
-        `INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
-         SELECT 'evt_' || n, $1, $2, 1, n, 'agent.message',
-           json_build_object('message_id', 'msg_1', 'content', repeat('z', 1000000)), now()
-         FROM generate_series(1, 12) AS n`,
-        [sessionId, turnId],
-      );
+      const sessionId = await sessionWith('evt_', 12, 1_000_000);
       const { ids, bytes } = await walk(`/v1/sessions/${sessionId}/events`);
       expect(ids).to.deep.equal(Array.from({ length: 12 }, (_, n) => `evt_${n + 1}`));
       expect(bytes.map((page) => Math.round(page / 1_000_000))).to.deep.equal([5, 5, 2]);
     });
 
     it('hold one item at least', async () => {
-      const sessionId = await createSession();
-      const turnId = await insertTurn(service.db, sessionId, 'completed');
-      await service.db.query(
-        `INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
-         SELECT 'evt_large_' || n, $1, $2, 1, n, 'agent.message',
-           json_build_object('message_id', 'msg_1', 'content', repeat('z', 5000000)), now()
-         FROM generate_series(1, 2) AS n`,
-        [sessionId, turnId],
-      );
+      const sessionId = await sessionWith('evt_large_', 2, 5_000_000);
       const { ids, bytes } = await walk(`/v1/sessions/${sessionId}/events`);
       expect(ids).to.deep.equal(['evt_large_1', 'evt_large_2']);
       expect(bytes).to.have.length(2);

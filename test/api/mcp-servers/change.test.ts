@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { startMcpServer, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
+import { McpServers, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
 import { startService, type TestService } from '../../support/service.js';
 
 const OLD = 'old-secret-0123456789';
@@ -8,14 +8,13 @@ const NOWHERE = 'mcp_00000000000000000000000000';
 
 describe('MCP servers: get, list, patch, probe, delete', () => {
   let service: TestService;
-  const allowed: string[] = [];
-  const servers: TestMcpServer[] = [];
+  const servers = new McpServers();
   before(async () => {
-    service = await startService({ config: { mcpAllowedHosts: allowed } });
+    service = await startService({ config: { mcpAllowedHosts: servers.hosts } });
   });
   after(async () => {
     await service.close();
-    for (const server of servers) await server.close();
+    await servers.close();
   });
 
   let names = 0;
@@ -30,9 +29,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
     made: { id: string; name: string; url: string; updated_at: string; last_probed_at: string };
     patch: (body: unknown) => ReturnType<TestService['api']>;
   }> => {
-    const server = await startMcpServer({ tools: [{ name: 'a' }, { name: 'b' }], ...options });
-    servers.push(server);
-    allowed.push(server.host);
+    const server = await servers.start({ tools: [{ name: 'a' }, { name: 'b' }], ...options });
     const { status, body: made } = await service.api('POST', '/v1/mcp-servers', {
       name: newName(),
       url: server.url,
@@ -63,9 +60,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
 
     it('pages newest first, without repeating or skipping what existed', async () => {
       const api = service.as(await service.newKey({ project: 'pages' }));
-      const server = await startMcpServer({ tools: [] });
-      servers.push(server);
-      allowed.push(server.host);
+      const server = await servers.start({ tools: [] });
       const ids: string[] = [];
       const add = async (): Promise<void> => {
         const { body } = await api('POST', '/v1/mcp-servers', { name: newName(), url: `${server.url}?${names}` });
@@ -182,11 +177,11 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
 
     it('refuses a re-probe when the address no longer passes', async () => {
       const { patch, server, path } = await registered();
-      allowed.splice(allowed.indexOf(server.host), 1);
+      servers.hosts.splice(servers.hosts.indexOf(server.host), 1);
       expect(typeOf(await patch({ auth: { type: 'NONE' } }))).to.deep.equal([422, 'invalid_mcp_server_url']);
       expect(typeOf(await service.api('POST', `${path}/probe`))).to.deep.equal([422, 'invalid_mcp_server_url']);
       expect((await patch({ name: newName() })).status, 'no probe, no check').to.equal(200);
-      allowed.push(server.host);
+      servers.hosts.push(server.host);
     });
   });
 

@@ -1,27 +1,24 @@
 import { expect } from 'chai';
-import { startMcpServer, type TestMcpServer, type TestTool } from '../../support/mcp-server.js';
+import { McpServers, type TestMcpServer, type TestTool } from '../../support/mcp-server.js';
 import { startService, type TestService } from '../../support/service.js';
 
 describe('pinned tools of an MCP server', () => {
   let service: TestService;
-  const allowed: string[] = [];
-  const servers: TestMcpServer[] = [];
+  const servers = new McpServers();
   before(async () => {
-    service = await startService({ config: { mcpAllowedHosts: allowed } });
+    service = await startService({ config: { mcpAllowedHosts: servers.hosts } });
   });
   after(async () => {
     await service.close();
-    for (const server of servers) await server.close();
+    await servers.close();
   });
 
   const registered = async (
     tools: TestTool[],
     body: Record<string, unknown> = {},
   ): Promise<{ server: TestMcpServer; path: string; probe: () => ReturnType<TestService['api']> }> => {
-    const server = await startMcpServer({ tools });
-    servers.push(server);
-    allowed.push(server.host);
-    const name = `pins-${servers.length}`;
+    const server = await servers.start({ tools });
+    const name = `pins-${servers.hosts.length}`;
     const answer = await service.api('POST', '/v1/mcp-servers', { name, url: server.url, ...body });
     expect(answer.status).to.equal(201);
     const path = `/v1/mcp-servers/${answer.body.id}`;

@@ -1,29 +1,22 @@
 import { expect } from 'chai';
-import { startMcpServer, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
+import { McpServers, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
 import { startService, type TestService } from '../../support/service.js';
 
 const SECRET = 'secret-0123456789';
 
 describe('POST /v1/mcp-servers', () => {
   let service: TestService;
-  const allowed: string[] = [];
-  const servers: TestMcpServer[] = [];
+  const servers = new McpServers();
   before(async () => {
-    service = await startService({ config: { mcpAllowedHosts: allowed } });
+    service = await startService({ config: { mcpAllowedHosts: servers.hosts } });
   });
   after(async () => {
     await service.close();
-    for (const server of servers) await server.close();
+    await servers.close();
   });
 
-  const start = async (
-    options: McpServerOptions = { tools: [{ name: 'a' }, { name: 'b' }] },
-  ): Promise<TestMcpServer> => {
-    const server = await startMcpServer(options);
-    servers.push(server);
-    allowed.push(server.host);
-    return server;
-  };
+  const start = (options: McpServerOptions = { tools: [{ name: 'a' }, { name: 'b' }] }): Promise<TestMcpServer> =>
+    servers.start(options);
   const register = (body: unknown, headers = {}): ReturnType<TestService['api']> =>
     service.api('POST', '/v1/mcp-servers', body, headers);
   let names = 0;

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { startOauthPair, type OauthPair } from '../../../support/oauth-server.js';
+import { expectNoSecrets } from '../../../support/secrets.js';
 import { toolUse } from '../../../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../../../support/turns.js';
-import { connectClient, fetchHistory, textOfHistory } from '../../../support/workflow-history.js';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- events of many types
 type Event = Record<string, any>;
@@ -30,11 +30,7 @@ describe('MCP servers with OAuth in turns', () => {
     const callback = await pair.consent(auth.authorization_url);
     expect((await fetch(`${service.url}${callback.pathname}${callback.search}`)).status).to.equal(200);
   };
-  const run = async (content: string): Promise<Event[]> => {
-    const turnId = await service.send(sessionId, content);
-    await service.ended(sessionId);
-    return (await service.history(sessionId)).filter((event) => event.turn_id === turnId);
-  };
+  const run = (content: string): Promise<Event[]> => service.run(sessionId, content);
 
   it('refresh a rejected token once for 50 parallel calls, and hide it in their results', async () => {
     service.model.on(
@@ -76,24 +72,8 @@ describe('MCP servers with OAuth in turns', () => {
         if (secret !== null) secrets.add(secret);
       }
     }
-    const temporal = await connectClient(process.env.TEMPORAL_ADDRESS!);
-    const events = await service.history(sessionId);
-    const turnIds = [...new Set(events.map(({ turn_id }) => turn_id as string))];
-    const histories = await Promise.all(turnIds.map((turnId) => fetchHistory(temporal.client, turnId)));
-    await temporal.close();
-    const tables: { table: string }[] = await service.db.query(
-      `SELECT format('%I', tablename) AS table FROM pg_tables WHERE schemaname = 'public'`,
-    );
-    const rows = await Promise.all(tables.map(({ table }) => service.db.query(`SELECT * FROM ${table}`)));
-    for (const [where, content] of Object.entries({
-      events: JSON.stringify(events),
-      tables: JSON.stringify(rows),
-      temporal: histories.map(textOfHistory).join('\n'),
-      model: JSON.stringify(service.model.requests.map(({ body }) => body)),
-    })) {
-      expect(content.length, where).to.be.greaterThan(100);
-      for (const secret of secrets) expect(content.includes(secret), where).to.equal(false);
-    }
+
+    await expectNoSecrets(service, sessionId, secrets);
     expect(secrets.size).to.be.greaterThan(5);
   });
 });

@@ -1,14 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import {
-  startMcpServer,
-  type McpServerOptions,
-  type TestMcpServer,
-  type TestTool,
-} from '../../../support/mcp-server.js';
+import { McpServers, type McpServerOptions, type TestMcpServer, type TestTool } from '../../../support/mcp-server.js';
+import { expectNoSecrets } from '../../../support/secrets.js';
 import { text, toolUse } from '../../../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../../../support/turns.js';
-import { connectClient, fetchHistory, textOfHistory } from '../../../support/workflow-history.js';
 
 const SECRET = 'known-secret-0123456789';
 
@@ -23,11 +18,10 @@ interface Registered {
 
 describe('MCP servers in turns', () => {
   let service: TurnService;
-  const allowed: string[] = [];
-  const servers: TestMcpServer[] = [];
+  const servers = new McpServers();
   let count = 0;
   before(async () => {
-    service = await startTurnService({ config: { mcpAllowedHosts: allowed } });
+    service = await startTurnService({ config: { mcpAllowedHosts: servers.hosts } });
   });
   beforeEach(() => service.model.reset());
   afterEach(() => {
@@ -38,7 +32,7 @@ describe('MCP servers in turns', () => {
   });
   after(async () => {
     await service.close();
-    for (const server of servers) await server.close();
+    await servers.close();
   });
 
   const register = async (
@@ -46,9 +40,7 @@ describe('MCP servers in turns', () => {
     body: Record<string, unknown> = {},
     options: McpServerOptions = {},
   ): Promise<Registered> => {
-    const server = await startMcpServer({ tools, ...options });
-    servers.push(server);
-    allowed.push(server.host);
+    const server = await servers.start({ tools, ...options });
     count += 1;
     const name = `server-${count}`;
     const answer = await service.api('POST', '/v1/mcp-servers', { name, url: server.url, ...body });
@@ -65,11 +57,7 @@ describe('MCP servers in turns', () => {
     (service.model.requests.at(-1)!.body.tools as { name: string }[])
       .map(({ name }) => name)
       .filter((name) => name.startsWith('mcp__'));
-  const run = async (sessionId: string, content: string): Promise<Event[]> => {
-    const turnId = await service.send(sessionId, content);
-    await service.ended(sessionId);
-    return (await service.history(sessionId)).filter((event) => event.turn_id === turnId);
-  };
+  const run = (...message: [sessionId: string, content: string]): Promise<Event[]> => service.run(...message);
   const results = (events: Event[]): unknown[] =>
     events.filter(({ type }) => type === 'agent.tool_result').map(({ content, is_error }) => [content, is_error]);
 
@@ -290,29 +278,13 @@ describe('MCP servers in turns', () => {
     );
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
     service.model.on(/secret/, [toolUse(`mcp__${name}__echo`), toolUse(`mcp__${name}__throw`)], 'done');
-    const events = await run(sessionId, 'tell the secret');
+    await run(sessionId, 'tell the secret');
     expect(server.calls).to.have.length(2);
     server.options.auth = { ...auth, value: 'other' };
     await server.restart();
     const refused = await run(sessionId, 'once more');
     expect(refused[1]!.message).to.match(/rejected the credential \(HTTP 401\)/);
 
-    const temporal = await connectClient(process.env.TEMPORAL_ADDRESS!);
-    const turnIds = [...new Set((await service.history(sessionId)).map(({ turn_id }) => turn_id as string))];
-    const histories = await Promise.all(turnIds.map((turnId) => fetchHistory(temporal.client, turnId)));
-    await temporal.close();
-    const tables: { table: string }[] = await service.db.query(
-      `SELECT format('%I', tablename) AS table FROM pg_tables WHERE schemaname = 'public'`,
-    );
-    const rows = await Promise.all(tables.map(({ table }) => service.db.query(`SELECT * FROM ${table}`)));
-    for (const [where, content] of Object.entries({
-      events: JSON.stringify(events),
-      tables: JSON.stringify(rows),
-      temporal: histories.map(textOfHistory).join('\n'),
-      model: JSON.stringify(service.model.requests.map(({ body }) => body)),
-    })) {
-      expect(content.length, where).to.be.greaterThan(100);
-      expect(content.includes(SECRET), where).to.equal(false);
-    }
+    await expectNoSecrets(service, sessionId, [SECRET]);
   });
 });
