@@ -7,7 +7,7 @@ import type { FileSnapshot, SkillSnapshot } from '../../src/events/fields.js';
 import { requireScope } from '../../src/projects/permissions.js';
 import type { Session } from '../../src/sessions/store.js';
 import { findSkills, skillNotFound } from '../../src/skills/store.js';
-import { asTooManyTurns, queueTurn, type QueuedTurn } from '../../src/turns/queue.js';
+import { queueTurn, type QueuedTurn } from '../../src/turns/queue.js';
 import type { ApiDeps } from '../deps.js';
 import { userMessageSchema } from '../../src/events/schema.js';
 import { operation, type Call, type JsonSchema } from '../http/operation.js';
@@ -76,7 +76,7 @@ export const sendMessage = operation<Body, Session>({
       return turn;
     };
     // Queueing is one statement, atomic by itself; the record of a key makes it two.
-    const turn = call.hasKey ? await transaction(deps.db, queue).catch(asTooManyTurns) : await queue(deps.db);
+    const turn = call.hasKey ? await transaction(deps.db, queue) : await queue(deps.db);
     launch(call, { ...turn, may_wait: session.tools.length > 0 });
     return present(turn);
   },

@@ -157,14 +157,15 @@ function says(child: ChildProcess, what: RegExp): Promise<RegExpExecArray> {
 
 const TICKS = Number(execFileSync('getconf', ['CLK_TCK']).toString());
 
-function cpuOf(pid: number): number {
+/** CPU seconds that a process has used so far. */
+export function cpuOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   // utime, stime and those of children that have ended.
   return [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0) / TICKS;
 }
 
-function childrenOf(pid: number): number[] {
+export function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
 }
 

@@ -18,7 +18,7 @@ export interface QueuedTurn extends Pick<Turn, 'id' | 'session_id' | 'project_id
   event: EventRow;
 }
 
-/** Raised by the trigger `turns_admission` (migration 22). */
+/** Raised by the function `admit_turn`. */
 const ADMISSION_REFUSED = 'AT001';
 
 interface Row {
@@ -34,11 +34,11 @@ interface Row {
  * Stores a message as a queued turn with its `user.message`, in one statement: locks the session's row, decides 404, 409
  * and 429. From here on the turn always reaches a terminal event, even if this process dies.
  *
- * The limit of the project's turns is checked twice: here, without a lock, and at the commit, where the turns of a
- * project wait for each other (the trigger `turns_admission`). Only messages that race for the last places are refused there.
+ * The limit of the project's turns is checked without a lock first. Where less room is left than Postgres has connections,
+ * messages that are under way at the same time could take it together: `admit_turn` has them wait for each other, as their
+ * last step, and counts again.
  * @param namespace the Temporal namespace that runs the turn; null: that of any reconciler
- * @throws ServiceError session_not_found, session_running, too_many_running_turns. In a transaction, the last one may
- * come at its commit: `asTooManyTurns` translates it
+ * @throws ServiceError session_not_found, session_running, too_many_running_turns
  */
 export async function queueTurn(
   db: Db,
@@ -66,10 +66,13 @@ export async function queueTurn(
           RETURNING id, session_id, number, position, queued_at AS at),
         counted AS (
           UPDATE sessions SET turn_count = written.number, last_turn_id = written.id
-          FROM written WHERE sessions.id = written.session_id),
+          FROM written WHERE sessions.id = written.session_id RETURNING sessions.id),
         ${insertEvents([event!], 1)}
-        SELECT model_id, mcp_servers, last_state, max_running_turns, written.at
-        FROM session LEFT JOIN written ON true`,
+        SELECT model_id, mcp_servers, last_state, max_running_turns, written.at,
+          CASE WHEN written.at IS NOT NULL
+            AND open_turns + current_setting('max_connections')::integer >= max_running_turns
+            THEN admit_turn(${projectId}, ${id}) END
+        FROM session LEFT JOIN (written CROSS JOIN counted CROSS JOIN stored) ON true`,
   ).catch(asTooManyTurns);
   if (row === undefined) throw new ServiceError('session_not_found', `There is no session ${sessionId}.`);
   if (row.at === null) throw await refusal(db, sessionId, row);
@@ -102,8 +105,8 @@ function tooManyTurns(limit: number): ServiceError {
   );
 }
 
-/** Rethrows an error; a refusal of the trigger `turns_admission` as what clients get. */
-export function asTooManyTurns(error: unknown): never {
+/** Rethrows an error; a refusal of `admit_turn` as what clients get. */
+function asTooManyTurns(error: unknown): never {
   if (sqlState(error) !== ADMISSION_REFUSED) throw error;
   throw tooManyTurns(Number((error as { driverError: { detail: string } }).driverError.detail));
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
-import getPort from 'get-port';
+import getPort, { portNumbers } from 'get-port';
 import { run, step } from '#temporal-dev/progress.mjs';
 import { cacheDir } from '#temporal-dev/temporal-cli.mjs';
 import { EmbeddedServer } from '../../temporal-dev/server-process.js';
@@ -12,6 +12,8 @@ const VERSION = '1.29.1';
 const NAMESPACE = 'default';
 const SHARDS = 128;
 const KEYWORD = 2;
+/** The server keeps ports in a smallint. */
+const freePort = () => getPort({ port: portNumbers(20_000, 32_000) });
 
 /** What docs/operations/temporal.md recommends for a server of your own. */
 export const RECOMMENDED = {
@@ -62,9 +64,9 @@ export async function startTemporalCluster(
     },
   });
   const service = async (): Promise<object> => ({
-    rpc: { grpcPort: await getPort(), membershipPort: await getPort(), bindOnLocalHost: true },
+    rpc: { grpcPort: await freePort(), membershipPort: await freePort(), bindOnLocalHost: true },
   });
-  const frontend = await getPort();
+  const frontend = await freePort();
   const address = `127.0.0.1:${frontend}`;
   const config = {
     log: { stdout: true, level: 'error' },
@@ -76,7 +78,7 @@ export async function startTemporalCluster(
     },
     global: { membership: { maxJoinDuration: '30s', broadcastAddress: '127.0.0.1' } },
     services: {
-      frontend: { rpc: { grpcPort: frontend, membershipPort: await getPort(), bindOnLocalHost: true } },
+      frontend: { rpc: { grpcPort: frontend, membershipPort: await freePort(), bindOnLocalHost: true } },
       matching: await service(),
       history: await service(),
       worker: await service(),

@@ -10,6 +10,7 @@ import { WaitingTime1700000000020 } from './20-waiting-time.js';
 import { WaitingIndex1700000000021 } from './21-waiting-index.js';
 import { Admission1700000000022 } from './22-admission.js';
 import { Indexes1700000000023 } from './23-indexes.js';
+import { AdmitTurn1700000000024 } from './24-admit-turn.js';
 
 /** In order; only ever added to. */
 export const migrations = [
@@ -25,4 +26,5 @@ export const migrations = [
   WaitingIndex1700000000021,
   Admission1700000000022,
   Indexes1700000000023,
+  AdmitTurn1700000000024,
 ];

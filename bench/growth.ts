@@ -1,0 +1,111 @@
+/**
+ * What a message, a page of a history and a purge cost when the tables are full: `npx tsx bench/growth.ts --turns 2000000`.
+ * Rows of turns that have ended are written by SQL, ten turns to a session; then the service's own statements are timed,
+ * first on a few rows and then on all. On a Postgres of its own.
+ */
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { openDataSource } from '../src/db/data-source.js';
+import { readHistory } from '../src/events/store.js';
+import { newId } from '../src/platform/ids.js';
+import { createKey } from '../src/projects/api-keys.js';
+import { purgeSessions } from '../src/sessions/purge.js';
+import { queueTurn } from '../src/turns/queue.js';
+import { startPostgres } from '../test/support/postgres.js';
+import { row } from './support/in-process.js';
+import { median, quantile } from './support/run.js';
+
+const { values } = parseArgs({ options: { turns: { type: 'string', default: '2000000' } } });
+const TURNS_PER_SESSION = 10;
+const SAMPLES = 300;
+const PURGED_SESSIONS = 1000;
+const MESSAGE = { content: 'Hello', files: [], skills: [] };
+const WORDS = 'The quick brown fox jumps over the lazy dog. '.repeat(12);
+
+const postgres = await startPostgres();
+const db = await openDataSource(postgres.url, 4, 'bench');
+const admin = new pg.Client({ connectionString: postgres.url });
+await admin.connect();
+const { projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1_000_000 });
+
+/** Adds ended turns with what they leave behind: three events, a model call and its answer. */
+async function fill(from: number, to: number): Promise<void> {
+  await admin.query(`SET synchronous_commit = off`);
+  // Without the checks of foreign keys: the rows are right by the way they are made.
+  await admin.query(`SET session_replication_role = replica`);
+  const session = `'ses_' || md5((n / ${TURNS_PER_SESSION})::text)`;
+  const turn = `'turn_' || md5(n::text)`;
+  const series = `generate_series($1::integer, $2::integer - 1) AS n`;
+  const at = `now() - interval '30 days' + n * interval '1 ms'`;
+  const statements = [
+    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata, turn_count, last_turn_id)
+     SELECT ${session}, '${projectId}', 'm', false, '{}', '{}', ${TURNS_PER_SESSION}, 'turn_' || md5((n + 9)::text)
+     FROM ${series} WHERE n % ${TURNS_PER_SESSION} = 0`,
+    `INSERT INTO turns (id, session_id, project_id, number, state, position, content, files, skills, queued_at, started_at, ended_at)
+     SELECT ${turn}, ${session}, '${projectId}', n % ${TURNS_PER_SESSION} + 1, 'completed', 3, 'Hello', '[]', '[]', ${at}, ${at}, ${at}
+     FROM ${series}`,
+    `INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+     SELECT 'evt_' || md5(n || type), ${session}, ${turn}, n % ${TURNS_PER_SESSION} + 1, place, type,
+       json_build_object('content', '${WORDS}'), ${at}
+     FROM ${series}, unnest(ARRAY['user.message', 'agent.message', 'turn.completed']) WITH ORDINALITY AS e(type, place)`,
+    `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id) SELECT ${turn}, 1, 1, 1, 'msg_' || n FROM ${series}`,
+    `INSERT INTO model_steps (turn_id, step, message_id, content, stop_reason)
+     SELECT ${turn}, 1, 'msg_' || n, json_build_array('${WORDS}'), 'end_turn' FROM ${series}`,
+  ];
+  for (const statement of statements) await admin.query(statement, [from, to]);
+  await admin.query('SET session_replication_role = origin');
+  await admin.query('VACUUM (ANALYZE)');
+  await admin.query('CHECKPOINT');
+}
+
+async function timed(count: number, work: (n: number) => Promise<unknown>): Promise<string> {
+  const took: number[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const began = performance.now();
+    await work(n);
+    took.push(performance.now() - began);
+  }
+  return `p50 ${median(took).toFixed(1)} ms, p95 ${quantile(took, 0.95).toFixed(1)} ms`;
+}
+
+async function measure(turns: number): Promise<void> {
+  const { rows } = await admin.query<{ id: string }>(
+    `SELECT id FROM sessions WHERE last_turn_id IS NOT NULL ORDER BY md5(id || $1) LIMIT ${SAMPLES}`,
+    [String(turns)],
+  );
+  const fresh = Array.from({ length: SAMPLES }, () => newId('session'));
+  await admin.query(
+    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
+     SELECT unnest($1::text[]), $2, 'm', false, '{}', '{}'`,
+    [fresh, projectId],
+  );
+  const { rows: size } = await admin.query<{ size: string }>(
+    'SELECT pg_size_pretty(pg_database_size(current_database())) AS size',
+  );
+  const name = `${turns.toLocaleString('en')} turns`;
+  row(`${name}: database`, size[0]!.size);
+  row(`${name}: queue a turn`, await timed(SAMPLES, (n) => queueTurn(db, projectId, fresh[n]!, MESSAGE)));
+  row(`${name}: page of a history (25)`, await timed(rows.length, (n) => readHistory(db, rows[n]!.id, [0, 0], 25)));
+  await admin.query(
+    `UPDATE sessions SET deleted_at = now() - interval '2 hours' WHERE id IN (
+       SELECT id FROM sessions WHERE turn_count = ${TURNS_PER_SESSION} AND deleted_at IS NULL LIMIT ${PURGED_SESSIONS})`,
+  );
+  const began = performance.now();
+  let purged = 0;
+  for (let count = 1; count > 0; purged += count) count = (await purgeSessions(db, 1000)).turns;
+  row(`${name}: purge`, `${((purged / (performance.now() - began)) * 1000).toFixed(0)} turns/s`);
+}
+
+try {
+  const few = 20_000;
+  await fill(0, few);
+  await measure(few);
+  const all = Number(values.turns);
+  const began = performance.now();
+  for (let from = few; from < all; from += 500_000) await fill(from, Math.min(from + 500_000, all));
+  row('filled in', `${((performance.now() - began) / 1000).toFixed(0)} s`);
+  await measure(all);
+} finally {
+  await Promise.all([db.destroy(), admin.end()]);
+  await postgres.stop();
+}
