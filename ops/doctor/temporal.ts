@@ -2,6 +2,9 @@ import type { Config } from '../../src/platform/config.js';
 import { temporalQuestions } from '../../src/temporal/doctor.js';
 import { CheckError, type Check } from './check.js';
 
+/** A server with its default settings takes longer than that; one with those of docs/operations/temporal.md does not. */
+const SLOW_DISPATCH_MS = 30;
+
 /** Temporal: reachable with a namespace, its search attributes, and workers that poll. */
 export function temporalChecks({ taskQueue }: Config): Check[] {
   const remedy =
@@ -25,6 +28,18 @@ export function temporalChecks({ taskQueue }: Config): Check[] {
           `the namespace lacks ${missing.join(', ')}: turns start without them`,
           'Add them as Keyword: temporal operator search-attribute create, or on Temporal Cloud tcld or Terraform.',
         );
+      },
+    },
+    {
+      part: 'temporal tasks',
+      remedy,
+      async run() {
+        const ms = await temporalQuestions.dispatchMs();
+        const took = `the server hands a task out after ${Math.round(ms)} ms`;
+        // A client cannot see a server's settings, only their effect. Turns run all the same.
+        return ms <= SLOW_DISPATCH_MS
+          ? took
+          : `${took}: slow; for a server of your own see docs/operations/temporal.md`;
       },
     },
     {

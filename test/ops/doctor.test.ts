@@ -66,9 +66,11 @@ describe('doctor', () => {
         'schema',
         'replication',
         'listen',
+        'turns',
         'encryption',
         'temporal',
         'search attributes',
+        'temporal tasks',
         'worker',
         'storage',
         'public url',
@@ -87,7 +89,14 @@ describe('doctor', () => {
   it('names Postgres that is away', async () => {
     const findings = await diagnose({ ...env, DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' });
     const failed = findings.filter(({ ok }) => !ok);
-    expect(failed.map(({ part }) => part)).to.deep.equal(['postgres', 'schema', 'replication', 'listen', 'encryption']);
+    expect(failed.map(({ part }) => part)).to.deep.equal([
+      'postgres',
+      'schema',
+      'replication',
+      'listen',
+      'turns',
+      'encryption',
+    ]);
     expect(failed[0]).to.have.property('remedy').that.contains('DATABASE_URL');
   });
 
@@ -109,6 +118,18 @@ describe('doctor', () => {
     const finding = await only('listen');
     await service.db.query(`ALTER DATABASE ${name} RESET search_path; DROP SCHEMA away CASCADE`);
     expect(finding.remedy).to.contain('transaction pooling');
+  });
+
+  it('names turns of another Temporal namespace', async () => {
+    const sessionId = await service.session();
+    await service.db.query(
+      `INSERT INTO turns (id, session_id, project_id, number, state, content, files, skills, namespace)
+       SELECT 'turn_elsewhere', id, project_id, 1, 'running', 'x', '[]', '[]', 'elsewhere' FROM sessions WHERE id = $1`,
+      [sessionId],
+    );
+    const finding = await only('turns');
+    expect(finding.detail).to.contain('1 open turns').and.contain('elsewhere');
+    await service.db.query(`DELETE FROM turns WHERE id = 'turn_elsewhere'`);
   });
 
   it('names a PUBLIC_URL that authorization servers do not know', async () => {
