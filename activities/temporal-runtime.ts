@@ -17,6 +17,7 @@ export function installTemporalRuntime(log: Logger): Promise<void> {
 
 async function install(log: Logger): Promise<void> {
   const write = (entry: Pick<LogEntry, 'level' | 'message'>, meta: Record<string, unknown> = {}): void => {
+    if (!log.isLevelEnabled(LEVELS[entry.level])) return;
     const fields = Object.fromEntries(FIELDS.flatMap((name) => (name in meta ? [[name, meta[name]]] : [])));
     log[LEVELS[entry.level]]({ ...fields, err: meta.error }, entry.message);
   };

@@ -3,11 +3,11 @@ import { ApplicationFailure } from '@temporalio/common';
 import { apiKeyOf, type ModelCatalogue, type ModelEntry } from '../../src/models/catalogue.js';
 import { Redactor } from '../../src/platform/text.js';
 import type { SendRequest } from './send.js';
+import { watchedFetch } from './stream.js';
 
 export interface ModelClient {
   entry: ModelEntry;
   api: Anthropic;
-  send: SendRequest;
   /** Replaces the keys of all models: a server may repeat what it was sent. */
   redactor: Redactor;
   /** Whether the server counts tokens; found out at the first try. */
@@ -37,7 +37,6 @@ export class ModelClients {
     const { send } = this;
     const client: ModelClient = {
       entry,
-      send,
       redactor: this.#redactor,
       api: new Anthropic({
         // Something must be given, or the SDK takes what it finds in the environment.
@@ -46,7 +45,7 @@ export class ModelClients {
         defaultHeaders: keyHeaders(entry, key),
         // Without one it is Anthropic's own, or what ANTHROPIC_BASE_URL says: the catalogue was listed there, too.
         ...(entry.base_url !== undefined && { baseURL: entry.base_url }),
-        fetch: (url, init) => send(url, init),
+        fetch: watchedFetch(send),
         // Temporal retries, visibly.
         maxRetries: 0,
         // It would print what an answer that it cannot read says.

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type Anthropic from '@anthropic-ai/sdk';
 import { APIConnectionError } from '@anthropic-ai/sdk';
 import { ServiceError } from '../../src/platform/errors.js';
@@ -19,7 +20,7 @@ export interface StreamObserver extends TextObserver {
  * @throws ModelIdleTimeoutError, ModelStreamError, the SDK's APIError, or what aborted `signal`
  */
 export async function streamAnswer(
-  { api, send, redactor }: ModelClient,
+  { api, redactor }: ModelClient,
   params: Anthropic.MessageCreateParamsNonStreaming,
   answer: Answer,
   observer: StreamObserver,
@@ -30,8 +31,9 @@ export async function streamAnswer(
   const watchdog = new Watchdog(idleSeconds);
   const either = AbortSignal.any([signal, watchdog.signal]);
   try {
-    const client = api.withOptions({ fetch: (url, init) => watchedFetch(send, url, init, watchdog) });
-    const stream = await client.messages.create({ ...params, stream: true }, { signal: either });
+    const stream = await watchdogs.run(watchdog, () =>
+      api.messages.create({ ...params, stream: true }, { signal: either }),
+    );
     const growing: GrowingBlock[] = [];
     let stopped = false;
     for await (const event of stream) {
@@ -77,7 +79,18 @@ class Watchdog {
   }
 }
 
-async function watchedFetch(
+/** The watchdog of the call that a request belongs to: a client of the SDK for each call would cost half a millisecond. */
+const watchdogs = new AsyncLocalStorage<Watchdog>();
+
+/** `fetch` for a client of the SDK: every byte of a streamed answer restarts the watchdog of its call. */
+export function watchedFetch(send: SendRequest): typeof fetch {
+  return (url, init) => {
+    const watchdog = watchdogs.getStore();
+    return watchdog === undefined ? send(url, init) : sendWatched(send, url, init, watchdog);
+  };
+}
+
+async function sendWatched(
   send: SendRequest,
   url: string | URL | Request,
   init: RequestInit | undefined,

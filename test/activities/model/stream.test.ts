@@ -2,13 +2,14 @@ import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import type { ModelClient } from '../../../activities/model/clients.js';
 import { ModelIdleTimeoutError } from '../../../activities/model/failures.js';
-import { streamAnswer } from '../../../activities/model/stream.js';
+import { streamAnswer, watchedFetch } from '../../../activities/model/stream.js';
+import type { SendRequest } from '../../../activities/model/send.js';
 import { Redactor } from '../../../src/platform/text.js';
 import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '../../support/scripted-model.js';
 import type { ScriptedModel } from '../../support/scripted-model.js';
 import type { Answer } from '../../../src/turns/content.js';
 
-const send: ModelClient['send'] = (url, init, onProgress) => {
+const send: SendRequest = (url, init, onProgress) => {
   onProgress?.();
   return fetch(url, init);
 };
@@ -25,7 +26,7 @@ describe('the stream of an answer', () => {
   const call = async (): Promise<{ answer: Answer; heard: string; started: unknown }> => {
     const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
     const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
-    const api = new Anthropic({ apiKey: 'k', baseURL: model.url, maxRetries: 0 });
+    const api = new Anthropic({ apiKey: 'k', baseURL: model.url, maxRetries: 0, fetch: watchedFetch(send) });
     let heard = '';
     let started: unknown;
     const observer = {
@@ -36,7 +37,7 @@ describe('the stream of an answer', () => {
     const params = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Go' }] };
     const signal = new AbortController().signal;
     await streamAnswer(
-      { api, send, redactor: new Redactor([KEY]) } as ModelClient,
+      { api, redactor: new Redactor([KEY]) } as ModelClient,
       params,
       answer,
       observer,
