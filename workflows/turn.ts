@@ -122,7 +122,8 @@ async function run(input: TurnInput | EarlierTurnInput, done: TurnSummary): Prom
         if (result === 'long') await continueTurn({ ...facts, ...activities.left(), step, wait: { tools, waiting } });
       }
     }
-    if (resumed !== undefined || workflowInfo().continueAsNewSuggested) {
+    const { continueAsNewSuggested, targetWorkerDeploymentVersionChanged: isReplaced } = workflowInfo();
+    if (resumed !== undefined || continueAsNewSuggested || isReplaced) {
       await continueTurn({ ...facts, ...activities.left(), step: step + 1, wait: undefined });
     }
   }
@@ -136,16 +137,14 @@ async function begin({ turnId, ...continuation }: EarlierTurnInput): Promise<Tur
   return begun && { id: turnId, ...begun, ...continuation };
 }
 
-/** Goes on in a new run: on the newest build, if this one waited long or begins to. */
+/** Goes on in a new run: on the current build, if it has replaced this one, or if this run waited long or begins to. */
 function continueTurn(input: TurnInput): Promise<never> {
-  const { memo = {} } = workflowInfo();
+  const { memo = {}, targetWorkerDeploymentVersionChanged: isReplaced } = workflowInfo();
   const wasLongWait = memo[LONG_WAIT] === true;
   const isLongWait = input.wait !== undefined;
   return makeContinueAsNewFunc<typeof turn>({
-    ...((wasLongWait || isLongWait) && {
-      memo: { ...memo, [LONG_WAIT]: isLongWait },
-      initialVersioningBehavior: 'AUTO_UPGRADE',
-    }),
+    ...((wasLongWait || isLongWait) && { memo: { ...memo, [LONG_WAIT]: isLongWait } }),
+    ...((wasLongWait || isLongWait || isReplaced) && { initialVersioningBehavior: 'AUTO_UPGRADE' }),
   })(input);
 }
 
