@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { apiKeyOf, type ModelCatalogue, type ModelEntry } from '../../src/models/catalogue.js';
 import { Redactor } from '../../src/platform/text.js';
 import type { SendRequest } from './send.js';
-import { watchedFetch } from './stream.js';
+import { watchedFetch } from './watchdog.js';
 
 export interface ModelClient {
   entry: ModelEntry;

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type Anthropic from '@anthropic-ai/sdk';
 import { APIConnectionError } from '@anthropic-ai/sdk';
 import { ServiceError } from '../../src/platform/errors.js';
@@ -6,8 +5,8 @@ import type { Redactor } from '../../src/platform/text.js';
 import type { Answer, CallUsage } from '../../src/turns/content.js';
 import { begin, complete, finished, grow, type GrowingBlock, type TextObserver } from './growing-block.js';
 import type { ModelClient } from './clients.js';
-import type { SendRequest } from './send.js';
-import { ModelIdleTimeoutError, ModelStreamError } from './failures.js';
+import { ModelStreamError } from './failures.js';
+import { Watchdog } from './watchdog.js';
 
 export interface StreamObserver extends TextObserver {
   /** The model has taken the call; what it will cost so far. */
@@ -31,9 +30,7 @@ export async function streamAnswer(
   const watchdog = new Watchdog(idleSeconds);
   const either = AbortSignal.any([signal, watchdog.signal]);
   try {
-    const stream = await watchdogs.run(watchdog, () =>
-      api.messages.create({ ...params, stream: true }, { signal: either }),
-    );
+    const stream = await watchdog.watch(() => api.messages.create({ ...params, stream: true }, { signal: either }));
     const growing: GrowingBlock[] = [];
     let stopped = false;
     for await (const event of stream) {
@@ -56,56 +53,6 @@ export async function streamAnswer(
   } finally {
     watchdog.stop();
   }
-}
-
-/** Aborts when nothing came for `seconds`; it starts when the request begins to leave. */
-class Watchdog {
-  #controller = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(private readonly seconds: number) {}
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  restart(): void {
-    const abort = (): void => this.#controller.abort(new ModelIdleTimeoutError(this.seconds));
-    this.#timer = this.#timer?.refresh() ?? setTimeout(abort, this.seconds * 1000);
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-}
-
-/** The watchdog of the call that a request belongs to: a client of the SDK for each call would cost half a millisecond. */
-const watchdogs = new AsyncLocalStorage<Watchdog>();
-
-/** `fetch` for a client of the SDK: every byte of a streamed answer restarts the watchdog of its call. */
-export function watchedFetch(send: SendRequest): typeof fetch {
-  return (url, init) => {
-    const watchdog = watchdogs.getStore();
-    return watchdog === undefined ? send(url, init) : sendWatched(send, url, init, watchdog);
-  };
-}
-
-async function sendWatched(
-  send: SendRequest,
-  url: string | URL | Request,
-  init: RequestInit | undefined,
-  watchdog: Watchdog,
-): Promise<Response> {
-  const response = await send(url, init, () => watchdog.restart());
-  watchdog.restart();
-  if (response.body === null) return response;
-  const seen = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      watchdog.restart();
-      controller.enqueue(chunk);
-    },
-  });
-  return new Response(response.body.pipeThrough(seen), response);
 }
 
 function take(

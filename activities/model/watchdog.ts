@@ -1,0 +1,58 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { ModelIdleTimeoutError } from './failures.js';
+import type { SendRequest } from './send.js';
+
+/** Aborts when nothing came for `seconds`; it starts when the request begins to leave. */
+export class Watchdog {
+  #controller = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly seconds: number) {}
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  restart(): void {
+    const abort = (): void => this.#controller.abort(new ModelIdleTimeoutError(this.seconds));
+    this.#timer = this.#timer?.refresh() ?? setTimeout(abort, this.seconds * 1000);
+  }
+
+  /** Runs a call of the SDK: the requests that it makes belong to this watchdog. */
+  watch<T>(call: () => T): T {
+    return watchdogs.run(this, call);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/** The watchdog of the call that a request belongs to: a client of the SDK for each call would cost half a millisecond. */
+const watchdogs = new AsyncLocalStorage<Watchdog>();
+
+/** `fetch` for a client of the SDK: every byte of a streamed answer restarts the watchdog of its call. */
+export function watchedFetch(send: SendRequest): typeof fetch {
+  return (url, init) => {
+    const watchdog = watchdogs.getStore();
+    return watchdog === undefined ? send(url, init) : sendWatched(send, url, init, watchdog);
+  };
+}
+
+async function sendWatched(
+  send: SendRequest,
+  url: string | URL | Request,
+  init: RequestInit | undefined,
+  watchdog: Watchdog,
+): Promise<Response> {
+  const response = await send(url, init, () => watchdog.restart());
+  watchdog.restart();
+  if (response.body === null) return response;
+  const seen = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      watchdog.restart();
+      controller.enqueue(chunk);
+    },
+  });
+  return new Response(response.body.pipeThrough(seen), response);
+}
