@@ -1,4 +1,4 @@
-/** Waits for the promise, at most until the signal aborts: then it rejects with the signal's reason. */
+/** Waits for the promise. If the signal aborts first, rejects with the signal's reason. */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop: () => void = () => undefined;
   const aborted = new Promise<never>((_, reject) => {

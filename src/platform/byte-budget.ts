@@ -1,11 +1,11 @@
 import { totalmem } from 'node:os';
 
 export const MIB = 1024 * 1024;
-/** Of a process' memory, for the bytes of requests and results in flight. */
+/** Share of a process' memory for the bytes of requests and results in flight. */
 const DEFAULT_SHARE = 1 / 8;
 const MIN_DEFAULT_BYTES = 64 * MIB;
 
-/** The budget where no setting gives it: a share of the container's memory limit, or of the machine's memory. */
+/** The default budget: a share of the container's memory limit, or of the machine's memory. */
 export function defaultByteBudget(): number {
   const limit = process.constrainedMemory();
   const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
@@ -18,8 +18,8 @@ interface Waiting {
 }
 
 /**
- * Bytes that may be in flight in this process at once. Work waits for its share in the order of arrival, so that a large
- * request is not overtaken for ever; one larger than the whole budget runs alone.
+ * Limits the bytes in flight in this process. Work waits in the order of arrival, so that small requests cannot starve
+ * a large one. A request larger than the whole budget runs alone.
  */
 export class ByteBudget {
   #used = 0;
@@ -35,7 +35,10 @@ export class ByteBudget {
     return this.#queue.length;
   }
 
-  /** Waits for a share of `bytes`; returns the function that gives it back. @throws what aborted `signal` */
+  /**
+   * Waits for `bytes` of the budget; returns the function that releases them. @throws the reason of `signal` if it
+   * aborts
+   */
   async take(bytes: number, signal?: AbortSignal | null): Promise<() => void> {
     signal?.throwIfAborted();
     const share = Math.min(bytes, this.total);

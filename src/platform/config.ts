@@ -10,7 +10,7 @@ export interface Config {
   /** Base address that clients see, without a trailing slash. */
   publicUrl: string;
   databaseUrl: string;
-  /** A direct connection for LISTEN where `databaseUrl` leads to a pooler. */
+  /** A direct connection for LISTEN if `databaseUrl` is a pooler. */
   databaseListenUrl: string;
   databasePoolSize: number;
   taskQueue: string;
@@ -19,10 +19,10 @@ export interface Config {
   anthropicApiKey: string | null;
   /** AES-256 keys, newest first. */
   encryptionKeys: Buffer[];
-  /** `host:port` pairs exempt from https and public-address checks. */
+  /** `host:port` pairs exempt from the https and public-address checks. */
   mcpAllowedHosts: string[];
   rateLimitPerMinute: number;
-  /** Event streams of a project that an API process serves at a time. */
+  /** Limit of open event streams per project and API process. */
   maxStreamsPerProject: number;
   maxSteps: number;
   turnTimeoutSeconds: number;
@@ -30,21 +30,21 @@ export interface Config {
   toolTimeoutSeconds: number;
   /** How long a call waits for a person or the client (contract.md §6). */
   actionTimeoutSeconds: number;
-  /** After this long a wait goes on in a workflow run that any build may take. */
+  /** After this time a waiting turn continues in a new workflow run, which a newer build can take. */
   longWaitSeconds: number;
   shutdownGraceSeconds: number;
-  /** Delay at which a running activity hears of a cancel; Temporal Cloud bills each heartbeat. */
+  /** Longest delay until a running activity sees a cancel request; Temporal Cloud bills each heartbeat. */
   workerMaxActivities: number;
   /** Pauses between the attempts of a webhook delivery. */
   webhookRetrySeconds: number[];
-  /** Bytes of temporary files that uploads to an API process take at once. */
+  /** Budget for the temporary files of uploads per API process. */
   uploadBudgetBytes: number;
-  /** Bytes of requests with media that a worker sends at once. */
+  /** Budget for requests with media in flight per worker. */
   mediaBudgetBytes: number;
   /** Worker versioning (docs/operations/workflow-changes.md); null: off. */
   workerDeployment: { name: string; buildId: string } | null;
   metricsPort: number | null;
-  /** Requests continue the trace that their `traceparent` names. */
+  /** Requests continue the trace of their `traceparent`. */
   trustTraceparent: boolean;
   corsOrigins: string[];
   /** Serves the console under /console. */
@@ -52,13 +52,15 @@ export interface Config {
   /** Base address of the Temporal UI, without a trailing slash; null: no links to it. */
   temporalUiUrl: string | null;
   logLevel: string;
-  /** Keeps the maintenance schedules in Temporal; off where another deployment of the same task queue does. */
+  /**
+   * Keeps the maintenance schedules in Temporal. Switch it off if another deployment on the same task queue keeps them.
+   */
   maintenance: boolean;
-  /** Sessions without activity for that long are deleted; null: never. */
+  /** Sessions without activity for this long are deleted; null: never. */
   retentionDays: number | null;
 }
 
-/** What is wrong with the settings: every fault, one line each. */
+/** The errors in the settings, one line each. */
 export class ConfigError extends Error {
   constructor(readonly faults: string[]) {
     super(`The configuration cannot be used:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
@@ -68,7 +70,7 @@ export class ConfigError extends Error {
 
 /**
  * Reads and checks the settings; an empty variable counts as unset.
- * @throws ConfigError listing every fault at once
+ * @throws ConfigError listing every error
  */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const { settings: valid, faults } = readSettings(env);
@@ -114,7 +116,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   };
 }
 
-/** Where files are kept unless STORAGE_URL says otherwise. */
+/** Where files are stored unless STORAGE_URL is set. */
 export function defaultStorageUrl(dataDir: string): string {
   return pathToFileURL(resolve(dataDir, 'files')).href;
 }

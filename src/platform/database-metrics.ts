@@ -31,25 +31,25 @@ new Gauge({
   },
 });
 
-/** Shows the use of this pool in the metrics until the function returned is called. */
+/** Adds this pool's usage to the metrics. Returns a function that removes it. */
 export function observePool(db: DataSource): () => void {
   const pool = (db.driver as unknown as { master: PoolCounts }).master;
   pools.add(pool);
   return () => void pools.delete(pool);
 }
 
-/** Tasks of the service's task queue that wait for a worker. */
+/** Tasks in the service's task queue that wait for a worker. */
 export interface TaskQueueBacklog {
   type: 'workflow' | 'activity';
   tasks: number;
-  /** Of the oldest of them. */
+  /** Age of the oldest of these tasks. */
   ageSeconds: number;
 }
 
-/** What the gauges of the whole service are read from, in a process that may lead. */
+/** Sources of the service-wide gauges. */
 export interface ObservedService {
   db: DataSource;
-  /** One process of the service reads them: each costs a query at every scrape. */
+  /** True if this process reads the gauges. Only one process does: each scrape costs queries. */
   isLeader: () => boolean;
   readBacklogs: () => Promise<TaskQueueBacklog[]>;
 }
@@ -57,7 +57,7 @@ export interface ObservedService {
 const services = new Set<ObservedService>();
 const serviceGauges: Gauge[] = [];
 
-/** Shows the gauges of the whole service, while this process leads, until the function returned is called. */
+/** Adds the service-wide gauges while this process leads. Returns a function that removes them. */
 export function observeService(service: ObservedService): () => void {
   services.add(service);
   return () => {
@@ -66,7 +66,7 @@ export function observeService(service: ObservedService): () => void {
   };
 }
 
-/** A sample of a gauge: its value and its labels. A null is no sample. */
+/** A sample of a gauge: its value and labels. Null means no sample. */
 type Sample = { value: number | null } & Record<string, unknown>;
 
 interface ServiceGauge {
@@ -75,7 +75,7 @@ interface ServiceGauge {
   labels?: string[];
 }
 
-/** Registers a gauge of the whole service. It has no value in a process that does not lead, and while its source is away. */
+/** Registers a service-wide gauge. It has no value if this process does not lead or the source does not answer. */
 function serviceGauge(
   { name, help, labels = [] }: ServiceGauge,
   read: (service: ObservedService) => Promise<Sample[]>,
@@ -95,13 +95,13 @@ function serviceGauge(
   serviceGauges.push(gauge);
 }
 
-/** `reset` alone would leave a gauge without labels at 0. */
+/** `reset` alone would set a gauge without labels to 0. */
 function clear(gauge: Gauge): void {
   gauge.reset();
   gauge.remove({});
 }
 
-/** Registers gauges of the whole service whose samples a query gives: each row is a `value` and its labels. */
+/** Registers service-wide gauges from a query. Each row is a `value` and its labels. */
 export function databaseGauges(definitions: (ServiceGauge & { query: string })[]): void {
   for (const { query, ...gauge } of definitions) serviceGauge(gauge, ({ db }) => db.query<Sample[]>(query));
 }
@@ -119,7 +119,7 @@ serviceGauge(
   async ({ readBacklogs }) => (await readBacklogs()).map(({ type, ageSeconds }) => ({ type, value: ageSeconds })),
 );
 
-/** The conditions are that of the partial index on open turns: ended ones are not read. */
+/** The conditions match the partial index on open turns, so that ended turns are not read. */
 export const OPEN_TURNS = `
   SELECT state, count(id)::integer AS value
   FROM unnest(ARRAY['queued', 'running']) AS states(state)

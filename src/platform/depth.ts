@@ -1,6 +1,6 @@
 /**
- * True when objects and lists nest deeper than `maxDepth` in a JSON value. It does not recurse: code that walks untrusted
- * JSON recursively asks this first.
+ * True if objects and lists nest deeper than `maxDepth` in a JSON value. It does not recurse: call it before code that
+ * walks untrusted JSON recursively.
  */
 export function isDeeperThan(maxDepth: number, value: unknown): boolean {
   const open = [{ value, depth: 1 }];

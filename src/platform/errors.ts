@@ -1,6 +1,6 @@
 /**
- * Every error a client can receive: its type and HTTP status (spec.md "Errors", contract.md §1). The compiler refuses
- * a type that is not in the table.
+ * Every error type that a client can receive, with its HTTP status (spec.md "Errors", contract.md §1). Any other type
+ * is a compile error.
  */
 export const ERROR_STATUS = {
   bad_request: 400,
@@ -51,7 +51,9 @@ export const ERROR_STATUS = {
 
 export type ErrorType = keyof typeof ERROR_STATUS;
 
-/** An error that reaches the client as it is: `message` says what to do, `details` lists what contract.md §1 names. */
+/**
+ * An error that the client receives as it is. `message` says what to do; `details` has the fields of contract.md §1.
+ */
 export class ServiceError extends Error {
   readonly status: number;
 
@@ -67,7 +69,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** A `validation_error` for one place: `path` is a JSON Pointer into the body, or `/query/<name>`. */
+/** A `validation_error` at one place. `path` is a JSON Pointer into the body, or `/query/<name>`. */
 export function validationError(path: string, message: string): ServiceError {
   return new ServiceError('validation_error', `${path === '' ? 'The body' : path} ${message}.`, {
     errors: [{ path, message }],

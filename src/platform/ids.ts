@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { monotonicFactory } from 'ulid';
 
-/** The prefixes of every id this service issues (spec.md "General conventions", contract.md §2). */
+/** The prefix of every kind of id (spec.md "General conventions", contract.md §2). */
 export const ID_PREFIXES = {
   skill: 'skill_',
   mcpServer: 'mcp_',
@@ -20,7 +20,7 @@ export const ID_PREFIXES = {
 export type IdKind = keyof typeof ID_PREFIXES;
 
 const RANGE = 2 ** 48 - 1;
-/** Its own source asks the system for each of an id's characters; this one draws on a supply. */
+/** ulid's own random source makes a system call for each character. This one uses a buffer of random bytes. */
 const ulid = monotonicFactory(() => randomInt(RANGE) / RANGE);
 
 /** A new id: the kind's prefix and 26 characters of lower-case Crockford base32, time-ordered. */

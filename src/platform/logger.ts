@@ -12,7 +12,7 @@ const SEVERITY: Record<string, string> = {
   fatal: 'CRITICAL',
 };
 
-/** The only fields that a line may have: ids and small facts. What is not named here never leaves the process. */
+/** The only fields a log line may have: ids and small facts. Any other field is dropped. */
 const FIELDS = new Set(
   `role err
    request_id project_id key_id session_id turn_id step index trace_id
@@ -25,9 +25,8 @@ const FIELDS = new Set(
 const MAX_TEXT = 2000;
 
 /**
- * One line of JSON per event on standard output, with Cloud Logging's severity names. Callers pass ids and small
- * facts only: message text, credentials and results never go to a log, and a field that nobody allowed is dropped;
- * `redacted` names it.
+ * Logs one line of JSON per event to standard output, with Cloud Logging's severity names. Message text, credentials
+ * and tool results must never be logged: a field that is not in the list above is dropped, and `redacted` names it.
  */
 export function createLogger(level: string, role: string, destination?: DestinationStream): Logger {
   const log = pino(
@@ -45,7 +44,7 @@ export function createLogger(level: string, role: string, destination?: Destinat
     },
     destination,
   );
-  // What pino lets no formatter see: the fields of children, which inherit this method.
+  // pino passes the fields of child loggers to no formatter. Children inherit this method.
   // eslint-disable-next-line @typescript-eslint/unbound-method -- called below with the logger it is called on
   const { child } = log;
   log.child = function (this: Logger, fields, options) {
@@ -69,7 +68,9 @@ function isSmallFact(value: unknown): boolean {
   return value === null || typeof value !== 'object';
 }
 
-/** What a log line says of a fault: its kind, message and stack, never its attached objects (they can hold secrets). */
+/**
+ * Describes an error for the log: its kind, message and stack. Attached objects are left out: they can hold secrets.
+ */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { name: typeof error };
   const { name, message, stack, cause } = error;

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** The process' metrics; whoever measures something registers it here. */
+/** The metrics registry of this process. */
 export const registry = new Registry();
 collectDefaultMetrics({ register: registry });
 
@@ -132,12 +132,12 @@ export const maintenanceRuns = new Counter({
 
 const otherSources = new Set<() => Promise<string>>();
 
-/** Adds Prometheus text of another origin (the Temporal SDK's) to what this process tells. */
+/** Adds Prometheus text from another source (the Temporal SDK) to this process' metrics. */
 export function addMetricsSource(source: () => Promise<string>): void {
   otherSources.add(source);
 }
 
-/** Everything this process measures, as Prometheus text. A source that does not answer is left out. */
+/** All metrics as Prometheus text. A source that does not answer is left out. */
 export async function metricsText(): Promise<string> {
   const texts = await Promise.all([registry.metrics(), ...[...otherSources].map((source) => source().catch(() => ''))]);
   return texts.join('\n');

@@ -8,29 +8,29 @@ export interface Page<T> {
 /** A page ends early once it exceeds this (contract.md §5). */
 export const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
-/** The rows of a page, and whether the list goes on behind them. */
+/** The rows of a page, and whether more rows follow. */
 export interface PageRows<Row> {
   rows: Row[];
   hasMore: boolean;
 }
 
-/** What a list is asked for: how many, and after which position (null: from the start). */
+/** A page request: the limit, and the position to start after (null: from the start). */
 export interface PageRequest {
   limit: number;
   after: string[] | null;
 }
 
 /**
- * Cursors are opaque: base64url JSON of the list's name with its filter, and the sort key of the last item served.
- * A keyset survives new rows: nothing is repeated or skipped (contract.md §1).
+ * Cursors are opaque: base64url JSON of the list's name with its filter, and the sort key of the last item served. New
+ * rows neither repeat nor skip an item (contract.md §1).
  */
 export function encodeCursor(list: string, key: string[]): string {
   return Buffer.from(JSON.stringify([list, ...key])).toString('base64url');
 }
 
 /**
- * Reads a cursor of `list` with `keyLength` parts.
- * @throws ServiceError `invalid_cursor` when malformed or of another list or filter
+ * Decodes a cursor of `list` with `keyLength` parts.
+ * @throws ServiceError `invalid_cursor` if it is malformed, or belongs to another list or filter
  */
 export function decodeCursor(list: string, keyLength: number, cursor: string): string[] {
   const parts = parseCursor(cursor);
@@ -54,7 +54,7 @@ function parseCursor(cursor: string): string[] | null {
   }
 }
 
-/** Builds a page. It ends early once its items exceed MAX_PAGE_BYTES; the cursor goes on from there. */
+/** Builds a page. It ends early once its items exceed MAX_PAGE_BYTES; the cursor then points behind its last item. */
 export function pageOf<Row, T>(
   list: string,
   { rows, hasMore }: PageRows<Row>,

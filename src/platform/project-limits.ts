@@ -1,6 +1,6 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
-/** Limits how much work each project has under way in this process; the rest of it waits. */
+/** Limits how much work a project runs at a time in this process. Further work waits. */
 export class ProjectLimits {
   readonly #limits = new Map<string, LimitFunction>();
 

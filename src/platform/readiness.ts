@@ -12,8 +12,8 @@ const CHECK_TIMEOUT_MS = 3000;
 const KEEP_MS = 2000;
 
 /**
- * Checks the parts at most once every two seconds, however many ask meanwhile: probes need no key, and each check costs
- * a query and a Temporal request. `check` does not reject.
+ * Checks the components at most once every two seconds, shared by all parallel probes: probes need no key, and each
+ * check costs a query and a Temporal request. `check` does not reject.
  */
 export function createReadiness(check: () => Promise<PartStates>): Readiness {
   let states: Promise<PartStates> | null = null;
@@ -28,7 +28,7 @@ export function createReadiness(check: () => Promise<PartStates>): Readiness {
   };
 }
 
-/** `away` when the check says no, throws, or does not come back in time. */
+/** `away` if the check returns false, throws or times out. */
 export async function stateOf(check: () => Promise<boolean>): Promise<PartState> {
   const timeout = new AbortController();
   const late = sleep(CHECK_TIMEOUT_MS, false, { signal: timeout.signal }).catch(() => false);
@@ -38,8 +38,8 @@ export async function stateOf(check: () => Promise<boolean>): Promise<PartState>
 }
 
 /**
- * What `/readyz` answers: Postgres decides. The other parts are reported, not required, because a turn waits for them;
- * with `deep` all are (contract.md §5).
+ * The answer of `/readyz`: Postgres decides. The other components are reported but not required, because turns wait for
+ * them. With `deep` all of them are required (contract.md §5).
  */
 export async function answerReadiness(
   readiness: Readiness,

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
-/** Every column that holds sealed secrets, as `table.column`. `npm run reencrypt` goes through all of them. */
+/** Every column with sealed secrets, as `table.column`. `npm run reencrypt` goes through all of them. */
 export const SEALED_COLUMNS = [
   'mcp_servers.credential',
   'mcp_oauth.client',
@@ -15,7 +15,7 @@ const FORM = 'v1';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** No key opens the sealed secret: ENCRYPTION_KEY has lost a key, or the row was altered. */
+/** No key opens the sealed secret: a key is missing in ENCRYPTION_KEY, or the row was altered. */
 export class UnsealError extends Error {
   override readonly name = 'UnsealError';
   constructor() {
@@ -24,9 +24,9 @@ export class UnsealError extends Error {
 }
 
 /**
- * Encrypts a secret with the newest key (spec.md "MCP server", auth: stored encrypted; contract.md §7): AES-256-GCM. The
- * key's id stands in front, so that keys can be rotated. Column and row id are associated data: a sealed secret that is
- * copied to another place does not open there.
+ * Encrypts a secret with the newest key by AES-256-GCM (spec.md "MCP server", auth: stored encrypted; contract.md §7).
+ * The result starts with the key's id, so that keys can be rotated. Column and row id are associated data: a sealed
+ * secret copied to another row or column does not open.
  */
 export function seal(keys: readonly Buffer[], column: SealedColumn, rowId: string, secret: string): string {
   const [key] = keys;
@@ -42,7 +42,7 @@ export function unseal(keys: readonly Buffer[], column: SealedColumn, rowId: str
   const [form, id, text = ''] = sealed.split('.');
   const key = keys.find((candidate) => keyId(candidate) === id);
   const bytes = Buffer.from(text, 'base64url');
-  // The last character of base64url may hold unused bits: only the canonical spelling is accepted.
+  // The last character of base64url can have unused bits. Only the canonical spelling is accepted.
   const isCanonical = bytes.toString('base64url') === text;
   if (form !== FORM || key === undefined || !isCanonical || bytes.length < IV_BYTES + TAG_BYTES)
     throw new UnsealError();
@@ -56,12 +56,12 @@ export function unseal(keys: readonly Buffer[], column: SealedColumn, rowId: str
   }
 }
 
-/** True when the secret was sealed with the newest key. */
+/** True if the secret was sealed with the newest key. */
 export function isSealedWithNewest(keys: readonly Buffer[], sealed: string): boolean {
   return keys[0] !== undefined && sealed.startsWith(`${FORM}.${keyId(keys[0])}.`);
 }
 
-/** The prefix is part of every id that is stored: changing it would make all of them unknown. */
+/** The string is hashed into every stored key id: a change would make all stored ids unknown. */
 function keyId(key: Buffer): string {
   return createHash('sha256').update('mcp credential key id').update(key).digest('hex').slice(0, 12);
 }

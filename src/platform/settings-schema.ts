@@ -53,14 +53,14 @@ const schema = {
   required: ['DATABASE_URL', 'ENCRYPTION_KEY'],
 } as const;
 
-/** The settings as the environment has them, with defaults. */
+/** The settings from the environment, with defaults. */
 export type Settings = FromSchema<typeof schema>;
 
 const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true });
 const check = ajv.compile(schema);
 export const SETTING_NAMES = Object.keys(schema.properties);
 
-/** Reads and checks the settings. An empty variable counts as unset. `faults` has every fault, one line each. */
+/** Reads and checks the settings. An empty variable counts as unset. `faults` lists every error, one line each. */
 export function readSettings(env: NodeJS.ProcessEnv): { settings: Settings; faults: string[] } {
   const settings: Record<string, unknown> = {};
   for (const name of SETTING_NAMES) {
@@ -89,7 +89,7 @@ export function readSettings(env: NodeJS.ProcessEnv): { settings: Settings; faul
   return { settings: settings as unknown as Settings, faults };
 }
 
-/** Settings that are each right and cannot both be meant. */
+/** Combinations of valid settings that contradict each other. */
 function contradictions(settings: Record<string, unknown>, env: NodeJS.ProcessEnv): string[] {
   const isSet = (name: string): boolean => env[name] !== undefined && env[name] !== '';
   const faults: string[] = [];
@@ -123,7 +123,7 @@ function faultOf(error: NonNullable<typeof check.errors>[number]): string {
   return `${error.instancePath.slice(1)} ${error.message}${values}`;
 }
 
-/** The items of a comma list. */
+/** Splits a comma list. */
 export function listOf(value: string | undefined): string[] {
   return (value ?? '')
     .split(',')

@@ -2,8 +2,8 @@ import { ConfigError, loadConfig, type Config } from './config.js';
 import { checkModels } from '../models/catalogue.js';
 
 /**
- * The settings of a process that runs turns: `loadConfig`, and the models that MODELS_FILE names.
- * @throws ConfigError listing every fault of both at once
+ * The settings of a process that runs turns: `loadConfig`, and the models from MODELS_FILE.
+ * @throws ConfigError listing every error of both
  */
 export async function loadSettings(env: NodeJS.ProcessEnv): Promise<Config> {
   const faults: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * Turns Postgres' text of a timestamptz in UTC ("2026-11-21 09:48:03.1234+00") into ISO 8601 with six digits and `Z`
+ * Converts Postgres' text of a timestamptz in UTC ("2026-11-21 09:48:03.1234+00") to ISO 8601 with six digits and `Z`
  * (contract.md §2). A JavaScript Date would lose the microseconds.
  */
 export function isoFromPostgres(text: string): string {
@@ -8,7 +8,7 @@ export function isoFromPostgres(text: string): string {
   return `${date}T${time}.${fraction.padEnd(6, '0')}Z`;
 }
 
-/** The time now as the service writes it: microseconds are as fine as the process' clock gives. */
+/** The current time in the service's format, with microseconds from the process' clock. */
 export function isoNow(): string {
   const micros = Math.floor((performance.timeOrigin + performance.now()) * 1000);
   const millis = Math.floor(micros / 1000);

@@ -11,7 +11,7 @@ export interface TracingSdk {
   stop(): Promise<void>;
 }
 
-/** Exporter, sampler and resource follow the standard OTEL_* variables; spans leave in batches. */
+/** The standard OTEL_* variables set exporter, sampler and resource. Spans are exported in batches. */
 export function startSdk(): TracingSdk {
   const named = new Resource({ 'service.name': 'agent-session-service' });
   const resource = named.merge(detectResourcesSync({ detectors: [envDetectorSync] }));
@@ -19,7 +19,7 @@ export function startSdk(): TracingSdk {
   const provider = new BasicTracerProvider({ resource, spanProcessors: [processor] });
   provider.register({
     contextManager: new AsyncLocalStorageContextManager().enable(),
-    // Without baggage, which the default carries on: clients would write into Temporal's headers.
+    // No baggage propagation, which is on by default: clients could write into Temporal's headers.
     propagator: new W3CTraceContextPropagator(),
   });
   return {

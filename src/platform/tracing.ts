@@ -10,7 +10,7 @@ import {
 } from '@opentelemetry/api';
 import type { TracingSdk } from './tracing-sdk.js';
 
-/** OpenTelemetry's own switch: traces are on where the standard variables name a receiver. */
+/** Tracing is on if OpenTelemetry's standard variables name an endpoint. */
 export function tracingWanted(env: NodeJS.ProcessEnv): boolean {
   const receiver = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT;
   return Boolean(receiver) && env.OTEL_SDK_DISABLED !== 'true' && env.OTEL_TRACES_EXPORTER !== 'none';
@@ -18,20 +18,23 @@ export function tracingWanted(env: NodeJS.ProcessEnv): boolean {
 
 let started: Promise<TracingSdk> | null = null;
 
-/** Starts tracing where it is wanted, once per process; the SDK is not even loaded elsewhere. */
+/** Starts tracing once per process, if it is configured. Otherwise the SDK is not even loaded. */
 export async function startTracing(env: NodeJS.ProcessEnv): Promise<TracingSdk | null> {
   if (!tracingWanted(env)) return null;
   return (started ??= import('./tracing-sdk.js').then(({ startSdk }) => startSdk()));
 }
 
-/** Sends what is waiting and ends tracing; it may be started again. */
+/** Exports the remaining spans and stops tracing. It can be started again. */
 export async function stopTracing(): Promise<void> {
   const running = started;
   started = null;
   await (await running)?.stop();
 }
 
-/** Runs `work` as a span under the active one; a fault marks it as failed. Costs next to nothing while tracing is off. */
+/**
+ * Runs `work` in a child span of the active one. An error marks the span as failed. Costs almost nothing while tracing
+ * is off.
+ */
 export async function traced<T>(
   name: string,
   attributes: Attributes,
@@ -43,7 +46,7 @@ export async function traced<T>(
   try {
     return await context.with(trace.setSpan(parent, span), () => work(span));
   } catch (error) {
-    // Messages can hold content: the kind of the fault is enough.
+    // Error messages can contain user content: record only the kind of error.
     span.setStatus({ code: SpanStatusCode.ERROR, message: error instanceof Error ? error.name : 'error' });
     throw error;
   } finally {
@@ -51,19 +54,21 @@ export async function traced<T>(
   }
 }
 
-/** The active span as W3C's `traceparent`, for what goes on later or elsewhere; null while tracing is off. */
+/**
+ * The active span as a W3C `traceparent`, to continue the trace later or in another process; null while tracing is off.
+ */
 export function traceparent(): string | null {
   const carrier: { traceparent?: string } = {};
   propagation.inject(context.active(), carrier);
   return carrier.traceparent ?? null;
 }
 
-/** The context that carriers such as request headers or a stored `traceparent` continue. */
+/** Extracts the trace context from a carrier, such as request headers or a stored `traceparent`. */
 export function continued(carrier: Record<string, unknown>): Context {
   return propagation.extract(context.active(), carrier);
 }
 
-/** Runs `work` as part of the trace that `parent` names, where no span is active. */
+/** Runs `work` in the trace of `parent`, when no span is active. */
 export function within<T>(parent: string | null, work: () => T): T {
   if (parent === null || trace.getActiveSpan() !== undefined) return work();
   return context.with(continued({ traceparent: parent }), work);

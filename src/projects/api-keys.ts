@@ -5,7 +5,7 @@ import { transaction, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { SCOPES, type Scope } from './permissions.js';
 
-/** What a request may do and on whose behalf. */
+/** The caller of a request: its project and permissions. */
 export interface LiveKey {
   keyId: string;
   projectId: string;
@@ -27,13 +27,13 @@ export interface ListedKey {
 export interface NewKey {
   project: string;
   scopes?: readonly Scope[];
-  /** Absent: the project's limit stays as it is, a new project has the default. */
+  /** If absent, an existing project keeps its limit and a new one gets the default. */
   maxRunningTurns?: number;
 }
 
 /**
- * Issues a key for a project, which is made at its first key; on an existing project the limit is updated
- * (contract.md §5). The key is returned this once: only its hash is kept.
+ * Issues a key for a project. The first key creates the project; on an existing project the limit is updated
+ * (contract.md §5). The key is shown only here: the table stores its hash.
  */
 export async function createKey(
   db: DataSource,
@@ -43,7 +43,7 @@ export async function createKey(
   const id = newId('apiKey');
   return transaction(db, async (tx) => {
     const limit = maxRunningTurns === undefined ? {} : { max_running_turns: maxRunningTurns };
-    // The update that changes nothing makes RETURNING give the row that is there.
+    // This no-op update makes RETURNING give the existing row.
     const result = await tx
       .createQueryBuilder()
       .insert()
@@ -71,13 +71,13 @@ export function listKeys(db: Db): Promise<ListedKey[]> {
     .getRawMany();
 }
 
-/** Revokes a key, for good; revoking it again keeps the first time. False when there is no such key. */
+/** Revokes a key for good. A second call keeps the first time. Returns false if the key does not exist. */
 export async function revokeKey(db: Db, id: string): Promise<boolean> {
   const revoked = { revoked_at: () => 'coalesce(revoked_at, clock_timestamp())' };
   return (await db.getRepository(ApiKeyEntity).update({ id }, revoked)).affected === 1;
 }
 
-/** Sets when a key stops working, null: never. False when there is no such key. */
+/** Sets the expiry of a key; null means never. Returns false if the key does not exist. */
 export async function expireKey(db: Db, id: string, at: Date | null): Promise<boolean> {
   const expires_at = at === null ? null : at.toISOString();
   return (await db.getRepository(ApiKeyEntity).update({ id }, { expires_at })).affected === 1;
@@ -107,7 +107,7 @@ export function listProjects(db: Db): Promise<ListedProject[]> {
     .getRawMany();
 }
 
-/** Sets how many turns of a project may be queued or running. False when there is no such project. */
+/** Sets the limit of queued or running turns of a project. Returns false if the project does not exist. */
 export async function limitProject(db: Db, name: string, maxRunningTurns: number): Promise<boolean> {
   const change = { max_running_turns: maxRunningTurns };
   return (await db.getRepository(ProjectEntity).update({ name }, change)).affected === 1;
@@ -115,7 +115,7 @@ export async function limitProject(db: Db, name: string, maxRunningTurns: number
 
 const LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
-/** The key that hashes to `hash`, unless it is revoked or expired. */
+/** Finds the key with this hash, unless it is revoked or expired. */
 export async function findLiveKey(db: Db, hash: Buffer): Promise<LiveKey | null> {
   const row = await db
     .createQueryBuilder(ApiKeyEntity, 'k')
@@ -126,7 +126,9 @@ export async function findLiveKey(db: Db, hash: Buffer): Promise<LiveKey | null>
   return { keyId: row.id, projectId: row.project_id, scopes: new Set(row.scopes), expiresAt: row.expires_at };
 }
 
-/** Which of the keys may still be used: open streams of the others are closed (contract.md §5, `keys -- revoke`). */
+/**
+ * Returns which of the keys are still valid. Open streams of the others are closed (contract.md §5, `keys -- revoke`).
+ */
 export async function liveKeyIds(db: Db, ids: string[]): Promise<Set<string>> {
   const rows = await db
     .createQueryBuilder(ApiKeyEntity, 'k')

@@ -2,14 +2,14 @@ import { createHash, randomUUID } from 'node:crypto';
 import { ServiceError } from '../platform/errors.js';
 import type { Db } from '../db/transaction.js';
 
-/** What a request is remembered by: its scope is project and path (contract.md §1 "Idempotency-Key"). */
+/** The key of an idempotency record. Its scope is project and path (contract.md §1 "Idempotency-Key"). */
 export interface IdempotencyKey {
   projectId: string;
   path: string;
   key: string;
 }
 
-/** A request under way: whoever holds the lease may answer for the key. */
+/** A lease on the key of a request under way. Only its holder may store the answer. */
 export interface Lease extends IdempotencyKey {
   leaseId: string;
 }
@@ -27,8 +27,9 @@ const row = ({ projectId, path, key }: IdempotencyKey): unknown[] => [projectId,
 const held = (lease: Lease): unknown[] => [...row(lease), lease.leaseId];
 
 /**
- * Takes the lease for `key`, or returns the answer that an earlier request with the same content got.
- * @throws ServiceError `idempotency_key_reused` for other content, `idempotency_key_in_use` while the first is under way
+ * Takes the lease for `key`, or returns the stored answer of an earlier request with the same content.
+ * @throws ServiceError `idempotency_key_reused` for other content, `idempotency_key_in_use` while the first request
+ * runs
  */
 export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer): Promise<Lease | StoredAnswer> {
   const leaseId = randomUUID();
@@ -54,14 +55,15 @@ export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer)
       'The Idempotency-Key was used with other content. Use a new key for a new request.',
     );
   }
-  // No record: the request that held it failed in this moment, and the next try may have it.
+  // The record is gone: its holder failed at this moment. The client's retry can take the key.
   if (record === undefined || record.status === null) throw inUse();
   return { status: record.status, response: record.response };
 }
 
 /**
- * Stores the answer; part of the transaction that has the effect, so that either both exist or none.
- * @throws ServiceError `idempotency_key_in_use` when the lease ran out and another request took it: the effect is undone
+ * Stores the answer in the transaction that has the effect, so that both are committed or neither is.
+ * @throws ServiceError `idempotency_key_in_use` if the lease expired and another request took it: the transaction rolls
+ * back
  */
 export async function storeAnswer(db: Db, lease: Lease, { status, response }: StoredAnswer): Promise<void> {
   const [, count] = await db.query<[unknown[], number]>(
@@ -71,7 +73,7 @@ export async function storeAnswer(db: Db, lease: Lease, { status, response }: St
   if (count === 0) throw inUse();
 }
 
-/** Holds the lease for another 30 s. */
+/** Renews the lease for another 30 s. */
 export async function renewLease(db: Db, lease: Lease): Promise<void> {
   await db.query(
     `UPDATE idempotency_records SET lease_until = clock_timestamp() + ${LEASE} WHERE ${HELD}`,
@@ -79,12 +81,12 @@ export async function renewLease(db: Db, lease: Lease): Promise<void> {
   );
 }
 
-/** The request failed: the next one with its key starts anew. An answer that is stored stays. */
+/** Releases the lease of a failed request, so that a retry can run. A stored answer stays. */
 export async function releaseLease(db: Db, lease: Lease): Promise<void> {
   await db.query(`DELETE FROM idempotency_records WHERE ${HELD}`, held(lease));
 }
 
-/** Drops what is older than a day, at most `limit` records; the number of records dropped. */
+/** Removes at most `limit` records older than a day; returns their number. */
 export async function forgetOldAnswers(db: Db, limit: number): Promise<number> {
   const [, count] = await db.query<[unknown[], number]>(
     `DELETE FROM idempotency_records WHERE ctid = ANY(ARRAY(
@@ -95,7 +97,7 @@ export async function forgetOldAnswers(db: Db, limit: number): Promise<number> {
   return count;
 }
 
-/** Hash of parsed JSON: the order of keys and the spaces between them are not content. */
+/** Hashes parsed JSON. Order of keys and whitespace do not matter. */
 export function jsonHash(value: unknown): Buffer {
   return createHash('sha256').update(canonical(value)).digest();
 }

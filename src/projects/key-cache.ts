@@ -1,14 +1,17 @@
 import type { Db } from '../db/transaction.js';
 import { findLiveKey, hashOf, type LiveKey } from './api-keys.js';
 
-/** A revoked key is refused within 5 s (contract.md §5): this, and the time a request takes. */
+/** A revoked key must be refused within 5 s (contract.md §5). The rest of the time is for the request itself. */
 const KEPT_MS = 3000;
 const MAX_KEPT = 10_000;
 
-/** Looks a presented key up; null when it is malformed, unknown, expired or revoked. */
+/** Looks up a presented key; null if it is malformed, unknown, expired or revoked. */
 export type KeyLookup = (key: string) => Promise<LiveKey | null>;
 
-/** A lookup that remembers live keys for three seconds, and asks Postgres once for requests that come together. */
+/**
+ * Returns a lookup that caches valid keys for three seconds and shares one query among parallel requests with the same
+ * key.
+ */
 export function createKeyLookup(db: Db): KeyLookup {
   const kept = new Map<string, { found: Promise<LiveKey | null>; until: number }>();
 
@@ -21,7 +24,7 @@ export function createKeyLookup(db: Db): KeyLookup {
       if (kept.size >= MAX_KEPT) kept.clear();
       entry = { found: findLiveKey(db, hash), until: Date.now() + KEPT_MS };
       kept.set(name, entry);
-      // An unknown key is not kept: it may be issued in the next moment. Nor is a failed lookup.
+      // Unknown keys and failed lookups are not cached: the key may be issued the next moment.
       const forget = (): boolean => kept.delete(name);
       entry.found.then((live) => live ?? forget(), forget);
     }

@@ -1,30 +1,30 @@
 import type { DataSource } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 
-/** What is left of an operation's minute. */
+/** The remaining requests of an operation in its current window. */
 export interface RateLimitState {
   limit: number;
   remaining: number;
-  /** Whole seconds until the window starts anew; waiting that long is enough. */
+  /** Whole seconds until the next window starts. */
   resetSeconds: number;
   exceeded: boolean;
 }
 
-/** Counts one request of a project's operation; null where limits are off. */
+/** Counts one request of a project's operation. Returns null if rate limits are off. */
 export type RateLimiter = (projectId: string, operationId: string) => Promise<RateLimitState | null>;
 
 const WINDOW_MS = 60_000;
 
-/** How many requests of a window were counted, and when the window ends, by this process' clock. */
+/** The requests counted in a window, and the window's end by this process' clock. */
 interface Count {
   points: number;
   endsAt: number;
 }
 
 /**
- * The limit per project and operation, exact over all API processes (contract.md §1). A window is a minute from its first
- * request. Requests that arrive while this process counts others of the same key are counted together by the next
- * statement. Once a window is used up, this process refuses without asking Postgres until the window ends.
+ * The rate limit per project and operation, exact over all API processes (contract.md §1). A window is one minute long
+ * and starts at its first request. Requests that arrive during a count of the same key are counted together by the next
+ * statement. Once a window is used up, this process refuses requests without a query until the window ends.
  */
 export function createRateLimiter(db: DataSource, perMinute: number): RateLimiter {
   if (perMinute === 0) return async () => null;
@@ -55,7 +55,7 @@ class KeyCounter {
     private readonly limit: number,
   ) {}
 
-  /** Counts one request; its place in the window. */
+  /** Counts one request; returns its place in the window. */
   async count(): Promise<Count> {
     if (this.#last.points > this.limit && performance.now() < this.#last.endsAt) return this.#last;
     return new Promise((resolve, reject) => {
@@ -81,7 +81,7 @@ class KeyCounter {
   }
 }
 
-/** The commit is asynchronous: a crash of Postgres may forget the requests of the last moments. */
+/** The commit is asynchronous: if Postgres crashes, the most recent requests may not count. */
 async function addPoints(db: DataSource, key: string, points: number): Promise<Count> {
   const asked = performance.now();
   const [row] = await runSql<{ points: number; left_ms: number }>(

@@ -1,8 +1,8 @@
 /**
- * The form skills are stored in: a ZIP archive of nothing but files, sorted by the bytes of their paths, uncompressed,
- * all of one time and mode. The same content always gives the same bytes, whatever packed it and whichever zlib runs
- * here (contract.md §2 "Skill archive"); and one file can be read by its range without the rest. It is written by hand
- * because its bytes are a promise, which a library's next version would break.
+ * The stored form of a skill: a ZIP archive of files only, sorted by the bytes of their paths, uncompressed, all with
+ * the same time and mode. The same content always gives the same bytes, independent of the packer and of our zlib
+ * version (contract.md §2 "Skill archive"), and a file can be read by its byte range. Written by hand, because a
+ * library's next version could change the bytes.
  */
 const LOCAL_HEADER = 30;
 const DIRECTORY_HEADER = 46;
@@ -10,37 +10,37 @@ const END_RECORD = 22;
 const VERSION = 20;
 const MADE_BY_UNIX = (3 << 8) | VERSION;
 const UTF8_NAMES = 0x800;
-/** 1980-01-01 00:00, the first time ZIP can say. */
+/** 1980-01-01 00:00, the earliest time in ZIP. */
 const DOS_DATE = (1 << 5) | 1;
 /** A regular file, rw-r--r--. */
 const ATTRIBUTES = 0o100644 * 0x10000;
 
-/** A file of a skill: its path from the skill's folder, and what its content is. */
+/** A file of a skill: its path inside the skill's folder, and its size and checksum. */
 export interface SkillFile {
   path: string;
   size: number;
   crc32: number;
 }
 
-/** A file in a stored archive and where its content starts. */
+/** A file in a stored archive, with the offset of its content. */
 export interface StoredFile {
   path: string;
   size: number;
   start: number;
 }
 
-/** Puts files in the order of a stored archive. */
+/** Sorts files in the order of a stored archive. */
 export function inArchiveOrder<File extends SkillFile>(files: File[]): File[] {
   return files.toSorted((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)));
 }
 
-/** Size of the archive of `files`, known before a byte of it is made. */
+/** Computes the size of the archive of `files` without building it. */
 export function archiveSize(files: SkillFile[]): number {
   const perFile = files.map(({ path, size }) => LOCAL_HEADER + DIRECTORY_HEADER + 2 * Buffer.byteLength(path) + size);
   return perFile.reduce((sum, bytes) => sum + bytes, END_RECORD);
 }
 
-/** The bytes of the archive of `files`, which stand in its order; `contentOf` gives exactly what they declare. */
+/** Streams the archive of `files`, which must be sorted. `contentOf` must give exactly the declared bytes. */
 export async function* writeArchive<File extends SkillFile>(
   files: File[],
   contentOf: (file: File) => AsyncIterable<Buffer> | Iterable<Buffer>,
@@ -75,7 +75,7 @@ function directoryHeader(file: SkillFile, nameLength: number, offset: number): B
   return header;
 }
 
-/** Method (0: stored) and time (0: midnight) are already there. */
+/** Method (0: stored) and time (0: midnight) are zero already. */
 function writeCommon(header: Buffer, at: number, file: SkillFile, nameLength: number): void {
   header.writeUInt16LE(VERSION, at);
   header.writeUInt16LE(UTF8_NAMES, at + 2);
@@ -96,10 +96,7 @@ function endRecord(count: number, directorySize: number, directoryOffset: number
   return record;
 }
 
-/**
- * Lists a stored archive of `size` bytes by reading its end only: once the last 64 KiB, and once more where the
- * directory is longer.
- */
+/** Lists a stored archive of `size` bytes. It reads the last 64 KiB, and a second time if the directory is longer. */
 export async function readArchive(
   size: number,
   readRange: (start: number, end: number) => Promise<Buffer>,

@@ -15,24 +15,24 @@ const MAX_TOTAL_BYTES = 200 * MIB;
 const MAX_SKILL_MD_BYTES = 32 * 1024;
 export const SKILL_MD = 'SKILL.md';
 
-/** A skill package that keeps every rule. */
+/** A valid skill package. */
 export interface Bundle {
   name: string;
   description: string;
-  /** The whole of `SKILL.md`. */
+  /** The full text of `SKILL.md`. */
   skillMd: Buffer;
   /** In the order they are stored. */
   files: SkillFile[];
   /** Size of the normalised archive. */
   sizeBytes: number;
-  /** The normalised archive, made from the package while it is read: the package must still be there. */
+  /** Builds the normalised archive while reading the package file, which must still exist. */
   archive(): Readable;
 }
 
 /**
- * Reads and checks the package at `path`, uploaded as `filename`: an archive, which its first bytes tell, or else a
- * single `SKILL.md`, which its name tells (spec.md "Skill package rules"). Nothing is unpacked to disk: the content
- * streams through, once for the checks and once more for `archive()`.
+ * Reads and checks the package at `path`, uploaded as `filename` (spec.md "Skill package rules"). The first bytes
+ * identify an archive; a single `SKILL.md` is identified by its name. Nothing is unpacked to disk: the content is
+ * streamed once for the checks and once more for `archive()`.
  * @throws ServiceError `invalid_skill_bundle` or `skill_bundle_too_large`
  */
 export async function readBundle(path: string, filename: string): Promise<Bundle> {
@@ -48,7 +48,7 @@ export async function readBundle(path: string, filename: string): Promise<Bundle
   }
 }
 
-/** A first entry, or the end of an archive without any. */
+/** The signature of a ZIP entry, or of an empty archive. */
 async function isZip(handle: FileHandle): Promise<boolean> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0);
   return bytesRead === 4 && ['PK\x03\x04', 'PK\x05\x06'].includes(buffer.toString('latin1'));
@@ -96,7 +96,7 @@ function aboutOf({ name, description }: SkillMd): { name: string; description: s
   return { name, description };
 }
 
-/** The path of the skill's folder with its slash: '' for the archive's root. */
+/** The path of the skill's folder with a trailing slash; '' for the archive's root. */
 function skillFolder(files: ZippedFile[]): string {
   if (files.some((file) => file.path === SKILL_MD)) return '';
   const folders = new Set(files.filter((file) => file.segments.length > 1).map((file) => file.segments[0]!));
@@ -111,7 +111,7 @@ function withoutSkillMd(files: ZippedFile[]): string {
   return near === undefined ? `The archive has no SKILL.md: ${rule}.` : `${rule}; found ${quoted(near.path)}.`;
 }
 
-/** `SKILL.md` first and alone: what is wrong with it is said before anything large is unpacked. */
+/** Reads `SKILL.md` first: an error in it is reported before a large file is unpacked. */
 async function readSmall(handle: FileHandle, file: ZippedFile): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -123,7 +123,7 @@ async function readSmall(handle: FileHandle, file: ZippedFile): Promise<Buffer> 
   return Buffer.concat(chunks);
 }
 
-/** Unpacks every file into nothing and stops at the first byte over a limit, whatever the headers say. */
+/** Unpacks every file without keeping the data, and stops at the first byte over a limit. The headers may be false. */
 async function checkContent(handle: FileHandle, files: ZippedFile[]): Promise<void> {
   let total = 0;
   for (const file of files) {

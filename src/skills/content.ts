@@ -10,8 +10,8 @@ export type { StoredFile };
 export { SKILL_MD } from './bundle.js';
 
 /**
- * Stores the archive of a new skill, then runs `insert` with its key: a row never names an object that is not there. The
- * object goes again when the row is refused.
+ * Stores the archive of a new skill, then runs `insert` with its key, so that every row has its object. Removes the
+ * object if the insert fails.
  */
 export async function storeArchive<T>(
   { storage, log }: { storage: Storage; log: Logger },
@@ -23,28 +23,28 @@ export async function storeArchive<T>(
   try {
     return await insert(key);
   } catch (error) {
-    // A connection lost at the commit leaves open whether the row exists; storage maintenance looks again later.
+    // If the connection is lost at the commit, the row may exist. Storage maintenance decides later.
     if (!isDatabaseAway(error)) await removeArchive({ storage, log }, key);
     throw error;
   }
 }
 
-/** Removes the archive of a skill whose row is gone. What cannot be removed now is left to storage maintenance. */
+/** Removes the archive of a deleted skill. If that fails, storage maintenance removes it later. */
 export async function removeArchive({ storage, log }: { storage: Storage; log: Logger }, key: string): Promise<void> {
   await storage.delete(key).catch((err: unknown) => log.warn({ err, key }, 'an object is left for maintenance'));
 }
 
-/** The files of a stored skill, by reading the end of its archive. @throws ObjectMissingError once it is deleted */
+/** Lists the files of a stored skill from the end of its archive. @throws ObjectMissingError if it was deleted */
 export function listSkillFiles(storage: Storage, skill: Skill): Promise<StoredFile[]> {
   return readArchive(skill.size_bytes, (start, end) => storage.read(skill.storage_key, end - start, start));
 }
 
-/** The first `maxBytes` of a file of a stored skill. @throws ObjectMissingError once it is deleted */
+/** Reads the first `maxBytes` of a file of a stored skill. @throws ObjectMissingError if it was deleted */
 export function readSkillFile(storage: Storage, skill: Skill, file: StoredFile, maxBytes: number): Promise<Buffer> {
   return storage.read(skill.storage_key, Math.min(file.size, maxBytes), file.start);
 }
 
-/** A file of a stored skill as it comes; `file` is not empty. @throws ObjectMissingError once it is deleted */
+/** Streams a non-empty file of a stored skill. @throws ObjectMissingError if it was deleted */
 export function openSkillFile(storage: Storage, skill: Skill, file: StoredFile): Promise<Readable> {
   return storage.open(skill.storage_key, { start: file.start, end: file.start + file.size - 1 });
 }

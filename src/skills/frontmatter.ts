@@ -15,23 +15,26 @@ import { invalidBundle } from './refusals.js';
 
 const DESCRIPTION_LENGTH = 1024;
 const NAME_LENGTH = 64;
-/** Collections in one another. The composer recurses per level, and near the end of the stack V8 aborts the process. */
+/**
+ * Limit of nested collections. The YAML composer recurses per level, and V8 aborts the process when the stack
+ * overflows.
+ */
 const MAX_DEPTH = 100;
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
-/** From a line `---` at the start to the next line `---`; either may end in blanks, lines in CRLF. */
+/** The frontmatter: from a first line `---` to the next line `---`. Both may end in blanks; lines may end in CRLF. */
 const OPENING = /^---[ \t]*\r?\n/;
 const CLOSING = /(?<![^\n])---[ \t]*\r?(?=\n|$)/;
 
 export interface SkillMd {
   name: string;
   description: string;
-  /** What follows the frontmatter. */
+  /** The text after the frontmatter. */
   body: string;
 }
 
 /**
- * Reads a `SKILL.md`: YAML frontmatter with `name` (the Agent Skills rule) and `description`, and the instructions after
- * it (contract.md §2 "Skill name"). A byte order mark and CRLF are accepted.
+ * Reads a `SKILL.md`: YAML frontmatter with `name` and `description`, then the instructions (contract.md §2 "Skill
+ * name"). A byte order mark and CRLF are accepted.
  * @throws ServiceError `invalid_skill_bundle` that says what to change
  */
 export function readSkillMd(bytes: Uint8Array): SkillMd {
@@ -66,7 +69,9 @@ function split(text: string): { yaml: string; body: string } {
   };
 }
 
-/** A top-level value of the frontmatter; undefined when its key is absent, and never expanded when it is no scalar. */
+/**
+ * A top-level value of the frontmatter; undefined if the key is absent. A value that is not a scalar is never expanded.
+ */
 type Field = (key: string) => unknown;
 
 function parse(yaml: string): Field {
@@ -85,9 +90,11 @@ function parse(yaml: string): Field {
   return (key) => (fields.has(key) ? scalarOf(document, fields.get(key) ?? null) : undefined);
 }
 
-/** @throws ServiceError `invalid_skill_bundle` when collections nest deeper than MAX_DEPTH or documents follow */
+/**
+ * @throws ServiceError `invalid_skill_bundle` if collections nest deeper than MAX_DEPTH, or a second document follows
+ */
 function compose(yaml: string): Document.Parsed {
-  // uniqueKeys compares every pair of keys; `parse` checks the top-level ones in one pass.
+  // `uniqueKeys` compares every pair of keys, which is quadratic. `parse` checks the top-level keys in one pass.
   const composer = new Composer({
     version: '1.2',
     schema: 'core',
@@ -101,7 +108,7 @@ function compose(yaml: string): Document.Parsed {
   return document!;
 }
 
-/** The parser keeps its open collections on a stack of its own, so the depth is known before anything recurses. */
+/** The parser keeps open collections on its own stack, so this measures the depth before the composer recurses. */
 function* boundedTokens(yaml: string): Generator<CST.Token, void> {
   const parser = new Parser();
   for (const lexeme of new Lexer().lex(yaml)) {

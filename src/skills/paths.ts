@@ -7,8 +7,8 @@ const SEGMENT_BYTES = 255;
 const UNICODE_PATH = 0x7075;
 
 /**
- * The name of an entry as its maker meant it. UTF-8 is tried before code page 437 even without its flag: Finder and
- * others write UTF-8 and do not say so.
+ * Decodes the name of an entry. UTF-8 is tried before code page 437 even without the UTF-8 flag, because Finder and
+ * others write UTF-8 without setting it.
  */
 export function entryName(entry: Entry): string {
   const raw = entry.fileNameRaw;
@@ -25,7 +25,7 @@ export function entryName(entry: Entry): string {
   return getFileNameLowLevel(0, raw, [], true);
 }
 
-/** The Info-ZIP Unicode Path field, where it belongs to this name. */
+/** The Info-ZIP Unicode Path field, if it belongs to this name. */
 function unicodePath(entry: Entry): string | null {
   const field = entry.extraFields.find(({ id, data }) => id === UNICODE_PATH && data.length > 5 && data[0] === 1);
   if (field === undefined || field.data.readUInt32LE(1) !== crc32(entry.fileNameRaw)) return null;
@@ -45,8 +45,9 @@ function withControls(name: string): Error {
 }
 
 /**
- * The segments of a safe path: relative, inside the package, of names that mean the same everywhere (contract.md §2
- * "Skill archive"). `.` segments are dropped and names are NFC, so that one file has one path.
+ * Splits a path into segments and checks that it is safe: relative, inside the package, with names that mean the same
+ * on every system (contract.md §2 "Skill archive"). `.` segments are dropped and names become NFC, so that a file has
+ * one path.
  * @throws ServiceError `invalid_skill_bundle` that names the path and the rule
  */
 export function safeSegments(path: string): string[] {
@@ -70,28 +71,28 @@ export function safeSegments(path: string): string[] {
   return segments;
 }
 
-/** What operating systems leave in archives and nobody meant to pack. */
-export function isLitter(segments: string[]): boolean {
+/** Metadata files that operating systems add to archives. */
+export function isSystemMetadata(segments: string[]): boolean {
   return segments[0] === '__MACOSX' || segments.at(-1) === '.DS_Store';
 }
 
 interface Node {
   path: string;
   isFile: boolean;
-  /** It has an entry of its own; folders may be there only because of what is in them. */
+  /** The folder has an entry of its own. Other folders exist only because a path contains them. */
   isListed: boolean;
   children: Map<string, Node>;
 }
 
-/** The names seen so far, as a file system that ignores case would keep them. */
+/** The names so far, compared as on a file system that ignores case. */
 export class PathTree {
   readonly #root: Node = { path: '', isFile: false, isListed: true, children: new Map() };
   #nodes = 0;
 
   /**
-   * Takes one more path in.
-   * @throws ServiceError `invalid_skill_bundle` when it is there already, differs only by case, or one of the two would
-   *   be a file and a folder at once
+   * Adds a path.
+   * @throws ServiceError `invalid_skill_bundle` if the path exists already, differs only by case, or would be both a
+   * file and a folder
    */
   add(segments: string[], isFile: boolean): void {
     const whole = segments.join('/');
@@ -118,7 +119,7 @@ export class PathTree {
     return node;
   }
 
-  /** Files and folders that unpacking makes, but for an only top-level folder without an entry of its own. */
+  /** Number of files and folders after unpacking. A single top-level folder without its own entry does not count. */
   get size(): number {
     const [top, ...others] = this.#root.children.values();
     const isImplied = top !== undefined && others.length === 0 && !top.isListed;

@@ -1,11 +1,11 @@
 import { ServiceError } from '../platform/errors.js';
 
-/** 422: the package cannot be used; `reason` is a sentence that tells its maker what to change. */
+/** 422: the package cannot be used. `reason` is a sentence that says what its author must change. */
 export function invalidBundle(reason: string): ServiceError {
   return new ServiceError('invalid_skill_bundle', reason);
 }
 
-/** 413: the package is over a limit after unpacking; `maxBytes` is given where the limit counts bytes. */
+/** 413: the package is over a limit after unpacking. `maxBytes` is present if the limit is in bytes. */
 export function bundleTooLarge(reason: string, maxBytes?: number): ServiceError {
   return new ServiceError(
     'skill_bundle_too_large',
@@ -16,7 +16,7 @@ export function bundleTooLarge(reason: string, maxBytes?: number): ServiceError 
 
 const QUOTED_LENGTH = 200;
 
-/** A name out of an archive, safe to show: quoted, invisible characters escaped, cut when long. */
+/** Formats a name from an archive for an error message: quoted, invisible characters escaped, long names cut. */
 export function quoted(name: string): string {
   const shown = name.length > QUOTED_LENGTH ? `${name.slice(0, QUOTED_LENGTH).toWellFormed()}…` : name;
   return JSON.stringify(shown).replace(
@@ -25,7 +25,7 @@ export function quoted(name: string): string {
   );
 }
 
-/** The data of an entry is longer or shorter than its header says. */
+/** The size of an entry's data differs from its header. */
 export function sizeMismatch(path: string): Error {
   return invalidBundle(`The entry ${quoted(path)} is not of the size that the archive declares for it.`);
 }

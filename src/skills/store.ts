@@ -15,12 +15,12 @@ import type { PageRequest, PageRows } from '../platform/page.js';
 
 export type Skill = SkillRow;
 
-/** The skill, unless it is deleted or of another project. */
+/** Finds a skill of the project; null if it is missing or deleted. */
 export function findSkill(db: Db, projectId: string, id: string): Promise<Skill | null> {
   return findResource(db, SkillEntity, projectId, id);
 }
 
-/** Those of the ids that are skills of the project and not deleted, in no promised order. */
+/** Finds the skills with these ids in the project, without deleted ones, in any order. */
 export function findSkills(db: Db, projectId: string, ids: string[]): Promise<Skill[]> {
   return findResources(db, SkillEntity, projectId, ids);
 }
@@ -30,7 +30,7 @@ export function listSkills(db: Db, projectId: string, page: PageRequest): Promis
   return listResources(db, selectRows(resourcesOf(db, SkillEntity, projectId)), page);
 }
 
-/** @throws ServiceError `skill_name_taken`: of parallel uploads the unique index lets one through */
+/** @throws ServiceError `skill_name_taken`: the unique index accepts one of several parallel uploads */
 export async function insertSkill(tx: EntityManager, skill: Omit<Skill, 'created_at' | 'deleted_at'>): Promise<Skill> {
   try {
     return await insertResource(tx, SkillEntity, skill);
@@ -43,12 +43,12 @@ export async function insertSkill(tx: EntityManager, skill: Omit<Skill, 'created
   }
 }
 
-/** Frees the skill's name and hides it for good; false when another request was first. */
+/** Deletes the skill softly, which frees its name. Returns false if another request deleted it first. */
 export function softDeleteSkill(db: Db, id: string): Promise<boolean> {
   return softDelete(db, SkillEntity, id);
 }
 
-/** Missing, deleted or of another project: one answer. */
+/** One error for a skill that is missing, deleted or in another project. */
 export function skillNotFound(ids: string[]): ServiceError {
   return new ServiceError('skill_not_found', `There is no skill ${ids.join(', ')}.`, { skill_ids: ids });
 }

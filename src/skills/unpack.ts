@@ -6,7 +6,7 @@ import type { ZippedFile } from './unzip.js';
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** The unpacked bytes of `file` as they come, their number and checksum unchecked. */
+/** Streams the unpacked bytes of `file`. Their number and checksum are not checked. */
 export function openFile(archive: FileHandle, file: ZippedFile): AsyncIterable<Buffer> {
   return file.isDeflated ? inflated(archive, file) : packed(archive, file);
 }
@@ -22,7 +22,7 @@ async function* packed(archive: FileHandle, file: ZippedFile): AsyncGenerator<Bu
   }
 }
 
-/** Whoever stops reading it stops the inflater and the file's reader too. */
+/** A reader that stops early also stops the inflater and the file's reader. */
 function inflated(archive: FileHandle, file: ZippedFile): InflateRaw {
   const inflate = createInflateRaw({ chunkSize: CHUNK_BYTES });
   pipeline(Readable.from(packed(archive, file)), inflate, () => undefined);
@@ -30,9 +30,9 @@ function inflated(archive: FileHandle, file: ZippedFile): InflateRaw {
 }
 
 /**
- * Unpacks `file` chunk by chunk into `take`, which may throw to stop at the first byte too many, and checks that it is
- * what its header declares.
- * @throws ServiceError `invalid_skill_bundle` when the data is damaged or its size or checksum lies
+ * Passes the unpacked bytes of `file` to `take` in chunks and checks their size and checksum against the header. `take`
+ * may throw to stop at a limit.
+ * @throws ServiceError `invalid_skill_bundle` if the data is damaged, or the size or checksum is false
  */
 export async function unpack(archive: FileHandle, file: ZippedFile, take: (chunk: Buffer) => void): Promise<void> {
   const chunks = openFile(archive, file);
@@ -48,7 +48,7 @@ export async function unpack(archive: FileHandle, file: ZippedFile, take: (chunk
     if (!isZlibError(error)) throw error;
     throw invalidBundle(`The entry ${quoted(file.path)} is damaged: its compressed data cannot be read.`);
   }
-  // An inflater stops at the end of its stream; what lies between it and the declared end belongs to nobody.
+  // An inflater stops at the end of its stream. Bytes between that and the declared end are ignored.
   const consumed = file.isDeflated ? (chunks as InflateRaw).bytesWritten : size;
   if (size !== file.size || consumed !== file.compressedSize) throw sizeMismatch(file.path);
   if (sum !== file.crc32)

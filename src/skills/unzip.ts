@@ -7,10 +7,10 @@ import {
   type LocalFileHeader,
   type ZipFile,
 } from 'yauzl';
-import { entryName, isLitter, PathTree, safeSegments } from './paths.js';
+import { entryName, isSystemMetadata, PathTree, safeSegments } from './paths.js';
 import { bundleTooLarge, invalidBundle, sizeMismatch, quoted } from './refusals.js';
 
-/** Entries of a package, folders included, whether listed or made by what is in them (spec.md "Limits"). */
+/** Limit of entries in a package (spec.md "Limits"): files, and folders with or without an entry of their own. */
 export const MAX_ENTRIES = 500;
 /** macOS Finder adds up to three metadata entries per file. A package with more than that is refused. */
 const MAX_ENTRIES_WITH_DROPPED = 4 * MAX_ENTRIES;
@@ -24,11 +24,11 @@ const FILE_TYPE = 0xf000;
 const REGULAR = 0x8000;
 const DIRECTORY = 0x4000;
 
-/** A file of an archive whose headers have passed every check; its content has not been looked at yet. */
+/** A file of an archive whose headers passed every check. Its content is not read yet. */
 export interface ZippedFile {
   segments: string[];
   path: string;
-  /** Sizes and checksum as declared. */
+  /** Sizes and checksum from the header. */
   size: number;
   compressedSize: number;
   crc32: number;
@@ -38,14 +38,16 @@ export interface ZippedFile {
 }
 
 /**
- * Lists the files of a ZIP archive without operating systems' metadata, every header checked (contract.md §2 "Skill archive").
- * @throws ServiceError `invalid_skill_bundle`, or `skill_bundle_too_large` at the first entry too many
+ * Lists the files of a ZIP archive and checks every header (contract.md §2 "Skill archive"). Metadata of operating
+ * systems is left out.
+ * @throws ServiceError `invalid_skill_bundle`, or `skill_bundle_too_large` as soon as there are too many entries
  */
 export async function listFiles(archive: FileHandle, size: number): Promise<ZippedFile[]> {
   try {
     return await list(archive, size);
   } catch (error) {
-    // yauzl's own refusals are plain errors; those of the file system carry the system call and are faults of ours.
+    // yauzl reports a bad archive with a plain error. An error with `syscall` comes from our file system: it is not the
+    // client's fault.
     if (!(error instanceof Error) || error.name === 'ServiceError' || 'syscall' in error) throw error;
     throw invalidBundle(`The archive cannot be read: ${error.message}`);
   }
@@ -64,8 +66,8 @@ async function list(archive: FileHandle, size: number): Promise<ZippedFile[]> {
   for await (const entry of zip.eachEntry()) {
     const path = entryName(entry);
     const segments = safeSegments(path);
-    // An entry named "." is the package's own folder.
-    const isDropped = segments.length === 0 || isLitter(segments);
+    // An entry named "." is the package's root folder.
+    const isDropped = segments.length === 0 || isSystemMetadata(segments);
     if (isDropped) dropped += 1;
     else entries += 1;
     if (entries > MAX_ENTRIES || entries + dropped > MAX_ENTRIES_WITH_DROPPED) throw tooManyEntries();
@@ -83,7 +85,7 @@ function tooManyEntries(): Error {
   return bundleTooLarge(`The archive has more than ${MAX_ENTRIES} entries, folders included.`);
 }
 
-/** Reads by offset and refuses offsets outside the file: `fs.read` throws on those, out of anyone's reach. */
+/** Reads by offset and rejects offsets outside the file: `fs.read` throws on those, and no caller could catch it. */
 class HandleReader extends RandomAccessReader {
   constructor(
     private readonly handle: FileHandle,
@@ -107,7 +109,7 @@ class HandleReader extends RandomAccessReader {
   }
 }
 
-/** True for a file, false for a folder; anything else is refused. */
+/** Returns true for a file, false for a folder. Any other type is refused. */
 function checkKind(entry: Entry, path: string): boolean {
   const refuse = (rule: string): Error => invalidBundle(`The entry ${quoted(path)} ${rule}.`);
   const type = (entry.externalFileAttributes >>> 16) & FILE_TYPE;
@@ -143,7 +145,9 @@ async function locate(zip: ZipFile, entry: Entry, segments: string[]): Promise<Z
   };
 }
 
-/** Sizes that follow the data, or stand in a ZIP64 field, are not in the local header: nothing to compare. */
+/**
+ * The local header does not have sizes that follow the data or are in a ZIP64 field: then there is nothing to compare.
+ */
 function contradicts(local: LocalFileHeader, entry: Entry): boolean {
   if (local.compressionMethod !== entry.compressionMethod) return true;
   if ((local.generalPurposeBitFlag & DATA_DESCRIPTOR_FLAG) !== 0) return false;
@@ -153,7 +157,9 @@ function contradicts(local: LocalFileHeader, entry: Entry): boolean {
   );
 }
 
-/** A small archive whose entries share their data unpacks to a huge one; no tool that packs files makes such. */
+/**
+ * In a zip bomb the entries share their data: a small archive unpacks to a huge one. No packer writes such archives.
+ */
 function refuseOverlaps(files: ZippedFile[]): void {
   const byStart = files.filter((file) => file.compressedSize > 0).sort((a, b) => a.start - b.start);
   for (const [index, file] of byStart.entries()) {
