@@ -28,6 +28,9 @@ export async function listWebhooks(
   });
 }
 
+/** One time for both columns: their defaults look at the clock twice. */
+const NOW = (): string => 'statement_timestamp()';
+
 export interface NewWebhook {
   url: string;
   event_types: WebhookEventType[];
@@ -62,7 +65,14 @@ export async function insertWebhook(
     .createQueryBuilder()
     .insert()
     .into(WebhookEntity)
-    .values({ id, project_id: projectId, ...webhook, secret: seal(keys, 'webhooks.secret', id, secret) })
+    .values({
+      id,
+      project_id: projectId,
+      ...webhook,
+      secret: seal(keys, 'webhooks.secret', id, secret),
+      created_at: NOW,
+      updated_at: NOW,
+    })
     .returning('*')
     .execute();
   return (inserted.raw as WebhookRow[])[0]!;

@@ -33,8 +33,8 @@ export const WebhookEntity = new EntitySchema<WebhookRow>({
     previous_secret: { type: 'text', nullable: true },
     previous_secret_until: { type: 'text', nullable: true },
     failing_since: { type: 'text', nullable: true },
-    created_at: { type: 'text', insert: false },
-    updated_at: { type: 'text', insert: false },
+    created_at: { type: 'text' },
+    updated_at: { type: 'text' },
     deleted_at: { type: 'text', nullable: true },
   },
 });
