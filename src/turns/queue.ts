@@ -2,7 +2,7 @@ import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
 import { runSql, sql } from '../db/sql.js';
-import { sqlState, type Db } from '../db/transaction.js';
+import type { Db } from '../db/transaction.js';
 import { insertEvents, newEvents, type EventRow } from '../events/store.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { isOpen, OPEN_STATES, type TurnState } from './states.js';
@@ -18,9 +18,6 @@ export interface QueuedTurn extends Pick<Turn, 'id' | 'session_id' | 'project_id
   event: EventRow;
 }
 
-/** Raised by the function `admit_turn`. */
-const ADMISSION_REFUSED = 'AT001';
-
 interface Row {
   model_id: string;
   mcp_servers: number;
@@ -34,9 +31,8 @@ interface Row {
  * Stores a message as a queued turn with its `user.message`, in one statement: locks the session's row, decides 404, 409
  * and 429. From here on the turn always reaches a terminal event, even if this process dies.
  *
- * The limit of the project's turns is checked without a lock first. Where less room is left than Postgres has connections,
- * messages that are under way at the same time could take it together: `admit_turn` has them wait for each other, as their
- * last step, and counts again.
+ * The limit of the project's turns is checked without a lock where more room is left than Postgres has connections; else
+ * the messages of the project wait for each other (`lock_session_for_turn`).
  * @param namespace the Temporal namespace that runs the turn; null: that of any reconciler
  * @throws ServiceError session_not_found, session_running, too_many_running_turns
  */
@@ -66,14 +62,11 @@ export async function queueTurn(
           RETURNING id, session_id, number, position, queued_at AS at),
         counted AS (
           UPDATE sessions SET turn_count = written.number, last_turn_id = written.id
-          FROM written WHERE sessions.id = written.session_id RETURNING sessions.id),
+          FROM written WHERE sessions.id = written.session_id),
         ${insertEvents([event!], 1)}
-        SELECT model_id, mcp_servers, last_state, max_running_turns, written.at,
-          CASE WHEN written.at IS NOT NULL
-            AND open_turns + current_setting('max_connections')::integer >= max_running_turns
-            THEN admit_turn(${projectId}, ${id}) END
-        FROM session LEFT JOIN (written CROSS JOIN counted CROSS JOIN stored) ON true`,
-  ).catch(asTooManyTurns);
+        SELECT model_id, mcp_servers, last_state, max_running_turns, written.at
+        FROM session LEFT JOIN written ON true`,
+  );
   if (row === undefined) throw new ServiceError('session_not_found', `There is no session ${sessionId}.`);
   if (row.at === null) throw await refusal(db, sessionId, row);
   return {
@@ -94,19 +87,9 @@ async function refusal(
   { last_state, max_running_turns: limit }: Row,
 ): Promise<ServiceError> {
   if (last_state !== null && isOpen(last_state)) return sessionRunning(await loadRequiredActions(db, sessionId));
-  return tooManyTurns(limit);
-}
-
-function tooManyTurns(limit: number): ServiceError {
   return new ServiceError(
     'too_many_running_turns',
     `The project has ${limit} queued or running turns, its limit. Send the message again after any of them ends.`,
     { max_running_turns: limit },
   );
-}
-
-/** Rethrows an error; a refusal of `admit_turn` as what clients get. */
-function asTooManyTurns(error: unknown): never {
-  if (sqlState(error) !== ADMISSION_REFUSED) throw error;
-  throw tooManyTurns(Number((error as { driverError: { detail: string } }).driverError.detail));
 }

@@ -8,9 +8,8 @@ import { Installation1700000000008 } from './8-installation.js';
 import { Leases1700000000009 } from './9-leases.js';
 import { WaitingTime1700000000020 } from './20-waiting-time.js';
 import { WaitingIndex1700000000021 } from './21-waiting-index.js';
-import { Admission1700000000022 } from './22-admission.js';
 import { Indexes1700000000023 } from './23-indexes.js';
-import { AdmitTurn1700000000024 } from './24-admit-turn.js';
+import { Admission1700000000025 } from './25-admission.js';
 
 /** In order; only ever added to. */
 export const migrations = [
@@ -24,7 +23,6 @@ export const migrations = [
   Leases1700000000009,
   WaitingTime1700000000020,
   WaitingIndex1700000000021,
-  Admission1700000000022,
   Indexes1700000000023,
-  AdmitTurn1700000000024,
+  Admission1700000000025,
 ];
