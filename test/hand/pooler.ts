@@ -79,7 +79,7 @@ logfile = ${join(dir, 'pgbouncer.log')}
     rmSync(dir, { recursive: true });
   });
 
-  it('runs turns with tools, streams and cancels, each once', async () => {
+  it('runs turns with tools and streams, each once', async () => {
     const startLoad = await prepareLoad(system);
     const load = await startLoad(TURNS, { words: 10, everyMs: 30 });
     await load.verify();

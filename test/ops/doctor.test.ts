@@ -70,7 +70,6 @@ describe('doctor', () => {
         'encryption',
         'temporal',
         'search attributes',
-        'temporal tasks',
         'worker',
         'storage',
         'public url',
