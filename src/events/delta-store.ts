@@ -1,14 +1,12 @@
 import type { DataSource } from 'typeorm';
 import { sqlState } from '../db/transaction.js';
 import type { Logger } from '../platform/logger.js';
-import { addDelta, type DeltaRun, type DeltaSource } from './delta-batch.js';
+import type { DeltaSource } from './delta-batch.js';
 import { createPartitions } from './delta-partitions.js';
+import { DeltaWriter, type WrittenDeltas } from './delta-writer.js';
 import type { Notifier } from './notify.js';
-import type { DeltaType } from './schema.js';
 
 const FLUSH_INTERVAL_MS = 250;
-/** JSON takes at most six bytes for a character, and a notification has room for 7,700. */
-const MAX_CHARACTERS = 1200;
 /**
  * The reconciler ends a turn 15 s after a cancel request that nobody carried out. The stream stops before that, so that
  * the cut-off message holds everything that watchers saw.
@@ -81,7 +79,7 @@ export class DeltaStore {
   }
 
   /** Returns the accepted calls, each with whether its stream has to stop. */
-  async #insert(writers: DeltaWriter[], batches: Batch[]): Promise<Map<string, boolean>> {
+  async #insert(writers: DeltaWriter[], batches: WrittenDeltas[]): Promise<Map<string, boolean>> {
     const sources = writers.map(({ source }) => source);
     const insert = (): Promise<{ turn_id: string; call: number; must_stop: boolean }[]> =>
       this.db.query(INSERT, [
@@ -109,8 +107,8 @@ export class DeltaStore {
 const INSERT = `
   WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
   accepted AS (
-    SELECT turn_id, d.position, call, attempt, last, message_id, runs, coalesce(cancel_requested_at < statement_timestamp() - interval '${STOP_AFTER_CANCEL_SECONDS} s', false)
-      AS must_stop
+    SELECT turn_id, d.position, call, attempt, last, message_id, runs,
+      coalesce(cancel_requested_at < statement_timestamp() - interval '${STOP_AFTER_CANCEL_SECONDS} s', false) AS must_stop
     FROM unnest($1::text[], $2::integer[], $3::integer[], $4::integer[], $5::integer[], $6::text[], $7::text[])
       AS d(turn_id, position, call, attempt, last, message_id, runs)
     JOIN turns ON id = turn_id AND state = 'running' AND turns.position = d.position AND model_calls = call),
@@ -119,83 +117,6 @@ const INSERT = `
     SELECT turn_id, position, attempt, last, message_id, runs FROM accepted, setting)
   SELECT turn_id, call, must_stop FROM accepted`;
 
-interface Batch {
-  last: number;
-  runs: DeltaRun[];
-}
-
 function keyOf({ turnId, call }: Pick<DeltaSource, 'turnId' | 'call'>): string {
   return `${turnId} ${call}`;
-}
-
-/** The deltas of one model call: sent live at once, stored for resuming at the next flush. */
-export class DeltaWriter {
-  #last = 0;
-  #runs: DeltaRun[] = [];
-  #isClosed = false;
-
-  /** @internal */
-  constructor(
-    readonly source: DeltaSource,
-    private readonly store: DeltaStore,
-    private readonly onFenced: () => void,
-  ) {}
-
-  /** Deltas sent live so far. */
-  get count(): number {
-    return this.#last;
-  }
-
-  write(type: DeltaType, content: string): void {
-    if (this.#isClosed) return;
-    for (const piece of pieces(content)) {
-      this.#last += 1;
-      this.store.notifier.delta(this.source, this.#last, type, piece);
-      addDelta(this.#runs, type, piece);
-    }
-    if (this.#runs.length > 0) this.store.add(this);
-  }
-
-  /** Stores what was written. Must succeed before the events that follow these deltas are stored. */
-  flush(): Promise<void> {
-    return this.store.flush();
-  }
-
-  /** @internal What waits for a flush. */
-  take(): Batch {
-    const runs = this.#runs;
-    this.#runs = [];
-    return { last: this.#last, runs };
-  }
-
-  /** @internal A flush failed: its deltas go with the next one. */
-  putBack({ runs }: Batch): void {
-    this.#runs = [...runs, ...this.#runs];
-  }
-
-  /** @internal */
-  fence(): void {
-    if (!this.#isClosed) this.onFenced();
-    this.#isClosed = true;
-  }
-
-  /** @internal Ends the stream after what was sent live: that is stored first. */
-  stop(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    void this.store
-      .flush()
-      .catch(() => undefined)
-      .then(this.onFenced);
-  }
-}
-
-function* pieces(content: string): Generator<string> {
-  for (let start = 0; start < content.length;) {
-    let end = Math.min(start + MAX_CHARACTERS, content.length);
-    const last = content.charCodeAt(end - 1);
-    if (end < content.length && last >= 0xd800 && last <= 0xdbff) end -= 1;
-    yield content.slice(start, end);
-    start = end;
-  }
 }

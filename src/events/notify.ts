@@ -61,7 +61,7 @@ export class Notifier {
     if (turn.position === 1) this.#push({ channel: channelOf(turn.session_id), payload: () => payload });
   }
 
-  /** Sends a delta live. `content` must fit into a payload (see delta-store). */
+  /** Sends a delta live. `content` must fit into a payload (see delta-writer). */
   delta(source: DeltaSource, number: number, type: DeltaType, content: string): void {
     const bytes = Buffer.byteLength(JSON.stringify(content)) + 30;
     const open = this.#open.get(source);

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
-import { DeltaStore, type DeltaWriter } from '../../../src/events/delta-store.js';
+import { DeltaStore } from '../../../src/events/delta-store.js';
+import type { DeltaWriter } from '../../../src/events/delta-writer.js';
 import { Notifier } from '../../../src/events/notify.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';

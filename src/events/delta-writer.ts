@@ -1,0 +1,84 @@
+import { addDelta, type DeltaRun, type DeltaSource } from './delta-batch.js';
+import type { DeltaStore } from './delta-store.js';
+import type { DeltaType } from './schema.js';
+
+/** JSON takes at most six bytes for a character, and a notification has room for 7,700. */
+const MAX_CHARACTERS = 1200;
+
+/** Deltas that wait for a flush. */
+export interface WrittenDeltas {
+  last: number;
+  runs: DeltaRun[];
+}
+
+/** The deltas of one model call: sent live at once, stored for resuming at the next flush. */
+export class DeltaWriter {
+  #last = 0;
+  #runs: DeltaRun[] = [];
+  #isClosed = false;
+
+  /** @internal */
+  constructor(
+    readonly source: DeltaSource,
+    private readonly store: DeltaStore,
+    private readonly onFenced: () => void,
+  ) {}
+
+  /** Deltas sent live so far. */
+  get count(): number {
+    return this.#last;
+  }
+
+  write(type: DeltaType, content: string): void {
+    if (this.#isClosed) return;
+    for (const piece of pieces(content)) {
+      this.#last += 1;
+      this.store.notifier.delta(this.source, this.#last, type, piece);
+      addDelta(this.#runs, type, piece);
+    }
+    if (this.#runs.length > 0) this.store.add(this);
+  }
+
+  /** Stores what was written. Must succeed before the events that follow these deltas are stored. */
+  flush(): Promise<void> {
+    return this.store.flush();
+  }
+
+  /** @internal What waits for a flush. */
+  take(): WrittenDeltas {
+    const runs = this.#runs;
+    this.#runs = [];
+    return { last: this.#last, runs };
+  }
+
+  /** @internal A flush failed: its deltas go with the next one. */
+  putBack({ runs }: WrittenDeltas): void {
+    this.#runs = [...runs, ...this.#runs];
+  }
+
+  /** @internal */
+  fence(): void {
+    if (!this.#isClosed) this.onFenced();
+    this.#isClosed = true;
+  }
+
+  /** @internal Ends the stream after what was sent live: that is stored first. */
+  stop(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    void this.store
+      .flush()
+      .catch(() => undefined)
+      .then(this.onFenced);
+  }
+}
+
+function* pieces(content: string): Generator<string> {
+  for (let start = 0; start < content.length;) {
+    let end = Math.min(start + MAX_CHARACTERS, content.length);
+    const last = content.charCodeAt(end - 1);
+    if (end < content.length && last >= 0xd800 && last <= 0xdbff) end -= 1;
+    yield content.slice(start, end);
+    start = end;
+  }
+}
