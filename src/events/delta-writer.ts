@@ -1,5 +1,5 @@
 import { addDelta, type DeltaRun, type DeltaSource } from './delta-batch.js';
-import type { DeltaStore } from './delta-store.js';
+import type { Notifier } from './notify.js';
 import type { DeltaType } from './schema.js';
 
 /** JSON takes at most six bytes for a character, and a notification has room for 7,700. */
@@ -11,6 +11,13 @@ export interface WrittenDeltas {
   runs: DeltaRun[];
 }
 
+/** What a writer needs of the delta store. */
+interface FlushingStore {
+  notifier: Notifier;
+  add(writer: DeltaWriter): void;
+  flush(): Promise<void>;
+}
+
 /** The deltas of one model call: sent live at once, stored for resuming at the next flush. */
 export class DeltaWriter {
   #last = 0;
@@ -20,7 +27,7 @@ export class DeltaWriter {
   /** @internal */
   constructor(
     readonly source: DeltaSource,
-    private readonly store: DeltaStore,
+    private readonly store: FlushingStore,
     private readonly onFenced: () => void,
   ) {}
 
