@@ -1,7 +1,10 @@
 import type { Position } from './position.js';
 import type { DeltaType } from './schema.js';
 
-/** The place of a model call's deltas: the turn's last stored event when it began, and which call it is after that. */
+/**
+ * The position of a model call's deltas: the turn's last stored event when the call began, and the attempt after that
+ * event.
+ */
 export interface DeltaPlace {
   turnId: string;
   position: number;
@@ -9,16 +12,16 @@ export interface DeltaPlace {
   messageId: string;
 }
 
-/** A model call that streams. */
+/** A streaming model call. */
 export interface DeltaSource extends DeltaPlace {
-  /** Which call of the turn it is: the turn's latest one alone may store deltas. */
+  /** The number of the call in its turn. Only the turn's latest call may store deltas. */
   call: number;
 }
 
 /** Consecutive deltas of one type: the type, then the content of each. */
 export type DeltaRun = [type: DeltaType, ...contents: string[]];
 
-/** Consecutive deltas of one model call. They are numbered from 1; `first` is the number of the first one here. */
+/** Consecutive deltas of one model call, numbered from 1. `first` is the number of the first one here. */
 export interface DeltaBatch extends DeltaPlace {
   first: number;
   runs: DeltaRun[];
@@ -41,7 +44,7 @@ export function countDeltas(runs: DeltaRun[]): number {
   return runs.reduce((count, run) => count + run.length - 1, 0);
 }
 
-/** The deltas of a batch, in order, each with its place in the stream. */
+/** The deltas of a batch in order, each with its position. */
 export function* unpackDeltas({ position, attempt, first, runs }: DeltaBatch): Generator<Delta> {
   let number = first;
   for (const [type, ...contents] of runs) {

@@ -3,10 +3,10 @@ import { transaction } from '../db/transaction.js';
 import type { Logger } from '../platform/logger.js';
 
 const SLOT_SECONDS = 600;
-/** Partitions that stand ready after the current one: a worker may be away for half an hour. */
+/** Partitions to create ahead of the current one: a worker may be away for half an hour. */
 const SLOTS_AHEAD = 3;
 const INTERVAL_MS = 60_000;
-/** A reader that holds its lock for long (pg_dump) delays the clean-up, not the streams. */
+/** A reader that holds its lock for long (pg_dump) delays the clean-up, but not the streams. */
 const LOCK_TIMEOUT = '500ms';
 /** How long streams that were open at a turn's end may still read its deltas (contract.md §3). */
 const KEPT_SECONDS = 60;
@@ -20,7 +20,7 @@ export async function createPartitions(db: DataSource): Promise<number> {
     for (let slot = current; slot <= current + SLOTS_AHEAD; slot += 1) {
       const name = partitionName(slot);
       if (names.includes(name)) continue;
-      // ATTACH takes a weaker lock than CREATE TABLE … PARTITION OF: streams are read and written meanwhile.
+      // ATTACH takes a weaker lock than CREATE TABLE … PARTITION OF, so streams can read and write meanwhile.
       await tx.query(`CREATE TABLE ${name} (LIKE deltas INCLUDING DEFAULTS)`);
       await tx.query(
         `ALTER TABLE deltas ATTACH PARTITION ${name} FOR VALUES FROM ('${startOf(slot)}') TO ('${startOf(slot + 1)}')`,
@@ -32,8 +32,8 @@ export async function createPartitions(db: DataSource): Promise<number> {
 }
 
 /**
- * Drops the partitions that ended a slot ago or more. Deltas of turns that are still open, or ended less than a minute
- * ago, move to the current partition first. Returns how many it dropped.
+ * Drops the partitions that ended at least one slot ago. Deltas of turns that are open, or ended less than a minute
+ * ago, move to the current partition first. Returns the number of dropped partitions.
  */
 export async function dropOldPartitions(db: DataSource): Promise<number> {
   const { slot: current, names } = await readPartitions(db);
@@ -52,7 +52,7 @@ export async function dropOldPartitions(db: DataSource): Promise<number> {
   return old.length;
 }
 
-/** Creates and drops partitions from time to time. Returns a function that stops it after the round under way. */
+/** Creates and drops partitions periodically. Returns a function that stops it after the current round. */
 export function keepPartitions(db: DataSource, log: Logger): () => Promise<void> {
   let timer: NodeJS.Timeout;
   let isStopped = false;
@@ -62,7 +62,7 @@ export function keepPartitions(db: DataSource, log: Logger): () => Promise<void>
       .then(() => dropOldPartitions(db))
       .catch((err: unknown) => log.warn({ err }, 'partitions of deltas could not be kept, the next round follows'))
       .then(() => {
-        // Not all processes at the same moment.
+        // Jitter: processes must not run at the same moment.
         if (!isStopped) timer = setTimeout(run, INTERVAL_MS * (0.75 + Math.random() / 2));
       });
   };
@@ -74,7 +74,7 @@ export function keepPartitions(db: DataSource, log: Logger): () => Promise<void>
   };
 }
 
-/** The current slot by Postgres' clock, and the partitions that exist. */
+/** The current slot by Postgres' clock, and the existing partitions. */
 async function readPartitions(db: Pick<DataSource, 'query'>): Promise<{ slot: number; names: string[] }> {
   const [row]: { slot: number; names: string[] }[] = await db.query(
     `SELECT floor(extract(epoch FROM statement_timestamp()) / ${SLOT_SECONDS})::integer AS slot,

@@ -8,14 +8,14 @@ import type { Notifier } from './notify.js';
 
 const FLUSH_INTERVAL_MS = 250;
 /**
- * The reconciler ends a turn 15 s after a cancel request that nobody carried out. The stream stops before that, so that
- * the cut-off message holds everything that watchers saw.
+ * The reconciler ends a turn 15 s after a cancel request that no worker carried out. The stream stops before that, so
+ * that the cut-off message contains everything that watchers received.
  */
 const STOP_AFTER_CANCEL_SECONDS = 10;
-/** check_violation: no partition takes the row. */
+/** SQLSTATE check_violation: no partition accepts the row. */
 const NO_PARTITION = '23514';
 
-/** Stores the deltas of all model calls of a process: one row per call and flush, one statement per flush. */
+/** Stores the deltas of all model calls of a process: one row per call and flush, and one statement per flush. */
 export class DeltaStore {
   #waiting = new Set<DeltaWriter>();
   #timer: NodeJS.Timeout | null = null;
@@ -28,7 +28,7 @@ export class DeltaStore {
     private readonly log: Logger,
   ) {}
 
-  /** `onFenced` is called once the turn has ended or moved on, or another call has begun: nothing is stored then. */
+  /** `onFenced` is called if the turn has ended or moved on, or another call has begun: then nothing is stored. */
   open(source: DeltaSource, onFenced: () => void): DeltaWriter {
     return new DeltaWriter(source, this, onFenced);
   }
@@ -47,7 +47,7 @@ export class DeltaStore {
     return this.#next;
   }
 
-  /** @internal A writer has deltas to store. */
+  /** @internal Notifies the store that a writer has deltas. */
   add(writer: DeltaWriter): void {
     this.#waiting.add(writer);
     this.#timer ??= setTimeout(() => {
@@ -101,8 +101,8 @@ export class DeltaStore {
 }
 
 /**
- * The commit of this statement alone is asynchronous: a crash of Postgres may lose the deltas of its last moments, never
- * an event. The turn is read and not locked: readers are past deltas that a flush stores too late.
+ * Only this statement commits asynchronously: if Postgres crashes, the most recent deltas may be lost, but never an
+ * event. The turn's row is read without a lock: readers are already past deltas that a flush stores too late.
  */
 const INSERT = `
   WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),

@@ -8,14 +8,14 @@ import { RingBudget } from './ring.js';
 const POLL_INTERVAL_MS = 1000;
 
 /**
- * Follows the turns in progress that this process streams: one LISTEN connection, one reader per watched turn shared by
- * all its watchers, and a poll that finds what a lost notification did not bring. The tables are the truth.
+ * Follows the open turns that this process streams: one LISTEN connection, one shared reader per watched turn, and a
+ * poll that finds events after a lost notification. The tables are the source of truth.
  */
 export class Feed {
   readonly #budget = new RingBudget();
   #readers = new Map<string, TurnReader>();
   #waiting = new Map<string, Set<() => void>>();
-  /** How many watched turns and awaited sessions need a channel. */
+  /** For each channel, the number of watched turns and awaited sessions that use it. */
   #channels = new Map<string, number>();
   #listener: Listener;
   #poll: NodeJS.Timeout;
@@ -34,19 +34,19 @@ export class Feed {
     this.#poll = setInterval(() => void this.#pollTables(), POLL_INTERVAL_MS);
   }
 
-  /** The reader of a turn, kept while it has watchers; calls `wake` when there may be more. `release` it. */
-  watch(turnId: string, wake: () => void): TurnReader {
+  /** Returns the shared reader of a turn. It calls `notify` when there may be new frames. Call `release` when done. */
+  watch(turnId: string, notify: () => void): TurnReader {
     let reader = this.#readers.get(turnId);
     if (reader === undefined) {
       reader = new TurnReader(turnId, this.#budget.createRing(), this.#listen(turnId), this.db, this.log);
       this.#readers.set(turnId, reader);
     }
-    reader.watchers.add(wake);
+    reader.watchers.add(notify);
     return reader;
   }
 
-  release(reader: TurnReader, wake: () => void): void {
-    reader.watchers.delete(wake);
+  release(reader: TurnReader, notify: () => void): void {
+    reader.watchers.delete(notify);
     if (reader.watchers.size > 0) return;
     this.#readers.delete(reader.turnId);
     this.#unlisten(reader.turnId);
@@ -54,8 +54,8 @@ export class Feed {
   }
 
   /**
-   * Waits for the first turn of a session. The returned `changed` resolves at the next notification about the session,
-   * or when a poll finds a turn or no session; the caller then looks at the table.
+   * Waits for the first turn of a session. `changed` resolves at the next notification about the session, or when a
+   * poll finds a turn or the session is deleted. The caller then reads the table.
    */
   async awaitTurn(sessionId: string, signal: AbortSignal): Promise<{ changed: Promise<void> }> {
     const listening = this.#listen(sessionId);
@@ -77,7 +77,7 @@ export class Feed {
     return { changed };
   }
 
-  /** Turns watched, sessions awaited, channels listened on and bytes in rings: for metrics and leak checks. */
+  /** Counts watched turns, awaited sessions, channels and bytes in rings, for metrics and leak checks. */
   get size(): { readers: number; waiting: number; channels: number; ringBytes: number } {
     return {
       readers: this.#readers.size,
@@ -124,7 +124,7 @@ export class Feed {
   }
 
   #wakeWaiting(sessionId: string): void {
-    for (const wake of [...(this.#waiting.get(sessionId) ?? [])]) wake();
+    for (const notify of [...(this.#waiting.get(sessionId) ?? [])]) notify();
   }
 
   #catchUpAll(): void {

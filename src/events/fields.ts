@@ -1,6 +1,6 @@
 import type { FromSchema } from 'json-schema-to-ts';
 
-/** A JSON Schema object; `required` fields first, then `optional` ones. It accepts no other field. */
+/** A JSON Schema object with `required` fields first, then `optional` ones, and no additional properties. */
 export function objectSchema<const Required extends object, const Optional extends object = Record<never, never>>(
   required: Required,
   optional?: Optional,
@@ -41,7 +41,7 @@ const timing = {
     'Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers.',
 } as const;
 
-/** What a turn cost and where its time went: a part of every terminal event. */
+/** Usage and timing of a turn: a part of every terminal event. */
 export const spent = {
   usage: {
     ...usage,
@@ -63,9 +63,9 @@ export const TURN_FAILURE_TYPES = [
   'internal_error',
 ] as const;
 
-/** A file as a message or a delivery recorded it. */
+/** A file as recorded in a message or a delivery. */
 export type FileSnapshot = FromSchema<typeof file>;
-/** A skill as a message recorded it. */
+/** A skill as recorded in a message. */
 export type SkillSnapshot = FromSchema<typeof skill>;
 export type Usage = FromSchema<typeof usage>;
 export type UsageDetails = FromSchema<typeof usageDetails>;

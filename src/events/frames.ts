@@ -4,18 +4,18 @@ import { comparePositions, formatEventId, type Position } from './position.js';
 import type { NewEvent } from './schema.js';
 import { eventJson, type EventRow } from './store.js';
 
-/** Rows of a read, and bytes after which it ends: one read never holds much more than this in memory. */
+/** Limits of one read: rows, and bytes after which it ends, to bound its memory. */
 const MAX_ROWS = 200;
 const MAX_BYTES = 1024 * 1024;
 
 /** One frame of a turn's stream. */
 export interface Frame {
   position: Position;
-  /** What a client resumes with. */
+  /** The event id that a client resumes with. */
   id: string;
   type: string;
   json: string;
-  /** When it was written, in ms since the epoch; absent where a replay makes that meaningless. */
+  /** Time of writing in ms since the epoch; absent in a replay, where a delay has no meaning. */
   writtenAt?: number;
 }
 
@@ -23,14 +23,14 @@ function createFrame(turnId: string, position: Position, type: string, json: str
   return { position, id: formatEventId(turnId, position), type, json, ...(writtenAt !== undefined && { writtenAt }) };
 }
 
-/** The frames of events that were stored one after the other. */
+/** The frames of consecutive stored events. */
 export function framesOfEvents(events: EventRow[]): Frame[] {
   return events.map((event) =>
     createFrame(event.turn_id, [event.position, 0, 0], event.type, eventJson(event), Date.parse(event.created_at)),
   );
 }
 
-/** The frames of a batch of deltas (contract.md §3 "Data of a delta"): the same live and replayed. */
+/** The frames of a batch of deltas (contract.md §3 "Data of a delta"), identical live and in a replay. */
 export function framesOf(batch: DeltaBatch, sentAt?: number): Frame[] {
   const { turnId, messageId } = batch;
   return Array.from(unpackDeltas(batch), ({ position, type, content }) => {
@@ -48,15 +48,16 @@ interface FrameRow {
   id: string | null;
   created_at: string | null;
   message_id: string | null;
-  /** The event's own fields, or the runs of deltas. */
+  /** The fields of the event, or the runs of deltas. */
   data: string;
-  /** Rows that this read found before it was cut by its bytes. */
+  /** Number of rows that this read found before the byte limit cut it. */
   found: number;
 }
 
 /**
- * The next frames of a turn after a position, in order, and whether there are more. One statement, so one snapshot:
- * deltas are committed before the stored events that follow them, so a reader that sees the event sees its deltas.
+ * Reads the next frames of a turn after a position, in order, and whether there are more. One statement means one
+ * snapshot: deltas are committed before the stored events that follow them, so a reader that sees the event also sees
+ * its deltas.
  */
 export async function readFrames(
   db: Db,
@@ -83,7 +84,7 @@ export async function readFrames(
   const frames: Frame[] = [];
   let head = after;
   for (const frame of rows.flatMap((row) => framesOfRow(turnId, row))) {
-    // A flush whose commit was in doubt was sent again: its deltas are there twice.
+    // After a commit in doubt the flush is repeated, so its deltas may be stored twice.
     if (comparePositions(frame.position, head) <= 0) continue;
     head = frame.position;
     frames.push(frame);
@@ -106,8 +107,8 @@ function batchOf(place: Omit<DeltaBatch, 'first' | 'runs'>, last: number, data: 
 }
 
 /**
- * What was streamed of a running turn's message before a cancel or a failure cut it off, as its `agent.message`; nothing
- * when no text was streamed since the last stored event.
+ * Builds the `agent.message` of a running turn from the text streamed before a cancel request or a failure cut it off.
+ * Empty if no text was streamed since the last stored event.
  */
 export async function cutOffMessage(db: Db, turnId: string, position: number): Promise<NewEvent[]> {
   const rows: { attempt: number; last: number; message_id: string; runs: string }[] = await db.query(
@@ -130,7 +131,7 @@ export async function cutOffMessage(db: Db, turnId: string, position: number): P
   return [{ type: 'agent.message', data: { message_id: rows[0]!.message_id, content, incomplete: true } }];
 }
 
-/** Characters of a turn's frames after a position, from the tables. */
+/** Counts the characters of a turn's frames after a position, from the tables. */
 export async function countPendingCharacters(
   db: Db,
   turnId: string,

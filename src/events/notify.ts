@@ -6,20 +6,23 @@ import type { Position } from './position.js';
 import type { DeltaType } from './schema.js';
 import type { EventRow } from './store.js';
 
-/** Fixed: processes of different builds must agree on it. An API process listens only on channels of what it watches. */
+/**
+ * The number of channels is fixed: processes of different builds must agree on it. A process listens only on those it
+ * needs.
+ */
 export const CHANNELS = 256;
 const MAX_PER_STATEMENT = 200;
-/** Postgres takes payloads of less than 8,000 bytes. */
+/** Postgres requires payloads shorter than 8,000 bytes. */
 const MAX_PAYLOAD_BYTES = 7_999;
-/** The rest of a payload is for ids and positions. */
+/** The remaining bytes are for ids and positions. */
 const MAX_RUNS_BYTES = 7_700;
 
-/** Stored events are carried while they are short; deltas always are. */
+/** Largest stored events that a notification carries. Deltas always fit. */
 export type TurnNotification =
   | { kind: 'stored'; turnId: string; sessionId: string; position: number; live: LiveEvents | null }
   | (DeltaBatch & { kind: 'deltas'; sentAt: number });
 
-/** Stored events for readers that have every frame up to `after`: they need not look into the tables. */
+/** Stored events for readers that have every frame up to `after`: these readers need no query. */
 export interface LiveEvents {
   after: Position;
   events: EventRow[];
@@ -30,7 +33,7 @@ interface Outgoing {
   payload: () => string;
 }
 
-/** The channel on which notifications of a turn are sent, and the first one of a session. */
+/** The channel for notifications of a turn, or of a session's first turn. */
 export function channelOf(id: string): string {
   let hash = 0;
   for (let index = 0; index < id.length; index += 1) hash = (hash * 31 + id.charCodeAt(index)) | 0;
@@ -38,13 +41,13 @@ export function channelOf(id: string): string {
 }
 
 /**
- * Sends notifications, one statement at a time and outside of any transaction (NOTIFY inside one serialises commits
- * instance-wide). What arrives while a statement is under way leaves together with the next one, and the deltas of a
- * model call that wait for it share a payload.
+ * Sends notifications, one statement at a time and outside any transaction, because NOTIFY in a transaction serialises
+ * commits of the whole server. Notifications that arrive during a statement leave together with the next one. Deltas of
+ * one model call share a payload.
  */
 export class Notifier {
   #queue: Outgoing[] = [];
-  /** The last payload in the queue of each model call, while it has room. */
+  /** For each model call, its last queued payload while that has room. */
   #open = new Map<DeltaSource, DeltaBatch & { bytes: number }>();
   #sending: Promise<void> | null = null;
 
@@ -53,11 +56,11 @@ export class Notifier {
     private readonly log: Logger,
   ) {}
 
-  /** Call after the commit that stored events of a turn up to `position`. */
+  /** Call after a commit that stored events of a turn up to `position`. */
   notify(turn: { id: string; session_id: string; position: number }, live: LiveEvents | null = null): void {
     const payload = formatStored(turn, live);
     this.#push({ channel: channelOf(turn.id), payload: () => payload });
-    // Streams that wait for the first turn of a session do not know the turn's id.
+    // Streams that wait for the first turn of a session do not have the turn's id yet.
     if (turn.position === 1) this.#push({ channel: channelOf(turn.session_id), payload: () => payload });
   }
 
@@ -77,7 +80,7 @@ export class Notifier {
     this.#push({ channel: channelOf(turnId), payload: () => formatBatch(batch) });
   }
 
-  /** Resolves when every notification so far was sent or given up. */
+  /** Resolves when all notifications so far were sent or have failed. */
   async flush(): Promise<void> {
     while (this.#sending !== null) await this.#sending;
   }
@@ -88,7 +91,7 @@ export class Notifier {
   }
 
   async #send(): Promise<void> {
-    // The deltas of one chunk of the model's answer are written in the same turn of the event loop.
+    // The deltas of one chunk of the model's response are written in the same tick of the event loop.
     await setImmediate();
     while (this.#queue.length > 0) {
       const outgoing = this.#queue.splice(0, MAX_PER_STATEMENT);
@@ -151,7 +154,10 @@ function rowsOf(turnId: string, position: number, events: StoredEvent[]): EventR
   });
 }
 
-/** The turn a payload is about, without parsing the rest: a channel carries turns that nobody here watches. */
+/**
+ * Reads the turn's id from a payload without parsing the rest: a channel carries turns that this process does not
+ * watch.
+ */
 export function turnOfNotification(payload: string): string {
   return payload.slice(0, payload.indexOf(' '));
 }

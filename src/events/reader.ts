@@ -13,12 +13,12 @@ const MAX_PENDING = 10_000;
 type LiveDeltas = DeltaBatch & { sentAt: number };
 
 /**
- * The end of one turn's sequence of frames, shared by all its watchers in this process. Live deltas are taken as they
- * come while they follow without a gap; missing ones are read from the tables. Frames older than the ring are read from
- * the tables by the watcher that needs them.
+ * The latest frames of one turn, shared by all its watchers in this process. Live deltas are accepted while they follow
+ * without a gap; missing ones are read from the tables. A watcher that needs frames older than the ring reads the
+ * tables itself.
  */
 export class TurnReader {
-  /** Each is called when there may be more frames; the feed keeps them. */
+  /** Callbacks of the watchers, called when there may be new frames. The feed maintains them. */
   readonly watchers = new Set<() => void>();
   #pending: LiveDeltas[] = [];
   #catching: Promise<void> | null = null;
@@ -26,7 +26,7 @@ export class TurnReader {
   #gapTimer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  /** `listening` resolves when notifications of the turn arrive: the first read comes after it. */
+  /** `listening` resolves once notifications of the turn arrive. The first read starts after that. */
   constructor(
     readonly turnId: string,
     readonly ring: FrameRing,
@@ -38,8 +38,8 @@ export class TurnReader {
   }
 
   /**
-   * The frames after `position` that are there now, possibly none. In order and without a gap; a new call with the
-   * last one's position goes on from there.
+   * The available frames after `position`, possibly none, in order and without a gap. To continue, call it again with
+   * the position of the last frame.
    */
   async after(position: Position): Promise<Frame[]> {
     if (this.ring.floor === null) await this.#catching;
@@ -47,14 +47,14 @@ export class TurnReader {
   }
 
   /**
-   * The tables hold frames up to `position`. These may be deltas too: a reader made while some were on their way to the
-   * table has missed their notification.
+   * The tables hold frames up to `position`, which may be a delta: a reader created while deltas were being stored has
+   * missed their notification.
    */
   storedUpTo(position: Position): void {
     if (this.ring.floor === null || comparePositions(position, this.ring.head) > 0) this.catchUp();
   }
 
-  /** Events up to `position` were stored; `live` has them if they were short. */
+  /** Events up to `position` were stored. `live` contains them if they were short. */
   takeStored(position: number, live: LiveEvents | null): void {
     const isNext =
       live !== null &&
@@ -66,7 +66,7 @@ export class TurnReader {
     else this.storedUpTo([position, 0, 0]);
   }
 
-  /** Deltas have arrived live. */
+  /** Live deltas have arrived. */
   takeLive(batch: LiveDeltas): void {
     if (this.#pending.length === 0 && this.#catching === null && this.#joins(batch, false)) {
       this.#append(framesOf(batch, batch.sentAt));
@@ -74,12 +74,12 @@ export class TurnReader {
     }
     if (this.ring.floor !== null && comparePositions(lastOf(batch), this.ring.head) <= 0) return;
     this.#pending.push(batch);
-    // The tables will have them.
+    // These deltas will be in the tables.
     if (this.#pending.length > MAX_PENDING) this.#pending = [];
     this.catchUp();
   }
 
-  /** Reads from the tables what follows the head. */
+  /** Reads the frames after the head from the tables. */
   catchUp(): void {
     if (this.#closed) return;
     if (this.#catching !== null) {
@@ -94,7 +94,7 @@ export class TurnReader {
           this.#again = false;
           this.catchUp();
         } else if (this.#pending.length > 0 && !this.#closed) {
-          // A gap is filled by the writer's next flush.
+          // The writer's next flush fills a gap.
           this.#gapTimer ??= setTimeout(() => {
             this.#gapTimer = null;
             this.catchUp();
@@ -107,7 +107,7 @@ export class TurnReader {
     this.#closed = true;
     this.ring.clear();
     if (this.#gapTimer !== null) clearTimeout(this.#gapTimer);
-    this.#wake();
+    this.#notify();
   }
 
   async #read(): Promise<void> {
@@ -122,8 +122,8 @@ export class TurnReader {
   }
 
   /**
-   * A short turn is read whole. In a long one the reader begins behind the last stored event: each watcher reads the
-   * frames before it on its own. Returns whether the reader is at the end.
+   * Reads a short turn completely. In a long turn the reader starts at the last stored event, and each watcher reads
+   * the earlier frames itself. Returns whether the reader has reached the end.
    */
   async #begin(): Promise<boolean> {
     const { frames, hasMore } = await readFrames(this.db, this.turnId, START, true);
@@ -150,8 +150,8 @@ export class TurnReader {
   }
 
   /**
-   * True when nothing is missing between the head and the batch. A later attempt's first delta may have an earlier
-   * attempt's before it, which are in the table by then: it joins right after a read.
+   * True if nothing is missing between the head and the batch. Before the first delta of a new attempt there may be
+   * deltas of an earlier attempt, which are in the table by then: such a batch is accepted only right after a read.
    */
   #joins({ position, attempt, first }: LiveDeltas, wasRead: boolean): boolean {
     const { floor, head } = this.ring;
@@ -160,16 +160,16 @@ export class TurnReader {
     return first === 1 && attempt > head[1] && (wasRead || attempt === 1);
   }
 
-  /** A batch and a read may both bring the same deltas: those up to the head are skipped. */
+  /** A live batch and a read may contain the same deltas: skip those up to the head. */
   #append(frames: Frame[]): void {
     const fresh = frames.filter((frame) => comparePositions(frame.position, this.ring.head) > 0);
     if (fresh.length === 0) return;
     this.ring.append(fresh);
-    this.#wake();
+    this.#notify();
   }
 
-  #wake(): void {
-    for (const wake of [...this.watchers]) wake();
+  #notify(): void {
+    for (const notify of [...this.watchers]) notify();
   }
 }
 
@@ -181,7 +181,7 @@ function lastOf({ position, attempt, first, runs }: DeltaBatch): Position {
   return [position, attempt, first + countDeltas(runs) - 1];
 }
 
-/** True for the frame that closes a turn's stream. */
+/** True for the terminal frame of a turn's stream. */
 export function isTerminal(frame: Frame): boolean {
   return TERMINAL_EVENTS.has(frame.type);
 }

@@ -2,10 +2,10 @@ import type { Frame } from './frames.js';
 import { comparePositions, START, type Position } from './position.js';
 
 const MAX_RING_BYTES = 1024 * 1024;
-/** What a frame costs beside its JSON. */
+/** Estimated overhead of a frame in addition to its JSON. */
 const FRAME_OVERHEAD = 200;
 
-/** The bytes that the rings of a process hold together. Beyond the limit every ring gives up its older half. */
+/** Limits the total bytes of all rings in a process. Beyond the limit, every ring drops its older half. */
 export class RingBudget {
   readonly #rings = new Set<FrameRing>();
   #used = 0;
@@ -32,13 +32,13 @@ export class RingBudget {
   }
 }
 
-/** The latest frames of a turn: every frame after `floor` up to `head`, or none while `floor` is null. */
+/** The latest frames of a turn: every frame after `floor` up to `head`; empty while `floor` is null. */
 export class FrameRing {
   #frames: Frame[] = [];
   #bytes = 0;
   #floor: Position | null = null;
   #head: Position = START;
-  /** Watchers that are equally far ask for the same frames: they get the same array. */
+  /** Cache: watchers at the same position share one array of frames. */
   #latest: { after: Position; frames: Frame[] } | null = null;
 
   constructor(
@@ -58,7 +58,7 @@ export class FrameRing {
     return this.#bytes;
   }
 
-  /** The ring is empty and goes on behind `position`. */
+  /** Starts an empty ring at `position`. */
   begin(position: Position): void {
     this.#floor = position;
     this.#head = position;
@@ -74,7 +74,7 @@ export class FrameRing {
     this.count(bytes);
   }
 
-  /** The frames after `position`; null when the ring no longer holds all of them. */
+  /** The frames after `position`; null if the ring has dropped some of them. */
   after(position: Position): Frame[] | null {
     if (this.#floor === null || comparePositions(position, this.#floor) < 0) return null;
     if (this.#latest !== null && comparePositions(this.#latest.after, position) === 0) return this.#latest.frames;
@@ -85,7 +85,7 @@ export class FrameRing {
     return frames;
   }
 
-  /** Drops the oldest frames until at most `bytes` remain; the newest frame always stays. */
+  /** Drops the oldest frames until at most `bytes` remain. The newest frame is always kept. */
   shrink(bytes: number): void {
     let dropped = 0;
     const before = this.#bytes;

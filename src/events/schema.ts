@@ -13,8 +13,8 @@ import {
 } from './fields.js';
 
 /**
- * Every stored event's own fields, by type (spec.md "Event", contract.md §3). This is their only definition: the types
- * below and the OpenAPI document are made from it.
+ * The fields of every stored event type (spec.md "Event", contract.md §3). This is the only definition: the TypeScript
+ * types and the OpenAPI document are derived from it.
  */
 const ownFields = {
   'user.message': objectSchema({
@@ -53,7 +53,7 @@ const ownFields = {
 
 export type StoredEventType = keyof typeof ownFields;
 export type EventData = { [T in StoredEventType]: FromSchema<(typeof ownFields)[T]> };
-/** An event about to be stored: its type and own fields. */
+/** An event to store: its type and fields. */
 export type NewEvent = { [T in StoredEventType]: { type: T; data: EventData[T] } }[StoredEventType];
 
 /** Terminal events close a turn and its stream. */
@@ -63,7 +63,7 @@ export const TERMINAL_EVENTS: ReadonlySet<string> = new Set<StoredEventType>([
   'turn.failed',
 ]);
 
-/** A stored event as clients get it: the fields that every event has, then its own. */
+/** A stored event as clients get it: the common fields, then those of its type. */
 function storedEventSchema(type: StoredEventType) {
   const { properties, required } = ownFields[type];
   const common = {
@@ -81,7 +81,7 @@ function storedEventSchema(type: StoredEventType) {
   };
 }
 
-/** Any stored event, told apart by `type`. */
+/** Any stored event, discriminated by `type`. */
 export const eventSchema = {
   $id: 'Event',
   type: 'object',
@@ -91,7 +91,7 @@ export const eventSchema = {
 /** A `user.message`, the response of POST messages. */
 export const userMessageSchema = { $id: 'UserMessageEvent', ...storedEventSchema('user.message') };
 
-/** An answer to a call that waited for it. */
+/** An answer to a waiting call. */
 export const answerEventSchema = {
   $id: 'AnswerEvent',
   type: 'object',
@@ -111,7 +111,7 @@ export const deltaSchema = {
 
 export type DeltaType = FromSchema<typeof deltaSchema>['type'];
 
-/** One frame of the stream: `data` is a string that holds a stored event or a delta as JSON. */
+/** One frame of the stream. `data` is a stored event or a delta as a JSON string. */
 export const frameSchema = {
   $id: 'StreamFrame',
   type: 'object',

@@ -14,7 +14,7 @@ export interface EventRow {
   position: number;
   type: string;
   created_at: string;
-  /** The event's own fields, as JSON text. */
+  /** The fields of this event type, as JSON text. */
   data: string;
 }
 
@@ -26,11 +26,11 @@ export function newEvents(events: NewEvent[]): EventToStore[] {
 }
 
 /**
- * The part of a write that stores events, as CTEs of its statement; the only place that inserts into `events`. It reads
- * the turn from `written` (id, session_id, number, position after the write, at). The write holds the row's lock and
- * adds `count` to its position: commit order is position order and there is no gap. `terminal` selects the id, type and
- * data of an event that the statement itself makes, after the others. What must be stored together with an event (the
- * CTE `stored`) belongs here.
+ * The part of a write that stores events, as CTEs of its statement. Nothing else inserts into `events`. It reads the
+ * turn from `written` (id, session_id, number, position after the write, at). The write holds the row's lock and adds
+ * `count` to its position, so commit order is position order without gaps. `terminal` selects id, type and data of an
+ * event that the statement itself builds, after the others. Rows that must be stored together with an event (the CTE
+ * `stored`) belong here.
  */
 export function insertEvents(events: EventToStore[], count: number, terminal?: Sql): Sql {
   const hasDeliveries = terminal !== undefined || events.some(({ type }) => isWebhookEvent(type));
@@ -48,7 +48,7 @@ export function insertEvents(events: EventToStore[], count: number, terminal?: S
     ${hasDeliveries ? sql`, deliveries AS (${RECORD_DELIVERIES})` : sql``}`;
 }
 
-/** A stored event as clients get it, in JSON text: common fields first, then its own. */
+/** A stored event as JSON text for clients: common fields first, then those of its type. */
 export function eventJson(row: Omit<EventRow, 'position'>): string {
   const common = JSON.stringify({ id: row.id, type: row.type, turn_id: row.turn_id, created_at: row.created_at });
   return row.data === '{}' ? common : `${common.slice(0, -1)},${row.data.slice(1)}`;
@@ -71,7 +71,7 @@ export async function readHistory(
   });
 }
 
-/** Whether the turn has an `agent.mcp_error` of the server. */
+/** True if the turn has an `agent.mcp_error` of the server. */
 export async function hasMcpError(db: Db, turnId: string, serverId: string): Promise<boolean> {
   const events = await runSql<unknown>(
     db,

@@ -1,14 +1,15 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../platform/errors.js';
 
-/** A link of the local storage: the path and query after the public address. */
+/** Builds a link for the local storage: the path and query after the public address. */
 export function signedPath(fileId: string, expires: number, keys: Buffer[]): string {
   return `/files/${fileId}?expires=${expires}&signature=${signature(fileId, String(expires), keys[0]!)}`;
 }
 
 /**
- * Checks a link's parts; any key of the list is good, so that links outlive a rotation (contract.md §5 ENCRYPTION_KEY).
- * @throws ServiceError `invalid_link` when altered or expired
+ * Verifies a link. Every configured key is accepted, so that links survive a key rotation (contract.md §5
+ * ENCRYPTION_KEY).
+ * @throws ServiceError `invalid_link` if altered or expired
  */
 export function verifyLink(
   fileId: string,
@@ -25,7 +26,7 @@ export function verifyLink(
 }
 
 function signature(fileId: string, expires: string, key: Buffer): string {
-  // A key of its own: a flaw of this use must not endanger the credentials sealed with ENCRYPTION_KEY.
+  // A derived key: a flaw in link signing must not endanger the credentials sealed with ENCRYPTION_KEY.
   const linkKey = Buffer.from(hkdfSync('sha256', key, '', 'download-link', 32));
   return createHmac('sha256', linkKey).update(`${fileId}\n${expires}`).digest('base64url');
 }

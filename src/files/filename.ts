@@ -6,8 +6,8 @@ import { codePointLength } from '../platform/text.js';
 const MAX_LENGTH = 255;
 
 /**
- * The name that a file is kept under (spec.md "File", contract.md §2 "Filenames"): the last segment of `/` and `\`, in
- * NFC, 1-255 code points, no control characters.
+ * Normalises a file name (spec.md "File", contract.md §2 "Filenames"): the part after the last `/` or `\`, in NFC,
+ * 1-255 code points, no control characters.
  * @throws ServiceError `invalid_filename`
  */
 export function checkedFilename(submitted: string): string {
@@ -22,15 +22,15 @@ export function invalidFilename(fault: string): ServiceError {
   return new ServiceError('invalid_filename', `The file name ${fault}.`);
 }
 
-/** The type that the extension says, `application/octet-stream` when it says none (spec.md "File"). */
+/** The media type for the extension; `application/octet-stream` if it is unknown (spec.md "File"). */
 export function mimeTypeOf(filename: string): string {
-  // Without a dot, lookup would take the whole name for an extension: a file called "html" has none.
+  // `lookup` takes a name without a dot for an extension: a file named "html" would become text/html.
   return (filename.includes('.') && lookup(filename)) || 'application/octet-stream';
 }
 
 /**
- * `attachment` with the name twice (contract.md §2 "Location"): in RFC 5987 form, always, and an ASCII one for old
- * clients.
+ * `attachment` with the name in two forms (contract.md §2 "Location"): RFC 5987 for all clients, and ASCII for old
+ * ones.
  */
 export function contentDisposition(filename: string): string {
   const ascii = filename.replace(/[^\x20-\x7e]|%/gu, '_');
@@ -38,7 +38,7 @@ export function contentDisposition(filename: string): string {
   return header.includes('filename*=') ? header : `${header}; filename*=UTF-8''${extended(filename)}`;
 }
 
-/** RFC 5987 ext-value: encodeURIComponent leaves `'()*!` as they are, of which `'()*` are no attr-char. */
+/** RFC 5987 ext-value: encodeURIComponent leaves `'()*!` unescaped, but `'()*` are not attr-char. */
 function extended(filename: string): string {
   return encodeURIComponent(filename).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }

@@ -5,11 +5,11 @@ import { contentDisposition } from './filename.js';
 import { checkedKey, ObjectMissingError, storageError, type Storage, type StoredObject } from './storage.js';
 
 const MIB = 1024 * 1024;
-/** Up to here an object goes in one request that the library can send again; above, in chunks it can resume. */
+/** A smaller object is uploaded in one request, which the library can retry. A larger one goes in resumable chunks. */
 const ONE_REQUEST = 4 * MIB;
 const CHUNK = 8 * MIB;
 
-/** What tests replace: credentials of their own instead of the environment's. */
+/** For tests: explicit credentials in place of the environment's. */
 export interface GcsOptions {
   projectId?: string;
   credentials?: { client_email: string; private_key: string };
@@ -17,8 +17,8 @@ export interface GcsOptions {
 }
 
 /**
- * File storage in a bucket: `gs://bucket/prefix`. Credentials are those of the environment: a key file, or a workload
- * identity, whose links are signed by IAM's signBlob (`iam.serviceAccounts.signBlob` on its own account).
+ * File storage in a bucket: `gs://bucket/prefix`. Credentials come from the environment: a key file, or a workload
+ * identity, whose links are signed by IAM's signBlob (it needs `iam.serviceAccounts.signBlob` on its own account).
  */
 export function openGcsStorage(storageUrl: string, options: GcsOptions = {}): Storage {
   const [, bucketName = '', path = ''] = /^gs:\/\/([^/]+)\/?(.*)$/.exec(storageUrl) ?? [];
@@ -29,11 +29,11 @@ export function openGcsStorage(storageUrl: string, options: GcsOptions = {}): St
       autoRetry: true,
       maxRetries: 2,
       totalTimeout: 10,
-      // Safe for every call here: a key is written with one content only, and deleting twice is deleting.
+      // Retries are safe for every call here: a key always has the same content, and a second delete changes nothing.
       idempotencyStrategy: IdempotencyStrategy.RetryAlways,
     },
   });
-  // The library forgets the API's path when the address comes from STORAGE_EMULATOR_HOST.
+  // With STORAGE_EMULATOR_HOST the library leaves out the API's path.
   if (client.customEndpoint) client.baseUrl = `${client.apiEndpoint}/storage/v1`;
   const bucket = client.bucket(bucketName);
   const fileOf = (key: string): File => bucket.file(prefix + checkedKey(key));
@@ -42,7 +42,7 @@ export function openGcsStorage(storageUrl: string, options: GcsOptions = {}): St
       throw storageError(error);
     });
   };
-  /** A missing bucket answers 404 for each of its objects: only one that lists knows what it has not. */
+  /** GCS answers 404 for an object in a missing bucket, too. `check` lists the bucket to tell the two apart. */
   const fail = async (key: string, error: unknown): Promise<never> => {
     if ((error as { code?: unknown }).code !== 404) throw storageError(error);
     await check();
@@ -123,7 +123,7 @@ export function openGcsStorage(storageUrl: string, options: GcsOptions = {}): St
     },
 
     async downloadUrl({ storage_key, filename, mime_type }, expiresSeconds) {
-      // Whole seconds for both, else the link's X-Goog-Expires becomes a fraction.
+      // Use whole seconds for both times, or the link's X-Goog-Expires becomes a fraction.
       const accessibleAt = Math.floor(Date.now() / 1000) * 1000;
       const [url] = await fileOf(storage_key)
         .getSignedUrl({

@@ -7,9 +7,9 @@ const MAX_PIXELS_A_SIDE = 8000;
 const HEAD_BYTES = 64 * 1024;
 
 /**
- * The type of an image that the model's API takes, else null. The bytes decide: one wrong media type, or one image with
- * too many pixels, and the API refuses every further request of the session. Sizes are read here rather than by a library: `image-size`
- * searches a damaged JPEG byte by byte, 0.6 s for 4 MB.
+ * Detects the type of an image that the model's API accepts; null for anything else. It checks the bytes: one wrong
+ * media type, or one image with too many pixels, makes the API refuse every further request of the session. Sizes are
+ * parsed here, because the library `image-size` searches a damaged JPEG byte by byte (0.6 s for 4 MB).
  */
 export function imageTypeOf(bytes: Buffer): ImageType | null {
   const type = signatureOf(bytes);
@@ -18,7 +18,7 @@ export function imageTypeOf(bytes: Buffer): ImageType | null {
   return size !== null && Math.min(...size) >= 1 && Math.max(...size) <= MAX_PIXELS_A_SIDE ? type : null;
 }
 
-/** As `imageTypeOf`, reading no more of the image than it needs: a JPEG may have long metadata before its size. */
+/** As `imageTypeOf`, but reads only the necessary bytes. A JPEG may have long metadata before its size. */
 export async function readImageType(
   size: number,
   readStart: (maxBytes: number) => Promise<Buffer>,
@@ -66,7 +66,7 @@ function webpSize(bytes: Buffer): [number, number] | null {
   }
 }
 
-/** Walks the segments to the frame header (SOF), which has the size. */
+/** Walks the segments to the frame header (SOF), which holds the size. */
 function jpegSize(bytes: Buffer): [number, number] | null {
   for (let at = 2; at + 9 < bytes.length;) {
     if (bytes[at] !== 0xff) return null;

@@ -9,10 +9,12 @@ import type { Config } from '../platform/config.js';
 import { signedPath } from './download-link.js';
 import { checkedKey, ObjectMissingError, storageError, type Storage, type StoredObject } from './storage.js';
 
-/** Writes under way; also a folder of keys, so that maintenance finds what a crash left there. */
+/** The folder of unfinished writes. It holds valid keys, so that maintenance finds what a crash left there. */
 const TEMP = 'tmp';
 
-/** File storage on local disk. `publicUrl` is read at each link: it may be known only once the server listens. */
+/**
+ * File storage on local disk. `publicUrl` is read for each link, because it may be known only once the server listens.
+ */
 export function openLocalStorage(config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'>): Storage {
   const root = resolve(fileURLToPath(config.storageUrl));
   const pathOf = (key: string): string => join(root, checkedKey(key));
@@ -85,12 +87,12 @@ export function openLocalStorage(config: Pick<Config, 'storageUrl' | 'publicUrl'
   };
 }
 
-/** For this user alone, whatever the umask: only `npm start` sets one. */
+/** Only this user may access the files. The modes are explicit, because only `npm start` sets a umask. */
 async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
 }
 
-/** Renames and makes the new name survive a power cut, as well as every folder that was made for it. */
+/** Renames the file and syncs its folder and all parents up to the root, so that the name survives a power cut. */
 async function moveInto(root: string, temp: string, target: string): Promise<void> {
   await makeFolder(dirname(target));
   await rename(temp, target);
@@ -110,7 +112,7 @@ function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }
 
-/** The objects in one folder and below, in the order of their keys. */
+/** Lists the objects in a folder and its subfolders, in key order. */
 async function* walk(root: string, folder: string, prefix: string, after: string): AsyncGenerator<StoredObject> {
   for (const name of await entriesOf(join(root, folder))) {
     const key = folder + name;
@@ -124,7 +126,7 @@ async function* walk(root: string, folder: string, prefix: string, after: string
   }
 }
 
-/** Files and folders (these with a slash at the end, which is how their keys sort). */
+/** Lists files and folders. A folder ends in a slash, so that it sorts as its keys do. */
 async function entriesOf(folder: string): Promise<string[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });

@@ -8,45 +8,45 @@ import { finishRemoval } from './remove.js';
 import { ObjectMissingError, type Storage, type StoredObject } from './storage.js';
 
 export interface CleanOptions {
-  /** Objects younger than this may belong to a request under way. */
+  /** Minimum age of an object to remove. Younger ones may belong to a request under way. */
   olderThanSeconds: number;
-  /** How many objects, and how many rows, one run looks at. */
+  /** Limit of objects, and of rows, per run. */
   limit: number;
-  /** Removes the rows of missing objects however many they are: an operator's decision. */
+  /** Removes the rows of missing objects even if there are many. An operator decides this. */
   removeMissing?: boolean;
-  /** Where the run before stopped. */
+  /** The position where the previous run stopped. */
   from?: CleanPosition | null;
 }
 
-/** How far a cleaning has come: the last object and the last row it looked at; null for a part that is done. */
+/** Progress of a clean-up: the last object and the last row checked; null for a part that is complete. */
 export interface CleanPosition {
   object: string | null;
   row: string | null;
 }
 
 export interface CleanCounts {
-  /** Deletions that had stopped half-way and are finished now. */
+  /** Number of interrupted deletions that this run finished. */
   finishedDeletions: number;
-  /** Objects without a row that were removed. */
+  /** Number of objects removed because no row refers to them. */
   removedObjects: number;
-  /** Files whose object is lost: their rows are deleted, for their content cannot be served. */
+  /** Number of rows deleted because their object is lost. */
   removedRows: number;
 }
 
 export interface CleanResult extends CleanCounts {
-  /** Null once everything was looked at. */
+  /** Null once everything is checked. */
   next: CleanPosition | null;
 }
 
-/** A larger share of missing objects is not a lost file but a lost storage: an operator decides about those rows. */
+/** If a larger share of objects is missing, the whole storage is probably wrong or lost: an operator decides. */
 const MAX_MISSING_SHARE = 0.01;
 const BATCH = 500;
 const PARALLEL = 8;
 
 /**
- * Brings storage and tables together again: finishes deletions, removes objects that nothing owns, deletes files whose
- * object is lost. Looks at no more than `limit` of each and says where to go on.
- * @throws Error when database and storage do not look like a pair
+ * Makes storage and tables consistent: finishes deletions, removes objects without an owner, and deletes files whose
+ * object is lost. Checks at most `limit` of each and returns where to continue.
+ * @throws Error if database and storage do not belong together
  */
 export async function cleanStorage(db: DataSource, storage: Storage, options: CleanOptions): Promise<CleanResult> {
   const { olderThanSeconds, limit, from } = options;
@@ -120,7 +120,7 @@ async function existingTurns(db: DataSource, ids: string[]): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** The objects that nothing owns; what lies in a folder of no known owner is left alone. */
+/** The objects without an owner. Unknown top folders are not touched. */
 async function withoutOwner(db: DataSource, objects: StoredObject[]): Promise<string[]> {
   const keys = objects.map(({ key }) => key);
   const turnOf = (key: string): string => key.split('/')[1] ?? '';

@@ -4,18 +4,18 @@ import type { FileRow } from '../db/entities/files.js';
 import type { ResultBlock } from '../turns/content.js';
 
 const MIB = 1024 * 1024;
-/** A request may have 32 MB, and base64 makes three bytes four. */
+/** A request may have 32 MB, and base64 adds a third. */
 const MAX_PDF_BYTES = 20 * MIB;
 const EDGE_BYTES = 64 * 1024;
 
-/** What of a file is needed to show its content. */
+/** The fields of a file that are needed to show its content. */
 export type ShowableFile = Pick<FileRow, 'filename' | 'mime_type' | 'size_bytes' | 'storage_key'>;
 
 export type NativeBlock = Extract<ResultBlock, { type: 'image' | 'document' }>;
 
 /**
- * A file as the model's own kind of content, by reference; null for other kinds, a reason for an image or a PDF that the
- * model would refuse: one such block fails every further request of the session.
+ * Builds a reference to a file as an image or document block. Returns null for other kinds of files, and the reason if
+ * the model would refuse the image or PDF: one such block fails every further request of the session.
  * @throws ObjectMissingError
  */
 export async function nativeBlock(storage: Storage, file: ShowableFile): Promise<NativeBlock | string | null> {
@@ -38,12 +38,12 @@ async function pdfBlock(storage: Storage, file: ShowableFile): Promise<NativeBlo
     storage.read(storage_key, EDGE_BYTES),
     storage.read(storage_key, EDGE_BYTES, Math.max(0, size_bytes - EDGE_BYTES)),
   ]);
-  if (!head.subarray(0, 1024).includes('%PDF-') || !tail.includes('%%EOF')) return 'it is no whole PDF';
+  if (!head.subarray(0, 1024).includes('%PDF-') || !tail.includes('%%EOF')) return 'it is not a complete PDF';
   if (head.includes('/Encrypt') || tail.includes('/Encrypt')) return 'the PDF is encrypted';
   return { type: 'document', media_type: 'application/pdf', storage_key, title: filename };
 }
 
-/** Runs `work`, or says that the object is gone. */
+/** Runs `work`; returns 'missing' if the object does not exist. */
 export async function unlessMissing<T>(work: Promise<T>): Promise<T | 'missing'> {
   try {
     return await work;

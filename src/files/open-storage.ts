@@ -3,7 +3,7 @@ import { openGcsStorage } from './gcs.js';
 import { openLocalStorage } from './local.js';
 import type { Storage } from './storage.js';
 
-/** The storage that `STORAGE_URL` names (contract.md §5): `gs://bucket/prefix`, else `file:///dir`. */
+/** Opens the storage of `STORAGE_URL` (contract.md §5): `gs://bucket/prefix` or `file:///dir`. */
 export function openStorage(config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'>): Storage {
   return config.storageUrl.startsWith('gs://') ? openGcsStorage(config.storageUrl) : openLocalStorage(config);
 }

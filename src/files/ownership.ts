@@ -2,23 +2,23 @@ import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
 import { ObjectMissingError, type Storage } from './storage.js';
 
-/** The object that says whose storage this is. */
+/** The object that names the storage's owner. */
 const MARKER = 'installation';
 const MAX_MARKER_BYTES = 1000;
 
 /**
- * `ours`: this database's. `copied`: that of a database which this one is a restored copy of, or which it replaces.
- * `foreign`: another installation's.
+ * `ours`: owned by this database. `copied`: owned by the database that this one was restored from or replaces.
+ * `foreign`: owned by another installation.
  */
 export type StorageOwner = 'ours' | 'copied' | 'foreign';
 
 interface Mark {
   installation: string;
-  /** Server and database: a dump that is restored elsewhere brings the installation's id along, but not this. */
+  /** Server and database name. A dump restored elsewhere keeps the installation's id, but not this. */
   database: string;
 }
 
-/** Says whose storage this is; null for one without a marker. */
+/** Reads the owner of a storage; null if the storage has no marker. */
 export async function storageOwner(db: DataSource, storage: Storage): Promise<StorageOwner | null> {
   const found = await readMark(storage);
   if (found === null) return null;
@@ -27,7 +27,7 @@ export async function storageOwner(db: DataSource, storage: Storage): Promise<St
   return found.database === own.database ? 'ours' : 'copied';
 }
 
-/** Says whose storage this is; one without a marker gets this database's. */
+/** Reads the owner of a storage. A storage without a marker gets this database's. */
 export async function claimStorage(db: DataSource, storage: Storage): Promise<StorageOwner> {
   const owner = await storageOwner(db, storage);
   if (owner !== null) return owner;
@@ -35,21 +35,21 @@ export async function claimStorage(db: DataSource, storage: Storage): Promise<St
   return 'ours';
 }
 
-/** At a process' start: marks a new storage, and warns of one whose maintenance this installation will refuse. */
+/** Runs at the start of a process: marks a new storage, and warns if maintenance will refuse the storage. */
 export async function warnOfForeignStorage(db: DataSource, storage: Storage, log: Logger): Promise<void> {
   const owner = await claimStorage(db, storage).catch((err: unknown) => {
-    log.warn({ err }, 'the storage could not be asked whose it is');
+    log.warn({ err }, 'the owner of the storage could not be read');
     return 'ours';
   });
   if (owner !== 'ours') log.warn({ owner }, OWNER_FAULTS[owner as keyof typeof OWNER_FAULTS]);
 }
 
-/** Marks the storage as this database's, whoever owned it before: an operator's decision after a restore. */
+/** Marks the storage as this database's, whatever its marker says. An operator decides this after a restore. */
 export async function adoptStorage(db: DataSource, storage: Storage): Promise<void> {
   await writeMark(storage, await ownMark(db));
 }
 
-/** What an operator reads about a storage that is not this database's. */
+/** The operator's message for a storage that another database owns. */
 export const OWNER_FAULTS: Readonly<Record<Exclude<StorageOwner, 'ours'>, string>> = {
   copied:
     'STORAGE_URL is marked as the storage of the database that this one was copied from. Give a copy its own storage; ' +

@@ -7,8 +7,8 @@ import type { Storage } from './storage.js';
 import { fileNotFound, type FileRow } from './store.js';
 
 /**
- * Deletes a file: it is gone for clients at once, then its object, last its row. What fails after the first step is
- * finished by maintenance.
+ * Deletes a file: first it disappears for clients, then its object is removed, then its row. If a later step fails,
+ * maintenance finishes it.
  * @throws ServiceError `file_not_found`
  */
 export async function removeFile(
@@ -23,7 +23,7 @@ export async function removeFile(
   });
 }
 
-/** Removes the object of a deleted file, then the row that remembers it. */
+/** Removes the object of a deleted file, then its row. */
 export async function finishRemoval(
   db: Db,
   storage: Storage,

@@ -13,8 +13,8 @@ interface Content {
 }
 
 /**
- * Stores an uploaded file: the object first, then its row, so that every row has its object. `commit` writes what
- * belongs into the row's transaction.
+ * Stores an uploaded file: first the object, then the row, so that every row has its object. `commit` adds more writes
+ * to the row's transaction.
  */
 export async function saveUpload(
   db: DataSource,
@@ -34,7 +34,7 @@ export async function saveUpload(
       return row;
     });
   } catch (error) {
-    // When Postgres went away, the commit may have reached it: then maintenance decides about the object.
+    // If Postgres was lost, the commit may have succeeded: maintenance decides about the object later.
     if (!isDatabaseAway(error)) await storage.delete(storage_key).catch(() => undefined);
     throw error;
   }

@@ -4,11 +4,11 @@ import { ServiceError } from '../platform/errors.js';
 
 export interface PutOptions {
   contentType: string;
-  /** Size in bytes where it is known before: lets a backend choose how to send. */
+  /** Size in bytes, if known. The backend chooses the upload method by it. */
   size?: number;
 }
 
-/** Inclusive positions of bytes; without `end` to the last one. */
+/** First and last byte position, inclusive. Without `end`: to the last byte. */
 export interface ByteRange {
   start: number;
   end?: number;
@@ -20,7 +20,7 @@ export interface StoredObject {
   createdAt: Date;
 }
 
-/** The file that a download link leads to. */
+/** The file behind a download link. */
 export interface LinkedFile {
   id: string;
   storage_key: string;
@@ -29,32 +29,32 @@ export interface LinkedFile {
 }
 
 /**
- * Where the bytes are: local disk or Google Cloud Storage, chosen once by `STORAGE_URL`. Keys are made by the service
- * (`newStorageKey`), never of anything a client sent. Whatever goes wrong with the storage itself is a `storage_error`.
+ * Object storage: local disk or Google Cloud Storage, chosen by `STORAGE_URL`. The service makes the keys
+ * (`newStorageKey`); they never contain client input. A failure of the storage itself is a `storage_error`.
  */
 export interface Storage {
-  /** Stores an object, whole or not at all; one of the same key is replaced. Returns the bytes written. */
+  /** Stores an object completely or not at all. Replaces an object with the same key. Returns the bytes written. */
   put(key: string, content: Readable | Buffer, options: PutOptions): Promise<number>;
-  /** @throws ObjectMissingError before the first byte, when there is no such object */
+  /** @throws ObjectMissingError before the first byte, if the object does not exist */
   open(key: string, range?: ByteRange): Promise<Readable>;
   /**
-   * The first `maxBytes` of an object, from `start`.
+   * Reads the first `maxBytes` of an object from `start`.
    * @throws ObjectMissingError
    */
   read(key: string, maxBytes: number, start?: number): Promise<Buffer>;
   /** Size of an object. @throws ObjectMissingError */
   size(key: string): Promise<number>;
-  /** Removes an object; no object is no error. */
+  /** Removes an object. Does nothing if it does not exist. */
   delete(key: string): Promise<void>;
-  /** Every object whose key starts with `prefix` and comes after `after`, in the order of their keys. */
+  /** Lists the objects whose key starts with `prefix` and sorts after `after`, in key order. */
   list(prefix: string, after?: string): AsyncIterable<StoredObject>;
-  /** A link that needs no API key, and serves the file under its name and type (contract.md §2 "Location"). */
+  /** A link that works without an API key and serves the file with its name and type (contract.md §2 "Location"). */
   downloadUrl(file: LinkedFile, expiresSeconds: number): Promise<string>;
-  /** @throws ServiceError `storage_error` when the storage does not answer */
+  /** @throws ServiceError `storage_error` if the storage does not answer */
   check(): Promise<void>;
 }
 
-/** An object that a row names is not in the storage: lost, or deleted meanwhile. */
+/** A row names an object that is not in the storage: it was lost or has just been deleted. */
 export class ObjectMissingError extends Error {
   constructor(key: string) {
     super(`there is no object ${key}`);
@@ -62,30 +62,30 @@ export class ObjectMissingError extends Error {
   }
 }
 
-/** The fault of a storage as clients see it; the cause stays for the log. */
+/** A storage failure as clients see it. The log gets the cause. */
 export function storageError(cause: unknown): ServiceError {
   const error = new ServiceError('storage_error', 'The file storage is temporarily unavailable. Try again later.');
   error.cause = cause;
   return error;
 }
 
-/** The top folders of the storage, and whose row owns the objects in them (see maintenance). */
+/** The top folders of the storage, and the table whose rows own their objects (see maintenance). */
 export type StorageFolder = 'files' | 'skills' | 'results';
 
-/** A new, time-ordered key; `owner` is an id of this service: the project's, for results the turn's. */
+/** A new, time-ordered key. `owner` is the id of the project, or of the turn for tool results. */
 export function newStorageKey(folder: StorageFolder, owner: string): string {
   return storageKey(folder, owner, ulid().toLowerCase());
 }
 
 /**
- * A key of known parts, for writers that may run again and must then replace what they wrote.
- * @throws RangeError on anything that could leave its folder: parts are ids and hashes
+ * A deterministic key: a writer that runs again replaces its earlier object.
+ * @throws RangeError if a part could leave its folder: parts are ids and hashes
  */
 export function storageKey(folder: StorageFolder, owner: string, name: string): string {
   return checkedKey(`${folder}/${owner}/${name}`);
 }
 
-/** @throws RangeError unless every segment is made of lower-case letters, digits, `_` and `-` */
+/** @throws RangeError unless every segment consists of lower-case letters, digits, `_` and `-` */
 export function checkedKey(key: string): string {
   if (!/^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/.test(key)) throw new RangeError(`not a storage key: ${key}`);
   return key;

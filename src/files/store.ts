@@ -14,28 +14,28 @@ import type { PageRequest, PageRows } from '../platform/page.js';
 
 export type { FileOrigin, FileRow };
 
-/** A link leads to the content for one hour (spec.md "Limits"). */
+/** Lifetime of a download link (spec.md "Limits"). */
 export const LINK_SECONDS = 3600;
 export const MAX_FILE_BYTES = 100 * 1024 * 1024;
 
 export type NewFile = Omit<FileRow, 'created_at' | 'deleted_at'>;
 
-/** Adds the row of a file whose object is stored already. */
+/** Inserts the row of a file. Its object must be stored already. */
 export function insertFile(tx: Db, file: NewFile): Promise<FileRow> {
   return insertResource(tx, FileEntity, file);
 }
 
-/** The file; null when it is missing, deleted or of another project. */
+/** Finds a file; null if it is missing, deleted or in another project. */
 export function findFile(db: Db, projectId: string, id: string): Promise<FileRow | null> {
   return findResource(db, FileEntity, projectId, id);
 }
 
-/** The files of `ids` that the project has; in no order. */
+/** Finds the files with these ids in the project, in any order. */
 export function findFiles(db: Db, projectId: string, ids: string[]): Promise<FileRow[]> {
   return findResources(db, FileEntity, projectId, ids);
 }
 
-/** The file that a signed link names; the link is the permission. @throws ServiceError `file_not_found` */
+/** Finds the file of a signed link, which needs no API key. @throws ServiceError `file_not_found` */
 export async function getLinkedFile(db: Db, id: string): Promise<FileRow> {
   const row = await db.getRepository(FileEntity).findOneBy({ id, deleted_at: IsNull() });
   if (row === null) throw fileNotFound([id]);
@@ -60,7 +60,7 @@ export function listFiles(
   return listResources(db, query, page);
 }
 
-/** Missing, deleted or of another project: one answer. */
+/** One error for a file that is missing, deleted or in another project. */
 export function fileNotFound(ids: string[]): ServiceError {
   return new ServiceError('file_not_found', `No such file: ${ids.join(', ')}.`, { file_ids: ids });
 }

@@ -1,6 +1,6 @@
 import type { ModelEntry } from './entry.js';
 
-/** What is offered when an account's models cannot be listed. Sizes are what every account gets, or less. */
+/** The models offered if an account's models cannot be listed. Each limit is at most what every account has. */
 export const BUILT_IN_MODELS: ModelEntry[] = [
   {
     id: 'claude-opus-5-5',

@@ -7,7 +7,7 @@ import type { ModelEntry } from './entry.js';
 
 export type { ModelEntry };
 
-/** The models by id, in the order they are shown. */
+/** The models by id, in display order. */
 export type ModelCatalogue = ReadonlyMap<string, ModelEntry>;
 
 const text = { type: 'string', minLength: 1 } as const;
@@ -36,8 +36,8 @@ const NO_MODEL = 'MODELS_FILE or ANTHROPIC_API_KEY must be set: there is no mode
 const check = new Ajv({ allErrors: true }).compile(schema);
 
 /**
- * The catalogue of `MODELS_FILE`, else of the account behind `ANTHROPIC_API_KEY` (contract.md §5).
- * @throws ConfigError listing every fault of the file, or when neither is set
+ * Loads the catalogue from `MODELS_FILE`, or else from the account of `ANTHROPIC_API_KEY` (contract.md §5).
+ * @throws ConfigError listing every error of the file, or if neither is set
  */
 export async function loadModels(config: Config): Promise<ModelCatalogue> {
   if (config.modelsFile !== null) return catalogueOf(await readModelsFile(config.modelsFile));
@@ -46,8 +46,8 @@ export async function loadModels(config: Config): Promise<ModelCatalogue> {
 }
 
 /**
- * Checks what can be checked of the models without asking anybody.
- * @throws ConfigError listing every fault
+ * Checks the models as far as possible without a network request.
+ * @throws ConfigError listing every error
  */
 export async function checkModels(env: NodeJS.ProcessEnv): Promise<void> {
   if (!env.MODELS_FILE && !env.ANTHROPIC_API_KEY) throw new ConfigError([NO_MODEL]);
@@ -62,8 +62,8 @@ export async function checkModels(env: NodeJS.ProcessEnv): Promise<void> {
 }
 
 /**
- * The key for a model's API, or undefined for a server that asks for none. ANTHROPIC_API_KEY goes to Anthropic alone:
- * an entry with an address of its own must name its variable.
+ * The API key of a model, or undefined if its server needs none. ANTHROPIC_API_KEY is sent only to Anthropic: an entry
+ * with its own address must name its own variable.
  */
 export function apiKeyOf(entry: ModelEntry, env: NodeJS.ProcessEnv): string | undefined {
   const variable = entry.api_key_env ?? (entry.base_url === undefined ? 'ANTHROPIC_API_KEY' : undefined);
@@ -89,7 +89,7 @@ async function readModelsFile(file: string): Promise<ModelEntry[]> {
   return models;
 }
 
-/** What the account offers; the built-in list when its models cannot be listed now. */
+/** The account's models; the built-in list if the account's models cannot be listed now. */
 async function accountModels(apiKey: string): Promise<ModelEntry[]> {
   const client = new Anthropic({ apiKey, timeout: 10_000, maxRetries: 1 });
   try {
@@ -111,7 +111,7 @@ function entryOf(model: Anthropic.ModelInfo): ModelEntry {
     id: model.id,
     display_name: model.display_name,
     model: model.id,
-    // The smallest that any current model has, where the API does not say.
+    // If the API gives no limits: the smallest of any current model.
     context_window: model.max_input_tokens ?? 200_000,
     max_output_tokens: model.max_tokens ?? 32_000,
     supports_thinking: kind !== 'none',

@@ -1,30 +1,33 @@
 import { randomBytes } from 'node:crypto';
 
-/** Never leaves this process: text of a user or a tool cannot contain it. */
+/** Random per process and never sent: text of a user or a tool cannot contain it. */
 const MARK = randomBytes(16).toString('hex');
 const PLACEHOLDER = new RegExp(`${MARK}/(image|document)/(\\d+)/([a-z0-9_/-]+)`);
 
-/** An object in file storage whose base64 stands in a request. */
+/** An object in file storage that a request contains as base64. */
 export interface MediaSource {
   kind: 'image' | 'document';
   key: string;
   bytes: number;
 }
 
-/** Stands for the base64 of an object until the request is sent: thus no request is held in memory with its images. */
+/**
+ * Placeholder for the base64 of an object. It is replaced while the request is sent, so that memory never holds a
+ * request with its images.
+ */
 export function mediaPlaceholder({ kind, key, bytes }: MediaSource): string {
   return `${MARK}/${kind}/${bytes}/${key}`;
 }
 
-/** What a placeholder stands for; null for any other text. */
+/** Parses a placeholder; null for any other text. */
 export function mediaSourceOf(text: string): MediaSource | null {
   const [whole, kind, bytes, key] = PLACEHOLDER.exec(text) ?? [];
   return whole === text ? sourceOf(kind!, bytes!, key!) : null;
 }
 
-/** The body of a request as text and media in turn; one text alone when it shows no media. */
+/** Splits the body of a request into text and media, alternating; a single text if it has no media. */
 export function splitAtMedia(body: string): (string | MediaSource)[] {
-  // The expression's groups are in the result: text, kind, bytes, key, text, …
+  // The capture groups are part of the result: text, kind, bytes, key, text, …
   const pieces = body.split(PLACEHOLDER);
   const parts: (string | MediaSource)[] = [pieces[0]!];
   for (let at = 1; at < pieces.length; at += 4) {
@@ -37,7 +40,7 @@ function sourceOf(kind: string, bytes: string, key: string): MediaSource {
   return { kind: kind as MediaSource['kind'], bytes: Number(bytes), key };
 }
 
-/** Length of the base64 of so many bytes. */
+/** Base64 length of this many bytes. */
 export function base64Length(bytes: number): number {
   return Math.ceil(bytes / 3) * 4;
 }

@@ -1,11 +1,11 @@
 import type Anthropic from '@anthropic-ai/sdk';
 
-/** A request to a model, without its stream flag. */
+/** A request to a model, without its `stream` flag. */
 export type ModelRequest = Anthropic.MessageCreateParamsNonStreaming;
 
-/** A tool as a request names it. */
+/** A tool in a request. */
 export interface ToolDefinition {
-  /** Full name; the request may have to use an alias for it. */
+  /** The full name. The request may have to use an alias. */
   name: string;
   description: string;
   inputSchema: Record<string, unknown>;

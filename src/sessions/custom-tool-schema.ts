@@ -3,9 +3,9 @@ import { isValidSchema } from '../mcp/input-schema.js';
 type Json = unknown;
 
 /**
- * Whether a custom tool's `input_schema` is JSON Schema that a model's API can compile: valid by the meta-schema, regular
- * expressions that parse, references to parts of itself. An untrusted schema is never compiled here: 32 KiB can take
- * seconds.
+ * Checks that a custom tool's `input_schema` is JSON Schema that a model's API can compile: valid by the meta-schema,
+ * with regular expressions that parse, and references only to parts of itself. An untrusted schema is never compiled
+ * here: 32 KiB can take seconds.
  */
 export function isUsableSchema(schema: Record<string, Json>): boolean {
   if (!isValidSchema(schema)) return false;
@@ -30,7 +30,7 @@ function isPattern(pattern: string): boolean {
   }
 }
 
-/** Whether a reference names a place in the schema itself, by a JSON Pointer. */
+/** True if a reference is a JSON Pointer to a place in the schema itself. */
 function refersTo(root: Record<string, Json>, ref: string): boolean {
   if (ref === '#') return true;
   if (!ref.startsWith('#/')) return false;
@@ -44,13 +44,13 @@ function refersTo(root: Record<string, Json>, ref: string): boolean {
   return true;
 }
 
-/** A token of a JSON Pointer in a URI fragment (RFC 6901 §6); one with a broken escape names itself. */
+/** Decodes a token of a JSON Pointer in a URI fragment (RFC 6901 §6). A token with a broken escape stays as it is. */
 function decodeToken(token: string): string {
   let text = token;
   try {
     text = decodeURIComponent(token);
   } catch {
-    // Not percent-encoded UTF-8.
+    // The escape is not valid UTF-8.
   }
   return text.replaceAll('~1', '/').replaceAll('~0', '~');
 }

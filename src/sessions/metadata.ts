@@ -8,9 +8,9 @@ export const MAX_METADATA_VALUE_LENGTH = 512;
 export type Metadata = Record<string, string>;
 
 /**
- * JSON Merge Patch (RFC 7396) of metadata: a value sets its key, null deletes it, absent keys stay. Keys such as
- * `__proto__` are keys like any other, so nothing here assigns to a property.
- * @throws ServiceError `metadata_too_large` when more than 16 pairs remain
+ * Applies a JSON Merge Patch (RFC 7396) to metadata: a value sets its key, null deletes it, absent keys stay. A key
+ * such as `__proto__` is an ordinary key, so this code never assigns to a property.
+ * @throws ServiceError `metadata_too_large` if more than 16 pairs remain
  */
 export function mergeMetadata(metadata: Metadata, patch: Record<string, string | null>): Metadata {
   const merged = new Map(Object.entries(metadata));

@@ -1,12 +1,12 @@
 import type { DataSource } from 'typeorm';
 import { transaction } from '../db/transaction.js';
 
-/** A deleted session stays that long: whatever was under way when it was deleted has ended by then. */
+/** A deleted session is kept for this long, so that work under way at its deletion can end. */
 const KEPT = "interval '1 hour'";
 
 /**
- * Removes at most `limit` turns (with their events) and `limit` rows of sessions deleted an hour ago or more. Files stay
- * and keep their `session_id`; objects of the turns become orphans, which the cleaning of the storage removes.
+ * Removes at most `limit` turns (with their events) and `limit` rows of sessions deleted at least an hour ago. Files
+ * stay and keep their `session_id`. Objects of the turns become orphans, which storage maintenance removes.
  */
 export async function purgeSessions(db: DataSource, limit: number): Promise<{ turns: number; sessions: number }> {
   return transaction(db, async (tx) => {
@@ -28,8 +28,8 @@ export async function purgeSessions(db: DataSource, limit: number): Promise<{ tu
 }
 
 /**
- * Deletes, as their owner could, at most `limit` sessions without activity for `days`: neither a turn nor a change of
- * metadata. One with an open turn stays; so does one whose latest turn this statement cannot see yet.
+ * Soft-deletes at most `limit` sessions without activity (a turn or a metadata change) for `days`. Sessions with an
+ * open turn stay, and so do sessions whose latest turn this statement cannot see yet.
  */
 export async function expireSessions(db: DataSource, days: number, limit: number): Promise<number> {
   const [, count] = await db.query<[unknown[], number]>(

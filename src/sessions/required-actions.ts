@@ -3,12 +3,12 @@ import type { Db } from '../db/transaction.js';
 import type { requiredAction } from '../events/fields.js';
 import { ServiceError } from '../platform/errors.js';
 
-/** A call that waits for an answer, as sessions and events show it. */
+/** A call that waits for an answer, as in sessions and events. */
 export type RequiredAction = FromSchema<typeof requiredAction>;
-/** What it waits for: a person's yes or no, or the result of a tool that the client runs. */
+/** Kind of answer: a person's decision, or the result of a tool that the client runs. */
 export type ActionKind = RequiredAction['type'];
 
-/** Builds the JSON array of a turn's open actions; `turn` is an SQL expression of its id. */
+/** SQL for the JSON array of a turn's open actions. `turn` is an SQL expression for its id. */
 export function openActionsOf(turn: string): string {
   return `(SELECT coalesce(json_agg(json_build_object('type', a.kind, 'tool_use_id', a.tool_use_id, 'name', c.name,
       'input', c.input, 'expires_at', to_char(a.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
@@ -26,7 +26,7 @@ export async function loadRequiredActions(db: Db, sessionId: string): Promise<Re
   return row?.actions ?? [];
 }
 
-/** The refusal of what needs a session without an open turn (contract.md §6 "Answering"). */
+/** The error of an operation that needs a session without an open turn (contract.md §6 "Answering"). */
 export function sessionRunning(actions: RequiredAction[]): ServiceError {
   if (actions.length === 0) {
     return new ServiceError(

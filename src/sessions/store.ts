@@ -6,20 +6,20 @@ import type { Db } from '../db/transaction.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { OPEN_ACTIONS, WAITS, type RequiredAction } from './required-actions.js';
 
-/** State of a turn as its row has it (src/turns/states). */
+/** The state of a turn in its row (src/turns/states). */
 type TurnState = 'queued' | 'running' | 'completed' | 'cancelled' | 'failed';
 
-/** A session with what its latest turn says of it. */
+/** A session with the state of its latest turn. */
 export interface Session extends Omit<SessionRow, 'metadata_updated_at' | 'deleted_at' | 'model_tools'> {
   /** Null before the first turn. */
   turn_state: TurnState | null;
-  /** The calls of its running turn that wait for an answer (contract.md §6), in their order. */
+  /** The calls of the running turn that wait for an answer (contract.md §6), in order. */
   required_actions: RequiredAction[];
-  /** The later of its last metadata change and its last turn's last transition (contract.md §2). */
+  /** The later of the last metadata change and the last turn's last transition (contract.md §2). */
   updated_at: string;
 }
 
-/** The sessions of a project with what their latest turns say of them. */
+/** The sessions of a project, each with its latest turn. */
 function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
   const query = resourcesOf(db, SessionEntity, projectId).leftJoin('turns', 't', 't.id = r.last_turn_id');
   return selectRows(query, {
@@ -29,10 +29,10 @@ function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
   });
 }
 
-/** The statement of `findSession`. Each request of a session runs it, and a builder takes 0.2 ms to make it. */
+/** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
 
-/** The session, unless it is deleted or of another project. */
+/** Finds a session of the project; null if it is missing or deleted. */
 export async function findSession(db: Db, projectId: string, id: string): Promise<Session | null> {
   statement ??= sessionsOf(db, projectId).andWhere('r.id = :id', { id }).getQueryAndParameters()[0];
   const [session] = await db.query<Session[]>(statement, [projectId, id]);
@@ -40,19 +40,20 @@ export async function findSession(db: Db, projectId: string, id: string): Promis
 }
 
 /**
- * Locks the session's row until the transaction ends and reads it, so that its latest turn stays the latest. Lock order
- * everywhere: session, turn, the admission of the project's turns.
+ * Locks the session's row until the transaction ends and reads it, so that no new turn can be queued meanwhile. The
+ * lock order everywhere is: session, turn, admission of the project's turns.
  */
 export async function lockSession(tx: EntityManager, projectId: string, id: string): Promise<Session | null> {
-  // Two statements: after a wait, one with the join would show the new session beside the turn of before the wait.
+  // Two statements: after a wait for the lock, a single statement would join the new session row with the old latest
+  // turn.
   const row = resourcesOf(tx, SessionEntity, projectId).andWhere('r.id = :id', { id }).select('r.id');
   const locked = await row.setLock('pessimistic_write').getRawOne<object>();
   return locked === undefined ? null : findSession(tx, projectId, id);
 }
 
 /**
- * A page of the sessions of the project that are not deleted, newest first.
- * `requiresAction`: only those that wait for an answer, or only those that do not.
+ * A page of the sessions of the project that are not deleted, newest first. `requiresAction`: only sessions that wait
+ * for an answer, or only the others.
  */
 export function listSessions(
   db: Db,
@@ -92,7 +93,7 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
   return { ...shown, turn_count: 0, last_turn_id: null, turn_state: null, required_actions: [], ...times };
 }
 
-/** Replaces the metadata of a locked session and returns it as it is now. */
+/** Replaces the metadata of a locked session and returns the updated session. */
 export async function updateMetadata(
   tx: EntityManager,
   session: Session,
@@ -108,12 +109,12 @@ export async function updateMetadata(
   return { ...session, metadata, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };
 }
 
-/** Hides a locked session, and with it its events, for good (spec.md "Delete session"). */
+/** Soft-deletes a locked session together with its events (spec.md "Delete session"). */
 export async function softDeleteSession(tx: EntityManager, id: string): Promise<void> {
   await softDelete(tx, SessionEntity, id);
 }
 
-/** Which of the ids name no MCP server of the project, in their order. */
+/** The ids that are not an MCP server of the project, in order. */
 export async function missingMcpServers(db: Db, projectId: string, ids: string[]): Promise<string[]> {
   const found = new Set((await findResources(db, McpServerEntity, projectId, ids)).map(({ id }) => id));
   return ids.filter((id) => !found.has(id));

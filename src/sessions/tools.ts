@@ -1,4 +1,4 @@
-/** What a session's toolset lets the agent do with a tool: call it at once, or only after a person allowed it. */
+/** Permission of a tool: run each call at once, or only after a person allowed it. */
 export interface PermissionPolicy {
   type: 'always_allow' | 'always_ask';
 }
@@ -21,14 +21,14 @@ export interface CustomTool {
 
 export type SessionTool = McpToolset | CustomTool;
 
-/** Names of the service's own tools (contract.md §4): no custom tool may take one. */
+/** Names of the built-in tools (contract.md §4), reserved for them. */
 export const BUILT_IN_TOOL_NAMES = ['use_skill', 'read_skill_file', 'list_files', 'read_file', 'deliver_file'] as const;
 export type BuiltInToolName = (typeof BUILT_IN_TOOL_NAMES)[number];
 
-/** Start of every MCP tool's name. */
+/** Prefix of every MCP tool's name. */
 export const MCP_TOOL_PREFIX = 'mcp__';
 
-/** Whether a person must allow each call of an MCP server's tool. `toolName` is the server's own name of the tool. */
+/** True if a person must allow each call of an MCP server's tool. `toolName` is the server's own name for the tool. */
 export function mustAsk(tools: readonly SessionTool[], serverId: string, toolName: string): boolean {
   const toolset = tools.find((tool) => tool.type === 'mcp_toolset' && tool.mcp_server_id === serverId);
   if (toolset?.type !== 'mcp_toolset') return false;

@@ -3,7 +3,7 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { clientInterceptors } from './tracing.js';
 
 /**
- * Where Temporal is, from its own environment configuration (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY,
+ * Temporal's address from its own environment configuration (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY,
  * TLS variables; contract.md §5).
  */
 export function temporalSettings(): ReturnType<typeof loadClientConnectConfig> & { namespace: string } {
@@ -12,15 +12,15 @@ export function temporalSettings(): ReturnType<typeof loadClientConnectConfig> &
 }
 
 /**
- * A connection that is made at its first use: the API starts and accepts messages while Temporal is away. Without the
- * SDK's retries: their timers outlive the connection and throw where nobody can catch it ("Channel has been shut down").
- * `turn-workflows` retries for a moment, the reconciler after that.
+ * A lazy connection: the API starts and accepts messages while Temporal is away. The SDK's own retries are off: their
+ * timers outlive the connection and throw an error that cannot be caught ("Channel has been shut down").
+ * `turn-workflows` retries for a short time, the reconciler after that.
  */
 export function connectLazily(): Connection {
   return Connection.lazy({ ...temporalSettings().connectionOptions, interceptors: [] });
 }
 
-/** A client on a connection of the API's own, or on the worker's where both share a process. */
+/** A client on the API's own connection, or on the worker's if both run in one process. */
 export function createTemporalClient(connection: ConnectionLike): Client {
   return new Client({
     connection,

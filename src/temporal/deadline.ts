@@ -9,16 +9,16 @@ import pRetry from 'p-retry';
 import { workflowCalls } from '../platform/metrics.js';
 
 const DEADLINE_MS = 10_000;
-/** For a connection that was just lost; the reconciler retries after that. */
+/** Retries for a connection that was just lost. After them, the reconciler retries. */
 const RETRIES = 3;
-/** Codes of gRPC. */
+/** gRPC status codes. */
 const PASSING: ReadonlyMap<number, string> = new Map([
   [8, 'RESOURCE_EXHAUSTED'],
   [10, 'ABORTED'],
   [14, 'UNAVAILABLE'],
 ]);
 
-/** Makes the function that runs calls of the client: each gives up after 10 s, the reconciler tries again. */
+/** Returns a function that runs calls of the client with a deadline of 10 s. After that, the reconciler tries again. */
 export function createDeadline(client: Client): <T>(work: () => Promise<T>) => Promise<T> {
   return (work) => {
     const deadline = Date.now() + DEADLINE_MS;
@@ -30,7 +30,7 @@ export function createDeadline(client: Client): <T>(work: () => Promise<T>) => P
   };
 }
 
-/** Counts a call by its outcome. That a workflow is not there, or there already, is an answer. */
+/** Counts a call by its outcome. "Workflow not found" and "already started" count as answers. */
 async function counted<T>(call: Promise<T>): Promise<T> {
   try {
     const result = await call;
@@ -43,7 +43,7 @@ async function counted<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** The name of a gRPC failure that passes. */
+/** The name of a retryable gRPC error. */
 function passingCode(error: unknown): string | undefined {
   const cause = error instanceof ServiceError ? error.cause : error;
   return isGrpcServiceError(cause) ? PASSING.get(cause.code) : undefined;

@@ -7,7 +7,7 @@ import {
 } from '../../workflows/contract.js';
 import { deliverySearchAttributes } from './search-attributes.js';
 
-/** What starting a delivery's workflow needs: ids only. */
+/** The input of a delivery's workflow: ids only. */
 export interface StartableDelivery {
   id: string;
   webhook_id: string;
@@ -19,14 +19,14 @@ export interface StartableDelivery {
 
 /** The workflows of deliveries: workflow id = delivery id. */
 export interface DeliveryWorkflows {
-  /** Starts the delivery's workflow; one that runs looks at its row again. */
+  /** Starts the delivery's workflow. If it runs already, a signal makes it read its row again. */
   wake(delivery: StartableDelivery): Promise<void>;
 }
 
 export interface DeliveryWorkflowOptions {
-  /** Of the turns; deliveries have one beside it. */
+  /** The task queue of turns. Deliveries have a separate one derived from it. */
   taskQueue: string;
-  /** Whether the namespace knows the search attributes; asked at each start. */
+  /** True if the namespace has the search attributes. Checked at each start. */
   searchable: () => boolean;
 }
 

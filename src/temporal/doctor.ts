@@ -5,7 +5,7 @@ import { temporalHealth } from './health.js';
 
 const DEADLINE_MS = 10_000;
 
-/** What doctor asks Temporal; each call opens and closes a connection of its own. */
+/** The checks that doctor runs against Temporal. Each call opens and closes its own connection. */
 export const temporalQuestions = {
   /** Resolves with the namespace's name, how long it keeps closed workflows, and the server's version. */
   namespace: () =>
@@ -16,14 +16,14 @@ export const temporalQuestions = {
       return { namespace, days, serverVersion };
     }),
 
-  /** The search attributes of turns that the namespace lacks. */
+  /** The search attributes of turns that are missing in the namespace. */
   missingSearchAttributes: () =>
     withClient(async (client, namespace) => {
       const { customAttributes } = await client.connection.operatorService.listSearchAttributes({ namespace });
       return Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in customAttributes));
     }),
 
-  /** Whether any worker polls the task queue. */
+  /** True if a worker polls the task queue. */
   isPolled: (taskQueue: string) =>
     withClient(async (client, namespace) => (await temporalHealth(client, namespace, taskQueue)).worker === 'ok'),
 };

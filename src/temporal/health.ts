@@ -6,7 +6,7 @@ const { TASK_QUEUE_TYPE_ACTIVITY: ACTIVITY, TASK_QUEUE_TYPE_WORKFLOW: WORKFLOW }
   proto.temporal.api.enums.v1.TaskQueueType;
 
 const DEADLINE_MS = 2000;
-/** A worker polls at least once a minute; the server remembers pollers for five. */
+/** A worker polls at least once a minute; Temporal remembers a poller for five minutes. */
 const POLLED_WITHIN_MS = 70_000;
 
 export interface TemporalHealth {
@@ -14,7 +14,7 @@ export interface TemporalHealth {
   worker: 'ok' | 'away';
 }
 
-/** Whether Temporal answers, and whether any worker polls the task queue. */
+/** Checks whether Temporal answers, and whether a worker polls the task queue. */
 export async function temporalHealth(client: Client, namespace: string, taskQueue: string): Promise<TemporalHealth> {
   try {
     const { pollers } = await client.withDeadline(Date.now() + DEADLINE_MS, () =>
@@ -32,7 +32,7 @@ export async function temporalHealth(client: Client, namespace: string, taskQueu
   }
 }
 
-/** What waits in the task queue of turns. */
+/** Reads the backlog of the task queue of turns. */
 export async function readBacklogs(client: Client, namespace: string, taskQueue: string): Promise<TaskQueueBacklog[]> {
   const types = { workflow: WORKFLOW, activity: ACTIVITY };
   return Promise.all(

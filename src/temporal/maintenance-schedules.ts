@@ -10,7 +10,7 @@ import { MAINTENANCE_TASKS, MAINTENANCE_WORKFLOW, type MaintenanceTask } from '.
 import type { Config } from '../platform/config.js';
 import type { Logger } from '../platform/logger.js';
 
-/** How often each task runs, and how far after the full hour: they do not come together. */
+/** The interval of each task, and its offset after the full hour, so that tasks do not run at the same time. */
 const SPEC: Readonly<Record<MaintenanceTask, IntervalSpec>> = {
   retention: { every: '1h', offset: '5m' },
   'purge-sessions': { every: '1h', offset: '15m' },
@@ -21,14 +21,14 @@ const SPEC: Readonly<Record<MaintenanceTask, IntervalSpec>> = {
 };
 const MAX_RUN = '12h';
 
-/** The schedule's name in the Temporal UI; several task queues share a namespace. */
+/** The schedule's name in the Temporal UI. Several task queues can share a namespace. */
 export function maintenanceScheduleId(taskQueue: string, task: MaintenanceTask): string {
   return `${taskQueue}-maintenance-${task}`;
 }
 
 /**
- * Makes the schedules of maintenance, and brings existing ones up to date: whoever paused one finds it paused. Retention
- * has one only while RETENTION_DAYS is set. Never fails: where schedules are not allowed, a warning says so.
+ * Creates or updates the maintenance schedules. A paused schedule stays paused. Retention has a schedule only if
+ * RETENTION_DAYS is set. It never fails: if schedules are not allowed, it logs a warning.
  */
 export async function ensureMaintenanceSchedules(
   client: Client,

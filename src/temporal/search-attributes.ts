@@ -5,11 +5,11 @@ import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
 import type { Logger } from '../platform/logger.js';
 
 const NAMES = Object.values(SEARCH_ATTRIBUTES);
-/** gRPC: DEADLINE_EXCEEDED and UNAVAILABLE. */
+/** gRPC codes DEADLINE_EXCEEDED and UNAVAILABLE. */
 const AWAY = new Set([4, 14]);
 const KEYWORD = proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
 
-/** The pairs that make a turn findable by project, session and model. */
+/** The attributes to search turns by project, session and model. */
 export function searchAttributesOf(turn: {
   project_id: string;
   session_id: string;
@@ -22,7 +22,7 @@ export function searchAttributesOf(turn: {
   ];
 }
 
-/** The pairs that make a delivery findable by project, and by session where an event caused it. */
+/** The attributes to search deliveries by project, and by session if an event caused the delivery. */
 export function deliverySearchAttributes(delivery: {
   project_id: string;
   session_id: string | null;
@@ -41,8 +41,9 @@ function pair(name: string, value: string): SearchAttributePair {
 const DEADLINE_MS = 10_000;
 
 /**
- * Adds the search attributes that the namespace lacks: a start that names an unknown one is refused. `absent` with a
- * warning where listing or adding is not allowed (Temporal Cloud: tcld or Terraform); `unknown` while Temporal is away.
+ * Adds the missing search attributes to the namespace: a workflow start with an unknown attribute is refused. Returns
+ * `absent` with a warning if listing or adding is not allowed (Temporal Cloud: use tcld or Terraform), and `unknown`
+ * while Temporal is away.
  */
 export async function ensureSearchAttributes(
   client: Client,

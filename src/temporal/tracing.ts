@@ -5,7 +5,7 @@ import { startTracing } from '../platform/tracing.js';
 
 type Interceptors = typeof InterceptorsModule;
 
-/** What Temporal's own interceptors give a client and a worker of a traced process. */
+/** Temporal's OpenTelemetry interceptors for the client and the worker of a traced process. */
 export interface TemporalTracing {
   client: WorkflowClientInterceptor[];
   sdk: NonNullable<Awaited<ReturnType<typeof startTracing>>>;
@@ -19,13 +19,13 @@ export async function traceTemporal(env: NodeJS.ProcessEnv): Promise<TemporalTra
   const sdk = await startTracing(env);
   client = [];
   if (sdk === null) return null;
-  // CommonJS whose names neither Node nor tsx finds by itself.
+  // A CommonJS module: neither Node nor tsx detects its export names.
   const interceptors = createRequire(import.meta.url)('@temporalio/interceptors-opentelemetry') as Interceptors;
   client = [new interceptors.OpenTelemetryWorkflowClientInterceptor()];
   return { client, sdk, interceptors };
 }
 
-/** The interceptors of this process' clients; none while tracing is off. */
+/** The client interceptors of this process; empty while tracing is off. */
 export function clientInterceptors(): WorkflowClientInterceptor[] {
   return client;
 }

@@ -13,58 +13,58 @@ import { stateOf, type WorkflowState } from './workflow-state.js';
 
 export type { WorkflowState };
 
-/** What starting a turn's workflow needs: ids only, never content (docs/architecture.md). */
+/** The input of a turn's workflow: ids only, never content (docs/architecture.md). */
 export interface StartableTurn {
   id: string;
   session_id: string;
   project_id: string;
   model_id: string;
-  /** Its calls may wait for answers: the session has tools. */
+  /** Calls of the turn may wait for answers: its session has tools. */
   may_wait: boolean;
-  /** How many MCP servers the session names. */
+  /** Number of the session's MCP servers. */
   mcp_servers: number;
-  /** Milliseconds since the turn first began to run; absent for one that has not. */
+  /** Milliseconds since the turn began to run; absent if it has not begun. */
   running_ms?: number;
-  /** `traceparent` of the request that queued it, where it is traced. */
+  /** `traceparent` of the request that queued the turn, if it was traced. */
   trace: string | null;
 }
 
 /** The workflows of turns: workflow id = turn id. */
 export interface TurnWorkflows {
-  /** Where they run. */
+  /** The task queue of the workflows. */
   readonly namespace: string;
   /**
-   * Starts the turn's workflow; when it runs already, that is the same success. Returns false when one has ended, unless
-   * it shall be started `again`.
+   * Starts the turn's workflow; success if it runs already. Returns false if it has ended, unless `again` allows a
+   * second run.
    */
   start(turn: StartableTurn, options?: { again: boolean }): Promise<boolean>;
-  /** Asks the turn's workflow to cancel; one that is not there has nothing to cancel. */
+  /** Requests the cancellation of the turn's workflow. Does nothing if there is no workflow. */
   cancel(turnId: string): Promise<void>;
-  /** Signals that answers of the turn were stored; one that is not there has nothing to wait for. */
+  /** Signals that answers of the turn were stored. Does nothing if there is no workflow. */
   signalAnswers(turnId: string): Promise<void>;
-  /** What became of the turn's workflow. */
+  /** Reads the state of the turn's workflow. */
   describe(turnId: string): Promise<WorkflowState>;
   /** Ends the turn's workflow without running its code. */
   terminate(turnId: string, reason: string): Promise<void>;
-  /** Ids of turns whose workflow failed, timed out, was cancelled or terminated since then. */
+  /** Lists the turns whose workflow failed, timed out, was cancelled or was terminated since `since`. */
   listFailed(since: Date): Promise<string[]>;
-  /** Fails the activities of the turn that a dead worker holds, so that Temporal retries them at once. Returns how many. */
+  /** Fails the turn's activities on a dead worker, so that Temporal retries them at once. Returns their number. */
   failActivities(turnId: string, workerId: string): Promise<number>;
 }
 
 export interface TurnWorkflowOptions {
   taskQueue: string;
-  /** Beyond the turn's own limit: a server timeout runs no clean-up code. */
+  /** Longer than the turn's own limit: when Temporal times a workflow out, no clean-up code runs. */
   executionTimeoutMs: (turn: StartableTurn) => number;
   maxSteps: number;
   turnTimeoutMs: number;
-  /** Client and worker share a process and a connection: the first task comes with the answer to the start. */
+  /** Client and worker share a process and a connection: the response to the start contains the first task. */
   eager: boolean;
-  /** Whether the namespace knows the search attributes; asked at each start. */
+  /** True if the namespace has the search attributes. Checked at each start. */
   searchable: () => boolean;
 }
 
-/** PENDING_ACTIVITY_STATE_STARTED. */
+/** The value of PENDING_ACTIVITY_STATE_STARTED. */
 const STARTED = 2;
 const WORKER_DIED = ApplicationFailure.create({
   message: 'The worker died.',
@@ -72,7 +72,7 @@ const WORKER_DIED = ApplicationFailure.create({
   nextRetryDelay: 1,
 });
 
-/** The workflows of turns on one client; every call gives up after 10 s, the reconciler tries again. */
+/** The workflows of turns on one client. Each call has a deadline of 10 s; after that, the reconciler tries again. */
 export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions): TurnWorkflows {
   const withDeadline = createDeadline(client);
   return {
@@ -98,7 +98,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
             workflowIdConflictPolicy: 'USE_EXISTING',
             workflowExecutionTimeout: options.executionTimeoutMs(turn),
             requestEagerStart: options.eager,
-            // Where tasks wait for a slot, projects take turns: the activities inherit it.
+            // The fairness key shares a backlog between projects. Activities inherit it.
             priority: { fairnessKey: turn.project_id },
             staticSummary: `turn of ${turn.session_id}`,
             staticDetails: [
@@ -170,7 +170,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
   };
 }
 
-/** Gives `otherwise` when the workflow or its activity is not there, or has ended. */
+/** Returns `otherwise` if the workflow or its activity is not found or has ended. */
 async function unlessGone<T>(work: Promise<T>, otherwise: T): Promise<T> {
   try {
     return await work;

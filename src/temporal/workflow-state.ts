@@ -2,11 +2,13 @@ import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
 
-/** `waiting`: it runs, and waits for answers. `stuck`: it runs, but no worker can go on with its history. */
+/**
+ * `waiting`: the workflow runs and waits for answers. `stuck`: it runs, but its workflow task fails on every worker.
+ */
 export type WorkflowState =
   'running' | 'waiting' | 'stuck' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out' | 'not found';
 
-/** A workflow task fails once while a deploy is under way; one that failed so often fails on every worker. */
+/** A workflow task may fail once during a deploy. After this many failures it fails on every worker. */
 const MAX_WORKFLOW_TASK_ATTEMPTS = 8;
 const WAITS_FOR = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waitsFor, 'KEYWORD');
 
@@ -21,7 +23,7 @@ const STATES: Record<string, WorkflowState> = {
   TIMED_OUT: 'timed out',
 };
 
-/** What became of a turn's workflow. */
+/** Reads the state of a turn's workflow. */
 export function stateOf({ status, raw, typedSearchAttributes }: WorkflowExecutionDescription): WorkflowState {
   const state = STATES[status.name] ?? 'running';
   if (state !== 'running') return state;
