@@ -8,8 +8,8 @@ import { message, text, toolUse } from '../test/support/scripted-model.js';
 import { childrenOf, cpuOf } from './support/run.js';
 
 const AT_ONCE = 8;
-/** Statistics of Postgres are written with a delay of a second. */
-const SETTLED_MS = 2_000;
+/** A connection that is idle reports its statistics to Postgres after 10 s. */
+const SETTLED_MS = 11_000;
 const KINDS = [
   { content: 'no tool', turns: 300 },
   { content: 'one tool', turns: 300 },
