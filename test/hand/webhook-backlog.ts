@@ -4,10 +4,11 @@ import { insertBacklog, webhookCalls } from '../support/webhooks.js';
 
 const BACKLOG = Number(process.env.BACKLOG ?? 1_000_000);
 const SAMPLES = 20;
+const DRAIN_MS = 15_000;
 
 /**
  * `npm run check:webhook-backlog`, run by hand: one project has a million deliveries to a receiver, fast or hanging. Prints
- * how long another project's deliveries and turns take beside it, and how fast the backlog shrinks.
+ * how long another project's deliveries and turns take beside it, and how fast one worker sends the backlog.
  */
 describe(`beside ${BACKLOG} deliveries of another project`, function () {
   this.timeout(900_000);
@@ -47,6 +48,20 @@ describe(`beside ${BACKLOG} deliveries of another project`, function () {
     }
     const rate = (busy.received.length - before) / ((performance.now() - began) / 1000);
     console.log(`      ${what}: delivery ${shown(deliveries!)}, turn ${shown(turns!)}, backlog ${rate.toFixed(0)}/s`);
+  }
+
+  for (const [what, body] of [
+    ['204', undefined],
+    ['200 with a short body', 'ok'],
+  ] as const) {
+    it(`that one worker sends alone, answered by ${what}`, async () => {
+      busy.answer = (res) => void res.writeHead(body === undefined ? 204 : 200).end(body);
+      const [before, connections] = [busy.received.length, busy.connections];
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_MS));
+      const sent = busy.received.length - before;
+      const rate = (sent / (DRAIN_MS / 1000)).toFixed(0);
+      console.log(`      alone, answered by ${what}: ${rate}/s over ${busy.connections - connections} new connections`);
+    });
   }
 
   it('whose receiver answers', () => measure('receiver answers'));

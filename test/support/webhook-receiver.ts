@@ -25,6 +25,8 @@ export interface WebhookReceiver {
   host: string;
   /** Every request, in order. */
   received: Received[];
+  /** Connections that were opened so far. */
+  connections: number;
   /** May be changed at any time. */
   answer: Answer;
   /** Requests of one delivery. */
@@ -62,6 +64,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
         () => undefined,
       );
     });
+    server.on('connection', () => (receiver.connections += 1));
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
     port = (server.address() as AddressInfo).port;
@@ -76,6 +79,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
     url: '',
     host: '',
     received: [],
+    connections: 0,
     answer: (res) => void res.writeHead(204).end(),
     of: (deliveryId) => receiver.received.filter(({ id }) => id === deliveryId),
     leave,
