@@ -26,11 +26,15 @@ export class Admission1700000000025 implements MigrationInterface {
       DECLARE
         most integer;
         taken bigint;
+        connections integer := current_setting('max_connections')::integer;
       BEGIN
         PERFORM FROM sessions WHERE id = the_session AND project_id = the_project FOR NO KEY UPDATE;
         SELECT max_running_turns INTO most FROM projects WHERE id = the_project;
-        SELECT count(*) INTO taken FROM turns WHERE project_id = the_project AND state IN ('queued', 'running');
-        IF taken + current_setting('max_connections')::integer >= most THEN
+        -- A limit within the number of connections needs the lock whatever is taken.
+        IF most > connections THEN
+          SELECT count(*) INTO taken FROM turns WHERE project_id = the_project AND state IN ('queued', 'running');
+        END IF;
+        IF most <= connections OR taken + connections >= most THEN
           PERFORM pg_advisory_xact_lock(hashtextextended('new turn ' || the_project, 0));
           SELECT count(*) INTO taken FROM turns WHERE project_id = the_project AND state IN ('queued', 'running');
         END IF;
