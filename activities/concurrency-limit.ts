@@ -1,14 +1,14 @@
 import { ApplicationFailure } from '@temporalio/common';
 
-/** Slots of a worker that one project's work may take, and the work of all projects together. */
+/** How many of a worker's slots one project may use, and how many all projects may use together. */
 export interface Slots {
   perProject: number;
   total?: number;
 }
 
 /**
- * Limits what one project, and all projects together, take of a worker's slots. Work beyond the limit gives its slot back
- * before it begins, and Temporal tries it again later: tools or receivers that hang leave slots to others.
+ * Limits how many of a worker's slots one project, and all projects together, may use. Work beyond the limit returns its
+ * slot before it begins, and Temporal retries it later. So tools or receivers that hang cannot use up all slots.
  */
 export class ConcurrencyLimit {
   #running = new Map<string, number>();
@@ -17,13 +17,13 @@ export class ConcurrencyLimit {
   constructor(private readonly slots: Slots) {}
 
   /**
-   * Does the work in one of the project's slots.
-   * @throws ApplicationFailure `ConcurrencyLimitReached`, retryable: nothing was done
+   * Runs the work in one of the project's slots.
+   * @throws ApplicationFailure `ConcurrencyLimitReached`, retryable: the work did not start
    */
   async within<T>(projectId: string, work: () => Promise<T>): Promise<T> {
     const running = this.#running.get(projectId) ?? 0;
     if (running >= this.slots.perProject || this.#total >= (this.slots.total ?? Infinity)) {
-      throw ApplicationFailure.retryable('The work has its share of this worker’s slots.', 'ConcurrencyLimitReached');
+      throw ApplicationFailure.retryable('The concurrency limit of this worker is reached.', 'ConcurrencyLimitReached');
     }
     this.#running.set(projectId, running + 1);
     this.#total += 1;

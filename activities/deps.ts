@@ -4,7 +4,7 @@ import type { RunningTurns } from '../src/turns/running-turns.js';
 import type { ModelClients } from './model/clients.js';
 import type { ToolDeps } from './tools/tool.js';
 
-/** What activities work with; made once by the worker. */
+/** Dependencies of the activities; the worker creates them once. */
 export interface ActivityDeps extends ToolDeps {
   deltas: DeltaStore;
   notifier: Notifier;

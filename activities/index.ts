@@ -8,7 +8,6 @@ import type { ActivityDeps } from './deps.js';
 import { finishTurn } from './turn/finish.js';
 import type { TurnActivities } from './turn/turn-activities.js';
 
-/** Everything a workflow can do. */
 export function createActivities(deps: ActivityDeps): TurnActivities {
   return {
     beginTurn: beginTurn(deps),

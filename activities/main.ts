@@ -42,15 +42,15 @@ import { createWebhookWorker } from './webhooks/worker.js';
 
 /** A running worker. */
 export interface RunningWorker {
-  /** An API in the same process that shares it starts turns eagerly. */
+  /** An API in the same process shares this connection, so it can start turns eagerly. */
   connection: NativeConnection;
-  /** Rejects when the worker ends by itself. */
+  /** Rejects when the worker stops on its own. */
   failed: Promise<never>;
-  /** Takes no new work, gives running activities SHUTDOWN_GRACE_SECONDS, hands the rest to other workers. */
+  /** Takes no new work and gives running activities SHUTDOWN_GRACE_SECONDS. Other workers take over the rest. */
   close(): Promise<void>;
 }
 
-/** Starts one worker process' worth of service: config → deps → worker. Waits for Temporal as long as it is away. */
+/** Starts a worker: config → deps → worker. While Temporal is unreachable it waits. */
 export async function startWorker(
   config: Config,
   log = createLogger(config.logLevel, 'worker'),
@@ -73,7 +73,7 @@ export async function startWorker(
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
   const deltas = new DeltaStore(db, notifier, log);
-  // As Temporal names workers, and never the same twice: process ids come again.
+  // Temporal's default identity plus a random part, because process ids are reused.
   const workerId = `${process.pid}@${hostname()}-${randomUUID()}`;
   const { namespace } = temporalSettings();
   const lease = holdWorkerLease(db, namespace, workerId);
@@ -83,7 +83,9 @@ export async function startWorker(
     {
       onPayload: (turnId) => runningTurns.cancel(turnId),
       onConnect: () =>
-        void runningTurns.cancelMissed(db).catch((err: unknown) => log.warn({ err }, 'missed cancels were not read')),
+        void runningTurns
+          .cancelMissed(db)
+          .catch((err: unknown) => log.warn({ err }, 'missed cancel requests could not be read')),
     },
     log,
   );
@@ -105,7 +107,7 @@ export async function startWorker(
       ...createActivities({ config, db, log, storage, notifier, deltas, models, mcp, budget, runningTurns }),
       ...createMaintenanceActivities({ config, db, log, storage }),
     },
-    // More than one project takes, by `max_running_turns` and its share for tools: another's first turn finds a slot.
+    // More than one project can use (`max_running_turns`, concurrency limit for tools), so other projects find a slot.
     maxConcurrentActivityTaskExecutions: config.workerMaxActivities,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
     maxConcurrentLocalActivityExecutions: WORKFLOW_TASKS,
@@ -126,7 +128,7 @@ export async function startWorker(
   const run = Promise.all(runs);
   const failed = run.then(() => new Promise<never>(() => undefined));
   failed.catch(() => undefined);
-  log.info({ task_queue: config.taskQueue }, 'the worker runs');
+  log.info({ task_queue: config.taskQueue }, 'worker started');
   if (config.maintenance) void ensureMaintenanceSchedules(createTemporalClient(connection), config, log);
 
   const shutDown = async (): Promise<void> => {
@@ -139,7 +141,7 @@ export async function startWorker(
     stopObserving();
     await db.destroy();
     await stopTracing();
-    log.info('the worker has stopped');
+    log.info('worker stopped');
   };
   let shuttingDown: Promise<void> | undefined;
   return { connection, failed, close: () => (shuttingDown ??= shutDown()) };
@@ -151,13 +153,14 @@ async function connect(log: Logger): Promise<NativeConnection> {
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 250,
     maxTimeout: 3000,
-    onFailedAttempt: ({ error }) => log.warn({ err: error }, 'Temporal is away, the worker connects again'),
+    onFailedAttempt: ({ error }) =>
+      log.warn({ err: error }, 'Temporal is unreachable, the worker retries the connection'),
   });
 }
 
 /**
- * `npm run worker`: runs until SIGTERM or SIGINT, then drains. A worker that still waits for Postgres or Temporal ends at
- * once: as the first process of a container it would otherwise ignore the signal.
+ * `npm run worker`: runs until SIGTERM or SIGINT, then drains. A worker that still waits for Postgres or Temporal exits
+ * at once: as PID 1 of a container it would ignore the signal without this handler.
  */
 async function main(): Promise<void> {
   let worker: RunningWorker | null = null;

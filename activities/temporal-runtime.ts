@@ -4,13 +4,13 @@ import type { Logger } from '../src/platform/logger.js';
 import { addMetricsSource } from '../src/platform/metrics.js';
 
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
-/** What of the SDK's metadata goes to the log: ids and small facts. */
+/** Fields of the SDK's metadata that we log: ids and small facts. */
 const FIELDS = ['workflowId', 'activityType', 'attempt', 'taskQueue', 'sdkComponent'] as const;
 const SCRAPE_MS = 2000;
 
 let installed: Promise<void> | undefined;
 
-/** Sends the Temporal SDK's own lines through this service's log and its metrics to `/metrics`; once per process. */
+/** Sends the Temporal SDK's log lines to our logger and its metrics to `/metrics`; once per process. */
 export function installTemporalRuntime(log: Logger): Promise<void> {
   return (installed ??= install(log));
 }
@@ -30,10 +30,10 @@ async function install(log: Logger): Promise<void> {
       warn: (message, meta) => write({ level: 'WARN', message }, meta),
       error: (message, meta) => write({ level: 'ERROR', message }, meta),
     },
-    // SIGTERM belongs to this service: the order of what stops is its own.
+    // We handle SIGTERM ourselves, to control the order of the shutdown.
     shutdownSignals: [],
   };
-  // The SDK tells its metrics on a port only: one of the loopback, from where /metrics takes them.
+  // The SDK serves its metrics on a port only. We bind it to loopback, and /metrics reads it from there.
   const bindAddress = `127.0.0.1:${await getPort({ host: '127.0.0.1' })}`;
   Runtime.install({
     ...options,

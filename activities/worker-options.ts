@@ -4,22 +4,22 @@ import type { Config } from '../src/platform/config.js';
 import { temporalSettings } from '../src/temporal/connection.js';
 import type { TemporalTracing } from '../src/temporal/tracing.js';
 
-/** `npm run build` writes it to dist; the tests run these sources and use the same one. */
+/** `npm run build` writes it to dist. Tests run the sources but use the same bundle. */
 const BUNDLES = new URL(import.meta.url.endsWith('.ts') ? '../dist/' : '../', import.meta.url);
-/** After a dead worker its sticky queue holds a workflow's next task back that long: a cancel would wait for it. */
+/** A dead worker's sticky queue delays a workflow's next task, such as a cancel, for this long. */
 const STICKY_TIMEOUT = '2 s';
-/** How soon an activity hears from Temporal that its workflow was cancelled or terminated. Each sent heartbeat is billed. */
+/** How soon an activity learns from Temporal that its workflow was cancelled or terminated. Each heartbeat is billed. */
 const HEARTBEAT_THROTTLE_MS = 6000;
-/** Beyond the grace: what ignores its abort is left behind. */
+/** Added to the grace period. Activities that ignore their abort after it are abandoned. */
 const FORCE_MS = 3000;
 
 /**
- * Workflow tasks take milliseconds. The worker takes more than it runs at once, so that under load they wait here in
- * their order: a server gives new tasks to a free worker before those that wait (docs/operations/turns.md "Isolation").
+ * Workflow tasks take milliseconds. The worker fetches more than it runs at once, so that under load they wait here in
+ * order: the server gives new tasks to a free worker before older ones (docs/operations/turns.md "Isolation").
  */
 export const WORKFLOW_TASKS = 100;
 
-/** What the workers of turns and of deliveries have in common. */
+/** Options shared by the workers of turns and of webhook deliveries. */
 export function sharedOptions(
   config: Config,
   {
@@ -33,8 +33,8 @@ export function sharedOptions(
     connection,
     namespace: temporalSettings().namespace,
     ...workflowOptions(tracing),
-    // Code that cannot go on with a history fails the workflow at once: the reconciler ends the turn, or sends the
-    // delivery with a new workflow.
+    // A nondeterminism error fails the workflow at once instead of retrying for ever. Then the reconciler ends the turn,
+    // or starts a new workflow for the delivery.
     workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
     identity,
     maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
@@ -46,8 +46,8 @@ export function sharedOptions(
 }
 
 /**
- * A turn is pinned to the build that began it: it is short, and its workers are kept until it is over. A delivery lasts
- * for days: it goes on with the build that replaces the one it began with.
+ * A turn is pinned to the build that started it: it is short, and that build's workers are kept until it ends. A
+ * delivery can last for days, so it continues on the next build.
  */
 export function versioned(
   { workerDeployment }: Config,
@@ -59,7 +59,7 @@ export function versioned(
   return { workerDeploymentOptions: { version, useWorkerVersioning: true, defaultVersioningBehavior } };
 }
 
-/** A traced worker runs the bundle that has Temporal's tracing in it; what workflows do is the same. */
+/** A traced worker runs the bundle with Temporal's tracing; the workflows behave the same. */
 function workflowOptions(tracing: TemporalTracing | null): Partial<WorkerOptions> {
   const bundle = (name: string) => ({ codePath: fileURLToPath(new URL(name, BUNDLES)) });
   if (tracing === null) return { workflowBundle: bundle('workflow-bundle.js') };

@@ -171,7 +171,7 @@ describe('the entry script of the image', () => {
 
   for (const [name, variable, started] of [
     ['api', 'PORT', 'the API listens'],
-    ['worker', 'METRICS_PORT', 'the worker runs'],
+    ['worker', 'METRICS_PORT', 'worker started'],
   ] as const) {
     it(`gives SIGTERM on to the ${name}, which ends well`, async () => {
       const port = String(await getPort());

@@ -1,8 +1,8 @@
-/** What others may know of the workflow: names that cross a border are made once. */
+/** The workflows' interface: names and types that the API, the activities and the workflows share. */
 
 export const TURN_WORKFLOW = 'turn';
 
-/** A turn's workflow; its id is the turn's. The input has all that its first task needs to schedule an activity. */
+/** The workflow of a turn; its id is the turn's id. The input is enough to schedule the first activity at once. */
 export interface TurnInput extends Continuation {
   id: string;
   modelId: string;
@@ -14,23 +14,23 @@ export interface TurnInput extends Continuation {
 }
 
 /**
- * The input of workflows that an earlier build started: the rest comes from the activity beginTurn. A worker of that
- * build finds no turn in a `TurnInput` and completes; the reconciler then starts the workflow again.
+ * The input of workflows that an earlier build started; the activity beginTurn supplies the rest. If a worker of that
+ * build receives a `TurnInput`, it finds no turn and completes, and the reconciler starts the workflow again.
  */
 export interface EarlierTurnInput extends Continuation {
   turnId: string;
 }
 
-/** Where a run goes on that continues another one. */
+/** State passed to the next run by continue-as-new. */
 export interface Continuation {
   /** The namespace has the search attributes: the workflow may set them. */
   searchable?: boolean;
   step?: number;
-  /** The run begins within the wait of `step`. */
+  /** The run starts in the middle of the wait of `step`. */
   wait?: WaitingStep;
 }
 
-/** The calls of a step that waits for answers. */
+/** The tool calls of a step that waits for answers. */
 export interface WaitingStep {
   tools: string[];
   waiting: number[];
@@ -38,13 +38,13 @@ export interface WaitingStep {
 
 /** How a turn ended, as operators see it in Temporal. */
 export interface TurnSummary {
-  /** Null when somebody else ended the turn, and its state is not known here. */
+  /** Null if something else, such as the reconciler, ended the turn: the workflow does not know its state. */
   state: string | null;
   stop_reason: string | null;
   steps: number;
 }
 
-/** Signal: answers of a turn were stored (contract.md §6). It carries nothing: the tables have the answers. */
+/** Signal: answers of a turn were stored (contract.md §6). It has no payload: the answers are in the tables. */
 export const ANSWERED_SIGNAL = 'answered';
 
 /** Search attributes of turns: ids, and `WaitsFor = 'answer'` while a turn waits (docs/operations/turns.md). */
@@ -62,18 +62,18 @@ export interface DeliveryInput {
   deliveryId: string;
 }
 
-/** `check`: look at the delivery's row again. `retry`: send it now, whatever its row says. */
+/** `check`: read the delivery's row again. `retry`: send now, regardless of the row's state. */
 export const DELIVERY_SIGNALS = { check: 'check', retry: 'retry' } as const;
 
-/** Deliveries have a task queue and a worker of their own: what they wait for never holds a turn's slot. */
+/** Deliveries have their own task queue and worker, so that slow receivers never occupy a turn's slot. */
 export function webhookTaskQueue(taskQueue: string): string {
   return `${taskQueue}-webhooks`;
 }
 
-/** Runs one task of maintenance from end to end; started by a schedule for each task. */
+/** Runs one maintenance task to its end. A Temporal schedule per task starts it. */
 export const MAINTENANCE_WORKFLOW = 'maintenance';
 
-/** What keeps the tables and the storage small, in the order of docs/operations/maintenance.md. */
+/** Maintenance tasks that keep the tables and the storage small, in the order of docs/operations/maintenance.md. */
 export const MAINTENANCE_TASKS = [
   'retention',
   'purge-sessions',
@@ -88,5 +88,5 @@ export interface MaintenanceInput {
   task: MaintenanceTask;
 }
 
-/** ApplicationFailure type of a late writer: the turn has ended, and nobody needs to end it again. */
+/** ApplicationFailure type for an activity that was fenced out: the turn has already ended, so `finish` is not needed. */
 export const TURN_ENDED = 'TurnEnded';

@@ -6,13 +6,13 @@ import type {
 } from '../activities/maintenance/activities.js';
 import type { MaintenanceInput } from './contract.js';
 
-/** A step does a bounded amount of work; one that meets a database that is away waits for it. */
+/** A step does a bounded amount of work. While the database is unreachable it is retried. */
 const { maintain } = proxyActivities<MaintenanceActivities>({
   startToCloseTimeout: '5 minutes',
   retry: { initialInterval: '1 s', maximumInterval: '1 minute', maximumAttempts: 20 },
 });
 
-/** One task of maintenance, step by step until nothing is left. Returns what it did. */
+/** Runs a maintenance task step by step until nothing is left. Returns the counts of removed items. */
 export async function maintenance({
   task,
   from = null,

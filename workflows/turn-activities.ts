@@ -2,12 +2,12 @@ import { ActivityCancellationType, ApplicationFailure, proxyActivities } from '@
 import type { TurnActivities } from '../activities/turn/turn-activities.js';
 import type { TurnInput } from './contract.js';
 
-/** Workers that die lose their lease within seconds; this is for one that lives and has lost Temporal. */
+/** Heartbeat timeout for a worker that runs but has lost Temporal. A dead worker's lease expires within seconds. */
 const HEARTBEAT_TIMEOUT = '90 s';
-/** Tool calls of one step under way at once: a step with hundreds leaves slots to other turns. */
+/** Tool calls of one step that run in parallel. A step with hundreds of calls must leave slots for other turns. */
 const PARALLEL_TOOLS = 16;
 
-/** The activities of one turn, each within what is left of the turn's time. */
+/** The activities of one turn. The turn's remaining time is the timeout of each. */
 export function turnActivities({ id: turnId, modelId, mcpServers, remainingMs: givenMs }: TurnInput) {
   let deadline = Date.now() + givenMs;
   const activity = (summary: string): TurnActivities => {
@@ -44,7 +44,7 @@ export function turnActivities({ id: turnId, modelId, mcpServers, remainingMs: g
       }
     },
 
-    /** The time that a turn waited for answers does not count. */
+    /** The time a turn waited for answers does not count against its time limit. */
     setRemaining(remainingMs: number) {
       deadline = Date.now() + remainingMs;
     },

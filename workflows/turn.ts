@@ -30,18 +30,18 @@ const { finishTurn } = proxyActivities<TurnActivities>({
   summary: 'end of the turn',
 });
 
-/** An activity that ignores its cancellation is left behind after that; what it still writes is fenced out. */
+/** After this time the workflow abandons an activity that ignores its cancellation. Late writes are fenced out. */
 const CANCEL_CAP = '15 s';
-/** Longer pieces of text in `setCurrentDetails` help nobody. */
+/** Limit for a piece of text in `setCurrentDetails`, to keep it readable in the UI. */
 const SHOWN_TOOLS = 5;
 
-/** Memo of a run that continues a long wait. */
+/** Memo set on a run that continues a long wait. */
 const LONG_WAIT = 'longWait';
 
 /**
- * A turn stays with the build that began it, but for the run of a long wait: it would keep an old build alive for days.
- * Its history is short, and any build can follow it (docs/operations/workflow-changes.md). The server refuses a
- * behaviour from workers without versions.
+ * A turn stays on the build that started it, so that its code does not change. The exception is the run of a long wait,
+ * which would keep an old build alive for days: its history is short, and any build can replay it
+ * (docs/operations/workflow-changes.md). The server rejects a versioning behavior from unversioned workers.
  */
 setWorkflowOptions(() => {
   const { memo, currentDeploymentVersion: version } = workflowInfo();
@@ -67,7 +67,7 @@ export async function turn(input: TurnInput | EarlierTurnInput): Promise<TurnSum
       await CancellationScope.nonCancellable(() => finishTurn({ turnId, ending }));
       throw error;
     }
-    // Shown as cancelled in Temporal, whoever was faster to end the turn.
+    // Temporal shows the workflow as cancelled, even if something else ended the turn first.
     if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('The turn was cancelled.');
     done.state = (ended.details?.[0] as TurnState | null | undefined) ?? null;
   }
@@ -130,7 +130,7 @@ async function run(input: TurnInput | EarlierTurnInput, done: TurnSummary): Prom
   setCurrentDetails(done.state ?? 'completed');
 }
 
-/** The facts of a turn whose workflow was started by an earlier build; null when the turn has ended. */
+/** Loads the facts of a turn whose workflow an earlier build started; null if the turn has ended. */
 async function begin({ turnId, ...continuation }: EarlierTurnInput): Promise<TurnInput | null> {
   setCurrentDetails('waiting for a worker slot to begin');
   const begun = await beginTurn({ turnId });
@@ -148,7 +148,7 @@ function continueTurn(input: TurnInput): Promise<never> {
   })(input);
 }
 
-/** Waits for the work; after a cancel no longer than the cap. */
+/** Waits for the work; after a cancel request, at most the grace period. */
 function abandonAfterCancel(work: Promise<void>): Promise<void> {
   const overdue = CancellationScope.current().cancelRequested.catch(async (cancelled: unknown) => {
     await CancellationScope.nonCancellable(() => sleep(CANCEL_CAP));
@@ -157,15 +157,15 @@ function abandonAfterCancel(work: Promise<void>): Promise<void> {
   return Promise.race([work, overdue]);
 }
 
-/** The failure that says that somebody else (the reconciler) ended the turn: there is nothing left to finish. */
+/** Finds the failure that reports that something else, such as the reconciler, has already ended the turn. */
 function turnEndedIn(error: TemporalFailure): ApplicationFailure | null {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   return cause instanceof ApplicationFailure && cause.type === TURN_ENDED ? cause : null;
 }
 
 /**
- * How the turn ends after a failure. Decided by the scope, not by the error: after a dead worker the error is a
- * timeout though the user cancelled.
+ * Returns how the turn ends after a failure. The cancellation scope decides, not the error: if the worker died, the error
+ * is a timeout even though the user cancelled.
  */
 function outcomeOf(error: TemporalFailure): UnsuccessfulOutcome {
   if (CancellationScope.current().consideredCancelled) return { kind: 'cancelled' };

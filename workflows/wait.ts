@@ -13,31 +13,30 @@ import { ANSWERED_SIGNAL, SEARCH_ATTRIBUTES } from './contract.js';
 const WAITS_FOR = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waitsFor, 'KEYWORD');
 const answered = defineSignal(ANSWERED_SIGNAL);
 
-/** Counts the signals of this run. */
 export function countSignals(): { received: number } {
   const signals = { received: 0 };
   setHandler(answered, () => void (signals.received += 1));
   return signals;
 }
 
-/** A step whose calls wait for answers. */
+/** A step whose tool calls wait for answers. */
 export interface Wait {
   signals: { received: number };
-  /** Reads where the step stands; null when the turn has ended. */
+  /** Reads the state of the step; null if the turn has ended. */
   advance: () => Promise<AdvancedWait | null>;
   /** Runs or closes calls of the step. */
   call: (indices: number[]) => Promise<void>;
-  /** What current details show of the open calls. */
+  /** Shows the open calls in the workflow's current details. */
   describe: (open: number[]) => string;
   searchable: boolean;
-  /** False in a run that waits already: it stays until the wait is over. */
+  /** False in a run that started in the middle of the wait: it stays until the wait is over. */
   mayContinue: boolean;
 }
 
 /**
- * Waits until every call of the step is closed. A call runs as soon as its answer comes. No activity runs meanwhile, and
- * the turn's rows decide what each wake-up means: a signal says no more than that there is something to read.
- * Returns `long` when the rest of the wait should go on in another run.
+ * Waits until every call of the step is closed. A call runs as soon as its answer arrives; no activity runs while the
+ * turn waits. A signal or timer only triggers a read: the turn's rows decide what happens next.
+ * Returns `long` if the rest of the wait should continue as new.
  */
 export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | 'long'> {
   const taken = new Set<number>();
@@ -67,7 +66,7 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | '
     }
     await Promise.all(work);
   } finally {
-    // After a cancel request: the calls under way end first.
+    // After a cancel request the running calls end first.
     await Promise.allSettled(work);
   }
   if (wait.searchable) setWaitsFor(null);

@@ -26,9 +26,10 @@ const { abandonDelivery } = proxyActivities<DeliveryActivities>({
 const check = defineSignal(DELIVERY_SIGNALS.check);
 const retry = defineSignal(DELIVERY_SIGNALS.retry);
 
-/** One delivery: an attempt, and further ones until it is delivered, its schedule is used up, or it is cancelled. */
+/** Makes attempts until the event is delivered, the retry schedule is used up, or the workflow is cancelled. */
 export async function webhookDelivery({ deliveryId }: DeliveryInput): Promise<void> {
-  // The row says what is due. A run's first attempt is made in any case: whoever resets a delivery wants it sent again.
+  // The row decides when an attempt is due, except for a run's first one: it is always made, so that resetting a
+  // delivery in Temporal sends it again.
   let force = true;
   let isWoken = false;
   setHandler(check, () => void (isWoken = true));

@@ -11,23 +11,23 @@ import type { ModelClient } from './clients.js';
 import { modelFailureOf } from './failures.js';
 import { streamAnswer, type StreamObserver } from './stream.js';
 
-/** Failures of the model at one step. Temporal's attempts are no measure: a dead worker uses them up too. */
+/** Model failures per step. Temporal's attempts do not count them: an attempt is also used up when a worker dies. */
 const MAX_FAILURES = 6;
 const FAILING_MS = 300_000;
 const FIRST_RETRY_MS = 1000;
 const MAX_RETRY_MS = 30_000;
 const MIN_IDLE_SECONDS = 5;
-/** As the first batch of deltas. */
+/** The same delay as for the first batch of deltas. */
 const RECORD_USAGE_AFTER_MS = 250;
 
-/** Who hears of an answer while it comes in; `settle` runs before a broken call is recorded. */
+/** Receives the answer while it streams in. `settle` runs before a failed call is recorded. */
 export interface CallObserver extends Omit<StreamObserver, 'started'> {
   settle(): Promise<void>;
 }
 
 /**
- * Makes a registered call of the model. What a broken call cost is recorded.
- * @throws ApplicationFailure that Temporal retries after the delay that the model asked for, or that ends the turn
+ * Makes a registered model call. The usage of a failed call is recorded, too.
+ * @throws ApplicationFailure either retryable, after the delay the model's API asked for, or one that ends the turn
  */
 export async function callOnce(
   deps: TurnDeps & { config: Config },
@@ -57,10 +57,10 @@ export async function callOnce(
     return answer;
   } catch (error) {
     await recording.stop();
-    // A storage that is away while an image is sent is no failure of the model.
+    // If the storage is unreachable while we send an image, the model has not failed.
     const failure = signal.aborted || error instanceof ServiceError ? null : modelFailureOf(error, model.redactor);
     measure(model, answer, failure?.type ?? 'aborted', began);
-    // Best effort: a database that is away must not hide why the call broke.
+    // Best effort: an unreachable database must not hide why the call failed.
     await observer.settle().catch(() => undefined);
     await endModelCall(deps, call, answer, failure).catch(() => undefined);
     if (failure === null) throw error;
@@ -70,7 +70,7 @@ export async function callOnce(
   }
 }
 
-/** Records the first usage that the model reports, unless the call is over sooner: its end records all of it. */
+/** Records the first usage the model reports, unless the call ends sooner: its end records the complete usage. */
 class UsageRecording {
   #timer: NodeJS.Timeout | undefined;
   #underWay: Promise<void> = Promise.resolve();
@@ -96,7 +96,7 @@ function spanOf(request: ModelRequest, { step, attempt }: ModelCall): Record<str
   return { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': request.model, step, attempt };
 }
 
-/** The API's count decides, and not every server tells it before: what it refuses is built again with more room. */
+/** Not every server can count tokens beforehand. If the API rejects the request as too long, it is rebuilt shorter. */
 export function isTooLong(error: unknown): boolean {
   return error instanceof ApplicationFailure && error.type === 'context_too_long';
 }
@@ -108,7 +108,7 @@ function measure({ entry }: ModelClient, { usage }: Answer, outcome: string, beg
   }
 }
 
-/** A model call that keeps failing ends the turn within 5 minutes: silence is waited for only as long as that allows. */
+/** A model call that keeps failing ends the turn within 5 minutes, so the idle timeout is cut to the time left. */
 function idleSeconds(setting: number, { failures, failingForMs }: ModelCall): number {
   if (failures === 0) return setting;
   return Math.min(setting, Math.max(MIN_IDLE_SECONDS, (FAILING_MS - failingForMs) / 1000));

@@ -8,13 +8,13 @@ import { watchedFetch } from './watchdog.js';
 export interface ModelClient {
   entry: ModelEntry;
   api: Anthropic;
-  /** Replaces the keys of all models: a server may repeat what it was sent. */
+  /** Redacts the keys of all models: a server may echo the request it received. */
   redactor: Redactor;
-  /** Whether the server counts tokens; found out at the first try. */
+  /** Whether the server can count tokens; the first attempt shows it. */
   countsTokens: boolean;
 }
 
-/** The models of the catalogue with a client each. */
+/** The models of the catalogue, each with its client. */
 export class ModelClients {
   #clients = new Map<string, ModelClient>();
   readonly #redactor: Redactor;
@@ -28,7 +28,7 @@ export class ModelClients {
     this.#redactor = new Redactor([...new Set(keys)]);
   }
 
-  /** The client of a model; undefined when the catalogue has lost it since the session was made. */
+  /** Returns the client of a model, or undefined if the model was removed from the catalogue. */
   get(modelId: string): ModelClient | undefined {
     const known = this.#clients.get(modelId);
     const entry = this.catalogue.get(modelId);
@@ -39,18 +39,18 @@ export class ModelClients {
       entry,
       redactor: this.#redactor,
       api: new Anthropic({
-        // Something must be given, or the SDK takes what it finds in the environment.
+        // Without a value here the SDK would read the key from the environment.
         apiKey: key ?? 'none',
         authToken: null,
         defaultHeaders: keyHeaders(entry, key),
-        // Without one it is Anthropic's own, or what ANTHROPIC_BASE_URL says: the catalogue was listed there, too.
+        // The default is ANTHROPIC_BASE_URL or Anthropic's own API. The catalogue was listed from the same address.
         ...(entry.base_url !== undefined && { baseURL: entry.base_url }),
         fetch: watchedFetch(send),
-        // Temporal retries, visibly.
+        // Temporal retries, so that retries are visible in its history.
         maxRetries: 0,
-        // It would print what an answer that it cannot read says.
+        // The SDK would log the content of an answer it cannot parse.
         logLevel: 'off',
-        // The inactivity watchdog bounds a call, not its length.
+        // A call is bounded by the idle timeout, not by a total time.
         timeout: 24 * 3600 * 1000,
       }),
       countsTokens: true,
@@ -59,17 +59,17 @@ export class ModelClients {
     return client;
   }
 
-  /** @throws ApplicationFailure `model_error` when the catalogue has lost the session's model */
+  /** @throws ApplicationFailure `model_error` if the session's model is no longer in the catalogue */
   getOrFail(modelId: string): ModelClient {
     const client = this.get(modelId);
     if (client !== undefined) return client;
-    throw ApplicationFailure.nonRetryable('The catalogue has no such model any more.', 'model_error');
+    throw ApplicationFailure.nonRetryable('The model is no longer in the catalogue.', 'model_error');
   }
 }
 
 /**
- * The SDK sends the key as a bearer token; many servers that speak the Messages API look for it in `x-api-key`, as its
- * documents say. A server that asks for no key gets neither.
+ * The SDK sends the key as a bearer token. Many servers with the Messages API expect it in `x-api-key`, as Anthropic
+ * documents. A server without a key gets neither header.
  */
 function keyHeaders(entry: ModelEntry, key: string | undefined): Record<string, string | null> {
   if (key === undefined) return { Authorization: null };

@@ -2,10 +2,10 @@ import { APIError } from '@anthropic-ai/sdk';
 import type { ModelRequest } from '../../src/models/request.js';
 import type { ModelClient } from './clients.js';
 
-/** Counting is a help: a server that is slow at it must not hold up the turn. */
+/** The count is optional: a server that counts slowly must not delay the turn. */
 const COUNT_TIMEOUT_MS = 10_000;
 
-/** Counts a request's input tokens at the model's API; null where it does not count. */
+/** Asks the model's API for a request's input tokens. Returns null if the API cannot count. */
 export async function countTokens(
   model: ModelClient,
   request: ModelRequest,
@@ -18,7 +18,7 @@ export async function countTokens(
     return typeof input_tokens === 'number' ? input_tokens : null;
   } catch (error) {
     signal.throwIfAborted();
-    // A server without this operation is not asked again; any other fault shows in the call itself.
+    // A server without this operation is not asked again. Other errors will show up in the call itself.
     if (error instanceof APIError && (error.status === 404 || error.status === 405 || error.status === 501)) {
       model.countsTokens = false;
     }

@@ -10,7 +10,7 @@ export class ModelIdleTimeoutError extends Error {
   }
 }
 
-/** The model's answer broke off or made no sense. */
+/** The model's answer was cut off or is not valid. */
 export class ModelStreamError extends Error {
   constructor(message: string) {
     super(message);
@@ -23,8 +23,8 @@ const RETRIED_TYPES = new Set(['overloaded_error', 'rate_limit_error', 'api_erro
 const TOO_LONG = /prompt is too long|context (window|length|limit)|too many (input )?tokens/i;
 
 /**
- * Reads a fault of a model call. `x-should-retry` decides where it is sent, then the status, then the error's type
- * (errors inside a stream have no status).
+ * Classifies an error of a model call: by `x-should-retry` if the header is present, else by the status, else by the
+ * error's type (errors inside a stream have no status).
  */
 export function modelFailureOf(error: unknown, redactor: Redactor): ModelFailure {
   if (
@@ -35,11 +35,11 @@ export function modelFailureOf(error: unknown, redactor: Redactor): ModelFailure
     return { type: 'model_error', message: sentence(error.message), retryable: true };
   }
   if (!(error instanceof APIError)) {
-    // undici's own: the connection broke inside the stream. Whatever else it is, a frame that is not JSON or not of the
-    // API, counts too: a call that fails for ever must not be tried for ever. Its words would quote the answer.
+    // A TypeError of undici: the connection broke inside the stream. Any other error (a frame that is not JSON, say) also
+    // counts as a failure, so that retries end. We do not use its message, because it may quote the answer.
     const broken =
       error instanceof TypeError && (error.message === 'terminated' || error.message.startsWith('fetch failed'));
-    const message = broken ? 'The connection to the model broke off.' : 'The model’s answer made no sense.';
+    const message = broken ? 'The connection to the model was lost.' : 'The model’s answer is not valid.';
     return { type: 'model_error', message, retryable: true };
   }
   const status = typeof error.status === 'number' ? error.status : null;
@@ -94,7 +94,7 @@ function retryAfterOf(headers: Headers): number | undefined {
   return Number.isFinite(wait) ? Math.max(0, wait) : undefined;
 }
 
-/** The error's own words: those of the envelope where it has one, never headers or raw bodies. */
+/** The message from the error's envelope if it has one, never headers or raw bodies. */
 function detailOf(envelope: unknown, redactor: Redactor): string {
   const body = envelope as { error?: { message?: unknown } } | undefined;
   return typeof body?.error?.message === 'string' ? redactor.redact(body.error.message).slice(0, 500) : '';

@@ -4,32 +4,32 @@ import { storableText, type Redactor } from '../../src/platform/text.js';
 import type { AssistantBlock } from '../../src/turns/content.js';
 import { ModelStreamError } from './failures.js';
 
-/** Postgres and JSON.stringify recurse over a tool's input, and fail at some thousand levels. */
+/** Postgres and JSON.stringify recurse over a tool's input and fail at a few thousand levels. */
 const MAX_INPUT_DEPTH = 100;
 
-/** Answers that end the turn although they may hold tool uses: those were cut in two, or never to be. */
+/** Stop reasons that end the turn even if the answer has tool uses: those may be incomplete, so they are not called. */
 const ENDS_EARLY: ReadonlySet<Anthropic.StopReason> = new Set([
   'max_tokens',
   'model_context_window_exceeded',
   'refusal',
 ]);
 
-/** A block as it grows: pieces are joined once, at its end. `held`: an end that more text may turn into something else. */
+/** A block that is still streaming in; its pieces are joined once, at its end. `held`: text that later text may change. */
 export type GrowingBlock = { block: AssistantBlock; pieces: string[]; held: string; complete: boolean } | null;
 
-/** Who gets the pieces of an answer while it comes in. */
+/** Receives the pieces of an answer while it streams in. */
 export interface TextObserver {
   text(content: string): void;
   thinking(content: string): void;
 }
 
-/** Some servers send an input whole at the start of its block, and no fragments of it. */
+/** Some servers send the whole input at the start of its block instead of in fragments. */
 function startedInput(input: unknown): string[] {
   const isGiven = typeof input === 'object' && input !== null && Object.keys(input).length > 0;
   return isGiven ? [JSON.stringify(input)] : [];
 }
 
-/** Blocks of kinds that this service does not ask for (server tools, citations) are passed over. */
+/** Blocks of types this service does not request (server tools, citations) are ignored. */
 export function begin(block: Anthropic.ContentBlock, redactor: Redactor): GrowingBlock {
   const clean = (text: string): string => redactor.redact(storableText(text));
   switch (block.type) {
@@ -73,7 +73,7 @@ export function grow(
       hear(growing, settledText(growing, delta.text, redactor), observer);
       return;
     case 'thinking_delta':
-      // Kept as it came: its signature is over these characters.
+      // Stored unchanged: the signature covers exactly these characters.
       growing.pieces.push(delta.thinking);
       hear(growing, settledText(growing, delta.thinking, redactor), observer);
       return;
@@ -89,8 +89,8 @@ export function grow(
 }
 
 /**
- * The text that no later delta changes; the rest is held. A server that cuts its text by UTF-16 units sends an emoji in
- * two deltas, each of which alone is no text; a key that it repeats may come in several, too.
+ * Returns the text that no later delta can change and holds back the rest. A server may split an emoji between two
+ * deltas, and neither half is valid text alone. An echoed key may be split in the same way.
  */
 function settledText(growing: NonNullable<GrowingBlock>, delta: string, redactor: Redactor): string {
   const text = growing.held + delta;
@@ -102,7 +102,7 @@ function settledText(growing: NonNullable<GrowingBlock>, delta: string, redactor
   return clean.slice(0, end);
 }
 
-/** Ends a block: nothing follows what it holds. */
+/** Ends a block: the held text is complete now. */
 export function complete(growing: GrowingBlock, observer: TextObserver, redactor: Redactor): void {
   if (growing === null) return;
   growing.complete = true;
@@ -119,7 +119,7 @@ function hear(growing: NonNullable<GrowingBlock>, text: string, observer: TextOb
   }
 }
 
-/** The blocks of a complete answer. Tool uses of one that ended early were never asked for. */
+/** Returns the blocks of a complete answer. Tool uses of an answer that was cut short are dropped. */
 export function finished(
   growing: GrowingBlock[],
   stopReason: Anthropic.StopReason,
@@ -130,7 +130,7 @@ export function finished(
     if (one == null) continue;
     const { block, pieces } = one;
     const whole = pieces.join('');
-    // Not every server says where a block ends.
+    // Not every server marks the end of a block.
     if (block.type === 'text') block.text = redactor.redact(whole + storableText(one.held));
     else if (block.type === 'thinking') block.thinking = redactor.redact(whole);
     else if (block.type === 'tool_use') {
@@ -140,7 +140,7 @@ export function finished(
       if (isDeeperThan(MAX_INPUT_DEPTH, input)) {
         throw new ModelStreamError(`The model’s answer has a tool call nested deeper than ${MAX_INPUT_DEPTH} levels.`);
       }
-      // Without the escapes in which the server may have written a key.
+      // Redacted after parsing: in the JSON text a key may be hidden by escapes.
       block.input = JSON.parse(redactor.redact(JSON.stringify(input))) as Record<string, unknown>;
     }
     blocks.push(block);

@@ -3,8 +3,8 @@ import { base64Length, splitAtMedia, type MediaSource } from '../../src/models/m
 import type { ByteBudget } from '../../src/platform/byte-budget.js';
 
 /**
- * `fetch` for requests to a model. `onProgress` runs when the request begins and whenever a part of it has left, not
- * while it waits for its share of the budget.
+ * `fetch` for requests to a model. `onProgress` runs when the request begins and after each part is sent, but not while
+ * the request waits for memory from the budget.
  */
 export type SendRequest = (
   url: string | URL | Request,
@@ -13,9 +13,9 @@ export type SendRequest = (
 ) => Promise<Response>;
 
 /**
- * Sends requests whose media stand in them as placeholders (src/models/media): the bytes are read from storage piece by
- * piece while the request leaves. Twenty images take no more memory than one piece, and no base64 of megabytes holds up
- * the event loop. The length is known beforehand, so the request is not chunked.
+ * Sends requests that contain placeholders for media (src/models/media). The bytes are read from storage piece by piece
+ * while the request is sent, so twenty images need the memory of one piece, and encoding megabytes of base64 does not
+ * block the event loop. The length is known beforehand, so the request is not chunked.
  */
 export function createSend(storage: Storage, budget: ByteBudget): SendRequest {
   return async (url, init, onProgress = () => undefined) => {
@@ -41,7 +41,7 @@ export function createSend(storage: Storage, budget: ByteBudget): SendRequest {
 }
 
 class RequestBody {
-  /** Why the storage could not give the media. */
+  /** The error of the storage when it could not read the media. */
   storageFault: Error | null = null;
 
   constructor(
@@ -65,7 +65,7 @@ class RequestBody {
         this.onProgress();
       }
     } catch (error) {
-      // An object deleted since the request was built: the next attempt finds it missing and says so to the model.
+      // The object was deleted after the request was built. The next attempt replaces it with a note for the model.
       this.storageFault = error instanceof ObjectMissingError ? storageError(error) : (error as Error);
       throw error;
     }

@@ -9,14 +9,14 @@ import { ModelStreamError } from './failures.js';
 import { Watchdog } from './watchdog.js';
 
 export interface StreamObserver extends TextObserver {
-  /** The model has taken the call; what it will cost so far. */
+  /** The model has accepted the call and reports its first usage. */
   started(usage: CallUsage): void;
 }
 
 /**
- * Calls the model and reads its answer as a stream. `answer` is filled while it comes in, so that a caller whose call
- * broke off knows what it cost. Every byte restarts the watchdog: a ping is a sign of life.
- * @throws ModelIdleTimeoutError, ModelStreamError, the SDK's APIError, or what aborted `signal`
+ * Calls the model and reads its answer as a stream. `answer` is filled while it streams in, so that the caller has the
+ * usage of a failed call. Every byte restarts the idle timeout, also a ping.
+ * @throws ModelIdleTimeoutError, ModelStreamError, the SDK's APIError, or the abort reason of `signal`
  */
 export async function streamAnswer(
   { api, redactor }: ModelClient,
@@ -42,7 +42,7 @@ export async function streamAnswer(
     }
     watchdog.signal.throwIfAborted();
     signal.throwIfAborted();
-    if (!stopped || answer.stopReason === null) throw new ModelStreamError('The model’s answer broke off.');
+    if (!stopped || answer.stopReason === null) throw new ModelStreamError('The model’s answer was cut off.');
     answer.content = finished(growing, answer.stopReason as Anthropic.StopReason, redactor);
   } catch (error) {
     watchdog.signal.throwIfAborted();
@@ -85,14 +85,14 @@ function take(
   }
 }
 
-/** Some servers tell no cost. */
+/** Some servers report no usage. */
 function takeUsage(
   usage: CallUsage,
   reported: Partial<Record<keyof CallUsage, number | null>> | null | undefined,
 ): void {
   for (const field of Object.keys(usage) as (keyof CallUsage)[]) {
     const value = reported?.[field];
-    // The API counts up within a message: the last figure stands.
+    // The API's counts are cumulative within a message: the last one is the total.
     if (typeof value === 'number') usage[field] = value;
   }
 }

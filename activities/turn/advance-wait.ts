@@ -3,7 +3,7 @@ import { advanceWait as advance } from '../../src/turns/wait.js';
 import type { ActivityDeps } from '../deps.js';
 import type { TurnActivities } from './turn-activities.js';
 
-/** A local activity: a turn that waits for days holds no slot. */
+/** A local activity, so that a turn that waits for days occupies no activity slot. */
 export function advanceWait(deps: ActivityDeps): TurnActivities['advanceWait'] {
   return async ({ turnId, step }) => {
     const { actionTimeoutSeconds, turnTimeoutSeconds, longWaitSeconds } = deps.config;

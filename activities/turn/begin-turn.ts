@@ -3,7 +3,7 @@ import { TurnEndedError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
 import type { BegunTurn, TurnActivities } from './turn-activities.js';
 
-/** Claims the turn (a local activity: its retries are for a Postgres that is away). */
+/** Claims the turn. A local activity; it is retried while Postgres is unreachable. */
 export function beginTurn(deps: ActivityDeps): TurnActivities['beginTurn'] {
   return async ({ turnId }): Promise<BegunTurn | null> => {
     try {

@@ -23,8 +23,8 @@ const UNDERCOUNT_STEP = 1.5;
 const MAX_UNDERCOUNT = 3;
 
 /**
- * One step of a turn: calls the model, streams what comes in, stores the outcome. Run again after its commit, it finds
- * the outcome and returns it.
+ * One step of a turn: calls the model, streams its answer, stores the outcome. A retry after the commit returns the
+ * stored outcome.
  */
 export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return ({ turnId, step, compacted }) =>
@@ -61,7 +61,7 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
     });
 }
 
-/** A tool that the turn does not offer: the model made its name up, and what it made up may be any text of its answer. */
+/** True for a tool the turn does not offer. The model invented its name, so the name may contain text of its answer. */
 function withOfferedNames(offered: OfferedTool[], outcome: StepOutcome): StepOutcome {
   if (outcome.kind !== 'tools') return outcome;
   return {

@@ -11,12 +11,12 @@ import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
 import type { ToolResult } from '../tools/tool.js';
 import type { TurnActivities } from './turn-activities.js';
 
-/** Of a worker's slots, for the tool calls of one project, and of all projects: model calls always find a slot. */
+/** Shares of a worker's slots for the tool calls of one project and of all projects. The rest is for model calls. */
 const PROJECT_SHARE = 0.5;
 const TOOLS_SHARE = 0.7;
 
 /**
- * One tool call of a step. At most once: `started` is recorded before the call leaves, and an attempt that finds it
+ * Runs one tool call of a step, at most once: `started` is recorded before the call is sent. A retry that finds `started`
  * without a result does not call again, unless the tool may be repeated (contract.md §3 "Tool calls").
  */
 export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {

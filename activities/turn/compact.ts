@@ -11,8 +11,8 @@ import type { TurnActivities } from './turn-activities.js';
 const noopObserver: CallObserver = { text: () => undefined, thinking: () => undefined, settle: async () => undefined };
 
 /**
- * Summarises older turns of the session by a call of its model, and stores the summary: requests use it from then on,
- * the history that clients read stays complete. Run again after its commit, it finds nothing more to summarise.
+ * Lets the session's model summarise older turns and stores the summary. Later requests use the summary; the history
+ * that clients read stays complete. A retry after the commit finds nothing left to summarise.
  */
 export function compactContext(deps: ActivityDeps): TurnActivities['compactContext'] {
   return ({ turnId, step }) =>
@@ -37,7 +37,7 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
     });
 }
 
-/** Plays the requests of a summary; in smaller pieces where the API finds one too long. */
+/** Sends the requests of a summary; uses smaller pieces if the API rejects one as too long. */
 async function summaryOf(
   requestsOf: (readShare: number) => ReturnType<typeof summaryRequests>,
   summarise: (request: ModelRequest) => Promise<string>,

@@ -14,8 +14,8 @@ export interface ConnectedServer {
 }
 
 /**
- * Connects all servers of a session at the start of a turn, in parallel, one attempt of 8 s each (contract.md §2), and
- * records the outcome in their rows. A server that cannot be connected is an outcome, not an error.
+ * Connects all servers of a session in parallel at the start of a turn, with one attempt of 8 s each (contract.md §2),
+ * and records the outcome in their rows. A failed connection is an outcome, not an error.
  * @throws the signal's reason when it aborts
  */
 export async function connectServers(
@@ -29,7 +29,7 @@ export async function connectServers(
         (tools) => ({ failure: null, tools }),
         (error: unknown) => {
           signal.throwIfAborted();
-          // The reason, never the error: the SDK's messages quote response bodies.
+          // Logs the reason instead of the error, because the SDK's messages quote response bodies.
           const reason = failureReason(error);
           log.info({ mcp_server_id: server.id, reason }, 'an MCP server of a turn could not be connected');
           return { failure: `The MCP server could not be connected: ${reason}.`, tools: null };
@@ -41,7 +41,7 @@ export async function connectServers(
   );
 }
 
-/** Stores the tools that a pinned server lists now, so that clients see what has changed. */
+/** Stores the tools that a pinned server lists now, so that clients see new and changed ones. */
 async function withCurrentTools(db: DataSource, server: McpServerRow, tools: McpTool[]): Promise<McpServerRow> {
   if (hashTools(tools) === server.toolset_hash) return server;
   return transaction(db, async (tx) => {

@@ -9,12 +9,12 @@ import { runActivity } from './run-activity.js';
 import { isAllowed, isHeldBack } from '../tools/mcp/names.js';
 import type { TurnActivities } from './turn-activities.js';
 
-/** Characters of tool names in one `agent.mcp_error`. */
+/** Limit for the tool names in one `agent.mcp_error`, in characters. */
 const MAX_LIST_LENGTH = 1000;
 
 /**
- * Connects the session's MCP servers and records, once for the turn, which tools it offers: what is renamed, probed or
- * deleted from then on takes effect from the next turn. A server that fails is reported and absent.
+ * Connects the session's MCP servers and records once which tools the turn offers. Later changes to the servers take
+ * effect from the next turn. A server that fails is reported, and its tools are missing.
  */
 export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMcpServers'] {
   return ({ turnId }) =>
@@ -42,7 +42,7 @@ async function record(deps: ActivityDeps, turnId: string, servers: ConnectedServ
   await recordConnections(deps, turnId, { events, records, tookMs });
 }
 
-/** Names of the tools that pass the allow-list and are not held back; null when all do. */
+/** Names of the tools that the allow-list permits and that are not held back; null if these are all tools. */
 function offeredTools(server: McpServerRow): string[] | null {
   const names = server.tool_list.map(({ name }) => name);
   const offered = names.filter((name) => isAllowed(server, name) && !isHeldBack(server, name));

@@ -17,7 +17,7 @@ const MESSAGES: Record<TurnFailureType, string> = {
 };
 const FINAL: ReadonlySet<TurnFailureType> = new Set(['model_error', 'context_too_long']);
 
-/** Ends a turn that was cancelled or has failed; one that has ended already stays as it is. */
+/** Ends a turn that was cancelled or has failed. A turn that has already ended does not change. */
 export function finishTurn(deps: ActivityDeps): TurnActivities['finishTurn'] {
   return ({ turnId, ending }) =>
     runActivity(deps, { turn_id: turnId }, async () => {
@@ -38,7 +38,7 @@ async function told(deps: ActivityDeps, turnId: string, ending: UnsuccessfulOutc
   };
 }
 
-/** What to say when the catalogue has lost the session's model since the session was made; else null. */
+/** Returns an error message if the session's model is no longer in the catalogue, else null. */
 async function lostModel({ db, models }: ActivityDeps, turnId: string): Promise<string | null> {
   const modelId = await modelOfTurn(db, turnId);
   if (modelId === null || models.get(modelId) !== undefined) return null;

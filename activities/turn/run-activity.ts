@@ -11,19 +11,20 @@ import { TURN_ENDED } from '../../workflows/contract.js';
 /** Temporal gets a heartbeat every 6 s at most (the worker's throttle). */
 const HEARTBEAT_INTERVAL_MS = 1000;
 const AWAY_RETRY = '1 s';
-/** After so many unknown faults the turn ends as internal_error: the fault does not pass. */
+/** After this many unexpected errors the turn ends as internal_error. */
 const MAX_UNKNOWN_FAULTS = 10;
 
-/** What heartbeats carry: Temporal gives it to the next attempt, also after this process died. */
+/** Heartbeat details. Temporal passes them to the next attempt, even if this process dies. */
 interface HeartbeatDetails {
-  /** Attempts count outages too, so they are no measure of unknown faults. */
+  /** Counted here, because Temporal's attempts also count outages. */
   unknownFaults: number;
 }
 
 /**
- * Runs the body of an activity: beats from entry to exit (models think in silence), and turns what it throws into what
- * Temporal acts on. Only a user's cancel is a cancel; a worker that shuts down, a pause or a reset hand the work over.
- * Messages of failures are fixed texts: histories hold no content (docs/architecture.md).
+ * Runs the body of an activity. Sends heartbeats until it returns (a model may be silent for long) and converts its
+ * errors to failures for Temporal. Only a user's cancel request cancels the turn; after a worker shutdown, a pause or a
+ * reset another attempt continues. Failure messages are fixed texts, because histories must not contain content
+ * (docs/architecture.md).
  */
 export async function runActivity<T>(
   deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log' | 'runningTurns'>,
@@ -55,7 +56,7 @@ export async function runActivity<T>(
   }
 }
 
-/** Ends a turn whose cancel reached this worker directly. What the activity streamed is stored by now. */
+/** Ends a turn whose cancel request reached this worker directly. The activity has already stored its streamed text. */
 async function endCancelled(
   deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log'>,
   turnId: string,
@@ -70,7 +71,7 @@ async function endCancelled(
   }
 }
 
-/** What Temporal is to do about a known fault; null for an unknown one. */
+/** Converts a known error to a failure for Temporal; null for an unexpected error. */
 function knownFailure(error: unknown, context: Context): Error | null {
   if (error instanceof TurnEndedError) {
     return ApplicationFailure.nonRetryable('The turn has ended.', TURN_ENDED, error.state);
@@ -78,23 +79,24 @@ function knownFailure(error: unknown, context: Context): Error | null {
   if (context.cancellationSignal.aborted) {
     return context.cancellationDetails?.cancelRequested === true
       ? new CancelledFailure('cancelled')
-      : ApplicationFailure.retryable('This worker gave the work back.', 'HandedOver');
+      : ApplicationFailure.retryable('This attempt was interrupted; another one continues.', 'HandedOver');
   }
-  // Told as an end, it would leave a turn open that still runs. The next attempt finds the outcome, or the end.
+  // Retryable: reported as "the turn has ended", it would leave a running turn open. The next attempt finds the stored
+  // outcome, or that the turn has ended.
   if (error instanceof OvertakenError) {
-    return ApplicationFailure.retryable('Another attempt was quicker.', 'Overtaken');
+    return ApplicationFailure.retryable('Another attempt finished first.', 'Overtaken');
   }
   if (error instanceof TemporalFailure) return error;
   if (isDatabaseAway(error)) {
     return ApplicationFailure.create({
-      message: 'Postgres is away.',
+      message: 'Postgres is unreachable.',
       type: 'DatabaseAway',
       nextRetryDelay: AWAY_RETRY,
     });
   }
   if (error instanceof ServiceError && error.type === 'storage_error') {
     return ApplicationFailure.create({
-      message: 'The storage is away.',
+      message: 'The file storage is unreachable.',
       type: 'StorageAway',
       nextRetryDelay: AWAY_RETRY,
     });
@@ -108,7 +110,7 @@ function unknownFault(error: unknown, context: Context, details: HeartbeatDetail
   details.unknownFaults += 1;
   context.heartbeat(details);
   return ApplicationFailure.create({
-    message: 'An unexpected fault; the worker’s log has it under this turn’s id.',
+    message: 'Unexpected error. Search the worker’s log for this turn’s id.',
     type: 'InternalError',
     nonRetryable: details.unknownFaults >= MAX_UNKNOWN_FAULTS,
   });

@@ -2,8 +2,8 @@ import pRetry from 'p-retry';
 import { isDatabaseAway } from '../../src/db/transaction.js';
 
 /**
- * Stores an outcome that was paid for or exists only once: while Postgres is away it is held and the commit tried again
- * here, instead of calling the model or the tool a second time. Ends with the activity's signal.
+ * Stores the outcome of a model or tool call. While Postgres is unreachable, it keeps the outcome in memory and retries
+ * the commit, instead of calling the model or the tool a second time. Stops when the activity's signal aborts.
  */
 export function storeOutcome<T>(store: () => Promise<T>, signal: AbortSignal): Promise<T> {
   return pRetry(store, {

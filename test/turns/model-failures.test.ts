@@ -101,7 +101,7 @@ describe('a model call that fails', () => {
     expect(service.model.requests).to.have.length(6);
     expect(end.error).to.deep.equal({
       type: 'model_error',
-      message: 'The model’s answer made no sense.',
+      message: 'The model’s answer is not valid.',
       retryable: true,
     });
   });
