@@ -1,19 +1,19 @@
 import type { MaintenanceTask } from '../../workflows/contract.js';
 
-/** What the maintenance workflow can have done. */
+/** Activities of the maintenance workflow. */
 export interface MaintenanceActivities {
-  /** One bounded step of a task, from where the step before stopped. Running it again does no harm. */
+  /** Runs one bounded step of a task, from the position of the step before. It is idempotent. */
   maintain(input: { task: MaintenanceTask; from: MaintenancePosition | null }): Promise<MaintenanceStep>;
 }
 
 export interface MaintenanceStep {
   counts: MaintenanceCounts;
-  /** Where the next step goes on; null once everything was looked at. */
+  /** Start of the next step; null after the last one. */
   next: MaintenancePosition | null;
 }
 
 /** How many items of each kind were removed. */
 export type MaintenanceCounts = Record<string, number>;
 
-/** Small facts that mean something to the task alone. */
+/** Opaque to the workflow; only the task reads it. */
 export type MaintenancePosition = Record<string, string | null>;

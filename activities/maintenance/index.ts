@@ -5,7 +5,7 @@ import { maintenanceItems, maintenanceRuns } from '../../src/platform/metrics.js
 import type { MaintenanceActivities } from './activities.js';
 import { TASKS, type MaintenanceDeps } from './tasks.js';
 
-/** The activities of the maintenance workflow; a worker has them beside those of turns. */
+/** The activities of the maintenance workflow; the worker of turns runs them, too. */
 export function createMaintenanceActivities(deps: MaintenanceDeps): MaintenanceActivities {
   return {
     async maintain({ task, from }) {
@@ -21,9 +21,9 @@ export function createMaintenanceActivities(deps: MaintenanceDeps): MaintenanceA
         maintenanceRuns.inc({ task, outcome: 'failed' });
         deps.log.warn({ err, task }, 'a step of maintenance failed');
         const away = isDatabaseAway(err) || (err instanceof ServiceError && err.type === 'storage_error');
-        // Histories hold no content: the message of an error may.
+        // A fixed text, because an error message may quote content, and histories must not contain content.
         throw ApplicationFailure.create({
-          message: 'The worker’s log has the reason.',
+          message: 'Maintenance failed. The worker’s log has the reason.',
           type: away ? 'Away' : 'MaintenanceFailed',
           nonRetryable: !away,
         });

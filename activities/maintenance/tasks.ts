@@ -22,9 +22,8 @@ const OBJECTS_KEPT_SECONDS = 86_400;
 
 type Task = (deps: MaintenanceDeps, from: MaintenancePosition | null) => Promise<MaintenanceStep>;
 
-/** A step of each task. */
 export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
-  /** Deletes sessions that nobody touched for RETENTION_DAYS, as their owner could; the purge follows. */
+  /** Deletes sessions that were idle for RETENTION_DAYS, as a DELETE request does; `purge-sessions` removes their rows. */
   async retention({ config, db }) {
     if (config.retentionDays === null) return { counts: {}, next: null };
     return whileFull({ sessions: await expireSessions(db, config.retentionDays, BATCH) });
@@ -40,7 +39,7 @@ export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
     return whileFull({ records: await forgetOldAnswers(db, BATCH) });
   },
 
-  /** Partitions of deltas that no worker has dropped, because none was there for example. */
+  /** Partitions of deltas that no worker has dropped, for example because no worker was running. */
   async deltas({ db }) {
     return { counts: { partitions: await dropOldPartitions(db) }, next: null };
   },
@@ -50,7 +49,7 @@ export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
     return whileFull({ deliveries: await deleteOldDeliveries(db, BATCH) });
   },
 
-  /** Objects that nothing owns, deletions that stopped half-way, rows whose object is lost. */
+  /** Objects without a row, deletions that stopped half-way, rows whose object is lost. */
   async storage({ db, storage }, from) {
     const position = from as CleanPosition | null;
     const { next, ...counts } = await cleanStorage(db, storage, {
@@ -62,7 +61,7 @@ export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
   },
 };
 
-/** There may be more while any count reaches the batch. */
+/** Asks for another step as long as any count reaches the batch size. */
 function whileFull(counts: MaintenanceCounts): MaintenanceStep {
   return { counts, next: Object.values(counts).some((count) => count >= BATCH) ? {} : null };
 }

@@ -64,9 +64,9 @@ export async function callOnce(
     await observer.settle().catch(() => undefined);
     await endModelCall(deps, call, answer, failure).catch(() => undefined);
     if (failure === null) throw error;
-    const told = retryOrGiveUp(failure, call);
-    if (told.nonRetryable !== true) modelRetries.inc({ model: model.entry.id, type: failure.type });
-    throw told;
+    const activityFailure = retryOrGiveUp(failure, call);
+    if (activityFailure.nonRetryable !== true) modelRetries.inc({ model: model.entry.id, type: failure.type });
+    throw activityFailure;
   }
 }
 

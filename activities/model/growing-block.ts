@@ -70,12 +70,12 @@ export function grow(
   if (growing === null) return;
   switch (delta.type) {
     case 'text_delta':
-      hear(growing, settledText(growing, delta.text, redactor), observer);
+      emit(growing, settledText(growing, delta.text, redactor), observer);
       return;
     case 'thinking_delta':
       // Stored unchanged: the signature covers exactly these characters.
       growing.pieces.push(delta.thinking);
-      hear(growing, settledText(growing, delta.thinking, redactor), observer);
+      emit(growing, settledText(growing, delta.thinking, redactor), observer);
       return;
     case 'signature_delta':
       if (growing.block.type === 'thinking') growing.block.signature += delta.signature;
@@ -106,11 +106,11 @@ function settledText(growing: NonNullable<GrowingBlock>, delta: string, redactor
 export function complete(growing: GrowingBlock, observer: TextObserver, redactor: Redactor): void {
   if (growing === null) return;
   growing.complete = true;
-  hear(growing, redactor.redact(storableText(growing.held)), observer);
+  emit(growing, redactor.redact(storableText(growing.held)), observer);
   growing.held = '';
 }
 
-function hear(growing: NonNullable<GrowingBlock>, text: string, observer: TextObserver): void {
+function emit(growing: NonNullable<GrowingBlock>, text: string, observer: TextObserver): void {
   if (text === '') return;
   if (growing.block.type === 'thinking') observer.thinking(text);
   else if (growing.block.type === 'text') {

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { ModelIdleTimeoutError } from './failures.js';
 import type { SendRequest } from './send.js';
 
-/** Aborts when nothing came for `seconds`; it starts when the request begins to leave. */
+/** Aborts when no byte arrived for `seconds`. The time starts when we begin to send the request. */
 export class Watchdog {
   #controller = new AbortController();
   #timer: NodeJS.Timeout | undefined;
@@ -18,7 +18,7 @@ export class Watchdog {
     this.#timer = this.#timer?.refresh() ?? setTimeout(abort, this.seconds * 1000);
   }
 
-  /** Runs a call of the SDK: the requests that it makes belong to this watchdog. */
+  /** Runs a call of the SDK; the requests it sends restart this watchdog. */
   watch<T>(call: () => T): T {
     return watchdogs.run(this, call);
   }
@@ -28,7 +28,7 @@ export class Watchdog {
   }
 }
 
-/** The watchdog of the call that a request belongs to: a client of the SDK for each call would cost half a millisecond. */
+/** The watchdog of the current call. An SDK client per call would not need this, but costs half a millisecond. */
 const watchdogs = new AsyncLocalStorage<Watchdog>();
 
 /** `fetch` for a client of the SDK: every byte of a streamed answer restarts the watchdog of its call. */

@@ -6,15 +6,18 @@ import { nativeBlock, unlessMissing } from '../../src/files/native-block.js';
 import { describeFile } from '../../src/turns/session-files.js';
 import type { ResultBlock } from '../../src/turns/content.js';
 
-/** What one message shows at once; the rest the model can ask for. Base64 of it stays well below a request's 32 MB. */
+/**
+ * Limits for the attachments one message shows; the model can read the others with read_file. In base64 these stay well
+ * below a request's 32 MB.
+ */
 const MAX_SHOWN = 20;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
- * The images and PDFs attached to a message, to be shown to the model at once, by reference; one line of text for what
- * is deleted, too much or refused by the model's API (contract.md §3 "An attachment that …"). Files of other kinds give
- * nothing: the message names them.
- * @throws ServiceError `storage_error` while the storage is away
+ * Returns blocks for the images and PDFs attached to a message, by reference. An attachment that is deleted, over the
+ * limits or not accepted by the model's API becomes a line of text (contract.md §3 "An attachment that …"). Other files
+ * have no block: the message names them.
+ * @throws ServiceError `storage_error` while the storage is unreachable
  */
 export async function attachmentBlocks(
   db: DataSource,

@@ -11,18 +11,18 @@ import { shortenNewestStep, shortenOlderSteps, type PromptDeps } from './shorten
 import { estimate, estimateRequest, requestTokens, type CountTokens } from './tokens.js';
 import { toolAliases } from './tool-aliases.js';
 
-/** A request that would fill more of the window makes room first: the rest is for further steps and answers. */
+/** If a request fills more of the window than this, it is shortened first. The rest is for further steps and answers. */
 const FULL_SHARE = 0.7;
-/** Down to that share, so that room is made once in a while and not at every step. */
+/** Shortened to this share, so that the next steps do not need shortening again. */
 const TARGET_SHARE = 0.5;
-/** Only above that is the newest step cut, which the model has not read yet. */
+/** The newest step is cut only above this share, because the model has not read it yet. */
 const TIGHT_SHARE = 0.85;
 
 export interface BuiltRequest {
   request: ModelRequest;
-  /** Its input tokens as estimated here. */
+  /** Our estimate of its input tokens. */
   estimated: number;
-  /** The full name of a tool that the request names by an alias; undefined when the model made the name up. */
+  /** Returns the full name of a tool from its alias in the request; undefined if the model invented the name. */
   fullName: (alias: string) => string | undefined;
 }
 
@@ -33,14 +33,14 @@ export interface BuildOptions {
   countTokens: CountTokens;
   /** Earlier turns have been summarised for this step already. */
   compacted: boolean;
-  /** By how much the API's count turned out to be above what was counted here. */
+  /** Factor by which the API's count exceeds our estimate. */
   undercount: number;
 }
 
 /**
- * Builds the request of a turn's next step; `compact` when earlier turns must be summarised first. Where the turn itself
- * fills the window, its older steps are shortened.
- * @throws ApplicationFailure `context_too_long` when what cannot be shortened does not fit
+ * Builds the request of a turn's next step. Returns `compact` if earlier turns must be summarised first. If the turn
+ * itself fills the window, its older steps are shortened.
+ * @throws ApplicationFailure `context_too_long` if the request does not fit even after shortening
  */
 export async function buildRequest(
   deps: PromptDeps,
@@ -79,7 +79,7 @@ export async function buildRequest(
   }
 }
 
-/** Shortens the running turn; false when nothing more can be done. */
+/** Shortens the running turn. Returns false if nothing is left to shorten. */
 async function makeRoom(deps: PromptDeps, turn: PastTurn, tokens: number, window: number): Promise<boolean> {
   if (await shortenOlderSteps(deps, turn, tokens - window * TARGET_SHARE)) return true;
   if (tokens < window * TIGHT_SHARE) return false;

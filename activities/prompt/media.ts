@@ -4,24 +4,24 @@ import { mediaPlaceholder } from '../../src/models/media.js';
 import type { Conversation } from '../../src/turns/conversation.js';
 import type { ResultBlock } from '../../src/turns/content.js';
 
-/** A request may have 32 MB, and base64 makes three bytes four. */
+/** A request may have 32 MB, and base64 encodes three bytes as four. */
 const REQUEST_BYTES = 22 * 1024 * 1024;
-/** With more of them the API takes smaller images only. */
+/** With more images per request, the API accepts smaller images only. */
 const MAX_SHOWN = 20;
 
 type MediaBlock = Exclude<ResultBlock, { type: 'text' }>;
 type ShownBlock = Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam;
 
-/** The images and documents of a request; placeholders stand for their bytes until it is sent. */
+/** The images and documents of a request, with placeholders for their bytes until the request is sent. */
 export interface Media {
   attachments: ShownBlock[];
   of: (block: MediaBlock) => ShownBlock;
 }
 
 /**
- * Chooses what a request shows besides text: the current message's attachments, then results from the newest to the
- * oldest as long as there is room. Documents are shown in their own turn only, and nothing of a turn that failed is
- * shown again: what the API refused once would be refused for ever.
+ * Chooses the images and documents of a request: the current message's attachments, then those of results from the
+ * newest to the oldest as long as there is room. Documents are shown in their own turn only. Media of a failed turn are
+ * not shown again: if the API rejected one of them, it would reject every later request.
  */
 export async function loadMedia(
   storage: Storage,

@@ -7,15 +7,15 @@ import type { ResultBlock } from '../../src/turns/content.js';
 type ContentBlock = Anthropic.ContentBlockParam;
 type ShownBlock = Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam;
 
-/** How blocks whose bytes are in storage, and names of tools, get into a request. */
+/** How to render media from the storage and tool names in a request. */
 export interface Rendering {
-  /** What the current message shows of its attached files besides their line. */
+  /** Blocks for the files attached to the current message, in addition to their line of text. */
   attachments: ShownBlock[];
-  /** An image or a document of a tool's result; one line of text for what is not shown (any more). */
+  /** Renders an image or a document of a tool result; as a line of text if it is not shown (any more). */
   media: (block: Exclude<ResultBlock, { type: 'text' }>) => ShownBlock;
   /** The name under which the model knows a tool. */
   toolAlias(fullName: string): string;
-  /** False for a model that knows no thinking: it would refuse the blocks of the one that had its id before. */
+  /** False for a model without thinking: it would reject thinking blocks of another model that had the same id before. */
   keepThinking: boolean;
 }
 
@@ -29,8 +29,8 @@ const NOTES: Partial<Record<TurnState, string>> = {
 };
 
 /**
- * The messages of a request. Whatever happened to earlier turns, every tool use is followed by its result, no text is
- * empty, and roles alternate: the API refuses a request otherwise.
+ * Builds the messages of a request. The API requires a result after every tool use, no empty text, and alternating
+ * roles, so earlier turns that were cut short are completed here.
  */
 export function toMessages(conversation: Conversation, rendering: Rendering): Anthropic.MessageParam[] {
   const messages: Anthropic.MessageParam[] = [];
@@ -63,7 +63,7 @@ function addTurn(
   if (turn.cutOff !== null && turn.cutOff.trim() !== '') add(messages, 'assistant', [text(turn.cutOff.trimEnd())]);
 }
 
-/** The API asks to take out what it refused: it refuses whatever follows otherwise. */
+/** Anthropic's documentation asks clients to remove a refused turn; otherwise the model also refuses later messages. */
 function refusedTurn(turn: PastTurn): ContentBlock[] {
   return [text(`[Turn ${turn.number} is left out: the model refused to answer it.]`)];
 }
@@ -80,7 +80,7 @@ function userBlocks(turn: PastTurn, before: TurnState | null, attachments: Shown
   ];
 }
 
-/** A step of nothing but thinking (the answer had no room) says nothing to go on from. */
+/** A step that has only thinking (its answer was cut short) is left out. */
 function assistantBlocks(step: PastStep, rendering: Rendering): ContentBlock[] {
   let use = 0;
   const blocks = step.content.flatMap((block): ContentBlock[] => {
@@ -117,7 +117,7 @@ function resultsOf(step: PastStep, turn: PastTurn, rendering: Rendering): Anthro
     });
 }
 
-/** The API takes text alone in a result that is an error, and some of it. */
+/** In an error result the API accepts only text, and the text must not be empty. */
 function resultContent(call: PastCall, rendering: Rendering): ShownBlock[] {
   const blocks = call.content!.flatMap((block): ShownBlock[] => {
     if (block.type === 'text') return block.text.trim() === '' ? [] : [text(block.text)];
@@ -126,7 +126,7 @@ function resultContent(call: PastCall, rendering: Rendering): ShownBlock[] {
   return call.isError && blocks.length === 0 ? [text('The tool failed without a message.')] : blocks;
 }
 
-/** An answer that the model is to go on with must not end with thinking or white space. */
+/** An answer that the model should continue must not end with thinking or white space. */
 function mendEnd(messages: Anthropic.MessageParam[]): void {
   const last = messages.at(-1)!;
   if (last.role !== 'assistant') return;

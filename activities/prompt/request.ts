@@ -7,18 +7,18 @@ import type { ToolAliases } from './tool-aliases.js';
 
 const MIN_THINKING = 1024;
 const MAX_THINKING = 16_000;
-/** What a budget may take of the window: thinking counts as output, and answers need room behind it. */
+/** Maximum share of the window for the thinking budget. Thinking counts as output, and the answer needs room, too. */
 const THINKING_SHARE = 0.1;
-/** With less room than that for its answer a request is no use. */
+/** A request with less room for its answer is not worth sending. */
 export const MIN_ANSWER = 256;
-/** Room between count and truth. */
+/** Safety margin for errors of our token count. */
 const MARGIN_SHARE = 0.01;
 const CACHED = { type: 'ephemeral' } as const;
 
 /**
- * Builds the request of a step. Breakpoints for the prompt cache (the API takes four) stand behind what stays the same:
- * the instruction, the skills of the turn, and the last two messages with results or of the user, so that a step finds
- * the one before and a turn the one before.
+ * Builds the request of a step. It sets the API's four breakpoints for the prompt cache: after the instruction, after the
+ * skills of the turn, and after the last two user messages. So each step reuses the cache of the step before, and each
+ * turn the cache of the turn before.
  */
 export function toRequest(
   entry: ModelEntry,
@@ -46,7 +46,7 @@ export function toRequest(
   return request;
 }
 
-/** The request with as much room for its answer as its input leaves. */
+/** Sets max_tokens of the request to the room that its input leaves. */
 export function withAnswerRoom(entry: ModelEntry, request: ModelRequest, inputTokens: number): ModelRequest {
   const room = Math.floor(entry.context_window * (1 - MARGIN_SHARE)) - inputTokens;
   const maxTokens = Math.max(Math.min(MIN_ANSWER, entry.max_output_tokens), Math.min(room, entry.max_output_tokens));
@@ -55,7 +55,7 @@ export function withAnswerRoom(entry: ModelEntry, request: ModelRequest, inputTo
   return { ...rest, max_tokens: maxTokens, ...(thinking !== undefined && fits && { thinking }) };
 }
 
-/** The same in every request of a session: another budget voids the cached messages. */
+/** The budget is the same in every request of a session, because a different one invalidates the cached messages. */
 function thinkingOf(
   entry: ModelEntry,
   turn: TurnContext,
@@ -69,8 +69,8 @@ function thinkingOf(
 }
 
 /**
- * Thinking with a budget cannot be switched on within a loop of tool calls: the API refuses it where the first answer
- * since the user spoke does not begin with thinking.
+ * Thinking with a budget cannot be enabled in the middle of a tool loop: the API rejects the request if the first answer
+ * after the last user message does not begin with thinking.
  */
 function mayThink(messages: Anthropic.MessageParam[]): boolean {
   const isResult = ({ type }: Anthropic.ContentBlockParam): boolean => type === 'tool_result';
@@ -89,7 +89,7 @@ function toolParams(tools: readonly ToolDefinition[], aliases: ToolAliases): Ant
   }));
 }
 
-/** Marks the last blocks of the last two user messages; thinking blocks cannot carry a mark, user blocks all can. */
+/** Sets a breakpoint on the last block of the last two user messages. Thinking blocks cannot have one. */
 function withBreakpoints(messages: Anthropic.MessageParam[]): Anthropic.MessageParam[] {
   const users = messages.flatMap((message, index) => (message.role === 'user' ? [index] : [])).slice(-2);
   return messages.map((message, index) => {

@@ -6,29 +6,29 @@ import { shortenResult, storeShortenedSteps } from '../../src/turns/shorten-resu
 import type { TurnDeps } from '../../src/turns/write.js';
 import { bytesOf, estimate } from './tokens.js';
 
-/** Results up to that stay as they are: the line in their place is about as long. */
+/** Results up to this size are kept: the line that replaces them is about as long. */
 const SMALL_RESULT_BYTES = 400;
-/** Longer texts and inputs of the model itself are cut to their start. */
+/** The model's own texts and tool inputs are cut to this length. */
 const LONG_TEXT = 1000;
 const KEPT_TEXT = 200;
 const PARALLEL_PUTS = 16;
 
-/** What building a request works with. */
+/** Dependencies for building a request. */
 export interface PromptDeps extends TurnDeps {
   storage: Storage;
 }
 
-/** What of a turn is to be shortened: results by how much of them stays, steps by their number. */
+/** The results and steps to shorten. `keepBytes` is how much of a result stays. */
 interface Plan {
   results: { step: number; call: PastCall; keepBytes: number }[];
   contents: { step: number; content: AssistantBlock[] }[];
 }
 
 /**
- * Makes room within the running turn, so that an agent survives its hundredth step: results of its older steps give way
- * to a line on how to read them again, the model's own long texts to their start, oldest first until about `excess`
- * tokens are gone. What is shortened stays so: the prompt cache loses its prefix once, not at every step. Events keep
- * everything. Returns false when there was nothing left to shorten.
+ * Makes room within the running turn, so that a turn of a hundred steps fits the window. Replaces results of older steps
+ * by a line that says how to read them again, and cuts the model's own long texts, oldest first, until about `excess`
+ * tokens are saved. Shortened steps stay shortened, so that the prompt cache is invalidated once and not at every step.
+ * Events keep the full content. Returns false if nothing was left to shorten.
  */
 export async function shortenOlderSteps(deps: PromptDeps, turn: PastTurn, excess: number): Promise<boolean> {
   const plan: Plan = { results: [], contents: [] };
@@ -40,7 +40,7 @@ export async function shortenOlderSteps(deps: PromptDeps, turn: PastTurn, excess
   return carryOut(deps, turn, plan);
 }
 
-/** Cuts the results of the newest step to equal shares of `room` tokens. Returns false when all are that short. */
+/** Cuts the results of the newest step to equal shares of `room` tokens. Returns false if none is longer. */
 export async function shortenNewestStep(deps: PromptDeps, turn: PastTurn, room: number): Promise<boolean> {
   const newest = turn.steps.at(-1);
   if (newest === undefined) return false;
@@ -49,7 +49,7 @@ export async function shortenNewestStep(deps: PromptDeps, turn: PastTurn, room: 
   return carryOut(deps, turn, plan);
 }
 
-/** Plans one step; returns about how many tokens that frees. */
+/** Plans one step. Returns about how many tokens this frees. */
 function planStep(plan: Plan, step: PastStep, keepBytes: number): number {
   let freed = 0;
   for (const call of step.calls) {
@@ -80,7 +80,7 @@ async function carryOut(deps: PromptDeps, turn: PastTurn, { results, contents }:
   return true;
 }
 
-/** Thinking stays: it is signed, and the API wants it back as it was. */
+/** Thinking is not shortened: it is signed, and the API accepts it only unchanged. */
 function shortenBlock(block: AssistantBlock): AssistantBlock {
   if (block.type === 'text') return { type: 'text', text: shortenText(block.text) };
   if (block.type !== 'tool_use') return block;

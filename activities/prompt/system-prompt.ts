@@ -10,9 +10,8 @@ const SERVICE_PROMPT = `You are an agent that works in a session: a conversation
 - Say what you know, what you assumed and what you could not do. Do not invent results.`;
 
 /**
- * The system prompt: the service's part, the session's instruction, the names and descriptions of the selected skills.
- * What changes with each message (time, files) stands in the message itself, so that the prefix stays the same and is
- * paid for once.
+ * Builds the system prompt: the service's part, the session's instruction, the names and descriptions of the selected
+ * skills. Facts that change with each message (time, files) are in the message, so that the prompt cache stays valid.
  */
 export function systemPrompt(instruction: string | null, skills: SkillSnapshot[]): string[] {
   const parts = [SERVICE_PROMPT];

@@ -2,25 +2,25 @@ import { base64Length, mediaSourceOf, type MediaSource } from '../../src/models/
 import type { ModelEntry } from '../../src/models/entry.js';
 import type { ModelRequest } from '../../src/models/request.js';
 
-/** By UTF-8 bytes: a character of a script with many takes about a token, and three bytes. */
+/** Counts UTF-8 bytes, not characters: a Chinese character, say, is about one token and three bytes. */
 const BYTES_PER_TOKEN = 3.5;
-/** What the API's largest images cost. */
+/** Tokens of the largest images the API accepts. */
 const MAX_IMAGE_TOKENS = 5000;
-/** Below that share of the window the estimate alone is sure enough. */
+/** Below this share of the window the estimate is accurate enough, and the API is not asked. */
 const COUNT_SHARE = 0.5;
 
-/** A rough count of the tokens of a text or of anything as JSON, rather too high than too low. */
+/** Estimates the tokens of a text, or of any value as JSON. Tends to be too high. */
 export function estimate(value: unknown): number {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
 }
 
-/** How many bytes of text take about that many tokens. */
+/** Converts tokens to the approximate number of bytes of text. */
 export function bytesOf(tokens: number): number {
   return Math.max(0, Math.floor(tokens * BYTES_PER_TOKEN));
 }
 
-/** A rough count of a request's input tokens; images and documents count apart. */
+/** Estimates a request's input tokens; images and documents are estimated separately. */
 export function estimateRequest({ system, messages, tools }: ModelRequest): number {
   let media = 0;
   const text = JSON.stringify([system, messages, tools], (key, value: unknown) => {
@@ -32,12 +32,12 @@ export function estimateRequest({ system, messages, tools }: ModelRequest): numb
   return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN + media);
 }
 
-/** The API scales images down, whatever their size. A PDF costs some tokens per page, and its bytes hardly tell how many. */
+/** The API scales large images down. A PDF's tokens depend on its pages, so its bytes give a rough estimate only. */
 function mediaTokens({ kind, bytes }: MediaSource): number {
   return kind === 'document' ? Math.min(1600 + base64Length(bytes) / 100, 100_000) : MAX_IMAGE_TOKENS;
 }
 
-/** Counts a request's input tokens at the model's API; null where it does not count. */
+/** Asks the model's API for a request's input tokens; null if it cannot count. */
 export type CountTokens = (request: ModelRequest) => Promise<number | null>;
 
 /** A request's input tokens: by the API where it counts and it matters, else by estimate. */

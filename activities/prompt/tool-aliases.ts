@@ -1,25 +1,24 @@
 import { createHash } from 'node:crypto';
 
 /**
- * What the model's API takes as the name of a tool. The Messages API allows 128 characters, gateways in front of it
- * often only 64.
+ * Tool names that the model's API accepts. The Messages API allows 128 characters, gateways in front of it often only 64.
  */
 const MODEL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const MAX_LENGTH = 64;
 const HASH_LENGTH = 12;
 
-/** The names of one request to the model: events and history show the full ones (contract.md §4). */
+/** Tool names of one request to the model. Events and history have the full names (contract.md §4). */
 export interface ToolAliases {
-  /** The name under which the model knows the tool; also for tools of earlier turns that are offered no more. */
+  /** Returns the alias of a tool, also of a tool from an earlier turn that is no longer offered. */
   toModel: (fullName: string) => string;
-  /** The full name behind a name the model used, or undefined when it made one up. */
+  /** Returns the full name of an alias, or undefined if the model invented the alias. */
   toFull: (modelName: string) => string | undefined;
 }
 
 /**
- * Aliases for `offered`, in this order. A name that the API takes stands for itself; any other gets a readable start and
- * a hash of the whole, so that it is the same in every request (prompt caches stay valid). Should a server name a tool
- * just like another one's alias, the tool with that real name keeps it.
+ * Creates aliases for `offered`, in this order. A name the API accepts is its own alias. Other names get a readable start
+ * and a hash of the full name, so that the alias is the same in every request and prompt caches stay valid. If one
+ * tool's name equals another tool's alias, the tool with that name keeps it.
  */
 export function toolAliases(offered: readonly string[]): ToolAliases {
   const toModelName = new Map<string, string>();

@@ -2,12 +2,12 @@ import type Anthropic from '@anthropic-ai/sdk';
 import { ulid } from 'ulid';
 import type { AssistantBlock } from '../../src/turns/content.js';
 
-/** What the Messages API takes back as the id of a tool use. */
+/** Tool use ids that the Messages API accepts. */
 const TOOL_USE_ID = /^[a-zA-Z0-9_-]{1,128}$/;
 
 /**
- * Gives tool uses an id of this service's own where the model's cannot be used: some servers count from `call_0` in
- * each answer, and the API refuses a conversation in which an id comes twice.
+ * Replaces ids of tool uses that cannot be used. Some servers count from `call_0` in each answer, and the API rejects a
+ * conversation with a repeated id.
  */
 export function withUsableIds(content: AssistantBlock[], messages: Anthropic.MessageParam[]): AssistantBlock[] {
   const taken = new Set<string>();

@@ -2,11 +2,11 @@ import { describeFile } from '../../src/turns/session-files.js';
 import { textOf } from '../../src/turns/content.js';
 import type { PastTurn } from '../../src/turns/conversation.js';
 
-/** A summary needs the gist: of longer things it reads the start and the end. */
+/** A summary reads only the start and the end of longer texts. */
 const MAX_SAID = 12_000;
 const MAX_INPUT_OR_RESULT = 1500;
 
-/** A turn as the text that a summary is made of. */
+/** Renders a turn as text to summarise. */
 export function transcriptOf(turn: PastTurn): string {
   const lines = [`User (${turn.queuedAt.slice(0, 19)}Z): ${gist(turn.content, MAX_SAID)}`];
   for (const file of turn.files) lines.push(`(attached ${describeFile(file)})`);

@@ -21,26 +21,26 @@ const FINAL: ReadonlySet<TurnFailureType> = new Set(['model_error', 'context_too
 export function finishTurn(deps: ActivityDeps): TurnActivities['finishTurn'] {
   return ({ turnId, ending }) =>
     runActivity(deps, { turn_id: turnId }, async () => {
-      await endTurn(deps, turnId, await told(deps, turnId, ending), { hasBegun: ending.kind === 'failed' });
+      await endTurn(deps, turnId, await describeOutcome(deps, turnId, ending), { hasBegun: ending.kind === 'failed' });
     });
 }
 
-async function told(deps: ActivityDeps, turnId: string, ending: UnsuccessfulOutcome): Promise<TurnOutcome> {
+async function describeOutcome(deps: ActivityDeps, turnId: string, ending: UnsuccessfulOutcome): Promise<TurnOutcome> {
   if (ending.kind === 'cancelled') return ending;
   const last = await lastModelFailure(deps.db, turnId);
   const failure = last?.type === ending.type ? last : null;
-  const lost = ending.type === 'model_error' && failure === null ? await lostModel(deps, turnId) : null;
+  const lostModel = ending.type === 'model_error' && failure === null ? await describeLostModel(deps, turnId) : null;
   return {
     kind: 'failed',
     type: ending.type,
-    message: failure?.message ?? lost ?? MESSAGES[ending.type],
+    message: failure?.message ?? lostModel ?? MESSAGES[ending.type],
     retryable: failure?.retryable ?? !FINAL.has(ending.type),
   };
 }
 
 /** Returns an error message if the session's model is no longer in the catalogue, else null. */
-async function lostModel({ db, models }: ActivityDeps, turnId: string): Promise<string | null> {
+async function describeLostModel({ db, models }: ActivityDeps, turnId: string): Promise<string | null> {
   const modelId = await modelOfTurn(db, turnId);
   if (modelId === null || models.get(modelId) !== undefined) return null;
-  return `The model ${modelId} is not available any more.`;
+  return `The model ${modelId} is no longer available.`;
 }

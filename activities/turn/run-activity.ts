@@ -36,19 +36,19 @@ export async function runActivity<T>(
   const running = runningTurns.track(ids.turn_id);
   const began = performance.now();
   const details: HeartbeatDetails = { unknownFaults: 0, ...(context.info.heartbeatDetails as HeartbeatDetails | null) };
-  const tell = (outcome: string): void => {
+  const logOutcome = (outcome: string): void => {
     const { activityType: activity, attempt } = context.info;
     log.info({ ...ids, activity, attempt, outcome, ms: Math.round(performance.now() - began) }, 'activity');
   };
   const beat = setInterval(() => context.heartbeat(details), HEARTBEAT_INTERVAL_MS);
   try {
     const result = await work(AbortSignal.any([context.cancellationSignal, running.signal]));
-    tell('ok');
+    logOutcome('ok');
     return result;
   } catch (thrown) {
     const error = running.signal.aborted ? await endCancelled(deps, ids.turn_id, thrown) : thrown;
-    const failure = knownFailure(error, context) ?? unknownFault(error, context, details, log.child(ids));
-    tell(failure instanceof ApplicationFailure ? (failure.type ?? 'failed') : 'cancelled');
+    const failure = knownFailure(error, context) ?? unexpectedFailure(error, context, details, log.child(ids));
+    logOutcome(failure instanceof ApplicationFailure ? (failure.type ?? 'failed') : 'cancelled');
     throw failure;
   } finally {
     running.done();
@@ -104,7 +104,12 @@ function knownFailure(error: unknown, context: Context): Error | null {
   return null;
 }
 
-function unknownFault(error: unknown, context: Context, details: HeartbeatDetails, log: Logger): ApplicationFailure {
+function unexpectedFailure(
+  error: unknown,
+  context: Context,
+  details: HeartbeatDetails,
+  log: Logger,
+): ApplicationFailure {
   const { info } = context;
   log.error({ err: error, activity: info.activityType, attempt: info.attempt }, 'an activity failed unexpectedly');
   details.unknownFaults += 1;

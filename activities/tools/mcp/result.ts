@@ -79,11 +79,11 @@ function structuredText(structured: unknown, parts: unknown[]): string | null {
   if (isDeeperThan(MAX_STRUCTURED_DEPTH, structured)) {
     return `[structured result nested deeper than ${MAX_STRUCTURED_DEPTH} levels: cannot be shown to you]`;
   }
-  const told = parts.some((part) => {
+  const isRepeated = parts.some((part) => {
     const { type, text } = object(part);
     return type === 'text' && isDeepStrictEqual(parseJson(string(text)), structured);
   });
-  return told ? null : JSON.stringify(structured, null, 2);
+  return isRepeated ? null : JSON.stringify(structured, null, 2);
 }
 
 function linkText({ uri, name, title, description, mimeType, size }: Json): string {
