@@ -6,7 +6,7 @@ import { builtInTools } from './built-in/index.js';
 import { mcpToolsOf, type McpServerTool } from './mcp/names.js';
 import type { BuiltInTool } from './tool.js';
 
-/** A tool that the turn offers. Built-ins may be repeated: what they do is keyed by the call. */
+/** A tool that the turn offers. Built-in tools are repeatable: their effects are keyed by the call. */
 export type OfferedTool =
   | { kind: 'built-in'; tool: BuiltInTool; repeatable: true }
   | { kind: 'mcp'; tool: McpServerTool; repeatable: boolean }
@@ -14,8 +14,8 @@ export type OfferedTool =
   | { kind: 'custom'; tool: ToolDefinition; repeatable: false };
 
 /**
- * The tools of a turn, the same at each of its steps: the service's own first, then those of the connected MCP servers in
- * the session's order, then the client's.
+ * The tools of a turn, the same at each step: first the built-in tools, then those of the connected MCP servers in the
+ * session's order, then the client's tools.
  */
 export function offeredTools(turn: TurnContext): OfferedTool[] {
   return [
@@ -28,12 +28,12 @@ export function offeredTools(turn: TurnContext): OfferedTool[] {
   ];
 }
 
-/** The offered tool of that full name; undefined when the model made it up. */
+/** Finds an offered tool by its full name; undefined if the model invented the name. */
 export function findTool(offered: readonly OfferedTool[], name: string): OfferedTool | undefined {
   return offered.find(({ tool }) => tool.name === name);
 }
 
-/** What a call needs before it runs (contract.md §6); null in a session without `tools`. */
+/** Returns whether a call may run, must ask, or runs at the client (contract.md §6); null in a session without `tools`. */
 export function permissionOf(
   { tools }: TurnContext,
   offered: readonly OfferedTool[],

@@ -19,8 +19,8 @@ export function outcomeUnknown(name: string): ToolResult {
 }
 
 /**
- * Runs a tool within its time limit, which each sign of progress restarts. Whatever a tool fails with is an error
- * result for the model, but a cancel, and a fault of Postgres or the storage (tried again by Temporal).
+ * Runs a tool within its time limit; each progress notification restarts the limit. Errors of the tool become error
+ * results for the model. A cancel and errors of Postgres or the storage are thrown; Temporal retries the latter.
  */
 export async function runTool(
   deps: ToolDeps,

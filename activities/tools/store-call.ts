@@ -10,11 +10,11 @@ import type { ToolResult } from './tool.js';
 
 /** Bytes of a result's text in `agent.tool_result` (contract.md §3). */
 const MAX_EVENT_BYTES = 16 * 1024;
-/** A longer result reaches the model as a preview; the whole text stays in file storage. */
+/** The model gets a preview of a longer result; the full text is in the file storage. */
 const MAX_WHOLE_BYTES = 48 * 1024;
 const PREVIEW_BYTES = 16 * 1024;
 
-/** Stores a call's result with its events, once: a second result of the same call changes nothing. */
+/** Stores a call's result with its events. A second result of the same call is ignored. */
 export async function storeToolResult(
   deps: TurnDeps & { storage: Storage },
   call: ToolCallRow,
@@ -25,11 +25,11 @@ export async function storeToolResult(
   await endToolCall(deps, call, { ...kept, isError, event, eventsBefore, commit });
 }
 
-/** Stores the outcome of a call that does not run here: a client's result, a denial, or that nobody answered in time. */
+/** Stores the outcome of a call that the service does not run: a client's result, a denial, or an expired wait. */
 export async function storeUnrunCall(deps: TurnDeps & { storage: Storage }, call: ToolCallRow): Promise<void> {
   const { content, isError, isClientResult } = unrunResult(call);
   const kept = await limitContent(deps.storage, call, content);
-  // The client's own event has its result.
+  // The client's event already has its result.
   const event = isClientResult ? null : resultEvent(call, content, isError);
   await closeToolCall(deps, call, { ...kept, isError, event });
 }

@@ -12,9 +12,9 @@ import type { McpConnections } from './mcp/connections.js';
 export interface ToolResult {
   content: ResultBlock[];
   isError: boolean;
-  /** Events to store right before the `agent.tool_result`; decided while the transaction holds the turn's lock. */
+  /** Events to store right before `agent.tool_result`. Called while the transaction holds the turn's lock. */
   eventsBefore?: (tx: EntityManager) => Promise<NewEvent[]>;
-  /** Runs in the transaction that stores the result: rows written here exist exactly when the result does. */
+  /** Runs in the transaction that stores the result, so these rows and the result are stored together. */
   commit?: (tx: EntityManager) => Promise<void>;
 }
 
@@ -32,13 +32,13 @@ export interface ToolCall {
   /** The same for every attempt at this call. */
   idempotencyKey: string;
   input: Record<string, unknown>;
-  /** Aborts when the turn is cancelled or the tool's time is over. */
+  /** Aborts when the turn is cancelled or the tool's time limit is reached. */
   signal: AbortSignal;
-  /** The tool is alive: restarts its time limit. */
+  /** Reports progress, which restarts the tool's time limit. */
   progress: () => void;
 }
 
-/** What tools work with; made once by the worker. Each tool folder adds what it needs. */
+/** Dependencies of the tools; the worker creates them once. */
 export interface ToolDeps {
   config: Config;
   db: DataSource;
@@ -46,11 +46,11 @@ export interface ToolDeps {
   storage: Storage;
   /** Open connections to MCP servers. */
   mcp: McpConnections;
-  /** Bytes of requests and answers in flight. */
+  /** Memory budget for requests and answers in flight. */
   budget: ByteBudget;
 }
 
-/** A tool of the service itself (contract.md §4). Input is validated by `inputSchema` before `run`. */
+/** A built-in tool (contract.md §4). Its input is validated against `inputSchema` before `run`. */
 export interface BuiltInTool extends ToolDefinition {
   name: BuiltInToolName;
   inputSchema: {
@@ -62,7 +62,7 @@ export interface BuiltInTool extends ToolDefinition {
   run(call: ToolCall, deps: ToolDeps): Promise<ToolResult>;
 }
 
-/** A result of text alone. */
+/** Creates a result with one text block. */
 export function textResult(text: string, isError = false): ToolResult {
   return { content: [{ type: 'text', text }], isError };
 }

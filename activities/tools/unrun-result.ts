@@ -4,8 +4,8 @@ import { TurnEndedError } from '../../src/turns/turn.js';
 import { textResult, type ToolResult } from './tool.js';
 
 /**
- * What the model gets for a call that a person denied, that nobody answered, or that the client ran (contract.md §6).
- * @throws TurnEndedError when the call still waits: the tables were restored from a backup older than the workflow
+ * Returns the result for the model of a call that was denied, expired, or was run by the client (contract.md §6).
+ * @throws TurnEndedError if the call still waits, because the tables were restored from a backup older than the workflow
  */
 export function unrunResult({ turnId, action }: ToolCallRow): ToolResult & { isClientResult: boolean } {
   switch (action?.state) {

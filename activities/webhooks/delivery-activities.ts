@@ -1,14 +1,14 @@
-/** What the workflow of a delivery can have done. Ids and small facts only. */
+/** Activities of the delivery workflow. They pass ids and small facts only. */
 export interface DeliveryActivities {
-  /** Sends the delivery if it is due, or in any case with `force`. */
+  /** Sends the delivery if it is due; with `force`, even if it is not. */
   sendDelivery(input: { deliveryId: string; force: boolean }): Promise<DeliveryProgress>;
   /** Marks a delivery whose workflow was cancelled as failed. */
   abandonDelivery(input: { deliveryId: string }): Promise<void>;
 }
 
 export interface DeliveryProgress {
-  /** For whoever reads the history. */
+  /** Shown in the workflow's history only. */
   state: string;
-  /** Null when no attempt follows. */
+  /** Delay until the next attempt; null if there is none. */
   nextAfterMs: number | null;
 }

@@ -5,19 +5,18 @@ import type { AttemptResult } from '../../src/webhooks/attempts.js';
 import { parseRetryAfter } from '../../src/webhooks/schedule.js';
 
 export const ATTEMPT_TIMEOUT_SECONDS = 15;
-/** Answers are not read beyond their headers. */
+/** Only the headers of an answer are read. */
 const NO_BODY = { bytes: 0 };
 
-/** How an attempt is counted. */
+/** The outcome of an attempt, as counted in the metrics. */
 export type AttemptOutcome =
   'delivered' | 'refused' | 'redirected' | 'timeout' | 'unsafe_address' | 'no_answer' | 'no_secret';
 
 export type PostResult = Omit<AttemptResult, 'at' | 'duration_ms'> & { outcome: AttemptOutcome };
 
 /**
- * Sends one request and looks at the status of the answer alone: its body is neither read nor waited for. Redirects are
- * not followed.
- * @throws what `signal` was aborted with
+ * Sends one request and reads only the status of the answer, not its body. Redirects are not followed.
+ * @throws the abort reason of `signal`
  */
 export async function postWebhook(
   network: McpNetwork,
@@ -33,7 +32,7 @@ export async function postWebhook(
       { method: 'POST', ...request, signal: AbortSignal.any([timeout, signal, aborted.signal]) },
       { budget: NO_BODY, maxRedirects: 0 },
     );
-    // Ends the connection: a body may have no end.
+    // Closes the connection, because the body may be endless.
     aborted.abort();
     void response.body?.cancel().catch(() => undefined);
     return resultOf(response);
@@ -52,7 +51,7 @@ function resultOf({ ok, status, headers }: Response): PostResult {
   };
 }
 
-/** Fixed texts: nothing that the receiver sent is stored. */
+/** Fixed texts, so that nothing the receiver sent is stored. */
 function failureOf(error: unknown, isTimeout: boolean): PostResult {
   const failed = (outcome: AttemptOutcome, text: string, status: number | null = null): PostResult => ({
     outcome,

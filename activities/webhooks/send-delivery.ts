@@ -19,14 +19,14 @@ export interface DeliveryDeps {
   db: DataSource;
   log: Logger;
   network: McpNetwork;
-  /** What one project may take of the worker's slots. */
+  /** Limits how many of the worker's slots one project may use. */
   limit: ConcurrencyLimit;
 }
 
 const BEAT_MS = 2000;
-/** An attempt that is due within this time is made now. */
+/** An attempt due within this time is made immediately. */
 const EARLY_MS = 500;
-/** How long an attempt that was made is kept while Postgres is away; after that it is made again. */
+/** How long to retry storing an attempt's outcome while Postgres is unreachable. After this the attempt is repeated. */
 const STORE_RETRY_MS = 25_000;
 
 export function createDeliveryActivities(deps: DeliveryDeps): DeliveryActivities {
@@ -101,12 +101,12 @@ async function post(
   }
 }
 
-/** The same bytes at every attempt. */
+/** Every attempt sends the same bytes. */
 function bodyOf({ event_type, event_id, session_id, turn_id, metadata, created_at }: LoadedDelivery): string {
   return JSON.stringify({ type: event_type, timestamp: created_at, data: { session_id, turn_id, event_id, metadata } });
 }
 
-/** Heartbeats from start to end, and turns what `work` throws into what Temporal acts on. */
+/** Sends heartbeats while `work` runs and converts its errors to failures for Temporal. */
 async function withHeartbeats<T>(
   { log }: DeliveryDeps,
   deliveryId: string,
@@ -123,7 +123,7 @@ async function withHeartbeats<T>(
         : ApplicationFailure.retryable('The worker shuts down.', 'HandedOver');
     }
     if (error instanceof TemporalFailure) throw error;
-    if (isDatabaseAway(error)) throw ApplicationFailure.retryable('Postgres is away.', 'DatabaseAway');
+    if (isDatabaseAway(error)) throw ApplicationFailure.retryable('Postgres is unreachable.', 'DatabaseAway');
     log.error({ err: error, delivery_id: deliveryId }, 'a delivery failed unexpectedly');
     throw ApplicationFailure.retryable('The worker’s log has the reason under the delivery’s id.', 'InternalError');
   } finally {

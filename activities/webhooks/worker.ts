@@ -3,15 +3,15 @@ import { webhookTaskQueue } from '../../workflows/contract.js';
 import { ConcurrencyLimit } from '../concurrency-limit.js';
 import { createDeliveryActivities, type DeliveryDeps } from './send-delivery.js';
 
-/** Requests to receivers under way in one worker; each is a socket. */
+/** Parallel requests to receivers per worker; each is a socket. */
 const MAX_ATTEMPTS = 200;
-/** Of these, for one project: receivers that hang leave slots to other projects. */
+/** Parallel requests per project, so that receivers that hang cannot use up all slots. */
 const MAX_ATTEMPTS_PER_PROJECT = 50;
 const WORKFLOW_TASKS = 10;
-/** Deliveries wait for hours between attempts: their workflows need not stay in memory. */
+/** Few workflows are cached, because deliveries wait for hours between attempts. */
 const CACHED_WORKFLOWS = 200;
 
-/** The worker of deliveries, on their own task queue. `shared`: what it has in common with the worker of turns. */
+/** Creates the worker of deliveries with its own task queue. `shared`: options it shares with the worker of turns. */
 export function createWebhookWorker(
   taskQueue: string,
   shared: Omit<WorkerOptions, 'taskQueue'>,

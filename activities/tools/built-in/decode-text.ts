@@ -5,8 +5,8 @@ const TEXT_TYPE = /^(text\/|application\/(json|xml|csv|yaml|x-yaml|sql|javascrip
 export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
 
 /**
- * The encoding of a text by its first bytes, null for what is no text. Without a byte order mark it is UTF-8 if it can
- * be; else, in a file whose type says text, the single bytes that spreadsheets and old tools still write.
+ * Detects the encoding of a text from its first bytes. Returns null if it is not text. Without a byte order mark it is
+ * UTF-8 if the bytes are valid UTF-8. Else, if the media type is text, it is windows-1252, which spreadsheets still write.
  */
 export function detectEncoding(start: Buffer, mimeType: string): TextEncoding | null {
   if (start[0] === 0xff && start[1] === 0xfe) return 'utf-16le';
@@ -18,7 +18,7 @@ export function detectEncoding(start: Buffer, mimeType: string): TextEncoding | 
 
 function isUtf8(start: Buffer): boolean {
   try {
-    // As a stream: the last character may be cut off.
+    // As a stream, because the last character may be incomplete.
     new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: true });
     return true;
   } catch {
@@ -27,8 +27,8 @@ function isUtf8(start: Buffer): boolean {
 }
 
 /**
- * Text as UTF-8 with lines of at most `maxLine` characters: of a longer line each piece is a line of its own, so that
- * paging by lines reaches all of it. What cannot be decoded becomes U+FFFD, NUL goes.
+ * Converts text to UTF-8 and splits lines longer than `maxLine` characters, so that paging by lines reaches all of the
+ * text. Bytes that cannot be decoded become U+FFFD; NUL is removed.
  */
 export async function* toUtf8Lines(
   chunks: AsyncIterable<Buffer>,
@@ -64,7 +64,7 @@ function lineWrapper(maxLine: number): (text: string) => string {
   };
 }
 
-/** Never between the halves of a surrogate pair. */
+/** Splits only between characters, never within a surrogate pair. */
 function endOfCharacter(text: string, end: number): number {
   const code = text.charCodeAt(end - 1);
   return end > 0 && end < text.length && code >= 0xd800 && code <= 0xdbff ? end + 1 : end;

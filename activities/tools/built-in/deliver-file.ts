@@ -14,8 +14,8 @@ interface Input {
 }
 
 /**
- * Delivers a file to the user (contract.md §4). The object lies under a key of the call, so that another attempt
- * replaces it; row, `agent.file` and result are one transaction.
+ * Delivers a file to the user (contract.md §4). The object's key is derived from the call, so that a retry overwrites it.
+ * One transaction stores the row, `agent.file` and the result.
  */
 export const deliverFile: BuiltInTool = {
   name: 'deliver_file',
@@ -73,7 +73,7 @@ function nameOrFault(filename: string): string | ServiceError {
   }
 }
 
-/** Buffer.from would drop what is no base64 without a word. */
+/** Checks the format first, because Buffer.from silently ignores invalid characters. */
 function fromBase64(content: string): Buffer | null {
   const text = content.replace(/\s+/g, '');
   return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text) ? Buffer.from(text, 'base64') : null;

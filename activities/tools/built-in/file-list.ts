@@ -1,6 +1,6 @@
 import type { StoredFile } from '../../../src/skills/content.js';
 
-/** A line for each file, path and size, in at most `maxBytes`; of more files the first ones and how to see the rest. */
+/** Formats one line per file with path and size. If they exceed `maxBytes`, a last line says how to list the rest. */
 export function fileList(files: StoredFile[], maxBytes: number): string {
   const lines: string[] = [];
   let bytes = 0;

@@ -6,7 +6,7 @@ import { readSkillFileTool } from './read-skill-file.js';
 import type { BuiltInTool } from '../tool.js';
 import { useSkill } from './use-skill.js';
 
-/** The service's own tools for a turn (contract.md §4), in a fixed order; those for skills when it has any. */
+/** The built-in tools of a turn (contract.md §4), in a fixed order. Skill tools are included if the turn has skills. */
 export function builtInTools({ skills }: Pick<TurnContext, 'skills'>): BuiltInTool[] {
   return [...(skills.length > 0 ? [useSkill, readSkillFileTool] : []), listFiles, readFile, deliverFile];
 }

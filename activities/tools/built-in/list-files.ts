@@ -1,7 +1,7 @@
 import { describeFile, sessionFiles } from '../../../src/turns/session-files.js';
 import { textResult, type BuiltInTool } from '../tool.js';
 
-/** The most lines of an answer; the newest files matter most. */
+/** Maximum number of lines; the newest files are listed. */
 const MAX_LISTED = 200;
 
 /** Lists the session's files (contract.md §4). */

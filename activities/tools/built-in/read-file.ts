@@ -14,7 +14,7 @@ interface Input {
   limit?: number;
 }
 
-/** Shows a file of the session, or the whole of a tool's result that was shortened (contract.md §4). */
+/** Shows a file of the session, or the full text of a shortened tool result (contract.md §4). */
 export const readFile: BuiltInTool = {
   name: 'read_file',
   description:
@@ -65,7 +65,7 @@ function notText(file: SessionFile): string {
   return `${describeFile(file)} cannot be shown: it is neither text nor an image or a PDF.`;
 }
 
-/** The whole text of a result of this session that the model has a preview of. */
+/** The full text of a tool result of this session that the model got as a preview. */
 async function shortenedResult({ db }: ToolDeps, { turn }: ToolCall, toolUseId: string): Promise<SessionFile | null> {
   const result = await findShortenedResult(db, turn.sessionId, toolUseId);
   if (result === null) return null;

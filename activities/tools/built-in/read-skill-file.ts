@@ -52,7 +52,7 @@ export const readSkillFileTool: BuiltInTool = {
   },
 };
 
-/** The path as the archive has it, or why it cannot be one. */
+/** Returns the path as stored in the archive, or an error if the path is not valid. */
 function pathOf(path: string): string | ServiceError {
   try {
     return safeSegments(path).join('/');
@@ -82,7 +82,7 @@ async function showFile(file: StoredFile, input: Input, open: OpenSkill, call: T
   return page === null ? textResult(described(file)) : showPage(page, offset);
 }
 
-/** An image goes where requests to the model find it, to the same place at every attempt; null when it is none. */
+/** Stores an image for later model requests, under the same key at every attempt; null if the file is not an image. */
 async function showImage(
   file: StoredFile,
   { storage, skill }: OpenSkill,

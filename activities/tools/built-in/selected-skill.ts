@@ -3,7 +3,7 @@ import { listSkillFiles, type StoredFile } from '../../../src/skills/content.js'
 import { findSkill, type Skill } from '../../../src/skills/store.js';
 import { textResult, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
 
-/** A skill that the turn may use, with the list of its files. */
+/** A skill selected for the turn, with the list of its files. */
 export interface OpenSkill {
   skill: Skill;
   files: StoredFile[];
@@ -11,8 +11,8 @@ export interface OpenSkill {
 }
 
 /**
- * Runs `use` with the skill named `name` of those selected for the turn. The model gets an error result where none is,
- * and where it was deleted meanwhile: 'cannot load' (spec.md "States and transitions").
+ * Runs `use` with the selected skill named `name`. The model gets an error result if no such skill is selected, or
+ * `cannot load skill` if it was deleted meanwhile (spec.md "States and transitions").
  */
 export async function withSelectedSkill(
   name: string,
@@ -27,7 +27,7 @@ export async function withSelectedSkill(
   try {
     return await use({ skill, files: await listSkillFiles(storage, skill), storage });
   } catch (error) {
-    // The skill was deleted since its row was read; a lost object is no other case for the model.
+    // The skill was deleted after its row was read. A lost object gives the model the same error.
     if (error instanceof ObjectMissingError) return cannotLoad(name);
     throw error;
   }

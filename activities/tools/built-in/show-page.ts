@@ -2,10 +2,10 @@ import type { TextPage } from './text-page.js';
 import { textResult, type ToolResult } from '../tool.js';
 
 export const DEFAULT_LINES = 2000;
-/** Less than what the model gets of a result in whole (store-call): a page is never cut a second time. */
+/** Less than the limit for results in store-call, so that a page is not shortened again. */
 export const PAGE_BYTES = 40 * 1024;
 
-/** A page of text as a tool's result, with a note on how to read on. */
+/** Returns a page of text as a tool result, with a note on how to read the next page. */
 export function showPage(page: TextPage, offset: number): ToolResult {
   if (page.lineCount === 0 && offset > 0) {
     return textResult(`The file has ${page.totalLines} lines; there is no line ${offset} (lines count from 0).`, true);

@@ -1,15 +1,15 @@
 import { TextDecoder } from 'node:util';
 import { truncateUtf8 } from '../../../src/platform/text.js';
 
-/** Lines of a text from the window's offset on. */
+/** A page of lines, starting at the window's offset. */
 export interface TextPage {
   text: string;
   lineCount: number;
-  /** Where to read on; null at the end of the text. */
+  /** First line of the next page; null at the end of the text. */
   nextLine: number | null;
-  /** How many lines the text has, once its end was reached. */
+  /** Number of lines of the text, if its end was reached. */
   totalLines: number | null;
-  /** The only line of the page was longer than a page and lost its end. */
+  /** True if the page is a single line that was longer than a page, so its end is missing. */
   isCut: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface TextWindow {
 }
 
 /**
- * Reads lines out of a text as it streams, no further than the page reaches. Null when it is not UTF-8 text.
+ * Reads one page of lines from a stream and stops at the end of the page. Returns null if the text is not UTF-8.
  */
 export async function readTextPage(chunks: AsyncIterable<Buffer>, window: TextWindow): Promise<TextPage | null> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -50,7 +50,7 @@ function decode(decoder: TextDecoder, chunk?: Buffer): string | null {
 class PageBuilder {
   private readonly lines: string[] = [];
   private bytes = 0;
-  /** Number of the line that is being read. */
+  /** Number of the current line. */
   private line = 0;
   private pending = '';
   private nextLine: number | null = null;
@@ -68,7 +68,7 @@ class PageBuilder {
     return false;
   }
 
-  /** A line feed at the very end starts no further line. */
+  /** A line feed at the end of the text does not start another line. */
   end(): void {
     if (this.pending !== '') this.finishLine();
   }
@@ -79,7 +79,7 @@ class PageBuilder {
     return { text: lines.join('\n'), lineCount: lines.length, nextLine, totalLines, isCut };
   }
 
-  /** Keeps of a line no more than shows that it is too long for a page. */
+  /** Keeps only as much of a line as needed to detect that it is too long for a page. */
   private append(part: string): void {
     if (this.line < this.window.offset) this.pending ||= part.slice(0, 1);
     else if (this.pending.length <= this.window.maxBytes) this.pending += part;

@@ -4,10 +4,10 @@ import { fileList } from './file-list.js';
 import { withSelectedSkill } from './selected-skill.js';
 import { textResult, type BuiltInTool } from '../tool.js';
 
-/** Less than what the model gets of a result in whole (store-call): instructions are never cut. */
+/** Less than the limit for results in store-call, so that instructions are never shortened. */
 const RESULT_BYTES = 46 * 1024;
 
-/** Gives the instructions of a selected skill and names its files (contract.md §4). */
+/** Returns the instructions of a selected skill and the list of its files (contract.md §4). */
 export const useSkill: BuiltInTool = {
   name: 'use_skill',
   description:

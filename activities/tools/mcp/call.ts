@@ -15,19 +15,19 @@ import type { NewEvent } from '../../../src/events/schema.js';
 import { hasMcpError } from '../../../src/events/store.js';
 import { textResult, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
 
-/** A result whose call may have been carried out although no answer came. */
+/** A tool result. `outcomeUnknown`: no answer arrived, but the server may have run the tool. */
 export interface McpToolResult extends ToolResult {
   outcomeUnknown?: true;
 }
 
-/** What a call needs to know of its server. */
+/** The fields of a server that a call needs. */
 export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;
 
 const MAX_ERROR_LENGTH = 4000;
 
 /**
- * Calls a tool of an MCP server for a turn: with the server's credential and allow-list of this moment, under the name
- * that the turn knows it by.
+ * Calls a tool of an MCP server for a turn, with the server's current credential and allow-list, but with the server name
+ * recorded for the turn.
  */
 export async function callTurnMcpTool(deps: ToolDeps, call: ToolCall, tool: McpServerTool): Promise<ToolResult> {
   const [server] = await findServers(deps.db, call.turn.projectId, [tool.serverId]);
@@ -41,9 +41,9 @@ export async function callTurnMcpTool(deps: ToolDeps, call: ToolCall, tool: McpS
 }
 
 /**
- * Calls a tool of an MCP server once (contract.md §3 "Tool calls"): sent again only when the server has lost its session
- * and so has not looked at the call. Faults of the call are results that say what the model can do about it.
- * @throws the signal's reason when `call.signal` aborts; `notifications/cancelled` is on its way then
+ * Calls a tool of an MCP server once (contract.md §3 "Tool calls"). It is sent again only if the server has lost its MCP
+ * session and therefore did not run the call. Errors of the call become results that tell the model what to do.
+ * @throws the signal's reason when `call.signal` aborts, after sending `notifications/cancelled`
  */
 export async function callMcpTool(
   call: ToolCall,
@@ -106,7 +106,7 @@ async function sendOnce(
   return answer ?? mcp.use(server, call.signal, send);
 }
 
-/** The server answered with an error of the protocol: the outcome is known. */
+/** The server answered with a protocol error, so the outcome is known. */
 function refused(error: McpError, serverName: string, toolName: string, clean: Clean): McpToolResult {
   return textResult(
     `The MCP server ${serverName} answered the call of ${toolName} with an error: ${cut(clean(error.message), MAX_ERROR_LENGTH)}`,
@@ -114,7 +114,7 @@ function refused(error: McpError, serverName: string, toolName: string, clean: C
   );
 }
 
-/** The server could not be reached or broke off: clients learn of it too, before the call's result. */
+/** The server was unreachable or the connection was lost. Adds `agent.mcp_error` for clients before the result. */
 function failed(
   error: unknown,
   sent: boolean,
@@ -126,7 +126,7 @@ function failed(
   const text = `The call of ${toolName} on the MCP server ${server.name} failed: ${reason}.`;
   const message = `The MCP server ${sent ? 'broke off' : 'could not be connected'}: ${reason}.`;
   const stored: Pick<ToolResult, 'eventsBefore' | 'commit'> = {
-    // Every further one for the server would only say the same.
+    // One event per server and turn is enough.
     eventsBefore: async (tx) => ((await hasMcpError(tx, turn.id, server.id)) ? [] : [mcpErrorEvent(server, message)]),
     ...(!sent && { commit: (tx) => recordConnection(tx, server.id, message) }),
   };
@@ -139,7 +139,7 @@ function mcpErrorEvent({ id, name }: CalledServer, message: string): NewEvent {
   return { type: 'agent.mcp_error', data: { mcp_server_id: id, name, message } };
 }
 
-/** Only a refusal before the call was looked at rules out that it was carried out. */
+/** False only if the server refused the request, or it was never sent. Otherwise the tool may have run. */
 function mayHaveRun(error: unknown): boolean {
   if (error instanceof StreamableHTTPError) {
     const { code = 0 } = error;

@@ -12,10 +12,10 @@ import { cleanerFor, keepTools, type Clean } from '../../../src/mcp/tools.js';
 /** contract.md §2 "Tools of a turn": one attempt to connect. */
 export const CONNECT_SECONDS = 8;
 const IDLE_MS = 60_000;
-/** Connections that one project may open at a time: servers whose names do not resolve must not delay others. */
+/** Connections one project may open in parallel, so that host names that do not resolve cannot delay other projects. */
 const MAX_OPENING_PER_PROJECT = 16;
 
-/** What of a server makes a connection to it. */
+/** The fields of a server that are needed to connect. */
 export type ConnectTarget = Pick<
   McpServerRow,
   'id' | 'project_id' | 'url' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version' | 'pin_tools'
@@ -24,14 +24,14 @@ export type ConnectTarget = Pick<
 interface Entry {
   connection: Promise<McpConnection>;
   users: number;
-  /** No longer handed out: closes when its last user is done. */
+  /** True if no new call may use it; it closes after its last user is done. */
   retired: boolean;
   idle?: NodeJS.Timeout;
 }
 
 /**
- * A worker's open connections: one for each server, url and version of its credential, shared by the calls of all its
- * turns, closed when nobody has used it for a minute.
+ * A worker's pool of MCP connections: one for each server, url and credential version. All turns of the worker share it.
+ * A connection closes after one idle minute.
  */
 export class McpConnections {
   readonly #entries = new Map<string, Entry>();
@@ -51,8 +51,8 @@ export class McpConnections {
   }
 
   /**
-   * Makes sure that the server answers: pings a kept connection, replaces a lost one; one attempt of 8 s. Returns the tools
-   * that a pinned server lists now, null for other servers.
+   * Checks that the server answers, in one attempt of 8 s: pings a pooled connection and replaces it if it is lost.
+   * Returns the current tools of a pinned server, null for other servers.
    */
   async verify(server: ConnectTarget, signal: AbortSignal): Promise<McpTool[] | null> {
     const listed = await withDeadline(CONNECT_SECONDS, signal, async (bounded) => {
@@ -71,8 +71,8 @@ export class McpConnections {
   }
 
   /**
-   * Runs `work` on a connection to the server; it stays open for others while any of them uses it. `retire` says that
-   * the server does not know the connection any more: the next use opens another one.
+   * Runs `work` on a connection to the server, shared with other calls. `work` calls `retire` if the server has lost the
+   * MCP session; the next use then opens a new connection.
    */
   async use<T>(
     server: ConnectTarget,
@@ -92,7 +92,7 @@ export class McpConnections {
     }
   }
 
-  /** Closes everything, in use or not, and the network: the worker shuts down. */
+  /** Closes all connections, even those in use, and the network, when the worker shuts down. */
   async closeAll(): Promise<void> {
     this.#closing.abort(new Error('the worker shuts down'));
     const entries = [...this.#entries.values()];
@@ -105,7 +105,7 @@ export class McpConnections {
     await this.network.close();
   }
 
-  /** Cleans what the server says of the secrets that it was sent, also of those that a refresh replaces later. */
+  /** Returns a function that removes the server's secrets from its answers, also secrets that a refresh replaces later. */
   cleanerOf(server: ConnectTarget): Clean {
     const auth = this.#authOf(server);
     return (text) => cleanerFor(auth.secrets())(text);
@@ -117,7 +117,7 @@ export class McpConnections {
   }
 
   #open(key: string, server: ConnectTarget): Entry {
-    // Bounded by itself, not by the call that asked first: others may be waiting for it.
+    // Not bound to the first caller's signal, because other calls may wait for the same connection.
     const connection = this.#opening.run(server.project_id, () => this.#connect(server));
     const entry: Entry = { connection, users: 0, retired: false };
     this.#entries.set(key, entry);

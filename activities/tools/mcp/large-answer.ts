@@ -3,16 +3,16 @@ import { McpTimeoutError } from '../../../src/mcp/reasons.js';
 import type { ByteBudget } from '../../../src/platform/byte-budget.js';
 import type { ToolCall } from '../tool.js';
 
-/** An answer is held as bytes, as text and as what it says. */
+/** An answer is in memory three times: as bytes, as text and as parsed JSON. */
 const SHARE_BYTES = 3 * MAX_RESPONSE_BYTES;
-/** A server that sends a large answer slowly must not keep its share from others. */
+/** Timeout for reading a large answer, so that a slow server does not hold its share of the budget for long. */
 const READ_SECONDS = 60;
 const PROGRESS_INTERVAL_MS = 1000;
 
-/** The share of the worker's budget for bytes in flight that a call holds once its answer turns out to be large. */
+/** A call's share of the worker's memory budget. The call takes it once its answer turns out to be large. */
 export class LargeAnswer {
   readonly #slow = new AbortController();
-  /** Aborts with the call, and when a large answer takes too long. */
+  /** Aborts with the call, or when reading a large answer times out. */
   readonly signal: AbortSignal;
   #taken: Promise<() => void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -24,7 +24,7 @@ export class LargeAnswer {
     this.signal = AbortSignal.any([call.signal, this.#slow.signal]);
   }
 
-  /** Waits for the share. The time of the call's tool does not run meanwhile. */
+  /** Waits for the share. The tool's time limit does not run meanwhile. */
   async take(): Promise<void> {
     if (this.#taken !== undefined) return;
     const waiting = setInterval(this.call.progress, PROGRESS_INTERVAL_MS);

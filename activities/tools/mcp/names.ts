@@ -10,7 +10,7 @@ export interface McpServerTool extends ToolDefinition {
   repeatable: boolean;
 }
 
-/** A server with the tools of one version, and the names of those that a turn offers (null: all). */
+/** A server with one version of its tools. If `offered_tools` is null, the turn offers all of them. */
 export interface ToolSource {
   id: string;
   name: string;
@@ -19,8 +19,8 @@ export interface ToolSource {
 }
 
 /**
- * The tools that a turn offers, in a fixed order: the session's order of servers, the server's order of tools. The same
- * list gives the same request, which the model's prompt cache needs.
+ * Returns the tools that a turn offers, in the session's order of servers and the server's order of tools. The order is
+ * fixed, so that requests stay the same for the prompt cache.
  */
 export function mcpToolsOf(servers: readonly ToolSource[]): McpServerTool[] {
   return servers.flatMap((server) =>
@@ -37,7 +37,7 @@ export function mcpToolsOf(servers: readonly ToolSource[]): McpServerTool[] {
   );
 }
 
-/** `mcp__<server>__<tool>`: server names have no underscore, so the parts can be told apart. */
+/** `mcp__<server>__<tool>`. Server names have no underscore, so the name can be split again. */
 export function mcpToolName(serverName: string, toolName: string): string {
   return `mcp__${serverName}__${toolName}`;
 }

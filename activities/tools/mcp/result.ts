@@ -9,13 +9,13 @@ import type { ResultBlock } from '../../../src/turns/content.js';
 
 type Json = Record<string, unknown>;
 
-/** Comparing and formatting recurse, and indentation grows with the square of the depth. */
+/** Comparing and formatting are recursive, and the size of the indentation grows with the square of the depth. */
 const MAX_STRUCTURED_DEPTH = 100;
 const MAX_BASE64_LENGTH = (MAX_IMAGE_BYTES / 3) * 4;
 
 /**
- * What the model gets of a tool's answer, in its order: text whole, images it can take by reference to file storage,
- * everything else named in a line of text, so that nothing is dropped silently.
+ * Converts a tool's answer to blocks for the model, in the same order. Text is kept, supported images go to the file
+ * storage, and a line of text describes everything else, so that nothing is dropped silently.
  */
 export async function mcpResult(
   answer: Json,
@@ -40,7 +40,7 @@ export async function mcpResult(
       await storage.put(storage_key, image.bytes, { contentType: image.mediaType, size: image.bytes.length });
       blocks.push({ type: 'image', media_type: image.mediaType, storage_key });
     } catch (err) {
-      // The tool has run; losing its whole result for the sake of one image would be worse.
+      // The tool has run. Losing the whole result because of one image would be worse.
       log.warn({ err, turn_id: call.turn.id }, 'an image of a tool result could not be stored');
       addText(`[${kind}${label}: lost, the file storage was unavailable]`);
     }
@@ -64,7 +64,7 @@ export async function mcpResult(
   return { content: blocks, isError: answer.isError === true };
 }
 
-/** An image in base64 that the model's API takes, or null. */
+/** Decodes a base64 image; null if the model's API does not accept it. */
 export function modelImage(base64: unknown): { bytes: Buffer; mediaType: ImageType } | null {
   if (typeof base64 !== 'string' || base64.length > MAX_BASE64_LENGTH) return null;
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64) || base64.length % 4 !== 0) return null;
@@ -73,7 +73,7 @@ export function modelImage(base64: unknown): { bytes: Buffer; mediaType: ImageTy
   return mediaType === null ? null : { bytes, mediaType };
 }
 
-/** The structured result as JSON, unless a text of the answer already is the same JSON, as the protocol asks for. */
+/** The structured result as JSON; null if a text of the answer has the same JSON, as the protocol recommends. */
 function structuredText(structured: unknown, parts: unknown[]): string | null {
   if (structured === undefined || structured === null) return null;
   if (isDeeperThan(MAX_STRUCTURED_DEPTH, structured)) {
