@@ -1,7 +1,7 @@
 /**
- * What a message, a page of a history and a purge cost when the tables are full: `npx tsx bench/growth.ts --turns 2000000`.
- * Rows of turns that have ended are written by SQL, ten turns to a session; then the service's own statements are timed,
- * first on a few rows and then on all. On a Postgres of its own.
+ * Measures a message, a page of a history and a purge on full tables: `npx tsx bench/growth.ts --turns 2000000`. SQL
+ * writes rows of ended turns, ten turns per session. Then the service's own statements are timed, first on a few rows and
+ * then on all. Starts its own Postgres.
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -28,10 +28,10 @@ const admin = new pg.Client({ connectionString: postgres.url });
 await admin.connect();
 const { projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1_000_000 });
 
-/** Adds ended turns with what they leave behind: three events, a model call and its answer. */
+/** Adds ended turns with their rows: three events, a model call and its answer. */
 async function fill(from: number, to: number): Promise<void> {
   await admin.query(`SET synchronous_commit = off`);
-  // Without the checks of foreign keys: the rows are right by the way they are made.
+  // Without foreign key checks, to save time: the generated rows are consistent.
   await admin.query(`SET session_replication_role = replica`);
   const session = `'ses_' || md5((n / ${TURNS_PER_SESSION})::text)`;
   const turn = `'turn_' || md5(n::text)`;

@@ -1,5 +1,5 @@
 /**
- * What hostile use costs (Linux): `npx tsx bench/hostile.ts worker|api|neighbour`, after `npm run build`.
+ * Measures hostile use (Linux): `npx tsx bench/hostile.ts worker|api|neighbour`, after `npm run build`.
  * worker: 100 turns with 13 MB of images each on a worker with 1 GiB. api: lists, probes, uploads and 1,000 streams on an
  * API with 512 MiB. neighbour: one project does all of it for SECONDS (300) next to one that talks normally.
  */

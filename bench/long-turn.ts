@@ -1,5 +1,5 @@
 /**
- * What a very long turn costs: 1,000 tool calls one after the other, 1,000 in one step, 10 MB of text.
+ * Measures very long turns: 1,000 tool calls in sequence, 1,000 in one step, 10 MB of text.
  * `npx tsx bench/long-turn.ts [calls]`
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -62,7 +62,7 @@ async function temporalCost(client: Client, turnId: string): Promise<void> {
   }
 }
 
-/** Whether a late step takes longer than an early one. */
+/** Compares the duration of late steps with that of early ones. */
 function stepTimes({ model }: TurnService): void {
   const gaps = model.requests.slice(1).map((request, index) => request.receivedAt - model.requests[index]!.receivedAt);
   if (gaps.length < 40) return;

@@ -1,8 +1,8 @@
 /**
- * How many messages the service takes a second, 32 at a time: `npx tsx bench/posts.ts`. Each message goes to a session of
- * its own, so only what the messages of one project share can hold them up; the same with 32 projects shows how much
- * that is. Postgres is one of its own that flushes to disk; "slow disk" makes each flush take 2 ms longer, as a networked
- * one does (`commit_delay`). No worker runs.
+ * Measures how many messages per second the service accepts, 32 in parallel: `npx tsx bench/posts.ts`. Each message goes
+ * to its own session, so messages only contend for locks of their project; a run with 32 projects shows the cost of these
+ * locks. Starts its own Postgres with flushes to disk; "slow disk" adds 2 ms to each flush, like a network disk
+ * (`commit_delay`). No worker runs.
  */
 import pg from 'pg';
 import { openDataSource } from '../src/db/data-source.js';
@@ -17,7 +17,7 @@ import { median, quantile } from './support/run.js';
 
 const AT_ONCE = 32;
 const POSTS = 960;
-/** A limit of running turns with room for more than there are connections, and one with less. */
+/** Limits of running turns: one above the number of connections, one below it. */
 const [FAR, NEAR] = [1_000_000, 290];
 const VARIANTS = [
   ['one project', 1, FAR],
@@ -57,7 +57,7 @@ async function measure(
   const took: number[] = [];
   let next = 0;
   const began = performance.now();
-  // In place of workers: few turns are open at a time, as in a service that runs them.
+  // Replaces the workers: ends turns, so that only a few are open at a time.
   const ending = setInterval(() => {
     void service.db.query(`UPDATE turns SET state = 'completed' WHERE state = 'queued'`).catch(() => undefined);
   }, 50);
@@ -85,7 +85,7 @@ try {
       const { status, body } = await api('POST', `/v1/sessions/${id}/messages`, { content: 'Hello' });
       if (status !== 201) throw new Error(JSON.stringify(body));
     };
-    // The transaction alone, on as many connections as there are messages at a time.
+    // The transaction alone, with one connection per parallel message.
     const db = await openDataSource(postgres.url, AT_ONCE, 'bench');
     const queued = ({ projectId }: Target, id: string) => queueTurn(db, projectId, id, MESSAGE);
     await measure('(warm-up)', service, 1, FAR, queued);

@@ -1,7 +1,7 @@
 /**
- * What a turn and a tool step take on a Temporal server with Postgres persistence and 128 shards, with the server's
- * defaults and with the settings that docs/operations/temporal.md recommends: `npx tsx bench/temporal-settings.ts`. One API
- * and one worker, processes of their own.
+ * Measures a turn and a tool step on a Temporal server with Postgres persistence and 128 shards: with the server's
+ * defaults, and with the settings that docs/operations/temporal.md recommends. Run `npx tsx bench/temporal-settings.ts`.
+ * The API and the worker are separate processes.
  */
 import { startFaultSystem, type FaultSystem } from '../test/support/fault-system.js';
 import { startPostgres } from '../test/support/postgres.js';

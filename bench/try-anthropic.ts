@@ -1,6 +1,6 @@
 /**
- * One session against the real API, with thinking, a built-in tool and an MCP tool: `npm run try:anthropic`. Needs
- * ANTHROPIC_API_KEY, costs some cents; ANTHROPIC_BASE_URL sends it elsewhere, TRY_MODEL chooses the model.
+ * Runs one session against the real API, with thinking, a built-in tool and an MCP tool: `npm run try:anthropic`. Needs
+ * ANTHROPIC_API_KEY and costs a few cents. Optional: ANTHROPIC_BASE_URL for another server, TRY_MODEL for another model.
  */
 import { startMcpServer } from '../test/support/mcp-server.js';
 import { withTurnService } from './support/in-process.js';

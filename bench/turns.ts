@@ -1,6 +1,6 @@
 /**
- * What the service costs beside a bare Temporal turn (bench/baseline) on the same servers, in one run: `npm run bench`.
- * Everything is on this machine: quote the ratios, not the milliseconds. Nothing else may run beside it.
+ * Compares the service with a minimal Temporal turn (bench/baseline) on the same servers, in one run: `npm run bench`.
+ * Everything runs on this machine, so quote the ratios, not the milliseconds. Run nothing else at the same time.
  */
 import { message, text, toolUse } from '../test/support/scripted-model.js';
 import type { SseReader } from '../test/support/sse-reader.js';
@@ -13,7 +13,7 @@ const TOKENS = 250;
 
 type Figures = Record<string, number>;
 
-/** What is printed: a figure, its unit, and the aim as a ratio to the baseline or as a limit of the service's own value. */
+/** The printed figures: name, unit, and target: a ratio to the baseline, or a limit for the service's own value. */
 const ROWS: [figure: string, unit: string, aim: { ratio?: string; own?: string }][] = [
   ['turn of one token, p50', 'ms', { ratio: '≤ 1.15' }],
   ['turn of one token, p95', 'ms', {}],
@@ -139,7 +139,7 @@ async function throughput(side: Side, inFlight: number): Promise<Figures> {
   };
 }
 
-/** Milliseconds from the model's sending of each delta to its arrival, by the one clock of this process. */
+/** Milliseconds from when the model sends a delta until it arrives. This process takes both times. */
 function lagsOf(model: Bench['model'], sessionId: string, stream: SseReader): number[] {
   const request = model.requests.find(({ userText }) => userText.includes(sessionId))!;
   const deltas = stream.frames.filter(({ event }) => event === 'agent.message.delta');
@@ -155,7 +155,7 @@ async function streaming(model: Bench['model'], side: Side, turns: number): Prom
       await side.send(sessionId, `count ${TOKENS} for ${sessionId}`);
       const stream = await side.stream(sessionId);
       await stream.until(({ event }) => event === 'turn.completed');
-      // The first ones come while sessions and streams are still being opened.
+      // The first deltas arrive while other sessions and streams are still being opened.
       lags.push(...lagsOf(model, sessionId, stream).slice(50));
     }),
   );

@@ -1,7 +1,7 @@
 /**
- * What parallel uploads cost the API in memory: `npx tsx bench/upload-memory.ts [uploads] [MiB]` (8 uploads of 100 MiB
- * unless told). The API is a process of its own on a database and a local storage of its own; its resident memory is
- * sampled, the kernel's own peak stands beside it (Linux).
+ * Measures the API's memory during parallel uploads: `npx tsx bench/upload-memory.ts [uploads] [MiB]`, by default 8
+ * uploads of 100 MiB. The API is a separate process with its own database and local storage. Prints its sampled resident
+ * memory, and the kernel's peak for comparison (Linux).
  */
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

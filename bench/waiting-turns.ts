@@ -1,7 +1,7 @@
 /**
- * What turns cost that wait for an answer: activities, database connections, memory of each process; how long it takes
- * from POST of an answer to the call of the tool, beside POST of a message to the call of the model; and from POST cancel
- * to the terminal event. `npx tsx bench/waiting-turns.ts [turns]`, after `npm run build`.
+ * Measures turns that wait for an answer: activities, database connections, memory of each process. Also measures the time
+ * from POST of an answer to the tool call, from POST of a message to the model call, and from POST cancel to the terminal
+ * event. `npx tsx bench/waiting-turns.ts [turns]`, after `npm run build`.
  */
 import { startFaultSystem, type FaultSystem, type Turn } from '../test/support/fault-system.js';
 import { memoryOf } from '../test/support/memory.js';

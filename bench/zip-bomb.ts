@@ -1,6 +1,6 @@
 /**
- * How fast hostile skill packages are refused, and at what memory: `npx tsx bench/zip-bomb.ts`. Each runs in a process of
- * its own; `peak` is the growth of its resident memory from before the package was opened.
+ * Measures how fast hostile skill packages are refused, and the memory this needs: `npx tsx bench/zip-bomb.ts`. Each
+ * package has its own process; `peak` is the growth of its resident memory since the package was opened.
  */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,7 +25,7 @@ interface Entry {
 
 const stored = (name: string, data: Buffer): Entry => ({ name, data, size: data.length, crc: crc32(data), method: 0 });
 
-/** Zeros by the gigabyte, deflated: a thousandth of their size. */
+/** Gigabytes of zeros, deflated to a thousandth of their size. */
 async function zeros(name: string, size: number, declared = size): Promise<Entry> {
   const deflate = createDeflateRaw({ level: 9 });
   const block = Buffer.alloc(MIB);

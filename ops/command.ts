@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 
-/** The arguments mean nothing to the command; the message says why. */
+/** The arguments are not valid; the message says why. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

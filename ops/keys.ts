@@ -30,7 +30,7 @@ type Command = (db: DataSource) => Promise<number>;
 /**
  * `npm run keys` (contract.md §5): issues, lists and revokes keys of the database at `databaseUrl`.
  * @returns the exit code: 1 for a key or project that does not exist
- * @throws UsageError before anything is opened
+ * @throws UsageError before it connects to the database
  */
 export async function runKeys(argv: string[], databaseUrl: string): Promise<number> {
   const command = commandOf(argv);

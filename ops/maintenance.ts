@@ -13,7 +13,7 @@ const USAGE = `Usage: npm run maintenance -- storage [--older-than-hours 24] [--
 /**
  * `npm run maintenance -- storage`: cleans the whole storage in runs of `--limit` objects and prints the counts as JSON.
  * `adopt-storage`: marks the storage as this database's, after a restore.
- * @throws UsageError for wrong arguments; Error for a storage that is away or belongs to another database
+ * @throws UsageError for wrong arguments; Error if the storage is unreachable or belongs to another database
  */
 export async function runMaintenance(args: string[], databaseUrl: string, storage: Storage): Promise<void> {
   const { command, ...options } = optionsOf(args);
@@ -72,7 +72,7 @@ if (isEntry(import.meta.url)) {
   await runCommand(USAGE, async () => {
     const storage = openStorage({
       storageUrl: env.STORAGE_URL || defaultStorageUrl(dataDirOf(env)),
-      // For download links only; cleaning makes none.
+      // Needed for download links only, which cleaning does not create.
       publicUrl: '',
       encryptionKeys: [],
     });

@@ -8,7 +8,7 @@ export interface BannerFacts {
   dataDir: string;
 }
 
-/** What `npm start` says when everything answers: the addresses, the key, and commands to paste. */
+/** The text `npm start` prints when everything is ready: the addresses, the key, and commands to paste. */
 export async function banner({ config, demoKey, temporalUi, usesLocalModel, dataDir }: BannerFacts): Promise<string> {
   const base = config.publicUrl;
   const model = await firstModel(
@@ -37,7 +37,7 @@ export async function banner({ config, demoKey, temporalUi, usesLocalModel, data
   ].join('\n');
 }
 
-/** Asked through the API: what it prints is then known to work. */
+/** Reads the model over HTTP, which also proves that the printed address and key work. */
 async function firstModel(base: string, key: string): Promise<string> {
   const response = await fetch(`${base}/v1/models`, { headers: { Authorization: `Bearer ${key}` } });
   if (!response.ok) throw new Error(`GET /v1/models answered ${response.status}: ${await response.text()}`);

@@ -6,7 +6,7 @@ import { embeddedDatabaseUrl, postgresAnswers, startPostgres } from './embedded-
 const BORROW_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
 
-/** The lock that names the process which works with the state under `dataDir`. */
+/** The lock of the process that uses the state under `dataDir`. */
 export function dataDirLock(dataDir: string): string {
   return join(dataDir, 'lock');
 }

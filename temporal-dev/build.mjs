@@ -17,7 +17,7 @@ export function isBuildCurrent() {
 
 export async function build() {
   const stamp = sourceStamp();
-  // A file that left the sources must leave the build too, a migration above all: only then start from nothing.
+  // A deleted source file, above all a migration, must also disappear from the build, so then dist is built from scratch.
   const current = new Set(stamp.files);
   if (readStamp().files.some((file) => !current.has(file)))
     rmSync(join(root, 'dist'), { recursive: true, force: true });

@@ -4,7 +4,7 @@ import { SCOPES } from '../src/projects/permissions.js';
 import { readKept, writeKept } from './data-dir.js';
 
 /**
- * An API key for trying things out: the key of the last start while it is live, so that its project is found again.
+ * Returns the demo API key. Reuses the key of the last start while it is valid, so that its project stays the same.
  */
 export async function keepDemoKey(databaseUrl: string, dataDir: string): Promise<string> {
   const db = await openDataSource(databaseUrl, 2, 'start');

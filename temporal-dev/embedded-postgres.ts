@@ -9,7 +9,7 @@ import { serverUser } from './postgres-user.js';
 import { EmbeddedServer } from './server-process.js';
 
 const DATABASE = 'agent_sessions';
-/** Where root keeps the files that the Postgres user must reach if DATA_DIR or the checkout is closed to that user. */
+/** Folder used under root for files that the Postgres user must read when it cannot reach DATA_DIR or the checkout. */
 const SHARED_HOME = '/var/lib/agent-session-service';
 
 /** Kept beside the cluster. */
@@ -98,8 +98,8 @@ export function embeddedDatabaseUrl(dataDir: string): string | null {
 }
 
 /**
- * Whether a server answers and accepts the password.
- * @throws if the server knows another password: waiting would not help
+ * Returns whether a server answers and accepts the password.
+ * @throws if the server rejects the password, because waiting would not help
  */
 export async function postgresAnswers(url: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });

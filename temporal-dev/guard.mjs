@@ -1,6 +1,7 @@
 /**
- * Ends server processes when whoever started them is gone, however it died: standard input is a pipe from there, and
- * the kernel closes it. Reads one JSON object a line: {watch: PID, signal} {forget: PID} {remove: PATH}.
+ * Ends server processes when the process that started them is gone, even after SIGKILL: standard input is a pipe from
+ * that process, and the kernel closes it. Reads one JSON object per line: {watch: PID, signal} {forget: PID}
+ * {remove: PATH}.
  */
 import { rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';

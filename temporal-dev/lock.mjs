@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const POLL_MS = 100;
 
 /**
- * What tells a process from a later one with the same number: when it started. Null when it does not live (a zombie
- * counts as gone: in a container nobody may ever collect it).
+ * Returns the start time of a process, which distinguishes it from a later one with the same id. Returns null if it does
+ * not run. A zombie counts as gone, because in a container it may never be reaped.
  * @param {number} pid
  * @returns {string | null}
  */
@@ -29,12 +29,12 @@ export function processIdentity(pid) {
 }
 
 /**
- * Takes a lock that dies with its process: the file names its holder, and a holder that no longer lives is ignored.
+ * Takes a lock file. The file names the process that holds it; the lock of a process that no longer runs is ignored.
  * @param {string} path
- * @param {string} role what the holder is doing, for whoever finds the lock taken
+ * @param {string} role what the holder is doing, for the message of a process that waits
  * @param {(holder: { pid: number, role: string }) => void} onBusy called every time the lock is found taken; what it
  *   throws ends the wait
- * @returns {Promise<() => void>} gives the lock back
+ * @returns {Promise<() => void>} releases the lock
  */
 export async function acquireLock(path, role, onBusy) {
   const mine = JSON.stringify({ pid: process.pid, started: processIdentity(process.pid), role });
@@ -90,7 +90,7 @@ function readLock(path) {
   }
 }
 
-/** Two processes may break the same stale lock: who moved a fresh one aside by accident puts it back. */
+/** Two processes may break the same stale lock. A process that moved a fresh lock aside by accident restores it. */
 function breakStale(path, staleText) {
   const aside = `${path}.${process.pid}.stale`;
   try {

@@ -18,15 +18,15 @@ import { startTemporal } from './temporal-server.js';
 
 const DEFAULT_PORT = 8080;
 /**
- * Of the 10 s that everything may take to end: the worker may take 5 and 3 more for what ignores its abort. After this
- * the guard ends what is left, Temporal in 1.3 s and Postgres in 0.1.
+ * Time limit within the 10 s for the whole shutdown. The worker needs up to 5 s, and 3 s more if an activity ignores its
+ * abort. Then the guard ends the remaining servers: Temporal in 1.3 s, Postgres in 0.1 s.
  */
 const SHUTDOWN_LIMIT_MS = 8_300;
 const RESTARTS_PER_MINUTE = 5;
 
 /**
- * Brings up what the environment does not name (Postgres, Temporal, a model, a key to encrypt with), then the API and
- * the worker in this process, and takes all of it down when asked to.
+ * Starts the parts that the environment does not configure (Postgres, Temporal, a model, an encryption key), then the API
+ * and the worker in this process. Stops all of them on a signal.
  * @returns the exit code
  */
 export async function start(env: NodeJS.ProcessEnv): Promise<number> {
@@ -44,11 +44,11 @@ export async function start(env: NodeJS.ProcessEnv): Promise<number> {
   }
   if (shutdown.isRequested) console.log('Stopping …');
   const limit = setTimeout(() => {
-    console.error('Not everything has ended in time; the rest is ended by force.');
+    console.error('Not everything stopped in time; the rest is killed.');
     process.exit(1);
   }, SHUTDOWN_LIMIT_MS);
   await shutdown.takeDown((name, error) => {
-    console.error(`${name} did not end well: ${(error as Error).message}`);
+    console.error(`${name} did not stop cleanly: ${(error as Error).message}`);
     exitCode = 1;
   });
   clearTimeout(limit);
@@ -133,7 +133,7 @@ async function bringUp(
 
 function lockDataDir(dataDir: string): Promise<() => void> {
   return acquireLock(dataDirLock(dataDir), 'start', ({ pid, role }) => {
-    // `npm run keys` borrows the database for a moment: that is waited for.
+    // `npm run keys` holds the lock only for a moment, so we wait for it.
     if (role === 'start') {
       throw new Error(
         `The service already runs on ${dataDir} (process ${pid}). Stop that one first, or give this one its own DATA_DIR.`,
@@ -142,7 +142,7 @@ function lockDataDir(dataDir: string): Promise<() => void> {
   });
 }
 
-/** The port asked for, or refuses; with none asked for 8080, or a free one when it is taken. */
+/** Returns the requested port, or throws if it is taken. Without a request: 8080, or a free port if 8080 is taken. */
 async function choosePort(asked: string | undefined, host: string): Promise<number> {
   const wanted = asked ? Number(asked) : DEFAULT_PORT;
   if (!Number.isInteger(wanted) || wanted < 0 || wanted > 65_535)
@@ -156,7 +156,7 @@ async function choosePort(asked: string | undefined, host: string): Promise<numb
   return port;
 }
 
-/** From here on the SDK's own environment configuration names our server, whatever a developer's profile names. */
+/** Points the SDK's environment configuration to our server and overrides a developer's own profile. */
 function nameTemporal(address: string, dataDir: string): void {
   for (const name of Object.keys(process.env)) if (name.startsWith('TEMPORAL_')) delete process.env[name];
   process.env.TEMPORAL_ADDRESS = address;
@@ -164,8 +164,8 @@ function nameTemporal(address: string, dataDir: string): void {
 }
 
 /**
- * Starts a server again that ended though nobody asked it to: what was accepted goes on when it is back.
- * @throws when it keeps ending
+ * Restarts a server that ended unexpectedly, so that accepted work continues.
+ * @throws if it keeps ending
  */
 async function keepRunning(
   name: string,
@@ -178,13 +178,13 @@ async function keepRunning(
     const how = await server.ended();
     if (shutdown.isRequested) await new Promise<never>(() => undefined);
     restarts = [...restarts.filter((time) => time > Date.now() - 60_000), Date.now()];
-    if (restarts.length > RESTARTS_PER_MINUTE) throw new Error(`${name} keeps ending (${how}): see its log.`);
-    console.error(`${name} ended unexpectedly (${how}); starting it again.`);
+    if (restarts.length > RESTARTS_PER_MINUTE) throw new Error(`${name} keeps ending (${how}). See its log.`);
+    console.error(`${name} ended unexpectedly (${how}); restarting it.`);
     await restart();
   }
 }
 
-/** Made once; credentials that are stored stay readable only with it. */
+/** Created once. Stored credentials can be decrypted only with it. */
 function keepEncryptionKey(dataDir: string): string {
   const kept = readKept(dataDir, 'encryption-key');
   if (kept !== null) return kept;

@@ -66,7 +66,7 @@ export function copyBinaries({ postgres }: PostgresBinaries, copy: string): Post
       renameSync(draft, copy);
     } catch (error) {
       rmSync(draft, { recursive: true });
-      // Another process was faster.
+      // Another process has created it in the meantime.
       if (!existsSync(copy)) throw error;
     }
   }

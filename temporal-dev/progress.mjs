@@ -6,8 +6,8 @@ const QUIET_MS = 1_000;
 const REMINDER_MS = 20_000;
 
 /**
- * Runs `work` and shows that it goes on when it takes longer than a second: a spinner on a terminal, lines elsewhere.
- * Goes to standard error, so that a command's own output stays clean.
+ * Runs `work` and shows its progress if it takes longer than a second: a spinner on a terminal, lines elsewhere. Writes
+ * to standard error, so that a command's own output stays clean.
  * @template T
  * @param {string} title
  * @param {() => Promise<T>} work
@@ -93,9 +93,9 @@ export function run(command, args, { cwd, env, timeoutMs, priority } = {}) {
 }
 
 /**
- * Ends the commands under way together with this process: a signal sent to it alone would otherwise leave an
- * installation or a build running behind it.
- * @returns {() => void} ends this
+ * Ends running commands together with this process. Otherwise a signal to this process alone would leave an installation
+ * or a build running.
+ * @returns {() => void} removes the handlers
  */
 export function endCommandsWithUs() {
   const handlers = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => {

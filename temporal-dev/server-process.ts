@@ -5,12 +5,12 @@ import { createRequire } from 'node:module';
 import type { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How to run a server of ours. */
+/** How to run a server. */
 export interface ServerCommand {
   command: string;
   args: string[];
   logFile: string;
-  /** What asks it to end in good order. */
+  /** The signal for a graceful shutdown. */
   stopSignal: NodeJS.Signals;
   env?: NodeJS.ProcessEnv;
   uid?: number;
@@ -24,8 +24,8 @@ const ATTEMPT_PAUSE_MS = 400;
 const LOG_TAIL = 2_000;
 
 /**
- * A server that runs beside us: it can be asked to end, killed, and started again in its place (same port, same data).
- * It has a session of its own, so a Ctrl-C in the terminal reaches us alone and we choose the order of ending.
+ * A server in a child process. It can be stopped, killed, and restarted with the same port and data. It has its own
+ * process session, so that Ctrl-C reaches only us and we decide the order of the shutdown.
  */
 export class EmbeddedServer {
   readonly #name: string;
@@ -42,7 +42,7 @@ export class EmbeddedServer {
 
   /**
    * Starts the server and waits until it answers.
-   * @throws when it ends before, or does not answer within a minute; the message has the end of its log
+   * @throws if it exits or does not answer within a minute; the message has the end of its log
    */
   static async start(name: string, command: ServerCommand, isReady: () => Promise<boolean>): Promise<EmbeddedServer> {
     const server = new EmbeddedServer(name, command, isReady);
@@ -55,7 +55,7 @@ export class EmbeddedServer {
     return this.#child.pid;
   }
 
-  /** Resolves with the way it ended, for the process that runs at the moment of asking. */
+  /** Resolves with the exit code or signal when the current process ends. */
   async ended(): Promise<string> {
     const child = this.#child;
     if (child === null) return 'not running';
@@ -63,7 +63,7 @@ export class EmbeddedServer {
     return child.signalCode ?? `exit code ${child.exitCode}`;
   }
 
-  /** Ends it in good order, by force after `patienceMs`. */
+  /** Stops it gracefully; kills it after `patienceMs`. */
   async stop(patienceMs = 5_000): Promise<void> {
     this.#wanted = false;
     const child = this.#child;
@@ -75,7 +75,7 @@ export class EmbeddedServer {
     clearTimeout(timer);
   }
 
-  /** Ends it without any warning, as a crash would. */
+  /** Kills it, as a crash would. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === null || hasEnded(child)) return;
@@ -84,7 +84,7 @@ export class EmbeddedServer {
     await this.ended();
   }
 
-  /** Starts it again at the same place; stops it first when it runs. */
+  /** Restarts it with the same port and data. */
   async restart(): Promise<void> {
     await this.stop();
     this.#wanted = true;
@@ -92,8 +92,8 @@ export class EmbeddedServer {
   }
 
   /**
-   * A server that ends at once is tried again: the one before it may be dead and its sockets and shared memory not yet
-   * free, and somebody else may have taken the port for a moment.
+   * Retries if the server exits at once: sockets and shared memory of the process before it may not be free yet, or
+   * another process may hold the port for a moment.
    */
   async #launch(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
@@ -142,7 +142,7 @@ class EndedAtOnce extends Error {
   }
 }
 
-/** Has `path` removed when this process is gone and its servers have ended. */
+/** Removes `path` after this process and its servers have ended. */
 export function removeAfterUs(path: string): void {
   sendToGuard({ remove: path });
 }
@@ -158,8 +158,8 @@ function logTail(logFile: string): string {
 let guard: Writable | null = null;
 
 /**
- * Sends an order to the guard, one process for all servers of this process. When we die, the kernel closes the pipe:
- * that is the guard's signal to end the servers.
+ * Sends a command to the guard, one process for all servers of this process. When we die, the kernel closes the pipe, and
+ * the guard ends the servers.
  */
 function sendToGuard(order: { watch?: number; signal?: NodeJS.Signals; forget?: number; remove?: string }): void {
   if (guard === null) {

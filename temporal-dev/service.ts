@@ -4,21 +4,21 @@ import { startApi } from '../api/main.js';
 import type { Config } from '../src/platform/config.js';
 import { createLogger } from '../src/platform/logger.js';
 
-/** A request that takes longer (a probe of an MCP server) must not use up the worker's time: both fit in 10 s. */
+/** Limits slow requests (a probe of an MCP server, say) at shutdown, so that API and worker stop within 10 s. */
 const API_HEAD_START_MS = 1_000;
 
 export interface Service {
-  /** Rejects when the worker ends by itself. */
+  /** Rejects when the worker stops on its own. */
   failed: Promise<never>;
   close(): Promise<void>;
 }
 
 /**
- * API and worker in one process on one connection: a turn then starts eagerly, which is 1.4 × the turns a second of
- * two processes. They end in this order: the API stops accepting, then the worker drains.
+ * Runs API and worker in one process on one Temporal connection. Then turns start eagerly, which gives 1.4 × the turns per
+ * second of two processes. At shutdown the API stops accepting first, then the worker drains.
  */
 export async function startService(config: Config): Promise<Service> {
-  // One process has one METRICS_PORT: the API serves it.
+  // A process has one METRICS_PORT, and the API serves it.
   const worker = await startWorker({ ...config, metricsPort: null }, createLogger(config.logLevel, 'worker'));
   const api = await startApi(config, createLogger(config.logLevel, 'api'), worker.connection);
   return {

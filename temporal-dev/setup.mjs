@@ -10,8 +10,8 @@ import { cacheDir, temporalCli } from './temporal-cli.mjs';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Makes a checkout ready to run: locked dependencies, compiled code, a Temporal server. Does only what is missing.
- * Plain Node on purpose: it is what runs before anything is installed.
+ * Prepares a checkout: locked dependencies, compiled code, a Temporal server. Skips steps that are already done.
+ * Plain Node without packages, because it runs before anything is installed.
  */
 export async function setup() {
   checkNode();

@@ -1,12 +1,12 @@
-/** Signals that ask a process to end in good order. */
+/** Signals that request a graceful shutdown. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The parts that were brought up, and the wish to take them down again. */
+/** The started parts, and the shutdown request. */
 export class Shutdown {
   readonly #parts: { name: string; stop: () => Promise<void> }[] = [];
   #request!: () => void;
   #requested = false;
-  /** Resolves when somebody wants everything to end. */
+  /** Resolves when a shutdown is requested. */
   readonly requested = new Promise<void>((resolve) => {
     this.#request = () => {
       this.#requested = true;
@@ -14,7 +14,7 @@ export class Shutdown {
     };
   });
 
-  /** From now on a signal only asks; asking again changes nothing. */
+  /** From now on a signal requests the shutdown instead of killing the process. Further signals have no effect. */
   constructor() {
     for (const signal of SIGNALS) process.on(signal, this.#request);
   }
@@ -24,8 +24,8 @@ export class Shutdown {
   }
 
   /**
-   * Brings a part up and remembers how to take it down.
-   * @throws Interrupted when the end was asked for before
+   * Starts a part and remembers how to stop it.
+   * @throws Interrupted if the shutdown was already requested
    */
   async bringUp<T>(name: string, start: () => Promise<T>, stop: (part: T) => Promise<void>): Promise<T> {
     if (this.#requested) throw new Interrupted();
@@ -34,7 +34,7 @@ export class Shutdown {
     return part;
   }
 
-  /** Takes everything down, the last part first. A part that fails to stop does not keep the others. */
+  /** Stops all parts, the last one first. If a part fails to stop, the others are stopped all the same. */
   async takeDown(onFault: (name: string, error: unknown) => void): Promise<void> {
     this.#request();
     for (const { name, stop } of this.#parts.splice(0).reverse()) {
@@ -43,5 +43,5 @@ export class Shutdown {
   }
 }
 
-/** The end was asked for while things were still coming up. */
+/** The shutdown was requested during the start. */
 export class Interrupted extends Error {}

@@ -1,10 +1,10 @@
-/** `npm start`: sets the checkout up, then runs everything in this process and the servers beside it. */
+/** `npm start`: sets the checkout up, then runs the service in this process and its servers in child processes. */
 import { setup } from './setup.mjs';
 
 try {
   await setup();
   const { start } = await import('../dist/temporal-dev/main.js');
-  // Everything has ended, or had its time: what still holds the process open must not keep the terminal.
+  // Everything has stopped or timed out. Exit even if something still keeps the event loop alive.
   process.exit(await start(process.env));
 } catch (error) {
   process.stderr.write(`${error.message}\n`);

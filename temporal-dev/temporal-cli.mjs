@@ -16,9 +16,9 @@ import { pipeline } from 'node:stream/promises';
 import { acquireLock } from './lock.mjs';
 import { run, step } from './progress.mjs';
 
-/** The version of the Temporal CLI (it holds the server and its UI) that this project is made and measured with. */
+/** The version of the Temporal CLI (with server and UI) that this project is tested with. */
 export const TEMPORAL_VERSION = '1.5.1';
-/** The server in it: a CLI built from source does not know its own version, but always the server's. */
+/** The version of its server. A CLI built from source has no version of its own, but always the server's. */
 const SERVER_VERSION = '1.29.1';
 /** SHA-256 of the official archives. */
 const ARCHIVES = {
@@ -30,7 +30,7 @@ const ARCHIVES = {
 const CONNECT_TIMEOUT_MS = 5_000;
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000;
 
-/** Where things are kept that outlive a checkout. */
+/** The cache folder shared by all checkouts. */
 export function cacheDir() {
   const base =
     process.env.XDG_CACHE_HOME ||
@@ -39,8 +39,8 @@ export function cacheDir() {
 }
 
 /**
- * The path of a usable `temporal` binary: from PATH, from the cache folder, downloaded, or built with Go.
- * What is not there is got first, once per machine and user.
+ * Returns the path of a usable `temporal` binary: from PATH, from the cache folder, downloaded, or built with Go.
+ * Downloads or builds it once per machine and user.
  * @returns {Promise<string>}
  */
 export async function temporalCli() {
@@ -64,7 +64,7 @@ export async function temporalCli() {
   return cached;
 }
 
-/** Only a binary that has run and said its version gets its final name, so whatever bears that name can be trusted. */
+/** A binary gets its final name only after it has printed its version, so a file with that name is complete. */
 async function obtain(home, cached) {
   const work = mkdtempSync(join(home, 'new-'));
   const reasons = [];

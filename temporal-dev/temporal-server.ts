@@ -12,9 +12,10 @@ import { EmbeddedServer } from './server-process.js';
 const ORPHAN_TIMEOUT_MS = 5_000;
 
 /**
- * Without these a no-op activity takes 101 ms instead of 8-12: the server polls its own queues 20 times a second as it
- * comes. One partition: no forwarding between partitions, 1.7 × the turns a second, no tail of 2 s. The last two are
- * known to servers from 1.32 on, and push a cancel to the worker without waiting for its heartbeat.
+ * Without these settings a no-op activity takes 101 ms instead of 8-12, because by default the server polls its own queues
+ * 20 times a second. With one partition there is no forwarding between partitions: 1.7 × the turns per second and no
+ * latency tail of 2 s. The last two settings need a server from 1.32 on; they push a cancel to the worker without waiting
+ * for its heartbeat.
  */
 const DYNAMIC_CONFIG = {
   'history.transferProcessorMaxPollRPS': 2_000,
@@ -24,20 +25,20 @@ const DYNAMIC_CONFIG = {
   'system.enableActivityEagerExecution': true,
   'matching.numTaskqueueReadPartitions': 1,
   'matching.numTaskqueueWritePartitions': 1,
-  // Tasks that wait are given to projects in turn (docs/operations/turns.md "Isolation").
+  // Fairness: waiting tasks are dispatched to the projects in turn (docs/operations/turns.md "Isolation").
   'matching.useNewMatcher': true,
   'matching.enableFairness': true,
-  // A server prefers new tasks to waiting ones until the oldest has waited this long; 5 s unless set.
+  // The server prefers new tasks to waiting ones until the oldest has waited this long; the default is 5 s.
   'matching.backlogNegligibleAge': '"100ms"',
   'system.enableCancelActivityWorkerCommand': true,
   'frontend.WorkerCommandsEnabled': true,
 };
-/** Must exist before the first workflow that carries them, or its start is refused. */
+/** Must exist before the first workflow that sets them, or its start is rejected. */
 const SEARCH_ATTRIBUTES = ['ProjectId', 'SessionId', 'ModelId', 'WaitsFor'];
 /** On a file, a turn takes 28-31 ms with these and 39-47 without (24-30 in memory). */
 const SQLITE_PRAGMAS = ['journal_mode=WAL', 'synchronous=NORMAL'];
 
-/** What is kept of a server, so that the next one finds its ports and, if it was left behind, its process. */
+/** Saved state of a server: its ports for the next start, and its process in case it is left behind. */
 interface State {
   port: number;
   uiPort: number;
@@ -52,13 +53,13 @@ export interface TemporalOptions {
   persistent: boolean;
   /** With the web interface. */
   ui: boolean;
-  /** Left out: the port of the last time when it is free, else any free one. */
+  /** Default: the port of the last start if it is free, else any free port. */
   port?: number;
-  /** The server's own settings beside ours. */
+  /** Further settings of the server. */
   dynamicConfig?: Record<string, number | boolean>;
 }
 
-/** A Temporal server of our own that runs. */
+/** A running embedded Temporal server. */
 export interface EmbeddedTemporal {
   readonly server: EmbeddedServer;
   /** host:port, as TEMPORAL_ADDRESS takes it. */
@@ -69,8 +70,8 @@ export interface EmbeddedTemporal {
 }
 
 /**
- * Starts a Temporal dev server with the settings this service is measured with. One that an earlier process left
- * behind on the same state is stopped first.
+ * Starts a Temporal dev server with the settings above. First stops a server that an earlier process left running on the
+ * same state.
  */
 export async function startTemporal({
   dataDir,
@@ -100,7 +101,7 @@ export async function startTemporal({
           '--dynamic-config-value',
           `${key}=${value}`,
         ]),
-        // A developer's own settings of the CLI name other servers.
+        // A developer's own CLI settings may point to other servers.
         ...['--disable-config-file', '--disable-config-env'],
       ],
       logFile: join(dataDir, 'temporal.log'),
@@ -126,9 +127,9 @@ export async function startTemporal({
   };
 }
 
-/** Ready is: the namespace exists and knows our search attributes, not merely an open port. */
+/** Waits until the namespace exists and has our search attributes; an open port is not enough. */
 async function answers(address: string, port: number): Promise<boolean> {
-  // gRPC waits a second before it tries a refused connection again: ask only who listens.
+  // gRPC retries a refused connection only after a second, so first wait until the port is open.
   if (!(await listens(port))) return false;
   let connection: Connection | undefined;
   try {

@@ -3,7 +3,7 @@ import Mocha from 'mocha';
 
 const { EVENT_RUN_END, EVENT_TEST_FAIL, EVENT_TEST_PASS, EVENT_TEST_PENDING } = Mocha.Runner.constants;
 
-/** Mocha's own report, and its counts in the file of the option `summary` for whoever prints the last line. */
+/** Mocha's default report. Also writes the counts to the file of the option `summary`, for the last line of `npm test`. */
 export default class SummaryReporter extends Mocha.reporters.Spec {
   constructor(runner, options) {
     super(runner, options);

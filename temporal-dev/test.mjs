@@ -20,7 +20,7 @@ const CHECKS = [
   ['format', ['prettier', '--check', '--cache', '--cache-strategy', 'content', '.']],
   ['import rules', ['depcruise', '--config', '.dependency-cruiser.cjs', ...IMPORTING]],
 ];
-/** The checks take the processor time that the tests leave idle. */
+/** The checks use the CPU time that the tests leave idle. */
 const BACKGROUND_PRIORITY = 10;
 /** Mocha's workers: most tests wait for timers and other processes most of the time. */
 const JOBS = Math.max(4, 2 * availableParallelism());
@@ -123,14 +123,14 @@ async function runMocha() {
       cwd: root,
       stdio: 'inherit',
       env: {
-        // Node 22.1 and newer keep compiled code there: the tests start many processes of the service.
+        // Compile cache of Node 22.1 and newer, because the tests start many processes of the service.
         NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
         ...process.env,
         ...(WHOLE_RUN && { REACHED_ROWS: join(folder, 'rows') }),
       },
     },
   );
-  // A Ctrl-C reaches mocha too, which then stops what it started; we only wait for it.
+  // Ctrl-C also reaches mocha, which stops its child processes; we only wait for it.
   const forward = (signal) => mocha.kill(signal);
   process.on('SIGINT', () => undefined);
   process.on('SIGTERM', forward);
@@ -141,7 +141,7 @@ async function runMocha() {
   const report = existsSync(summary)
     ? JSON.parse(readFileSync(summary, 'utf8'))
     : { passed: 0, failed: 0, skipped: [] };
-  // A test that failed has not reached its rows: nothing new to say.
+  // A failed test has not reached its rows, so this check would only repeat the failure.
   if (WHOLE_RUN && how === 0)
     await runChecks([['every row', ['tsx', 'test/support/rows-cli.ts', join(folder, 'rows')]]]);
   rmSync(folder, { recursive: true, force: true });

@@ -9,7 +9,7 @@ export interface BareDeps {
   mcp: McpClient;
 }
 
-/** The activities of a bare turn: nothing is fenced, nothing is kept for a retry. */
+/** The activities of a baseline turn, without fencing and without state for a retry. */
 export function bareActivities({ pool, anthropic, mcp }: BareDeps) {
   const send = (sessionId: string, event: string, content = ''): Promise<unknown> =>
     pool.query({

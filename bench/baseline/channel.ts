@@ -1,2 +1,2 @@
-/** The one channel of all bare turns. */
+/** The NOTIFY channel of all baseline turns. */
 export const CHANNEL = 'bare_turns';

@@ -1,6 +1,6 @@
 /**
- * The baseline of `npm run bench`: what is left of the service when everything but Temporal, the model call and one stored
- * row per step is taken away. POST /sessions/{id} starts a workflow, GET /sessions/{id} streams what its activities send.
+ * The baseline of `npm run bench`: Temporal, the model call and one stored row per step, without the rest of the service.
+ * POST /sessions/{id} starts a workflow, GET /sessions/{id} streams the output of its activities.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -18,7 +18,7 @@ import { CHANNEL } from './channel.js';
 const TASK_QUEUE = 'bare-turns';
 const [temporalAddress, databaseUrl, modelUrl, mcpUrl] = process.argv.slice(2) as [string, string, string, string];
 
-/** The frames of each session's last turn, and who reads them. */
+/** The frames of each session's last turn, and their readers. */
 const sessions = new Map<string, { frames: string[]; readers: Set<ServerResponse> }>();
 
 function sessionOf(id: string): { frames: string[]; readers: Set<ServerResponse> } {

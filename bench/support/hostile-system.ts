@@ -9,7 +9,7 @@ import { startSinkModel } from '../../test/support/sink-model.js';
 
 export const MIB = 1024 * 1024;
 
-/** Runs `work` on an API and a worker with memory limits, and a model that answers whatever it is sent. */
+/** Runs `work` on an API and a worker with memory limits, and a model that answers every request. */
 export async function withHostileSystem(
   { apiHeapMib, workerHeapMib }: { apiHeapMib: number; workerHeapMib: number },
   work: (system: FaultSystem) => Promise<void>,
@@ -41,7 +41,7 @@ export interface Answer {
   body: { id: string; turn_id: string; status: string };
 }
 
-/** One project's way to the API. */
+/** Calls the API as one project. */
 export type Caller = (method: string, path: string, body?: object) => Promise<Answer>;
 
 export function callerOf({ url }: RoleProcess, key: string): Caller {
@@ -74,7 +74,7 @@ export async function newSession(call: Caller, more: object = {}): Promise<strin
   return (await call('POST', '/v1/sessions', { model_id: 'sink', ...more })).body.id;
 }
 
-/** Sends a message and waits until its turn has ended; the session's status then. */
+/** Sends a message, waits until its turn has ended, and returns the session's status. */
 export async function runTurn(call: Caller, session: string, files: string[] = []): Promise<string> {
   const sent = await call('POST', `/v1/sessions/${session}/messages`, { content: 'What is it?', files });
   if (sent.status !== 201) return `not accepted: ${sent.status}`;
@@ -85,7 +85,7 @@ export async function runTurn(call: Caller, session: string, files: string[] = [
   }
 }
 
-/** Prints a process' memory before, at most while `work` runs, and ten seconds after it. */
+/** Prints a process's memory: before `work`, its maximum during `work`, and ten seconds later. */
 export async function withMemoryOf(name: string, { pid }: RoleProcess, work: () => Promise<void>): Promise<void> {
   const before = memoryOf(pid, 'VmRSS');
   const started = performance.now();

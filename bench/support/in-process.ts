@@ -1,7 +1,7 @@
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../../test/support/services.js';
 import { startTurnService, type TurnService, type TurnServiceOptions } from '../../test/support/turns.js';
 
-/** Runs `work` on a service in this process, with Postgres, Temporal and a scripted model of its own. */
+/** Runs `work` on a service in this process, with its own Postgres, Temporal and scripted model. */
 export async function withTurnService(
   options: TurnServiceOptions,
   work: (service: TurnService) => Promise<void>,
@@ -19,6 +19,6 @@ export async function withTurnService(
   }
 }
 
-/** One line of figures. */
+/** Prints one line of figures. */
 export const row = (name: string, value: string, aim = ''): void =>
   console.log(`${name.padEnd(52)} ${value.padEnd(36)} ${aim}`);

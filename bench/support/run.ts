@@ -10,21 +10,21 @@ import { apiClient } from '../../test/support/client.js';
 import { embeddedDatabaseUrl } from '../../temporal-dev/embedded-postgres.js';
 import { openSse, type SseReader } from '../../test/support/sse-reader.js';
 
-/** One of the two systems that are compared: the service, or the baseline (bench/baseline). */
+/** One of the two compared systems: the service or the baseline (bench/baseline). */
 export interface Side {
   name: 'baseline' | 'service';
   /** Opens a conversation, with the tool `ping` of an MCP server if asked for. */
   session(withTool?: boolean): Promise<string>;
   send(sessionId: string, content: string): Promise<void>;
   stream(sessionId: string): Promise<SseReader>;
-  /** CPU seconds used so far: by the side's own process, and by the servers that both sides share. */
+  /** CPU seconds used so far by the side's own process and by the servers that both sides share. */
   cpu(): Record<'service' | 'temporal' | 'postgres', number>;
   /** Resident memory of the side's process, in KB. */
   memoryKb(): number;
 }
 
 export interface Bench {
-  /** Answers both sides, in this process. */
+  /** The scripted model in this process, which answers both sides. */
   model: ScriptedModel;
   baseline: Side;
   service: Side;

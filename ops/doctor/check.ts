@@ -1,4 +1,4 @@
-/** What is wrong with a part, and what an operator does about it. */
+/** The problem of a part and the operator's remedy. */
 export class CheckError extends Error {
   override readonly name = 'CheckError';
   constructor(
@@ -9,11 +9,11 @@ export class CheckError extends Error {
   }
 }
 
-/** One part of the service that is looked at; resolves with a fact worth telling. */
+/** A check of one part of the service. `run` resolves with a fact to print. */
 export interface Check {
   part: string;
   run: () => Promise<string>;
-  /** For a fault that the check did not foresee. */
+  /** Remedy for an unexpected error. */
   remedy: string;
 }
 
@@ -21,14 +21,13 @@ export interface Finding {
   part: string;
   ok: boolean;
   detail: string;
-  /** Null where nothing is wrong. */
+  /** Null if the check passed. */
   remedy: string | null;
 }
 
-/** A part that does not answer for that long does not answer. */
 const TIMEOUT_MS = 15_000;
 
-/** Looks at one part; never throws. */
+/** Runs a check; never throws. */
 export async function runCheck({ part, run, remedy }: Check): Promise<Finding> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -43,7 +42,7 @@ export async function runCheck({ part, run, remedy }: Check): Promise<Finding> {
   }
 }
 
-/** The message of the error, or of what caused it where it says nothing itself. */
+/** The message of the error, or of its cause if the error has no message. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return reasonOf(error.errors[0]);
   if (!(error instanceof Error)) return String(error);

@@ -8,7 +8,7 @@ import { postgresChecks } from './postgres.js';
 import { storageCheck } from './storage.js';
 import { temporalChecks } from './temporal.js';
 
-/** Looks at every connection of the service, all at once; without settings that can be used, at those only. */
+/** Checks every connection of the service in parallel. If the settings are not valid, it reports only that. */
 export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   let config: Config;
   try {

@@ -2,7 +2,7 @@ import Anthropic, { APIConnectionError, APIError, AuthenticationError, NotFoundE
 import { apiKeyOf, type ModelEntry } from '../../src/models/catalogue.js';
 import { CheckError, type Check } from './check.js';
 
-/** A model of the catalogue: its key is there, its API answers, accepts the key and knows the model. Costs nothing. */
+/** Checks that a model's key is set, and that its API answers, accepts the key and has the model. Costs nothing. */
 export function modelCheck(entry: ModelEntry, env: NodeJS.ProcessEnv): Check {
   const variable = entry.api_key_env ?? 'ANTHROPIC_API_KEY';
   const address = entry.base_url ?? 'https://api.anthropic.com';
@@ -35,7 +35,7 @@ export function modelCheck(entry: ModelEntry, env: NodeJS.ProcessEnv): Check {
   };
 }
 
-/** Counting tokens tries key and model; servers without it are asked for their list. */
+/** Counting tokens checks key and model. Servers that cannot count are asked for their model list. */
 async function ask(api: Anthropic, model: string): Promise<string> {
   try {
     await api.messages.countTokens({ model, messages: [{ role: 'user', content: 'x' }] });

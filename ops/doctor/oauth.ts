@@ -5,12 +5,12 @@ import { CheckError, type Check } from './check.js';
 
 const REMEDY = 'Set PUBLIC_URL to the address at which browsers reach the API, then authorize these servers again.';
 
-/** Authorization servers send browsers to PUBLIC_URL: it must be the address that they were given. */
+/** Authorization servers redirect browsers to PUBLIC_URL, so it must be the address registered with them. */
 export function publicUrlCheck(config: Config): Check {
   return { part: 'public url', remedy: REMEDY, run: () => checkPublicUrl(config) };
 }
 
-/** The other rows say what is wrong with a database that cannot be asked. */
+/** If the database is unreachable, the check passes: the Postgres check reports that. */
 async function checkPublicUrl(config: Config): Promise<string> {
   return checkRedirects(config).catch((error: unknown) => {
     if (error instanceof CheckError) throw error;

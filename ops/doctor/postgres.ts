@@ -10,7 +10,7 @@ import { CheckError, type Check } from './check.js';
 
 const NOTIFY_MS = 3000;
 
-/** Postgres: reachable, migrated, able to LISTEN; and the key that opens what it keeps sealed. */
+/** Checks of Postgres: reachable, migrated, LISTEN works, and the encryption keys open the stored secrets. */
 export function postgresChecks({ databaseUrl, databaseListenUrl, encryptionKeys }: Config): Check[] {
   const withDb = async <T>(work: (db: DataSource) => Promise<T>): Promise<T> => {
     const db = await openDataSource(databaseUrl, 2, 'doctor');
@@ -53,8 +53,8 @@ async function schema(db: DataSource): Promise<string> {
 }
 
 /**
- * Whether an acknowledged commit survives a failover. Without a synchronous standby it may not: then a tool call whose
- * start was recorded on the old primary alone can be sent again (docs/operations/backup.md).
+ * Checks whether an acknowledged commit survives a failover. Without a synchronous standby it may be lost. Then a tool
+ * call whose start was recorded only on the old primary can be sent again (docs/operations/backup.md).
  */
 async function replication(db: DataSource): Promise<string> {
   const [row] = await db.query<{ standby: boolean; names: string; commit: string; standbys: number }[]>(
@@ -73,7 +73,7 @@ async function replication(db: DataSource): Promise<string> {
   return `${kind}: a failover of the server's own replication may lose the last commits unless its disk is replicated`;
 }
 
-/** What the live stream lives on: a notification sent on the pool arrives on a listening connection. */
+/** Checks that a NOTIFY sent on the pool arrives on the LISTEN connection, which the live stream needs. */
 async function listens(listenUrl: string, db: DataSource): Promise<string> {
   const channel = `doctor_${randomUUID().replaceAll('-', '')}`;
   const client = new pg.Client({ connectionString: listenUrl, connectionTimeoutMillis: 5000 });
@@ -98,7 +98,7 @@ async function listens(listenUrl: string, db: DataSource): Promise<string> {
   }
 }
 
-/** Open turns of another Temporal namespace stay as they are: only a reconciler of that namespace looks at them. */
+/** Finds open turns of another Temporal namespace. Only a reconciler of that namespace handles them. */
 async function openTurns(db: DataSource): Promise<string> {
   const { namespace } = temporalSettings();
   const [row] = await db.query<{ own: number; others: number; other: string | null }[]>(

@@ -9,7 +9,7 @@ import { CheckError, type Check } from './check.js';
 
 const LINK_SECONDS = 60;
 
-/** The file storage, by a round trip: put, read, fetch by a signed link, delete. */
+/** Checks the file storage by a round trip: put, read, fetch by a signed link, delete. */
 export function storageCheck(config: Config): Check {
   const isBucket = config.storageUrl.startsWith('gs://');
   return {
@@ -20,7 +20,7 @@ export function storageCheck(config: Config): Check {
     async run() {
       const storage = openStorage(config);
       const content = Buffer.from(randomUUID());
-      // Where maintenance finds it, should this process die in between.
+      // A key that maintenance cleans up if this process dies before the delete.
       const key = `tmp/doctor-${randomUUID()}`;
       await storage.put(key, content, { contentType: 'text/plain' });
       try {
@@ -37,7 +37,7 @@ export function storageCheck(config: Config): Check {
   };
 }
 
-/** Two installations on one storage would each remove the other's objects as orphans. */
+/** Two installations on the same storage would remove each other's objects as orphans. */
 async function checkOwner({ databaseUrl }: Config, storage: Storage): Promise<void> {
   const db = await openDataSource(databaseUrl, 1, 'doctor').catch(() => null);
   if (db === null) return;
@@ -72,7 +72,7 @@ async function fetchLink(storage: Storage, key: string, content: Buffer): Promis
     throw new CheckError('the signed link serves other bytes', remedy);
 }
 
-/** A local link is served by the API: here it must carry a signature that every process accepts. */
+/** The API serves local links, so here only the signature is checked. */
 async function checkLink(storage: Storage, { encryptionKeys }: Config, key: string): Promise<void> {
   const url = new URL(await storage.downloadUrl(linked(key), LINK_SECONDS));
   verifyLink('file_doctor', Object.fromEntries(url.searchParams), encryptionKeys);

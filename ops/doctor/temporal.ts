@@ -2,7 +2,7 @@ import type { Config } from '../../src/platform/config.js';
 import { temporalQuestions } from '../../src/temporal/doctor.js';
 import { CheckError, type Check } from './check.js';
 
-/** Temporal: reachable with a namespace, its search attributes, and workers that poll. */
+/** Checks of Temporal: the namespace is reachable and has our search attributes, and workers poll. */
 export function temporalChecks({ taskQueue }: Config): Check[] {
   const remedy =
     'Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and TEMPORAL_API_KEY or the TLS variables, and that the namespace exists.';
@@ -12,7 +12,7 @@ export function temporalChecks({ taskQueue }: Config): Check[] {
       remedy,
       async run() {
         const { namespace, days, serverVersion } = await temporalQuestions.namespace();
-        // The settings that a turn's speed hangs on are the server's own: no request of a client shows them.
+        // The speed of turns depends on the server's dynamic configuration, which no client request can read.
         const hint = 'dynamic configuration cannot be seen from here: compare docs/operations/temporal.md';
         return `namespace ${namespace}, keeps closed workflows ${days} days; server ${serverVersion}, its ${hint}`;
       },

@@ -1,9 +1,9 @@
 import type Anthropic from '@anthropic-ai/sdk';
 
-/** What clients of the service add to a message for the model is no word of the user. */
+/** Text that the service adds to a message for the model; the rules must ignore it. */
 const ADDED = /^<(turn-facts|summary-of-earlier-turns)>/;
 
-/** The text of one message: its string, or its text blocks, a line each; of a user's only what the user said. */
+/** The text of a message: its string, or its text blocks joined by line feeds, without text added by the service. */
 export function textOf({ role, content }: Anthropic.MessageParam): string {
   if (typeof content === 'string') return content;
   const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []));
@@ -11,9 +11,9 @@ export function textOf({ role, content }: Anthropic.MessageParam): string {
 }
 
 /**
- * Where a request stands in its conversation: `userText` is the text of the last user message that has any,
- * `step` the number of model answers since then: 0 for the first call of a turn. Results of tools alone are no message;
- * behind those of a turn that was cut off the next message may stand in the same one.
+ * Finds the position of a request in its conversation. `userText` is the text of the last user message that has text.
+ * `step` is the number of model answers since then: 0 for the first call of a turn. Messages with only tool results do
+ * not count. After a turn that was cut short, tool results and the next user text can be in the same message.
  */
 export function position(messages: Anthropic.MessageParam[]): { userText: string; step: number } {
   let step = 0;

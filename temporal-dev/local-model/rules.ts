@@ -4,7 +4,7 @@ import { position, textOf } from './conversation.js';
 
 export type AnswerBlock = Anthropic.TextBlockParam | Anthropic.ToolUseBlockParam;
 
-/** What the rules answer to a request. */
+/** The rules' answer to a request. */
 export type Answer =
   | { thinking: string; blocks: AnswerBlock[]; waitMs?: number; wordsPerSecond?: number }
   /** An HTTP error instead of a message. */
@@ -38,10 +38,10 @@ interface Turn {
   request: Anthropic.MessageCreateParams;
 }
 
-/** One rule per row, tried in order: the first that answers wins. */
+/** The rules in order; the first one that returns an answer is used. */
 const RULES: ((turn: Turn) => Answer | undefined)[] = [fail, callTools, reportTools, write, recall, listTools, wait];
 
-/** The answer to a request. It depends on the request alone. */
+/** Returns the answer to a request. It depends only on the request. */
 export function answer(request: Anthropic.MessageCreateParams): Answer {
   const { userText, step } = position(request.messages);
   const turn = { text: userText, step, request };
@@ -69,7 +69,7 @@ function callTools({ text, step, request }: Turn): Answer | undefined {
   const uses: AnswerBlock[] = [];
   for (const [, wanted, json] of group.matchAll(/\b(?:call|and)\s+`?([\w.-]*\w)`?(?:\s+with\s+`*(\{))?/gi)) {
     const name = offered.find((one) => one === wanted || one.endsWith(`__${wanted}`));
-    // "call me Bob" asks for no tool; "call me with {}" does.
+    // "call me Bob" is not a tool call; "call me with {}" is.
     if (name === undefined && json === undefined) continue;
     if (name === undefined)
       return say(`No tool is named ${wanted}.`, `I have no tool ${wanted}, only ${list(offered)}.`);
@@ -109,7 +109,7 @@ function write({ text }: Turn): Answer | undefined {
   };
 }
 
-/** Also what answers a request for a summary. */
+/** Also answers a request for a summary. */
 function recall({ text, request }: Turn): Answer | undefined {
   if (!/\bsummar(y|i[sz]e)|\b(did|have) i (say|said|ask|asked|tell|told)\b/i.test(text)) return undefined;
   const said = request.messages

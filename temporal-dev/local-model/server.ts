@@ -9,7 +9,7 @@ import { answer, ERROR_STATUS } from './rules.js';
 import { CHARS_PER_TOKEN, writeAnswer } from './write-answer.js';
 
 export interface LocalModel {
-  /** As the Anthropic SDK takes it for `baseURL`: without `/v1`. */
+  /** The `baseURL` for the Anthropic SDK, without `/v1`. */
   url: string;
   /** Entries of MODELS_FILE that reach this model. */
   models: ModelEntry[];
@@ -32,7 +32,7 @@ class ApiError extends Error {
 }
 
 /**
- * Starts a server of the Messages API, streaming only, whose answers come from rules. `wordsPerSecond` 0: without pause.
+ * Starts a Messages API server that answers by rules and only streams. `wordsPerSecond` 0: without pauses.
  */
 export async function startLocalModel({
   wordsPerSecond = DEFAULT_WORDS_PER_SECOND,

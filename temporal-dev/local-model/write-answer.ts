@@ -8,7 +8,7 @@ type Block = { type: 'thinking'; thinking: string } | AnswerBlock;
 
 /** Our estimate of a token's length. */
 export const CHARS_PER_TOKEN = 4;
-/** How a block looks at its start, and the type and field of its deltas. */
+/** The start of each block type, and the type and field of its deltas. */
 const EMPTY = { thinking: { thinking: '', signature: '' }, text: { text: '' }, tool_use: { input: {} } };
 const DELTA = {
   thinking: ['thinking_delta', 'thinking'],
@@ -47,7 +47,7 @@ export async function writeAnswer(
       words += 1;
       if (part !== '') await send({ type: 'content_block_delta', index, delta: { type, [field]: part } });
       if (part !== word) return false;
-      // From the start, not from the last word: a timer that fires late must not slow the whole text.
+      // Measured from the start of the text, so that a late timer does not slow the rest.
       const due = wordsPerSecond === 0 ? 0 : started + (words * 1000) / wordsPerSecond - performance.now();
       if (due > 0) await sleep(due, undefined, { signal });
     }
