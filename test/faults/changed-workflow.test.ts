@@ -4,14 +4,14 @@ import { connectClient } from '../support/workflow-history.js';
 import { answerFirstTask, WAITING } from '../support/workflow-tasks.js';
 
 /** docs/operations/workflow-changes.md: a deploy of workflow code that running turns do not bear. */
-describe('a turn that other workflow code began', () => {
+describe('a turn started by incompatible workflow code', () => {
   let service: TurnService;
   before(async () => {
     service = await startTurnService({ workers: 0 });
   });
   after(() => service.close());
 
-  it('fails, instead of holding its session until its time is over', async () => {
+  it('fails at once instead of blocking its session until the timeout', async () => {
     const temporal = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
     const sessionId = await service.session();
     const turnId = await service.send(sessionId, 'Hello');

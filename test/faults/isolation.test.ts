@@ -94,7 +94,7 @@ describe('isolation', () => {
     expect(mcp.calls.length).to.equal(4);
   });
 
-  it('a project whose model calls take every slot is not first in line for the next one', async () => {
+  it('a project whose model calls use every slot does not delay others', async () => {
     const gate = service.model.gate();
     let begun = 0;
     service.model.on(/flood/, () => {
@@ -122,8 +122,8 @@ describe('isolation', () => {
   });
 
   it('an endless tool loop ends at the step limit, and a workflow that cannot start does not affect other turns', async () => {
-    const poisoned = await temporal.client.workflow.start(TURN_WORKFLOW, {
-      workflowId: `poisoned-${service.config.taskQueue}`,
+    const blocked = await temporal.client.workflow.start(TURN_WORKFLOW, {
+      workflowId: `blocked-${service.config.taskQueue}`,
       taskQueue: service.config.taskQueue,
       args: [null],
     });
@@ -134,6 +134,6 @@ describe('isolation', () => {
     const healthy = await service.session();
     await service.send(healthy, 'Hello');
     expect(await service.ended(healthy)).to.include({ type: 'turn.completed', stop_reason: 'end_turn' });
-    await poisoned.terminate();
+    await blocked.terminate();
   });
 });

@@ -75,7 +75,7 @@ describe('a worker that comes back after it was overtaken', () => {
     expect(rest.map((event) => event.type as string)).to.deep.equal(['turn.completed']);
   });
 
-  it('adds nothing to a turn that goes on elsewhere', async () => {
+  it('adds nothing to a turn that continues on another worker', async () => {
     const [told, ...rest] = await toldIn(goingOn);
     expect(told).to.include({ type: 'agent.message', content: 'one two three' });
     expect(rest.map((event) => event.type as string)).to.deep.equal(['turn.completed']);
@@ -83,7 +83,7 @@ describe('a worker that comes back after it was overtaken', () => {
     expect(deltas.map(({ content }) => content).join('')).not.to.include('late');
   });
 
-  it('has called its tool once, and the late result changes nothing', async () => {
+  it('has called its tool once, and its late result is rejected', async () => {
     expect(system.mcp.calls.length).to.equal(1);
     const results = (await toldIn(buying)).filter((event) => event.type === 'agent.tool_result');
     expect(results).to.have.length(1);

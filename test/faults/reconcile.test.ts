@@ -65,7 +65,7 @@ describe('the reconciler', () => {
     expect(took, title).to.be.below(limitMs + SLACK_MS);
   };
 
-  it('gives each turn its start or its end within 10 s, once', async () => {
+  it('starts or ends each open turn within 10 s, once', async () => {
     const { client } = system;
     const [terminated, cancelled] = [await running(), await running()];
     const failed = await accept();
@@ -91,7 +91,7 @@ describe('the reconciler', () => {
       measured('cancelled', ended, 'turn.cancelled'),
       measured('timed out', timedOut, 'turn.failed', 'turn_timeout'),
       measured('never started', neverStarted, 'turn.completed'),
-      measured('cancel wish that never arrived', cancelled, 'turn.cancelled'),
+      measured('cancel request that never arrived', cancelled, 'turn.cancelled'),
     ]);
     const after = await reconciled(system);
     const grown = Object.keys(after).map((action) => [action, after[action]! - (before[action] ?? 0)]);
@@ -99,7 +99,7 @@ describe('the reconciler', () => {
     await system.verify();
   });
 
-  it('starts turns again that a Temporal without its data has forgotten', async () => {
+  it('restarts turns after Temporal has lost its data', async () => {
     const gate = system.model.gate();
     system.model.on(/forgotten/, text('cut off', { before: { 0: wait(gate) } }), 'Here again.');
     const turn = await system.send(await system.session(), 'forgotten');
@@ -111,7 +111,7 @@ describe('the reconciler', () => {
     await system.verify();
   });
 
-  it('ends a cancelled turn within 20 s though no worker lives', async () => {
+  it('ends a cancelled turn within 20 s without any worker', async () => {
     const turn = await running();
     void system.watch(turn);
     await Promise.all(system.workers.map((worker) => worker.kill()));

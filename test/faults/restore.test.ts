@@ -189,7 +189,7 @@ describe('a backup taken under load', function () {
     await temporal.stop();
   });
 
-  it('lets every open turn end, on the same Temporal server, which knows of more than the backup', () =>
+  it('lets every open turn end, on the same Temporal server, whose state is newer than the backup', () =>
     rehearse(system.temporal!.address));
 });
 

@@ -34,7 +34,7 @@ describe('workers and their leases', function () {
     await system.verify();
   });
 
-  it('repeats no model call while Temporal is away', async () => {
+  it('repeats no model call while Temporal is unreachable', async () => {
     const { model } = system;
     const gate = model.gate();
     model.on(/^patient/, text('once', { before: { 0: wait(gate) } }));
@@ -50,7 +50,7 @@ describe('workers and their leases', function () {
     expect(model.requests.length).to.equal(calls);
   });
 
-  it('ends a cancelled turn at once though Temporal is away', async () => {
+  it('ends a cancelled turn at once while Temporal is unreachable', async () => {
     const { model } = system;
     const gate = model.gate();
     model.on(/^stop/, text('never sent', { before: { 0: wait(gate) } }));

@@ -59,7 +59,7 @@ describe('a waiting turn after a restore', function () {
     await allowAndVerify(turn);
   });
 
-  it('starts again when its workflow waits for an answer of which the tables know nothing', async () => {
+  it('restarts when its workflow waits for a call that the tables do not have', async () => {
     const turn = await waitingTurn();
     // What a backup holds that was taken before the model had answered.
     await system.db.transaction(async (tx) => {

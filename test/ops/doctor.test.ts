@@ -57,7 +57,7 @@ describe('doctor', () => {
     return findings.find(({ ok }) => !ok)!;
   }
 
-  it('finds a whole service well', async () => {
+  it('passes on a working service', async () => {
     const findings = await diagnose(env);
     expect(findings.filter(({ ok }) => !ok)).to.deep.equal([]);
     expect(findings.map(({ part }) => part)).to.deep.equal([
@@ -79,13 +79,13 @@ describe('doctor', () => {
     expect(formatFindings(findings)).to.contain('ok    listen').and.contain('Everything answers.');
   });
 
-  it('names what is wrong with the configuration, and asks nothing else then', async () => {
+  it('reports an invalid configuration, and runs no other check', async () => {
     const findings = await diagnose({ ...env, ENCRYPTION_KEY: 'x', MAX_STEPS: 'many' });
     expect(findings.map(({ part }) => part)).to.deep.equal(['configuration', 'configuration']);
     expect(formatFindings(findings)).to.contain('ENCRYPTION_KEY').and.contain('MAX_STEPS').and.contain('2 of 2 fail.');
   });
 
-  it('names Postgres that is away', async () => {
+  it('reports an unreachable Postgres', async () => {
     const findings = await diagnose({ ...env, DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' });
     const failed = findings.filter(({ ok }) => !ok);
     expect(failed.map(({ part }) => part)).to.deep.equal([
@@ -99,7 +99,7 @@ describe('doctor', () => {
     expect(failed[0]).to.have.property('remedy').that.contains('DATABASE_URL');
   });
 
-  it('names a schema that is behind', async () => {
+  it('reports missing migrations', async () => {
     await service.db.query(`UPDATE migrations SET name = 'x' || name`);
     const finding = await only('schema');
     await service.db.query('UPDATE migrations SET name = substr(name, 2)');
@@ -107,7 +107,7 @@ describe('doctor', () => {
     expect(finding.detail).to.contain('Initial');
   });
 
-  it('names a way to Postgres that loses notifications', async () => {
+  it('reports a pooler that loses notifications', async () => {
     // What a transaction pooler does: the session that listens is another one when the notification comes.
     await service.db.query(
       `CREATE SCHEMA away; CREATE FUNCTION away.pg_notify(text, text) RETURNS void LANGUAGE sql AS ''`,
@@ -119,7 +119,7 @@ describe('doctor', () => {
     expect(finding.remedy).to.contain('transaction pooling');
   });
 
-  it('names turns of another Temporal namespace', async () => {
+  it('reports turns of another Temporal namespace', async () => {
     const sessionId = await service.session();
     await service.db.query(
       `INSERT INTO turns (id, session_id, project_id, number, state, content, files, skills, namespace)
@@ -131,7 +131,7 @@ describe('doctor', () => {
     await service.db.query(`DELETE FROM turns WHERE id = 'turn_elsewhere'`);
   });
 
-  it('names a PUBLIC_URL that authorization servers do not know', async () => {
+  it('reports a PUBLIC_URL that is not registered with authorization servers', async () => {
     await service.db.query(
       `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, tools)
        SELECT 'mcp_oauth', id, 'o', 'https://o', 'OAUTH', '[]' FROM projects`,
@@ -145,7 +145,7 @@ describe('doctor', () => {
     await service.db.query(`DELETE FROM mcp_oauth; DELETE FROM mcp_servers WHERE id = 'mcp_oauth'`);
   });
 
-  it('names a key that does not open what is stored', async () => {
+  it('reports a key that does not open the stored secrets', async () => {
     const sealed = seal([Buffer.alloc(32, 9)], 'mcp_servers.credential', 'mcp_1', 'token');
     await service.db.query(
       `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, credential, tools)
@@ -161,7 +161,7 @@ describe('doctor', () => {
     expect((await diagnose(env)).every(({ ok }) => ok)).to.equal(true);
   });
 
-  it('names Temporal that is away, or has no such namespace', async () => {
+  it('reports an unreachable Temporal and a missing namespace', async () => {
     const { TEMPORAL_ADDRESS: address } = process.env;
     process.env.TEMPORAL_NAMESPACE = 'nowhere';
     const unknown = await diagnose(env);
@@ -176,7 +176,7 @@ describe('doctor', () => {
     }
   });
 
-  it('names search attributes that the namespace lacks', async () => {
+  it('reports missing search attributes', async () => {
     const namespace = `bare-${randomUUID()}`;
     const connection = await Connection.connect({ address: await temporalAddress() });
     await connection.workflowService.registerNamespace({
@@ -195,20 +195,20 @@ describe('doctor', () => {
     expect(others).to.deep.equal([]);
   });
 
-  it('names a task queue that nobody polls', async () => {
+  it('reports a task queue without workers', async () => {
     const finding = await only('worker', { TASK_QUEUE: 'another' });
     expect(finding.detail).to.contain('another');
     expect(finding.remedy).to.contain('npm run worker');
   });
 
-  it('names a storage that cannot be written', async () => {
+  it('reports a storage that is not writable', async () => {
     const file = join(dir, 'a-file');
     writeFileSync(file, '');
     chmodSync(file, 0o400);
     expect((await only('storage', { STORAGE_URL: `file://${file}` })).remedy).to.contain('STORAGE_URL');
   });
 
-  it('names a model that is away, refuses its key, or is unknown', async () => {
+  it('reports a model that is unreachable, rejects its key, or does not exist', async () => {
     writeModels({ base_url: 'http://127.0.0.1:9' });
     expect((await only('model scripted')).detail).to.contain('cannot be reached');
     const listed = JSON.stringify({ data: [{ type: 'model', id: 'scripted-1' }], has_more: false });
@@ -261,7 +261,7 @@ describe('doctor', () => {
       await emulator?.stop();
     });
 
-    it('tries a link, names one that is refused, and an account that may not sign', async () => {
+    it('checks a signed link, and reports a rejected one and an account that may not sign', async () => {
       const bucket = { STORAGE_URL: `gs://${emulator.bucket}/files` };
       expect((await diagnose({ ...env, ...bucket })).filter(({ ok }) => !ok)).to.deep.equal([]);
 

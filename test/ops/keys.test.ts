@@ -35,7 +35,7 @@ describe('npm run keys (contract.md §5)', () => {
     expect((await service.as(out.trim())('GET', '/v1/sessions')).status).to.equal(200);
   });
 
-  it('create gives the permissions asked for, all when told so or not told', async () => {
+  it('create grants the requested permissions, or all by default', async () => {
     await run('create', '--project', 'scoped', '--scopes', 'files:read, sessions:read,files:read');
     await run('create', '--project', 'scoped', '--scopes', 'all');
     await run('create', '--project', 'scoped');
@@ -43,7 +43,7 @@ describe('npm run keys (contract.md §5)', () => {
     expect(scopes).to.deep.equal([SCOPES, SCOPES, ['files:read', 'sessions:read']]);
   });
 
-  it('create makes the project once, and sets its limit when told to', async () => {
+  it('create creates the project once, and sets its limit if requested', async () => {
     const limitOf = async (project: string) =>
       service.db.query('SELECT max_running_turns AS max FROM projects WHERE name = $1', [project]);
     await run('create', '--project', 'limited');
@@ -80,7 +80,7 @@ describe('npm run keys (contract.md §5)', () => {
     expect((await listed())[0]).to.include({ id, revoked_at: first });
   });
 
-  it('list tells which keys are live, expire or have expired, to people; to programs what the contract says', async () => {
+  it('list shows the state of each key as text; as JSON it has the fields of the contract', async () => {
     await run('create', '--project', 'ending');
     const [{ id }] = (await listed()) as [{ id: string }];
     const line = async (): Promise<string> => (await run('list')).out.split('\n')[0]!;

@@ -35,7 +35,7 @@ describe('npm run maintenance', () => {
     expect(JSON.parse(stdout)).to.deep.equal({ finishedDeletions: 0, removedObjects: 1, removedRows: 0 });
   });
 
-  it('says how it is used', async () => {
+  it('prints its usage', async () => {
     for (const args of [[], ['other'], ['storage', '--limit', '0'], ['storage', '--older-than-hours', 'x']]) {
       const error = await runMaintenance(args, database.url, files.storage).catch((thrown: unknown) => thrown);
       expect(error).to.be.instanceOf(UsageError);

@@ -12,7 +12,7 @@ describe('keys: expiry, projects and limits', () => {
 
   const run = (...args: string[]): Promise<number> => runKeys(args, service.config.databaseUrl);
 
-  it('lets a key expire, and takes it back', async () => {
+  it('lets a key expire, and undoes it', async () => {
     const key = await service.newKey();
     const [row] = await service.db.query<{ id: string }[]>('SELECT id FROM api_keys ORDER BY created_at DESC LIMIT 1');
     const status = async (): Promise<number> => (await service.as(key)('GET', '/v1/models')).status;

@@ -22,7 +22,7 @@ describe('embedded servers', () => {
     await Promise.all(databases.map((database) => database.drop()));
   });
 
-  it('keeps what Postgres committed over a kill, on the same address', async () => {
+  it('keeps committed data when Postgres is killed, on the same address', async () => {
     const postgres = await startPostgres();
     await query(postgres.url, 'CREATE TABLE kept (n int)');
     await query(postgres.url, 'INSERT INTO kept VALUES (7)');

@@ -113,7 +113,7 @@ describe('npm start', () => {
 
   after(() => running.forEach((child) => child.kill('SIGKILL')));
 
-  it('brings everything up, once per DATA_DIR, and ends all of it on SIGTERM', async () => {
+  it('starts everything, once per DATA_DIR, and stops it on SIGTERM', async () => {
     const service = await start(dataDir);
     const created = await call(service, 'POST', '/sessions', { model_id: 'local-rules' });
     expect(created.status).to.equal(201);
@@ -145,7 +145,7 @@ describe('npm start', () => {
     expect(await createKey(dataDir)).to.match(/^\S+\n$/);
   });
 
-  it('finds everything again, and a Ctrl-C that is repeated ends it just as well', async () => {
+  it('restarts with the same data, and stops on a repeated Ctrl-C', async () => {
     const service = await start(dataDir);
     expect((await call(service, 'GET', `/sessions/${session}`)).status).to.equal(200);
     const group = -service.child.pid!;
@@ -156,7 +156,7 @@ describe('npm start', () => {
     expect(code, service.output()).to.equal(0);
   });
 
-  it('starts a server again that was killed', async () => {
+  it('restarts a server that was killed', async () => {
     const service = await start(dataDir);
     const { postgres, temporal } = serverPids(dataDir);
     process.kill(postgres, 'SIGKILL');
@@ -175,7 +175,7 @@ describe('npm start', () => {
     await end(service.child, () => service.child.kill('SIGKILL'));
   });
 
-  it('starts after its process was killed, whose servers died with it, and finishes the turn that was cut', async () => {
+  it('starts after kill -9, which also ended its servers, and finishes the interrupted turn', async () => {
     const { postgres, temporal } = serverPids(dataDir);
     const service = await start(dataDir);
     expect([processIdentity(postgres), processIdentity(temporal)]).to.deep.equal([null, null]);

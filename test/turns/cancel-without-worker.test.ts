@@ -10,7 +10,7 @@ describe('cancel without a worker', () => {
   });
   afterEach(() => service.close());
 
-  it('ends a queued turn at once, with nothing spent; it never runs', async () => {
+  it('ends a queued turn at once without usage; it never runs', async () => {
     const sessionId = await service.session();
     const turnId = await service.send(sessionId, 'Wait for it');
     const stream = await service.stream(sessionId);
@@ -35,7 +35,7 @@ describe('cancel without a worker', () => {
     expect(JSON.stringify(service.model.requests.at(-1)!.body.messages)).to.include('was cancelled by the user');
   });
 
-  it('ends a running turn within 20 s; what a late worker brings is refused', async () => {
+  it('ends a running turn within 20 s; writes of a late worker are rejected', async () => {
     const worker = await service.startWorker();
     const gate = service.model.gate();
     service.model.reply(text('One two three.', { every: 0, before: { 2: wait(gate) } }));

@@ -39,7 +39,7 @@ describe('cancel', () => {
     return { sessionId, turnId, request: service.model.requests.at(-1)! };
   };
 
-  it('leaves an idle session as it is', async () => {
+  it('does not change an idle session', async () => {
     const sessionId = await service.session();
     const { status, body } = await cancel(sessionId);
     expect(status).to.equal(200);
@@ -47,7 +47,7 @@ describe('cancel', () => {
     expect(body.status).to.equal('IDLE');
   });
 
-  it('leaves a session whose turn has ended as it is, as often as it is asked', async () => {
+  it('does not change a session whose turn has ended, even if repeated', async () => {
     const sessionId = await service.session();
     await service.send(sessionId, 'Hello');
     await service.ended(sessionId);
@@ -59,7 +59,7 @@ describe('cancel', () => {
     ]);
   });
 
-  it('stores what was streamed, aborts the model call, and says what was spent', async () => {
+  it('stores the streamed text, aborts the model call, and reports the usage', async () => {
     const { sessionId, turnId, request } = await streaming();
     const stream = await service.stream(sessionId);
     await stream.until(({ data }) => data.content === ' two');
@@ -84,7 +84,7 @@ describe('cancel', () => {
     expect(await statusOf(sessionId)).to.equal('CANCELLED');
   });
 
-  it('stands when the model finishes before it hears of it', async () => {
+  it('wins when the model finishes before its call is aborted', async () => {
     const gate = service.model.gate();
     service.model.reply([text('All said.'), wait(gate)]);
     const sessionId = await service.session();
@@ -132,7 +132,7 @@ describe('cancel', () => {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
   });
 
-  it('keeps what was finished before, and gives the next turn a conversation the model takes', async () => {
+  it("keeps finished steps, and the next turn's request is valid", async () => {
     const { model } = service;
     model.on(
       /First/,

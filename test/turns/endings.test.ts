@@ -99,7 +99,7 @@ describe('how a turn goes and ends', () => {
     expect(service.model.requests[1]!.body).to.have.nested.property('thinking.type', 'enabled');
   });
 
-  it('ends at the step limit; what was not run has its result, and the session goes on', async () => {
+  it('ends at the step limit; calls that did not run get a result, and the session continues', async () => {
     service.model.on(/Go/, steps([thinking('.'), toolUse('list_files')], [thinking('.'), toolUse('list_files')]));
     const { sessionId, end, events } = await run();
     expect(end).to.include({ type: 'turn.completed', stop_reason: 'max_steps' });
@@ -152,7 +152,7 @@ describe('the time limit of a turn', () => {
   after(() => service.close());
   afterEach(() => service.model.reset());
 
-  it('fails with turn_timeout while the model talks; the session goes on', async () => {
+  it('fails with turn_timeout while the model streams; the session continues', async () => {
     service.model.reply([text('Endless '), wait(600_000), text('never')]);
     const sessionId = await service.session();
     await service.send(sessionId, 'Go');
@@ -169,7 +169,7 @@ describe('the time limit of a turn', () => {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
   });
 
-  it('holds however short each of its steps is', async () => {
+  it('applies to a turn of many short steps', async () => {
     service.model.script(() => [wait(400), thinking('.'), toolUse('list_files')]);
     const sessionId = await service.session();
     await service.send(sessionId, 'Go');

@@ -45,7 +45,7 @@ describe('a wait that ends by time', function () {
       ],
     });
 
-  it('tells the model that nobody answered, and goes on', async () => {
+  it('reports to the model that the call expired, and continues', async () => {
     const uses = [toolUse('mcp__mail__send', {}, { id: 'toolu_1' }), toolUse('get_weather', {}, { id: 'toolu_2' })];
     service.model.on(/Go/, steps(uses, 'Done.'));
     const sessionId = await newSession();

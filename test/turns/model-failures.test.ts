@@ -93,7 +93,7 @@ describe('a model call that fails', () => {
     });
   }
 
-  it('counts an answer that makes no sense as a failure', async () => {
+  it('counts an invalid answer as a failure', async () => {
     const away = failure('overloaded_error', { headers: soon });
     const garbled = message([text('Begun'), raw('event: content_block_delta\ndata: {"secret": {{{\n\n')]);
     service.model.reply(away, away, away, away, away, garbled);
@@ -106,14 +106,14 @@ describe('a model call that fails', () => {
     });
   });
 
-  it('waits as long as the model asks', async () => {
+  it("waits as long as the model's API asks", async () => {
     service.model.reply(failure('rate_limit_error', { headers: { 'retry-after': '2' } }), 'ok');
     await run();
     const [first, second] = service.model.requests;
     expect(second!.receivedAt - first!.receivedAt).to.be.within(1950, 5000);
   });
 
-  it('ends the turn after six failures, with what the model said last; the session goes on', async () => {
+  it('ends the turn after six failures with the last error message; the session continues', async () => {
     service.model.script(() => failure('overloaded_error', { message: 'Come back on Monday', headers: soon }));
     const { sessionId, end } = await run();
     expect(service.model.requests).to.have.length(6);
@@ -137,7 +137,7 @@ describe('a model call that fails', () => {
     expect((await run()).end.error).to.deep.include({ type: 'model_rate_limited', retryable: true });
   });
 
-  it('is final when the model refuses the request, with its words', async () => {
+  it("is not retried when the API rejects the request, and keeps the API's message", async () => {
     service.model.reply(failure('invalid_request_error', { message: 'tools.3: no such thing' }));
     const { end } = await run();
     expect(service.model.requests).to.have.length(1);
@@ -145,13 +145,13 @@ describe('a model call that fails', () => {
     expect(end.error.message).to.include('tools.3: no such thing').and.include('400');
   });
 
-  it('does as x-should-retry says', async () => {
+  it('follows x-should-retry', async () => {
     service.model.reply(failure('api_error', { headers: { 'x-should-retry': 'false' } }));
     expect((await run()).end).to.include({ type: 'turn.failed' });
     expect(service.model.requests).to.have.length(1);
   });
 
-  it('stores what was streamed when it was the last one, and no thinking that was cut off', async () => {
+  it('stores the partial text of the last attempt, but not its partial thinking', async () => {
     service.model.script(() =>
       message([thinking('Hm, let me'), text('I will now '), streamError('invalid_request_error', 'No more.')]),
     );
@@ -162,7 +162,7 @@ describe('a model call that fails', () => {
     expect(end.usage.input_tokens).to.be.greaterThan(0);
   });
 
-  it('tells the failure that ended the turn, not one that was got over', async () => {
+  it('reports the failure that ended the turn, not an earlier one', async () => {
     service.model.reply(
       failure('overloaded_error', { message: 'for a moment', headers: soon }),
       toolUse('list_files'),
@@ -173,7 +173,7 @@ describe('a model call that fails', () => {
     expect(end.error.message).to.not.include('moment');
   });
 
-  it('fails with a useful message when the catalogue has lost the model', async () => {
+  it('fails with a useful message when the model is no longer in the catalogue', async () => {
     const sessionId = await service.session();
     await service.db.query(`UPDATE sessions SET model_id = 'gone-model' WHERE id = $1`, [sessionId]);
     await service.send(sessionId, 'Go');

@@ -49,7 +49,7 @@ describe('a turn with a person in the loop', function () {
   const toldAtStep = (step: number): string =>
     JSON.stringify(service.model.requests.find((request) => request.step === step)!.body.messages.at(-1));
 
-  it('runs a call that a person allowed, and tells the client what it waits for', async () => {
+  it('runs a call that a person allowed, and lists the open calls for the client', async () => {
     const { sessionId, turnId, actions } = await waitingTurn([use('mcp__mail__send', 'toolu_1', { to: 'ada' })]);
     const [{ expires_at, ...action }] = actions;
     expect(action).to.deep.equal({
@@ -110,7 +110,7 @@ describe('a turn with a person in the loop', function () {
     expect(offered.at(-1)).to.equal('get_weather');
   });
 
-  it('tells the model of an error of the client’s tool', async () => {
+  it('passes an error of the client’s tool to the model', async () => {
     const { sessionId } = await waitingTurn([use('get_weather', 'toolu_1')]);
     await answer(sessionId, customResult('toolu_1', 'No network.', true));
     await service.ended(sessionId);
@@ -174,7 +174,7 @@ describe('a turn with a person in the loop', function () {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
   });
 
-  it('tells the model of a denial and its reason, and never asks for the same call again in the turn', async () => {
+  it('passes a denial and its reason to the model, and never asks for the same call again in the turn', async () => {
     const again = [
       use('mcp__mail__send', 'toolu_2', { b: [1, { d: 2 }], a: 1.0 }),
       use('mcp__mail__send', 'toolu_3', { a: 2, b: [] }),
@@ -245,7 +245,7 @@ describe('a turn with a person in the loop', function () {
     await service.ended(sessionId);
   });
 
-  it('ends at once when it is cancelled, with what it spent', async () => {
+  it('ends at once when it is cancelled, with its usage', async () => {
     const { sessionId } = await waitingTurn([use('get_weather', 'toolu_1')]);
     const before = performance.now();
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);

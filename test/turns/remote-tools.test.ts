@@ -54,7 +54,7 @@ describe('a turn with a remote tool', () => {
     return { sessionId, name };
   };
 
-  it('is cancelled while the tool runs: the call is aborted, and the model told next time', async () => {
+  it('is cancelled while the tool runs: the call is aborted, and the next request says so', async () => {
     const { sessionId, name } = await sessionWithTools();
     const started = new Promise<void>((resolve) => (called = resolve));
     service.model.on(/Hang/, steps([thinking('.'), toolUse(`mcp__${name}__hang`, {}, { id: 'toolu_hang' })]));
@@ -78,7 +78,7 @@ describe('a turn with a remote tool', () => {
     expect(service.model.refused).to.deep.equal([]);
   });
 
-  it('leaves nothing of messages, inputs, results, instruction, errors or credentials in Temporal', async () => {
+  it('stores no messages, inputs, results, instruction, errors or credentials in Temporal', async () => {
     const { sessionId, name } = await sessionWithTools();
     const used = (tool: string) => toolUse(`mcp__${name}__${tool}`, { secret: `${MARK} input` });
     service.model.on(

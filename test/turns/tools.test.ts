@@ -38,7 +38,7 @@ describe('tool calls of a turn', () => {
     expect(end).to.include({ type: 'turn.completed' });
   });
 
-  it('answers a call of a tool that the model made up', async () => {
+  it('answers a call of a tool that the model invented', async () => {
     const { end, result, told } = await call(toolUse('send_rockets', { to: 'moon' }, { id: 'toolu_2' }));
     expect(result).to.include({ tool_use_id: 'toolu_2', name: 'send_rockets', is_error: true });
     expect(told[0]).to.include({ is_error: true });

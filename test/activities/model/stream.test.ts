@@ -53,13 +53,13 @@ describe('the stream of an answer', () => {
       (error: unknown) => error,
     );
 
-  it('lives on every byte, whatever it says', async () => {
+  it('restarts the idle timeout with every byte', async () => {
     const pings = Array.from({ length: 6 }, () => [wait(250), raw(': still here\n\n')]).flat();
     model.reply([text('Slow '), ...pings, text('but sure.')]);
     expect((await call()).heard).to.equal('Slow but sure.');
   });
 
-  it('is broken off when nothing comes', async () => {
+  it('is aborted when no byte arrives', async () => {
     model.reply([text('Then '), silence()]);
     const began = performance.now();
     expect(await failureOf(call())).to.be.instanceOf(ModelIdleTimeoutError);
@@ -67,14 +67,14 @@ describe('the stream of an answer', () => {
     await model.requests.at(-1)!.aborted;
   });
 
-  it('tells the cost at its start and at its end', async () => {
+  it('reports the usage at its start and at its end', async () => {
     model.reply(message(text('Yes.'), { usage: { input_tokens: 5, cache_read_input_tokens: 7, output_tokens: 3 } }));
     const { answer, started } = await call();
     expect(started).to.include({ input_tokens: 5, cache_read_input_tokens: 7 });
     expect(answer.usage).to.include({ input_tokens: 5, cache_read_input_tokens: 7, output_tokens: 3 });
   });
 
-  it('does without a cost where the server tells none', async () => {
+  it('works without usage if the server reports none', async () => {
     const frames = [
       { type: 'message_start', message: { id: 'm', type: 'message', role: 'assistant', content: [], usage: null } },
       { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
@@ -90,14 +90,14 @@ describe('the stream of an answer', () => {
     expect(answer.usage).to.include({ input_tokens: 0, output_tokens: 0 });
   });
 
-  it('keeps a character whose halves come apart', async () => {
+  it('keeps a character that is split between two deltas', async () => {
     model.reply(text(['Well done \ud83d', '\ude00!']));
     const { answer, heard } = await call();
     expect(answer.content).to.deep.equal([{ type: 'text', text: 'Well done 😀!' }]);
     expect(heard).to.equal('Well done 😀!');
   });
 
-  it('replaces a key however it is cut, and holds nothing else back for long', async () => {
+  it('redacts a key however it is split, and holds no other text back for long', async () => {
     const cuts = [[KEY], [...KEY], ['sk-', KEY.slice(3)], [KEY.slice(0, 12), KEY.slice(12)]];
     for (const pieces of cuts) {
       model.reply(text(['It is ', ...pieces, ', not sk-scripted or s', 'k-']));
@@ -107,7 +107,7 @@ describe('the stream of an answer', () => {
     }
   });
 
-  it('asks for no tool in an answer that ended early', async () => {
+  it('drops tool uses of an answer that was cut short', async () => {
     for (const stopReason of ['max_tokens', 'refusal', 'model_context_window_exceeded'] as const) {
       model.reply(message([text('Now '), toolUse('buy', {})], { stopReason }));
       expect((await call()).answer.content).to.deep.equal([{ type: 'text', text: 'Now ' }]);

@@ -20,7 +20,7 @@ describe('the usage of a turn', () => {
     },
   });
 
-  it('sums every call, also those that broke off', async () => {
+  it('sums every call, also failed ones', async () => {
     service.model.reply(
       failure('overloaded_error', { headers: { 'retry-after-ms': '5' } }),
       message([text('Half of '), cut()], cost(10, 20, 30, 1)),
@@ -37,7 +37,7 @@ describe('the usage of a turn', () => {
     });
   });
 
-  it('is kept from the start of a call on: a worker that dies takes nothing of it along', async () => {
+  it('is stored from the start of a call, so a worker that dies loses none of it', async () => {
     const { model, db } = service;
     const gate = model.gate();
     model.reply(message([text('Slow', { before: { 0: wait(gate) } })], cost(10, 20, 30, 1)));

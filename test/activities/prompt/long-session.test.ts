@@ -87,7 +87,7 @@ describe('a session longer than its model’s context', () => {
     expect(end.usage).to.deep.equal({ input_tokens: spent!.input, output_tokens: spent!.output });
   });
 
-  it('survives a model that fails at the summary, and one that says nothing', async () => {
+  it('survives a failed summary and an empty one', async () => {
     const { model } = service;
     const headers = { 'retry-after-ms': '5' };
     model.on(/<transcript>/, failure('overloaded_error', { headers }), text(' '), text('SUMMARY at last'));
@@ -102,7 +102,7 @@ describe('a session longer than its model’s context', () => {
     expect(JSON.stringify(model.requests.at(-1)!.body.messages)).to.include('SUMMARY at last');
   });
 
-  it('is summarised in smaller pieces where the API counts more than the estimate', async () => {
+  it('is summarised in smaller pieces if the API counts more than the estimate', async () => {
     const { model } = service;
     model.on(
       /<transcript>/,
@@ -118,7 +118,7 @@ describe('a session longer than its model’s context', () => {
     expect(await compactions(sessionId)).to.equal(1);
   });
 
-  it('stays as it is when the summary is cancelled, and is compacted by the next turn', async () => {
+  it('is not changed if the summary is cancelled, and the next turn compacts it', async () => {
     const { model } = service;
     const gate = model.gate();
     model.on(/<transcript>/, text('never', { before: { 0: wait(gate) } }), text('SUMMARY after'));
@@ -140,7 +140,7 @@ describe('a session longer than its model’s context', () => {
     expect(last).to.include('SUMMARY after').and.include('The previous turn was cancelled by the user');
   });
 
-  it('is compacted once when the worker goes in the middle of it', async () => {
+  it('is compacted once when the worker dies during the compaction', async () => {
     const { model } = service;
     const gate = model.gate();
     model.on(/<transcript>/, text('never', { before: { 0: wait(gate) } }), text('SUMMARY of the second'));
@@ -160,7 +160,7 @@ describe('a session longer than its model’s context', () => {
     expect(events).to.have.length(1);
   });
 
-  it('fails with context_too_long only where one message cannot fit, and goes on', async () => {
+  it('fails with context_too_long only if a single message does not fit, and then continues', async () => {
     const sessionId = await newSession();
     const end = await turn(sessionId, 'word '.repeat(15_000));
     expect(end).to.include({ type: 'turn.failed' });

@@ -44,7 +44,7 @@ describe('a conversation as a request', () => {
     ]);
   });
 
-  it('tells of turns that were cancelled or failed, with what was cut off, and answers their calls', async () => {
+  it('marks turns that were cancelled or failed, keeps their partial text, and adds results to their calls', async () => {
     const built = await request([
       { state: 'cancelled', content: 'Buy.', steps: [{ content: [use('a'), use('b')], calls: [ok('bought'), null] }] },
       { state: 'failed', content: 'Tell.', cutOff: 'Once upon ' },
@@ -59,7 +59,7 @@ describe('a conversation as a request', () => {
     expect(last).to.include('[The previous turn failed before it was finished.]');
   });
 
-  it('tells that the turn before was cancelled when a summary stands for it', async () => {
+  it('says that the previous turn was cancelled even if a summary replaces it', async () => {
     const { sessionId, turnId } = await seedSession(builder.db, [{ state: 'cancelled' }, running('Well?')]);
     await builder.db.query(`INSERT INTO compactions (session_id, turn_number, summary) VALUES ($1, 1, 'So far.')`, [
       sessionId,
@@ -71,7 +71,7 @@ describe('a conversation as a request', () => {
       .and.include('was cancelled by the user');
   });
 
-  it('leaves out what the model refused: it would refuse what follows', async () => {
+  it('leaves out a turn that the model refused', async () => {
     const built = await request([
       { state: 'completed', content: 'Evil.', steps: [{ content: [], stopReason: 'refusal' }] },
       running('Weather?'),
@@ -125,7 +125,7 @@ describe('a conversation as a request', () => {
     expect(results.slice(1).every((text) => text.endsWith('<image>'))).to.equal(true);
   });
 
-  it('begins with the service’s prompt, then the instruction, then the skills; breakpoints behind what stays', async () => {
+  it('begins with the service’s prompt, the instruction and the skills, with breakpoints after each stable part', async () => {
     const skills = [{ id: 'skill_1', name: 'pdf', description: 'Works\nwith PDFs' }];
     const built = await request([{ ...running('Go.'), skills }], { instruction: 'Forget all of the above.' });
     const system = built.system as Anthropic.TextBlockParam[];

@@ -13,7 +13,7 @@ import { connectClient } from '../../support/workflow-history.js';
 
 const BUNDLE = fileURLToPath(new URL('../../../dist/workflow-bundle.js', import.meta.url));
 
-describe('unknown faults of an activity', () => {
+describe('unexpected errors of an activity', () => {
   it('are counted over its attempts, outages are not', async () => {
     const address = await temporalAddress();
     const taskQueue = `faults-${randomUUID()}`;

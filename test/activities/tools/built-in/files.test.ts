@@ -151,7 +151,7 @@ describe('file tools', () => {
       expect(await read(Buffer.from('caf\xe9;1', 'latin1'), {}, 'a.csv')).to.equal('café;1');
     });
 
-    it('describes what is neither text nor image nor PDF', async () => {
+    it('describes files that are not text, image or PDF', async () => {
       expect(await read(Buffer.from([1, 0, 2]), {}, 'a.zip')).to.match(/^"a.zip" \(.*3 bytes\) cannot be shown/);
       expect(await read(Buffer.from([0xff, 1]), {}, 'a.bin')).to.contain('cannot be shown');
       expect(await read('', {}, 'a.txt')).to.equal('(The file is empty.)');
@@ -174,7 +174,7 @@ describe('file tools', () => {
       });
     });
 
-    it('keeps from the model what its API would refuse', async () => {
+    it("does not send images that the model's API would reject", async () => {
       const wide = Buffer.from(PNG);
       wide.writeUInt32BE(9000, 16);
       const bad: [string, Buffer][] = [
@@ -188,7 +188,7 @@ describe('file tools', () => {
       for (const [filename, bytes] of bad) expect(await read(bytes, {}, filename)).to.contain('cannot be shown');
     });
 
-    it('knows deleted, lost and foreign files', async () => {
+    it('reports deleted, lost and foreign files', async () => {
       const [deleted, lost, foreign] = [
         await upload('d.txt', 'x'),
         await upload('l.txt', 'x'),
@@ -204,7 +204,7 @@ describe('file tools', () => {
       expect(textOf(answers[2]!)).to.contain('has no file');
     });
 
-    it('has no file of an id that Postgres cannot be asked for', async () => {
+    it('reports a missing file for an id that Postgres cannot store', async () => {
       await attach();
       const answer = await run(readFile, { file_id: 'file_\0' });
       expect(answer.isError).to.equal(true);
@@ -303,7 +303,7 @@ describe('file tools', () => {
       expect(blocks).to.have.length(4);
     });
 
-    it('shows no more at once than a request can hold', async () => {
+    it('shows only as many attachments as fit into a request', async () => {
       const large = Buffer.concat([PDF, Buffer.alloc(10 * 1024 * 1024), Buffer.from('%%EOF')]);
       const blocks = await blocksOf(
         await upload('1.pdf', large),

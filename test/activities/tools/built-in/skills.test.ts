@@ -98,7 +98,7 @@ describe('skill tools', () => {
       expect(Buffer.byteLength(text)).to.be.below(48 * 1024);
     });
 
-    it('says which skills there are when the name is none of them', async () => {
+    it('lists the selected skills if the name is not one of them', async () => {
       const result = await run('use_skill', { name: 'other' });
       expect(result.isError).to.equal(true);
       expect(textOf(result)).to.equal('There is no skill "other" in this turn. Selected skills: demo.');
@@ -117,7 +117,7 @@ describe('skill tools', () => {
       }
     });
 
-    it('cannot load a skill whose object went after its row was read', async () => {
+    it('cannot load a skill whose object was deleted after its row was read', async () => {
       const lost = await upload('lost', { 'SKILL.md': skillMd('lost') });
       await storage.delete(`skills/${projectId}/${lost.id}`);
       const result = await run('use_skill', { name: 'lost' }, [lost]);
@@ -166,7 +166,7 @@ describe('skill tools', () => {
       expect(await read('docs')).to.match(/^Files in docs:\n- docs\/Größe.md \(12 bytes\)\n- docs\/long.txt/);
     });
 
-    it('reads what spreadsheets and old tools write', async () => {
+    it('reads windows-1252, which spreadsheets and old tools write', async () => {
       expect(await read('latin1.txt')).to.equal('Gö');
       expect(await read('utf16.csv')).to.equal('ä;1\nö;2');
     });
@@ -181,7 +181,7 @@ describe('skill tools', () => {
       expect(await run('read_skill_file', { skill: 'demo', path: 'logo.png' })).to.deep.equal(result);
     });
 
-    it('describes what is neither text nor an image that the model takes', async () => {
+    it('describes files that are neither text nor a supported image', async () => {
       expect(await read('data.bin')).to.match(/^data.bin cannot be shown: .*application\/octet-stream, 4 bytes/);
       expect(await read('huge.png')).to.match(/^huge.png cannot be shown: .*image\/png, \d+ bytes/);
       expect(await read('fake.png')).to.equal('no image at all');

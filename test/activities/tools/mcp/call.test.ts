@@ -56,7 +56,7 @@ describe('calling a tool of an MCP server', () => {
     expect(textOf(result)).to.match(/not allowed/);
   });
 
-  it('passes on an error of the tool and one of the protocol', async () => {
+  it('passes on tool errors and protocol errors', async () => {
     const { server, calls } = await start([
       { name: 'failing', run: () => ({ content: [{ type: 'text', text: 'no such city' }], isError: true }) },
       { name: 'throwing', run: () => Promise.reject(new Error('broken inside')) },
@@ -95,7 +95,7 @@ describe('calling a tool of an MCP server', () => {
     expect(server.log.filter((method) => method === 'initialize')).to.have.length(1);
   });
 
-  it('tells of progress', async () => {
+  it('reports progress', async () => {
     const { server, calls } = await start([
       {
         name: 'slow',
@@ -161,7 +161,7 @@ describe('calling a tool of an MCP server', () => {
     expect(server.log.filter((method) => method === 'tools/call')).to.have.length(2);
   });
 
-  it('does not take a 400 of a living session for a lost one', async () => {
+  it('does not treat a 400 as a lost session if the session still works', async () => {
     const { server, calls } = await start([{ name: 'a' }]);
     server.options.gateway = (_, res, body) => {
       if (!body.includes('tools/call')) return false;
@@ -173,7 +173,7 @@ describe('calling a tool of an MCP server', () => {
     expect(server.log.filter((method) => method === 'tools/call')).to.have.length(1);
   });
 
-  it('says that the outcome is unknown when the server dies in mid-call', async () => {
+  it('says that the outcome is unknown when the server dies during a call', async () => {
     const { server, calls } = await start([{ name: 'hang', run: never }]);
     const call = calls.call(calls.row('s', server.url), 'hang');
     await until(() => server.calls.length === 1);
@@ -188,7 +188,7 @@ describe('calling a tool of an MCP server', () => {
     expect(server.calls, 'not sent again').to.have.length(1);
   });
 
-  it('says that the outcome is unknown for an answer that is none and for 5xx', async () => {
+  it('says that the outcome is unknown for invalid answers and for 5xx', async () => {
     for (const [status, type] of [
       [200, 'text/html'],
       [200, 'application/json'],
@@ -208,7 +208,7 @@ describe('calling a tool of an MCP server', () => {
     }
   });
 
-  it('knows that nothing was carried out when there was no way to the server', async () => {
+  it('says that nothing was carried out if the server is unreachable', async () => {
     const { server, calls } = await start([{ name: 'a' }]);
     await server.close();
     const result = await calls.call(calls.row('s', server.url), 'a');
@@ -216,7 +216,7 @@ describe('calling a tool of an MCP server', () => {
     expect(textOf(result)).to.match(/refused the connection\. It was not carried out/);
   });
 
-  it('knows so when the credential is refused, and shows none', async () => {
+  it('says that nothing was carried out if the credential is refused, and does not show it', async () => {
     const credential = { type: 'BEARER', header: null, secret: SECRET } as const;
     const { server, calls } = await start([{ name: 'a' }], { auth: { header: 'authorization', value: 'other' } });
     const result = await calls.call(calls.row('s', server.url, {}, credential), 'a');
@@ -226,7 +226,7 @@ describe('calling a tool of an MCP server', () => {
       .and.not.to.include(SECRET);
   });
 
-  it('keeps the credential out of what an echoing server answers', async () => {
+  it('removes the credential from the answers of a server that echoes it', async () => {
     const credential = { type: 'HEADER', header: 'X-Key', secret: SECRET } as const;
     const { server, calls } = await start([
       { name: 'echo', run: () => `your key is ${SECRET}` },
@@ -259,7 +259,7 @@ describe('calling a tool of an MCP server', () => {
     bait.close();
   });
 
-  it('resumes a stream that the server lets go of', async () => {
+  it('resumes a stream that the server closes', async () => {
     const { server, calls } = await start([{ name: 'a' }]);
     server.options.gateway = (req, res, body) => {
       const sse = { 'content-type': 'text/event-stream' };
@@ -304,7 +304,7 @@ describe('calling a tool of an MCP server', () => {
   });
 
   describe('connections', () => {
-    it('close when idle, with a goodbye', async () => {
+    it('close when idle, and end the MCP session', async () => {
       const { server, calls } = await start([{ name: 'a' }], {}, { idleMs: 50 });
       await calls.call(calls.row('s', server.url), 'a');
       expect(calls.mcp.size).to.equal(1);
@@ -312,14 +312,14 @@ describe('calling a tool of an MCP server', () => {
       expect(calls.mcp.size).to.equal(0);
     });
 
-    it('are others for another credential', async () => {
+    it('are not shared between credentials', async () => {
       const { server, calls } = await start([{ name: 'a' }]);
       await calls.call(calls.row('s', server.url), 'a');
       await calls.call(calls.row('s', server.url, { credential_version: 2 }), 'a');
       expect(server.log.filter((method) => method === 'initialize')).to.have.length(2);
     });
 
-    it('are asked before a turn relies on them, and replaced when lost', async () => {
+    it('are checked before a turn uses them, and replaced if lost', async () => {
       const { server, calls } = await start([{ name: 'a' }]);
       const row = calls.row('s', server.url);
       const { signal } = new AbortController();

@@ -54,7 +54,7 @@ describe('connecting the MCP servers of a turn', () => {
     expect((await shown(0)).last_connected_at! > after.last_connected_at!, 'at every turn').to.equal(true);
   });
 
-  it('records why one was not, beside the others, after at most 8 s', async () => {
+  it('records why a connection failed, in parallel to the others, after at most 8 s', async () => {
     const before = [await shown(0), await shown(1)];
     await servers[0]!.kill();
     servers[1]!.options.gateway = () => true;

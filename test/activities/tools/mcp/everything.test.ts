@@ -22,7 +22,7 @@ describe('server-everything', () => {
     await server.stop();
   });
 
-  it('tells its tools', async () => {
+  it('lists its tools', async () => {
     const network = createMcpNetwork([server.host]);
     const { tools, serverName } = await probeServer(network, new URL(server.url), () => credentialAuth(NO_CREDENTIAL));
     await network.close();

@@ -17,7 +17,7 @@ const source = (name: string, tools: string[], offered_tools: string[] | null = 
   })),
 });
 
-describe('tools of MCP servers as the model is told of them', () => {
+describe('the tools of MCP servers in model requests', () => {
   it('are in the order of the servers and their tools, under the name of the server', () => {
     const names = mcpToolsOf([source('b', ['z', 'a']), source('a', ['z'])]).map(({ name }) => name);
     expect(names).to.deep.equal(['mcp__b__z', 'mcp__b__a', 'mcp__a__z']);
@@ -43,7 +43,7 @@ describe('tools of MCP servers as the model is told of them', () => {
 });
 
 describe('aliases of tool names', () => {
-  it('leave alone what the API takes', () => {
+  it('are the names themselves if the API accepts them', () => {
     const { toModel, toFull } = toolAliases(['use_skill', 'mcp__a-b__search']);
     expect(toModel('mcp__a-b__search')).to.equal('mcp__a-b__search');
     expect(toFull('mcp__a-b__search')).to.equal('mcp__a-b__search');

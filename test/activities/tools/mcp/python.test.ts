@@ -44,7 +44,7 @@ describe('a server of the Python SDK', () => {
     await stopServer();
   });
 
-  it('tells its tools, also when the path redirects', async () => {
+  it('lists its tools, also when the path redirects', async () => {
     const network = createMcpNetwork([`127.0.0.1:${port}`]);
     for (const url of [row.url, `${row.url}/`]) {
       const { tools, serverName } = await probeServer(network, new URL(url), () => credentialAuth(NO_CREDENTIAL));

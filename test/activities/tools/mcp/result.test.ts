@@ -80,7 +80,7 @@ describe('results of MCP tools', () => {
     expect([...calls.stored.keys()].map((key) => key.slice(-2))).to.deep.equal(['-0', '-1']);
   });
 
-  it('name an image that the model cannot take', async () => {
+  it('name an image that the model does not support', async () => {
     const wide = Buffer.from(PNG, 'base64');
     wide.writeUInt32BE(8001, 16);
     for (const [data, mimeType] of [
@@ -103,7 +103,7 @@ describe('results of MCP tools', () => {
     await failing.close();
   });
 
-  it('name what is of another kind', async () => {
+  it('name content of other types', async () => {
     const result = await resultOf({
       content: [
         { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' },
@@ -157,7 +157,7 @@ describe('results of MCP tools', () => {
 });
 
 describe('images for the model', () => {
-  it('are known by their bytes', () => {
+  it('are detected by their bytes', () => {
     for (const [data, mediaType] of [
       [PNG, 'image/png'],
       [GIF, 'image/gif'],
@@ -168,7 +168,7 @@ describe('images for the model', () => {
     }
   });
 
-  it('are none when cut off, or no base64', () => {
+  it('are rejected if truncated or not base64', () => {
     for (const data of [undefined, 7, '', 'not base64!', `${PNG}!`]) expect(modelImage(data)).to.equal(null);
     for (const data of [PNG, GIF, WEBP, JPEG]) {
       expect(modelImage(Buffer.from(data, 'base64').subarray(0, 12).toString('base64'))).to.equal(null);

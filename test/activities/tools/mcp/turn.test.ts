@@ -232,7 +232,7 @@ describe('MCP servers in turns', () => {
     expect((await shown()).last_connected_at).to.be.a('string');
   });
 
-  it('report a server that breaks off in the middle, once, before the result', async () => {
+  it('report a server that closes the connection during a call, once, before the result', async () => {
     const { id, name, server } = await register([{ name: 'die', run: () => server.kill() }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
     service.model.on(/die/, [toolUse(`mcp__${name}__die`)], [toolUse(`mcp__${name}__die`)], 'done');
@@ -253,7 +253,7 @@ describe('MCP servers in turns', () => {
     expect(server.calls).to.have.length(1);
   });
 
-  it('hear of a cancel', async () => {
+  it('receive the cancel notification', async () => {
     const { id, name, server } = await register([{ name: 'hang', run: () => new Promise(() => undefined) }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
     service.model.on(/hang/, [toolUse(`mcp__${name}__hang`)], text('never'));
