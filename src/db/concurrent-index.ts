@@ -1,10 +1,9 @@
 import type { QueryRunner } from 'typeorm';
 
 /**
- * Builds an index on a table that is in use, without blocking its writers. The migration must set
- * `transaction = false`: Postgres refuses CONCURRENTLY inside a transaction. An invalid index, which an interrupted build
- * leaves behind, is dropped first; a valid one stays.
- * @param definition what follows the index' name: `ON turns (id) WHERE …`
+ * Builds an index without blocking writers of the table. The migration must set `transaction = false`: Postgres refuses
+ * CONCURRENTLY inside a transaction. An invalid index from an interrupted build is dropped first; a valid one stays.
+ * @param definition the text after the index' name: `ON turns (id) WHERE …`
  */
 export async function createIndexConcurrently(
   runner: QueryRunner,

@@ -5,9 +5,9 @@ import { PreparedClient } from './prepared-client.js';
 import { typeParsers } from './types.js';
 
 /**
- * What Postgres enforces on each connection. A process that freezes inside a transaction, or vanishes without closing
- * its connections, loses its locks within about 10 s; a statement that waits for such a lock fails before that, and its
- * caller tries again (`isDatabaseAway`).
+ * Server-side timeouts of each connection. If a process freezes in a transaction, or vanishes without closing its
+ * connections, Postgres releases its locks within about 10 s. A statement that waits for such a lock fails earlier, and
+ * its caller retries (`isDatabaseAway`).
  */
 const SERVICE_LIMITS = {
   statement_timeout: 10_000,
@@ -19,10 +19,10 @@ const SERVICE_LIMITS = {
   tcp_keepalives_count: 3,
 };
 
-/** A migration may run for long, but must not queue behind a long transaction: every other statement queues behind it. */
+/** A migration may run for long, but must not wait long for a lock: every other statement would queue behind it. */
 const MIGRATION_LIMITS = { statement_timeout: 0, lock_timeout: 2_000 };
 
-/** The options that open a pool on `databaseUrl`: at most `poolSize` connections, each waited for at most 5 s. */
+/** The options of a pool: at most `poolSize` connections, and at most 5 s of waiting for one. */
 export async function openDataSource(
   databaseUrl: string,
   poolSize: number,
@@ -50,7 +50,7 @@ export async function openDataSource(
       options: settings.map(([setting, value]) => `-c ${setting}=${value}`).join(' '),
       ...(purpose === 'service' && { answerTimeoutMs: PreparedClient.ANSWER_TIMEOUT_MS }),
     },
-    // A pooled connection that dies while idle is replaced at the next use; the fault shows in the query that meets it.
+    // The pool replaces an idle connection that dies. The error shows in the next query.
     poolErrorHandler: () => undefined,
   });
   return dataSource.initialize();

@@ -6,18 +6,18 @@ const PROBE_INTERVAL_MS = 10_000;
 
 export interface ListenHandlers {
   onPayload: (payload: string) => void;
-  /** Runs after every (re)connection: earlier notifications are lost and must be read from the tables. */
+  /** Runs after every (re)connection. Earlier notifications are lost: read the tables. */
   onConnect: () => void;
 }
 
 /**
- * The one LISTEN connection of a process: a direct one (LISTEN breaks behind transaction pooling), which reconnects by
- * itself. Channels are added and removed while it runs.
+ * The LISTEN connection of a process. It is a direct connection (LISTEN breaks behind transaction pooling) and
+ * reconnects automatically. Channels can be added and removed at any time.
  */
 export class Listener {
-  /** Each resolves when Postgres listens on the channel, or at once while there is no connection. */
+  /** Each promise resolves when Postgres listens on the channel, or at once while there is no connection. */
   #channels = new Map<string, Promise<void>>();
-  /** Channels that Postgres has not been asked to drop yet. */
+  /** Unused channels that Postgres still listens on. */
   #dropped = new Set<string>();
   #client: pg.Client | null = null;
   #statements: Promise<unknown> = Promise.resolve();
@@ -51,17 +51,17 @@ export class Listener {
     return listening;
   }
 
-  /** The channel is dropped at the next probe: it is often needed again soon. */
+  /** Postgres drops the channel at the next probe, because it is often needed again soon. */
   remove(channel: string): void {
     if (this.#channels.delete(channel)) this.#dropped.add(channel);
   }
 
   async #listen(client: pg.Client, channel: string): Promise<void> {
-    // If this fails, the connection is lost, and the next one listens on the channel.
+    // If this fails, the connection is lost, and the next connection listens on the channel.
     await this.#ask(client, `LISTEN ${channel}`).catch(() => undefined);
   }
 
-  /** A client takes one statement at a time. */
+  /** Runs statements one after the other: a client cannot run two at a time. */
   #ask(client: pg.Client, statement: string): Promise<unknown> {
     const answer = this.#statements.then(() => client.query(statement));
     this.#statements = answer.catch(() => undefined);
@@ -91,7 +91,7 @@ export class Listener {
     try {
       await client.connect();
       this.#dropped.clear();
-      // Channels that are added from here on are asked for on their own, behind this statement.
+      // Channels added from now on send their own LISTEN, after this statement.
       this.#isConnected = true;
       const statements = ['SELECT 1', ...[...this.#channels.keys()].map((channel) => `LISTEN ${channel}`)];
       this.#statements = Promise.resolve();
@@ -117,7 +117,7 @@ export class Listener {
     this.#timer = setTimeout(() => void this.#connect(), delay);
   }
 
-  /** Finds a connection that the network dropped without a sign, and drops channels that are not needed any more. */
+  /** Detects a connection that the network dropped silently, and drops unused channels. */
   #check(): void {
     const client = this.#client;
     if (client === null || !this.#isConnected) return;

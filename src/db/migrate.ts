@@ -3,16 +3,16 @@ import type { DataSource } from 'typeorm';
 import { openDataSource } from './data-source.js';
 import { sqlState } from './transaction.js';
 
-/** Any number that this service alone uses: two processes that migrate at once take turns. */
+/** Key of the advisory lock: processes that migrate at the same time run one after the other. */
 const LOCK = 7_301_842_115;
 const LOCK_NOT_AVAILABLE = '55P03';
 const TRIES = 30;
 const RETRY_INTERVAL_MS = 1000;
 
 /**
- * Brings the database at `databaseUrl` up to date; returns the names of the migrations that ran. A migration that waits
- * 2 s for a lock gives up and starts again after a second, so that the statements queued behind it go through.
- * @throws when a lock could not be had in a minute and a half
+ * Migrates the database at `databaseUrl`; returns the names of the migrations that ran. A migration that waits 2 s for
+ * a lock gives up and retries after a second, so that the statements queued behind it can run.
+ * @throws if it gets no lock within a minute and a half
  */
 export async function migrate(databaseUrl: string): Promise<string[]> {
   const dataSource = await openDataSource(databaseUrl, 2, 'migrate', 'migration');
@@ -27,7 +27,7 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   }
 }
 
-/** Each migration commits on its own: a try after a lock timeout goes on behind those that are done. */
+/** Each migration commits separately, so a retry continues after the finished ones. */
 async function runMigrations(dataSource: DataSource): Promise<string[]> {
   const before = await retryOnLockTimeout(() => appliedMigrations(dataSource));
   await retryOnLockTimeout(() => dataSource.runMigrations());

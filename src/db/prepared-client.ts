@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import pg from 'pg';
 
-/** A prepared `SELECT *` fails once a migration has added a column: such statements are planned each time. */
+/** A prepared `SELECT *` fails after a migration adds a column, so these statements are not prepared. */
 const ALL_COLUMNS = /\b(SELECT|RETURNING) (\w+\.)?\*/i;
 
-/** read_only_sql_transaction: this connection leads to a standby, or to a primary that became one. */
+/** SQLSTATE read_only_sql_transaction: the server is a standby, or a primary that became one. */
 const READ_ONLY = '25006';
 
 const names = new Map<string, string>();
@@ -13,25 +13,25 @@ const names = new Map<string, string>();
 type ClientConfig = pg.ClientConfig & { answerTimeoutMs?: number };
 
 /**
- * A client that prepares each statement with parameters once per connection, under a name made of its text: Postgres
- * then parses and plans it once, which is half of what the many small statements of a turn cost it.
- *
- * It drops a connection that gives no answer in time or that cannot write, so that the pool opens a new one: after a
+ * A client that prepares each statement with parameters once per connection, named after its text. Postgres then parses
+ * and plans it once, which halves the cost of a turn's many small statements.
+ * It closes a connection that does not answer in time or cannot write, so that the pool opens a new one: after a
  * failover the old connections lead to a server that is gone or read-only.
  */
 export class PreparedClient extends pg.Client {
-  /** Above Postgres' own statement_timeout: only a server that does not answer at all gets there. */
+  /** Longer than Postgres' own statement_timeout: only a server that does not answer at all reaches it. */
   static readonly ANSWER_TIMEOUT_MS = 12_000;
   readonly #answerTimeoutMs: number | undefined;
 
   constructor(config?: string | ClientConfig) {
     super(config);
     this.#answerTimeoutMs = typeof config === 'object' ? config.answerTimeoutMs : undefined;
-    // Pool and typeorm listen by turns; a connection that dies between the two must not end the process.
+    // Pool and typeorm attach error listeners in turns. Without this one, a connection that dies in between would end
+    // the process.
     this.on('error', () => undefined);
   }
 
-  // typeorm asks with (text, values); every other form passes through.
+  // typeorm calls it with (text, values). Every other form passes through.
   override query(...args: unknown[]): never {
     const [text, values, ...rest] = args;
     const isPrepared =
@@ -56,7 +56,7 @@ export class PreparedClient extends pg.Client {
     );
   }
 
-  /** Ends the connection without a word to the server. Waiting queries fail as after a lost connection. */
+  /** Closes the socket without notifying the server. Waiting queries fail as after a lost connection. */
   #drop(reason: string): void {
     const { stream } = (this as unknown as { connection: { stream: Socket } }).connection;
     stream.destroy(new Error(`Connection terminated: ${reason}`));

@@ -1,12 +1,12 @@
 import { MAX_PAGE_BYTES, type PageRows } from '../platform/page.js';
 import type { Db } from './transaction.js';
 
-/** How the rows of a page follow each other. */
+/** The sort order of a page's rows. */
 export type PageOrder = 'created_at DESC, id DESC' | 'turn_number, position';
 
 /**
  * Reads a page: at most `limit` rows of a query that returns up to `limit + 1` in that order. The page ends early once
- * its rows exceed MAX_PAGE_BYTES: Postgres sends no row beyond that.
+ * its rows exceed MAX_PAGE_BYTES; Postgres sends no row beyond that.
  */
 export async function readPage<Row>(
   db: Db,

@@ -5,10 +5,10 @@ import { transaction } from './transaction.js';
 const BATCH = 100;
 
 /**
- * Seals every stored secret again that an older key of the list still opens, so that the older keys can be dropped. Runs
- * beside a working service: rows are locked while they are rewritten.
+ * Seals every secret again that is sealed with an older key, so that the older keys can be removed. It can run beside a
+ * working service: rows are locked while they are rewritten.
  * @returns the number of secrets that were sealed again
- * @throws UnsealError when no key of the list opens a secret; the rows before it stay rewritten
+ * @throws UnsealError if no key opens a secret; rows rewritten before that stay rewritten
  */
 export async function reencryptSecrets(db: DataSource, keys: readonly Buffer[]): Promise<number> {
   let count = 0;

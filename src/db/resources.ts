@@ -4,7 +4,7 @@ import type { PageRequest, PageRows } from '../platform/page.js';
 import { readPage } from './read-page.js';
 import type { Db } from './transaction.js';
 
-/** A row that clients name by its id, within a project, until it is deleted. */
+/** A row with an id, in a project, that can be soft-deleted. */
 export interface ResourceRow extends ObjectLiteral {
   id: string;
   project_id: string;
@@ -12,7 +12,7 @@ export interface ResourceRow extends ObjectLiteral {
   deleted_at: string | null;
 }
 
-/** The row; null when it is missing, deleted or of another project. */
+/** Finds a row of the project; null if it is missing or deleted. */
 export function findResource<Row extends ResourceRow>(
   db: Db,
   entity: EntitySchema<Row>,
@@ -22,7 +22,7 @@ export function findResource<Row extends ResourceRow>(
   return resourcesOf(db, entity, projectId).andWhere('r.id = :id', { id }).getOne();
 }
 
-/** Those of the ids that are rows of the project, in no promised order. */
+/** Finds the rows with these ids in the project, without deleted ones, in any order. */
 export async function findResources<Row extends ResourceRow>(
   db: Db,
   entity: EntitySchema<Row>,
@@ -33,7 +33,7 @@ export async function findResources<Row extends ResourceRow>(
   return resourcesOf(db, entity, projectId).andWhere('r.id = ANY(:ids)', { ids }).getMany();
 }
 
-/** The rows of a project that are not deleted, as `r`. */
+/** Selects the rows of a project that are not deleted, as `r`. */
 export function resourcesOf<Row extends ResourceRow>(
   db: Db,
   entity: EntitySchema<Row>,
@@ -46,8 +46,8 @@ export function resourcesOf<Row extends ResourceRow>(
 }
 
 /**
- * Selects the columns of the rows as they are, and `extra` expressions by name: a builder's own form of an entity knows
- * no expressions.
+ * Selects the plain columns of the rows, and `extra` expressions by name: typeorm's entity selection does not support
+ * expressions.
  */
 export function selectRows<Row extends ResourceRow>(
   query: SelectQueryBuilder<Row>,
@@ -76,7 +76,7 @@ export function listResources<Row>(
   return readPage<Row>(db, { query: text, values, order: 'created_at DESC, id DESC', limit });
 }
 
-/** Adds a row; returns it as Postgres stored it. */
+/** Inserts a row; returns it as stored. */
 export async function insertResource<Row extends ResourceRow>(
   tx: Db,
   entity: EntitySchema<Row>,
@@ -87,7 +87,7 @@ export async function insertResource<Row extends ResourceRow>(
   return (result.raw as [Row])[0];
 }
 
-/** Hides a row from clients for good; false when another request was first. */
+/** Soft-deletes a row. Returns false if another request deleted it first. */
 export async function softDelete<Row extends ResourceRow>(
   db: Db,
   entity: EntitySchema<Row>,

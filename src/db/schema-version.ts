@@ -7,7 +7,7 @@ const POLL_INTERVAL_MS = 500;
 const LOG_INTERVAL_MS = 15_000;
 const UNDEFINED_TABLE = '42P01';
 
-/** The names of the migrations that this code needs and the database lacks. */
+/** The migrations that this code needs and the database lacks. */
 export async function missingMigrations(db: DataSource): Promise<string[]> {
   const needed = db.migrations.map((migration) => migration.name ?? migration.constructor.name);
   const rows = await db.query<{ name: string }[]>('SELECT name FROM migrations').catch((error: unknown) => {
@@ -18,7 +18,7 @@ export async function missingMigrations(db: DataSource): Promise<string[]> {
   return needed.filter((name) => !done.has(name));
 }
 
-/** True when the database takes writes and has the schema that this code needs. */
+/** True if the database accepts writes and has the schema that this code needs. */
 export async function isReady(db: DataSource): Promise<boolean> {
   const [row] = await db.query<{ standby: boolean }[]>('SELECT pg_is_in_recovery() AS standby');
   return !row!.standby && (await missingMigrations(db)).length === 0;

@@ -1,6 +1,6 @@
 import type { Db } from './transaction.js';
 
-/** A piece of SQL with its parameters. Pieces nest: `sql` numbers the parameters of the whole statement. */
+/** A piece of SQL with its parameters. Pieces can nest; `sql` numbers the parameters of the whole statement. */
 export class Sql {
   constructor(
     readonly strings: readonly string[],
@@ -18,13 +18,13 @@ export function rawSql(text: string): Sql {
   return new Sql([text], []);
 }
 
-/** Joins pieces with a separator; no pieces give empty text. */
+/** Joins pieces with a separator; an empty list gives empty text. */
 export function joinSql(pieces: readonly Sql[], separator: string): Sql {
   if (pieces.length === 0) return rawSql('');
   return new Sql(['', ...pieces.slice(1).map(() => separator), ''], pieces);
 }
 
-/** Sends a statement built with `sql`; returns its rows. */
+/** Runs a statement built with `sql`; returns its rows. */
 export async function runSql<Row>(db: Db, statement: Sql): Promise<Row[]> {
   const values: unknown[] = [];
   return db.query<Row[]>(textOf(statement, values), values);

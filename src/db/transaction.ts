@@ -5,14 +5,14 @@ import {
   type EntityManager,
 } from 'typeorm';
 
-/** What queries run on: the pool or a transaction. */
+/** A query runner: the pool or a transaction. */
 export type Db = DataSource | EntityManager;
 
 const TRIES = 5;
-/** serialization_failure and deadlock_detected: the transaction changed nothing and may run again. */
+/** SQLSTATEs serialization_failure and deadlock_detected: the transaction was rolled back and can be retried. */
 const RETRIED = new Set(['40001', '40P01']);
 
-/** Runs `work` in one transaction; again from the start when Postgres broke off a deadlock. */
+/** Runs `work` in one transaction. After a deadlock or a serialization failure it runs again from the start. */
 export async function transaction<T>(dataSource: DataSource, work: (tx: EntityManager) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -23,14 +23,14 @@ export async function transaction<T>(dataSource: DataSource, work: (tx: EntityMa
   }
 }
 
-/** The SQLSTATE of an error of pg or typeorm, if it has one. */
+/** The SQLSTATE of an error from pg or typeorm, if it has one. */
 export function sqlState(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   const code = 'code' in error ? error.code : (error as { driverError?: { code?: unknown } }).driverError?.code;
   return typeof code === 'string' ? code : undefined;
 }
 
-/** The name of the unique constraint that refused a row, if that is what the error says. */
+/** The unique constraint that an error reports as violated, if any. */
 export function violatedUniqueConstraint(error: unknown): string | undefined {
   if (sqlState(error) !== '23505') return undefined;
   const { constraint, driverError } = error as { constraint?: string; driverError?: { constraint?: string } };
@@ -48,7 +48,7 @@ const NETWORK_CODES = new Set([
   'ENETUNREACH',
 ]);
 
-/** SQLSTATEs of a server that cannot serve now, though it may soon: during a failover, a restart or an overload. */
+/** SQLSTATEs of a server that cannot serve now but may soon: during a failover, a restart or an overload. */
 const AWAY_STATES = new Set([
   '25006', // read-only: a standby, or a primary that was demoted
   '25P03', // idle-in-transaction timeout
@@ -60,19 +60,17 @@ const AWAY_STATES = new Set([
   '58030', // I/O error
 ]);
 
-/**
- * True when the fault says that Postgres is away or cannot serve now, so that the same call may succeed later.
- */
+/** True if the error means that Postgres is away or cannot serve now, so that a retry may succeed. */
 export function isDatabaseAway(error: unknown): boolean {
   const code = sqlState(error);
   if (code !== undefined) {
     return code.startsWith('08') || code.startsWith('57P') || AWAY_STATES.has(code) || NETWORK_CODES.has(code);
   }
-  // typeorm takes a connection that dies between two statements of a transaction away from it.
+  // typeorm releases a connection that dies between two statements of a transaction.
   if (error instanceof QueryRunnerProviderAlreadyReleasedError || error instanceof QueryRunnerAlreadyReleasedError) {
     return true;
   }
-  // pg reports a lost or unobtainable connection without a code; these are its fixed sentences.
+  // pg reports these connection errors without a code, by fixed messages.
   const cause = (error as { driverError?: Error } | undefined)?.driverError ?? error;
   return (
     cause instanceof Error &&

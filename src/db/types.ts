@@ -4,8 +4,8 @@ import { isoFromPostgres } from '../platform/timestamps.js';
 const { builtins, getTypeParser } = pg.types;
 
 /**
- * How values leave Postgres, for typeorm's pool and for plain clients alike: timestamptz as ISO text with microseconds
- * (pg's own parser makes a Date and loses them), bigint as a number (nothing here counts past 2^53).
+ * Type parsers for typeorm's pool and for plain clients: timestamptz as ISO text with microseconds (pg's own parser
+ * returns a Date, which loses them), bigint as a number (no value here exceeds 2^53).
  */
 export const typeParsers: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary'): unknown => {

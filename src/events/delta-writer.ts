@@ -2,16 +2,16 @@ import { addDelta, type DeltaRun, type DeltaSource } from './delta-batch.js';
 import type { Notifier } from './notify.js';
 import type { DeltaType } from './schema.js';
 
-/** JSON takes at most six bytes for a character, and a notification has room for 7,700. */
+/** JSON needs at most six bytes per character, and a notification has room for 7,700 bytes. */
 const MAX_CHARACTERS = 1200;
 
-/** Deltas that wait for a flush. */
+/** The deltas that wait for a flush. */
 export interface WrittenDeltas {
   last: number;
   runs: DeltaRun[];
 }
 
-/** What a writer needs of the delta store. */
+/** The deltas of one model call. Each is sent live at once and stored at the next flush, for clients that resume. */
 interface FlushingStore {
   notifier: Notifier;
   add(writer: DeltaWriter): void;
@@ -24,7 +24,7 @@ export class DeltaWriter {
   #runs: DeltaRun[] = [];
   #isClosed = false;
 
-  /** @internal */
+  /** Number of deltas sent live so far. */
   constructor(
     readonly source: DeltaSource,
     private readonly store: FlushingStore,
@@ -51,7 +51,7 @@ export class DeltaWriter {
     return this.store.flush();
   }
 
-  /** @internal What waits for a flush. */
+  /** @internal After a failed flush: its deltas go with the next one. */
   take(): WrittenDeltas {
     const runs = this.#runs;
     this.#runs = [];

@@ -3,7 +3,7 @@ import type { Db } from '../db/transaction.js';
 import type { EventRow } from '../events/store.js';
 import type { ActionKind } from '../sessions/required-actions.js';
 
-/** planned → open (asked) → allowed, denied, answered or expired; planned and open → cancelled with the turn */
+/** planned → open (asked) → allowed, denied, answered or expired. planned and open → cancelled when the turn ends. */
 export type ActionState = 'planned' | 'open' | 'allowed' | 'denied' | 'answered' | 'expired' | 'cancelled';
 
 /** A call that needs an answer. */
@@ -14,13 +14,16 @@ export interface Action {
   tool_use_id: string;
   kind: ActionKind;
   state: ActionState;
-  /** The event that answers it. */
+  /** Id of the event that answers it. */
   answer: EventRow | null;
 }
 
 type Row = Omit<Action, 'answer'> & Omit<EventRow, 'id'> & { event_id: string | null };
 
-/** The calls of a session that need or needed an answer, by tool use id. Of two calls with one id, the latest counts. */
+/**
+ * The calls of a session that need or needed an answer, by tool use id. If two calls have the same id, the latest
+ * counts.
+ */
 export async function loadActions(db: Db, sessionId: string, toolUseIds: string[]): Promise<Map<string, Action>> {
   const rows = await runSql<Row>(
     db,
@@ -40,7 +43,7 @@ export async function loadActions(db: Db, sessionId: string, toolUseIds: string[
   );
 }
 
-/** Which of the ids name a call of the session that needs no answer. */
+/** The ids among these that belong to calls of the session that need no answer. */
 export async function findOtherCalls(db: Db, sessionId: string, toolUseIds: string[]): Promise<Set<string>> {
   const rows = await runSql<{ tool_use_id: string }>(
     db,

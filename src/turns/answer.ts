@@ -11,7 +11,7 @@ import { stopClock } from './totals.js';
 import { OvertakenError, TurnEndedError } from './turn.js';
 import { writeTurn, type LockedTurn, type TurnChange, type TurnDeps } from './write.js';
 
-/** An answer as it is stored. */
+/** An answer as stored. */
 export type Answer = Extract<NewEvent, { type: 'user.tool_confirmation' | 'user.custom_tool_result' }>;
 
 const KIND_OF: Record<Answer['type'], ActionKind> = {
@@ -20,17 +20,17 @@ const KIND_OF: Record<Answer['type'], ActionKind> = {
 };
 
 export interface StoredAnswers {
-  /** One for each answer, in their order. */
+  /** The events, one per answer, in order. */
   events: EventRow[];
-  /** The turn whose workflow must take the answers; null when every one of them was stored before. */
+  /** The turn whose workflow must read the answers; null if all of them were stored before. */
   turnId: string | null;
   /** The answers that this request stored. */
   stored: Answer[];
 }
 
 /**
- * Stores answers to calls of a session, all or none. Whether a call is open is decided while the turn's row is locked, so
- * an answer, another answer, a cancel and the expiry exclude each other. `record` runs in the same transaction.
+ * Stores answers to calls of a session: all or none. The turn's row is locked while this decides whether a call is
+ * open, so answers, cancel requests and expiries exclude each other. `record` runs in the same transaction.
  * @throws ServiceError tool_use_not_found, validation_error, tool_use_not_pending
  */
 export async function storeAnswers(
@@ -76,7 +76,7 @@ export async function storeAnswers(
     await writeTurn(deps, turnId, { from: 'running' }, change);
     return result!;
   } catch (error) {
-    // The turn has ended since its actions were read: now they are cancelled.
+    // The turn has ended since its actions were read, so they are cancelled now.
     if (error instanceof TurnEndedError) return storeAnswers(deps, sessionId, answers, record);
     throw error;
   }
@@ -105,7 +105,7 @@ async function requireFitting(
 }
 
 /**
- * The answers that are not stored yet; a repeat of one that is stored counts as stored.
+ * Filters out answers that are stored already; a repetition is a success.
  * @throws ServiceError tool_use_not_pending for an answer to a call that is not open
  */
 function selectNew(answers: Answer[], actions: Map<string, Action>): Answer[] {
@@ -153,7 +153,7 @@ async function closeActions(
   if (closed.length < answers.length) throw new OvertakenError(turn.id);
 }
 
-/** Why a call takes no answer. */
+/** Says why a call accepts no answer. */
 type ClosedState = Exclude<ActionState, 'open' | 'planned'> | 'not_asked' | 'not_required';
 
 function notPending(toolUseId: string, state: ClosedState): ServiceError {

@@ -8,8 +8,8 @@ import { TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
 /**
- * Records the cancel request: a queued turn is cancelled at once, a running one is marked, so that the reconciler ends
- * it even while Temporal and every worker are away. Returns the turn's state, null when it had ended. Repeating the
+ * Records the cancel request. A queued turn is cancelled at once; a running one is marked, so that the reconciler ends
+ * it even while Temporal and every worker are away. Returns the turn's state, or null if it has ended. Repeating the
  * request changes nothing.
  */
 export async function requestCancel(deps: TurnDeps, turnId: string): Promise<TurnState | null> {
@@ -25,14 +25,14 @@ export async function requestCancel(deps: TurnDeps, turnId: string): Promise<Tur
   }
 }
 
-/** Temporal answers in a few milliseconds. A worker that hears of the cancel before Temporal does is right all the same. */
+/** Temporal answers in a few milliseconds. It is not a problem if a worker gets the cancel request first. */
 const TEMPORAL_HEAD_START_MS = 50;
-/** A turn that no worker has ended by then is ended here. */
+/** After this time without an end, this process ends the turn. */
 const WORKER_GRACE_MS = 700;
 
 /**
- * Cancels a turn: records the request and returns. Temporal and the workers that run its activities get it behind that;
- * where neither ends the turn in time, this process does, and after it the reconciler.
+ * Cancels a turn: records the request and returns. Temporal and the workers that run its activities are notified after
+ * that. If they do not end the turn in time, this process does, and otherwise the reconciler.
  */
 export async function cancelTurn(
   deps: TurnDeps & { workflows: Pick<TurnWorkflows, 'cancel'> },

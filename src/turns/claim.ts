@@ -3,7 +3,7 @@ import { runningMs } from './totals.js';
 import { TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
-/** A turn that may run, and the small facts that its first activity needs. */
+/** A turn that may run, with the facts that its first activity needs. */
 export interface ClaimedTurn {
   project_id: string;
   model_id: string;
@@ -22,8 +22,8 @@ const FACTS = rawSql(
 );
 
 /**
- * Claims a turn for running: queued → running. A running turn stays as it is (a retry, a replay, a reset). Only one
- * workflow runs a turn, because the workflow's id is the turn's.
+ * Claims a turn for running: queued → running. A running turn stays as it is (a retry, a replay, a reset). The workflow
+ * id is the turn id, so only one workflow runs a turn.
  * @throws TurnEndedError
  */
 export async function claimTurn(deps: TurnDeps, turnId: string): Promise<ClaimedTurn> {

@@ -3,16 +3,16 @@ import type { NewEvent } from '../events/schema.js';
 import { OvertakenError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
-/** What stands for the earlier turns of a session from now on. */
+/** The summary that replaces the earlier turns of a session. */
 export interface Summary {
-  /** Number of the last turn that it stands for. */
+  /** Number of the last turn that it replaces. */
   upTo: number;
-  /** How many turns it summarises. */
+  /** Number of turns that it summarises. */
   count: number;
   summary: string;
 }
 
-/** Stores a summary, unless another attempt has stored one already. */
+/** Stores a summary, unless another attempt has stored one. */
 export async function storeSummary(deps: TurnDeps, turnId: string, { upTo, count, summary }: Summary): Promise<void> {
   const guard = sql`
     INSERT INTO compactions (session_id, turn_number, summary) SELECT session_id, ${upTo}, ${summary} FROM turn

@@ -1,8 +1,8 @@
 import type { ImageType } from '../files/image-type.js';
 
-/** What a model step and a tool call hold, as their rows have it. */
+/** The contents of a model step and a tool call, as stored in their rows. */
 
-/** A block of a model's answer, in the Messages API's own form. */
+/** A block of a model's response, in the form of the Messages API. */
 export type AssistantBlock =
   | { type: 'text'; text: string }
   | { type: 'thinking'; thinking: string; signature: string }
@@ -16,7 +16,7 @@ export interface ToolUseBlock {
   input: Record<string, unknown>;
 }
 
-/** A block of a tool's result. Bytes stay in file storage; they are read when a request to the model is built. */
+/** A block of a tool's result. Media bytes stay in file storage and are read when a model request is sent. */
 export type ResultBlock =
   | { type: 'text'; text: string }
   | { type: 'image'; media_type: ImageType; storage_key: string }
@@ -27,7 +27,7 @@ export function textOf(content: ResultBlock[]): string {
   return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }
 
-/** What a model call cost, as the API counts: `input_tokens` without what came from or went to the cache. */
+/** Usage of a model call as the API counts it: `input_tokens` excludes tokens read from or written to the cache. */
 export interface CallUsage {
   input_tokens: number;
   output_tokens: number;
@@ -35,11 +35,11 @@ export interface CallUsage {
   cache_creation_input_tokens: number;
 }
 
-/** A model's answer while it streams, and once it is complete. */
+/** A model's response, streaming or complete. */
 export interface Answer {
   content: AssistantBlock[];
   stopReason: string | null;
   usage: CallUsage;
-  /** When the first text or thinking came in, in ms after the call. */
+  /** Milliseconds from the call to the first text or thinking. */
   firstTokenMs: number | null;
 }

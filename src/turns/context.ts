@@ -6,16 +6,16 @@ import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { loadToolset } from '../mcp/toolsets.js';
 import type { TurnState } from './states.js';
 
-/** A server of the session as the turn recorded it when it connected. */
+/** A server of the session as recorded when the turn connected to it. */
 export interface TurnServer {
   id: string;
   name: string;
   tools: readonly McpTool[];
-  /** Names of the tools that the turn offers; null: all. */
+  /** Names of the offered tools; null: all. */
   offered_tools: string[] | null;
 }
 
-/** What the activities of a turn know of it. */
+/** The fields of a turn that its activities need. */
 export interface TurnContext {
   id: string;
   sessionId: string;
@@ -28,14 +28,14 @@ export interface TurnContext {
   modelId: string;
   thinkingEnabled: boolean;
   instruction: string | null;
-  /** Connected servers, in the session's order. */
+  /** The connected servers, in the session's order. */
   servers: TurnServer[];
-  /** The session's `tools`, and the custom ones as the model is offered them. */
+  /** The session's `tools`, and the custom ones in the form sent to the model. */
   tools: SessionTool[];
   customTools: CustomTool[];
 }
 
-/** The columns and tables of a `ContextRow`; a condition on `turns` follows. */
+/** The columns and tables of a `ContextRow`. Append a condition on `turns`. */
 export const CONTEXT = rawSql(`
   turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", turns.number, turns.state,
   turns.queued_at AS "queuedAt", turns.skills, turns.files, model_id AS "modelId", thinking_enabled AS "thinkingEnabled",
@@ -45,16 +45,16 @@ export const CONTEXT = rawSql(`
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
   FROM turns JOIN sessions ON sessions.id = turns.session_id`);
 
-/** A turn as `CONTEXT` reads it. */
+/** A turn as selected by `CONTEXT`. */
 export interface ContextRow extends Omit<TurnContext, 'servers'> {
   servers: (Pick<TurnServer, 'id' | 'name' | 'offered_tools'> & {
-    /** Null for a turn that an older version of the service connected, which stored `tools` with the turn. */
+    /** Null if an older version connected the turn: it stored `tools` with the turn. */
     toolset_hash: string | null;
     tools: McpTool[] | null;
   })[];
 }
 
-/** Completes a turn with the tools of its servers; a process keeps toolsets, which never change. */
+/** Adds the tools of its servers to a turn. The process caches toolsets, which never change. */
 export async function withToolsets(db: Db, row: ContextRow): Promise<TurnContext> {
   const servers = row.servers.map(async ({ toolset_hash, tools, ...server }): Promise<TurnServer> => ({
     ...server,

@@ -6,7 +6,7 @@ import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './cont
 import type { TurnState } from './states.js';
 import { TurnEndedError } from './turn.js';
 
-/** A turn as the model gets it. */
+/** A turn in the form for the model. */
 export interface PastTurn {
   id: string;
   number: number;
@@ -15,7 +15,7 @@ export interface PastTurn {
   files: FileSnapshot[];
   queuedAt: string;
   steps: PastStep[];
-  /** What was streamed of a message that a cancel or a failure cut off. */
+  /** The streamed part of a message that a cancel request or a failure cut off. */
   cutOff: string | null;
 }
 
@@ -34,14 +34,14 @@ export interface PastCall {
   /** Null while there is no result. */
   content: ResultBlock[] | null;
   isError: boolean;
-  /** Where the whole text is when `content` has a part of it only. */
+  /** Key of the object with the full text, if `content` is shortened. */
   overflowKey: string | null;
 }
 
-/** What the model gets of a session: the summary of what came before, then turns in order, the current one last. */
+/** The model's view of a session: the summary of earlier turns, then the other turns in order, the current one last. */
 export interface Conversation {
   summary: string | null;
-  /** How the last turn ended that the summary stands for. */
+  /** Outcome of the last summarised turn. */
   summarisedState: TurnState | null;
   turns: PastTurn[];
 }
@@ -53,7 +53,7 @@ export interface TurnWithConversation {
 }
 
 type Row = PastTurn & {
-  /** Of the current turn alone. */
+  /** Only for the current turn. */
   context: Omit<ContextRow, 'queuedAt'> | null;
   summary: string | null;
   summarised_state: TurnState | null;
@@ -66,7 +66,7 @@ const STEPS = `(
     FROM tool_calls WHERE tool_calls.turn_id = past.id AND tool_calls.step = model_steps.step), '[]')) ORDER BY step)
   FROM model_steps WHERE model_steps.turn_id = past.id)`;
 
-/** Loads a turn and its session's conversation up to and with it, from the latest summary on. */
+/** Loads a turn and its session's conversation, from the latest summary up to this turn. */
 export async function loadConversation(db: Db, turnId: string): Promise<TurnWithConversation> {
   const rows = await runSql<Row>(
     db,

@@ -4,13 +4,13 @@ import type { TurnOutcome } from './outcome.js';
 import { OvertakenError, TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
-/** A turn that has begun reports what it spent, be it nothing. */
+/** Marks the turn as begun, so that its terminal event reports usage, even if it is zero. */
 const BEGUN = rawSql('started_at = coalesce(turns.started_at, now.at)');
 
 /**
- * Ends a turn that was cancelled or has failed, unless it has ended already. A message that this cuts off is stored with
- * what was streamed of it (contract.md §3 `agent.message`). `hasBegun`: work on the turn has begun, though it was not
- * claimed yet. Returns whether this call ended the turn.
+ * Ends a turn as cancelled or failed, unless it has ended already. If this cuts off a message, the streamed part of it
+ * is stored (contract.md §3 `agent.message`). `hasBegun`: the work has begun although the turn is not claimed yet.
+ * Returns whether this call ended the turn.
  */
 export async function endTurn(
   deps: TurnDeps,

@@ -7,32 +7,32 @@ import { startClock, stopClock } from './totals.js';
 import { OvertakenError, TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps, type WriteFence } from './write.js';
 
-/** One call of the model, registered before it leaves: what it streams and costs is known by it. */
+/** One model call, recorded before it is sent. Its deltas and its usage refer to it. */
 export interface ModelCall {
   turnId: string;
   step: number;
   /** The turn's last stored event when the call began. */
   position: number;
-  /** Which call it is since that event. */
+  /** Number of the attempt since that event. */
   attempt: number;
-  /** Which call of the turn it is. */
+  /** Number of the call in its turn. */
   call: number;
   messageId: string;
-  /** Failures of the model at this step so far, and how long ago the first one was. */
+  /** Failures of the model in this step so far, and the age of the first one. */
   failures: number;
   failingForMs: number;
-  /** What the turn's totals have of this call already. */
+  /** Usage of this call that the turn's totals already include. */
   recorded: CallUsage;
 }
 
 /** Why the model failed. */
 export interface ModelFailure {
   type: Extract<TurnFailureType, 'model_error' | 'model_overloaded' | 'model_rate_limited' | 'context_too_long'>;
-  /** For the client; never in Temporal. */
+  /** The message for the client. It is never sent to Temporal. */
   message: string;
-  /** Whether sending the message again later may help. */
+  /** True if sending the message again later may help. */
   retryable: boolean;
-  /** How long the model asked to wait. */
+  /** The delay that the model's API asked for. */
   retryAfterMs?: number;
 }
 
@@ -41,9 +41,9 @@ type Registered = Pick<ModelCall, 'position' | 'attempt' | 'failures'> & { faili
 const COUNT_CALL = rawSql('model_calls = turns.model_calls + 1');
 
 /**
- * Claims the turn and registers a call of the model.
- * @throws TurnEndedError when the turn has ended, or the tables lack the end of the step before: they were restored from
- * a backup that is older than the workflow
+ * Claims the turn and records a new model call.
+ * @throws TurnEndedError if the turn has ended, or the tables lack the end of the previous step: they were restored
+ * from a backup older than the workflow
  */
 export async function beginModelCall(deps: TurnDeps, turnId: string, step: number): Promise<ModelCall> {
   const messageId = newId('message');
@@ -68,18 +68,18 @@ export async function beginModelCall(deps: TurnDeps, turnId: string, step: numbe
     return { turnId, step, position, attempt, call: model_calls, messageId, failures, failingForMs, recorded };
   } catch (error) {
     if (error instanceof OvertakenError) throw new TurnEndedError(turnId);
-    // Another attempt, which should be dead, took the number at the same moment.
+    // Another attempt, which should be dead, took the same number at the same moment.
     if (violatedUniqueConstraint(error) === 'model_attempts_pkey') return beginModelCall(deps, turnId, step);
     throw error;
   }
 }
 
-/** Refuses the outcome of a call once another one has begun or the turn has moved on. */
+/** Guards the outcome of a call: refuses it if another call has begun or the turn has moved on. */
 export function callFence({ position, call }: ModelCall): WriteFence {
   return { from: 'running', where: sql`position = ${position} AND model_calls = ${call}` };
 }
 
-/** Records what a call costs from its start, so that it counts although the process dies. */
+/** Records the usage of a call when it starts, so that it counts even if the process dies. */
 export async function recordUsage(deps: TurnDeps, call: ModelCall, usage: CallUsage): Promise<void> {
   const guard = sql`
     UPDATE model_attempts SET usage = ${JSON.stringify(usage)}::json FROM turn AS source
@@ -88,7 +88,7 @@ export async function recordUsage(deps: TurnDeps, call: ModelCall, usage: CallUs
   call.recorded = usage;
 }
 
-/** Records what a call cost that ended without an outcome, and why, if the model itself failed. */
+/** Records the usage of a call that ended without an outcome, and the reason if the model failed. */
 export async function endModelCall(
   deps: TurnDeps,
   call: ModelCall,
@@ -99,7 +99,9 @@ export async function endModelCall(
   await writeTurn(deps, call.turnId, { from: 'running' }, { set: spend(call, answer), guard });
 }
 
-/** The statement that ends the row of a call; it reads from the turn before (`turn`) or after the write (`written`). */
+/**
+ * The statement that finishes the row of a call. It reads from the turn before (`turn`) or after the write (`written`).
+ */
 export function endOfCall(
   call: ModelCall,
   answer: Answer,
@@ -112,7 +114,7 @@ export function endOfCall(
     FROM ${rawSql(source)} AS source WHERE ${rowOf(call)}`;
 }
 
-/** Adds what a call took to the turn's totals. Only the latest call stops the clock. */
+/** Adds a call's usage to the turn's totals. Only the latest call stops the clock. */
 export function spend(call: ModelCall, { usage, firstTokenMs }: Answer): Sql[] {
   return [
     addUsage(call, usage),
@@ -134,7 +136,7 @@ function addUsage({ recorded }: ModelCall, usage: CallUsage): Sql {
     cache_creation_input_tokens = turns.cache_creation_input_tokens + ${more('cache_creation_input_tokens')}::bigint`;
 }
 
-/** Why the turn's last call failed; null when it did not: an earlier failure was retried with success. */
+/** Why the turn's last call failed; null if it succeeded, even after failed attempts. */
 export async function lastModelFailure(db: Db, turnId: string): Promise<ModelFailure | null> {
   const [row] = await runSql<{ error: ModelFailure | null }>(
     db,
@@ -143,7 +145,7 @@ export async function lastModelFailure(db: Db, turnId: string): Promise<ModelFai
   return row?.error ?? null;
 }
 
-/** The id of the model that the turn's session names; null when the turn is gone. */
+/** The model id of the turn's session; null if the turn does not exist. */
 export async function modelOfTurn(db: Db, turnId: string): Promise<string | null> {
   const [row] = await runSql<{ model_id: string }>(
     db,

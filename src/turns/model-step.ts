@@ -16,36 +16,36 @@ import {
 import { OvertakenError, TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
-/** What the model's answer makes of a turn. */
+/** What the workflow does after the model's response. */
 export type StepOutcome =
-  /** Absent fields: an earlier build's, or the turn was ended by somebody else. */
+  /** Absent fields: the result is from an earlier build, or another process ended the turn. */
   | { kind: 'ended'; state?: TurnState; stopReason?: StopReason }
-  /** The tools to run, by full name, in the order of their indices. */
+  /** Full names of the tools to run, in order of their indices. */
   | {
       kind: 'tools';
       tools: string[];
       /** Indices of the calls that need an answer before they run (contract.md §6). */
       waiting?: number[];
     }
-  /** The model paused: ask it to go on. */
+  /** The model paused: call it again. */
   | { kind: 'again' };
 
-/** An answer on its way into the tables. `toolName` gives the full name of a tool the model calls by an alias. */
+/** A model response to store. `toolName` returns the full name of a tool that the model calls by an alias. */
 export interface StepAnswer {
   call: ModelCall;
   answer: Answer;
-  /** How many deltas of the answer were streamed. */
+  /** Number of streamed deltas of the response. */
   deltas: number;
   toolName: (alias: string) => string;
-  /** What a call of a tool needs before it runs; null in a session without `tools`. */
+  /** Returns the answer that a tool call needs; null in a session without `tools`. */
   permissionOf: (toolName: string) => CallPermission | null;
-  /** The last step that the turn may take. */
+  /** True for the last step that the turn may take. */
   isLast: boolean;
 }
 
 /**
- * Stores the outcome of a step with its events; with nothing more to do it ends the turn in the same write. Run again
- * after its commit, it changes nothing and returns the same.
+ * Stores the outcome of a step with its events. If no tools are left to run, the same write ends the turn. Running it
+ * again after its commit changes nothing and returns the same.
  * @throws TurnEndedError, OvertakenError
  */
 export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepOutcome> {
@@ -79,7 +79,7 @@ export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepO
   }
 }
 
-/** The outcome of a step that is stored already, else null. */
+/** The stored outcome of a step; null if there is none. */
 export async function storedOutcome(db: Db, turnId: string, step: number): Promise<StepOutcome | null> {
   const [row] = await runSql<StoredStep>(
     db,
@@ -98,14 +98,14 @@ interface StoredStep {
   waiting: number[];
 }
 
-/** What a stored step made of its turn. */
+/** What a stored step means for the workflow. */
 export function outcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
   if (state !== 'running') return { kind: 'ended', state };
   if (tools.length === 0) return { kind: 'again' };
   return { kind: 'tools', tools, ...(waiting.length > 0 && { waiting }) };
 }
 
-/** One model call gives thinking, at most one message, and tool uses, in that order (contract.md §3). */
+/** The events of one model call: thinking, at most one message, and tool uses, in that order (contract.md §3). */
 function eventsOf({ call, answer }: StepAnswer, calls: StepCall[]): NewEvent[] {
   const message_id = call.messageId;
   const thinking = joined(answer.content, (block) => (block.type === 'thinking' ? storableText(block.thinking) : ''));

@@ -10,7 +10,7 @@ import {
 import type { StopReason, TurnFailureType, TurnState, TurnTrigger } from './states.js';
 import type { Turn } from './turn.js';
 
-/** How a turn ends. */
+/** How a turn is to end. */
 export type TurnOutcome =
   | { kind: 'completed'; stopReason: StopReason }
   | { kind: 'cancelled' }
@@ -22,7 +22,7 @@ export const TRIGGER_OF: Record<TurnOutcome['kind'], TurnTrigger> = {
   failed: 'fail',
 };
 
-/** How a turn has ended, as its terminal event reports it. */
+/** How a turn has ended, as in its terminal event. */
 export interface TurnResult {
   state: TurnState;
   stop_reason?: StopReason;
@@ -30,11 +30,11 @@ export interface TurnResult {
   usage: Usage | null;
   usage_details: UsageDetails | null;
   timing: Timing;
-  /** From the cancel request to the end; null without a request. */
+  /** Milliseconds from the cancel request to the end; null without a request. */
   cancel_ms: number | null;
 }
 
-/** Counts and logs the end of a turn. The caller is the one whose commit ended it. */
+/** Counts and logs the end of a turn. Call it once, after the commit that ended the turn. */
 export function observeOutcome(turn: Pick<Turn, 'id' | 'session_id'>, result: TurnResult, log: Logger): void {
   const { state, usage, usage_details, timing, cancel_ms } = result;
   const reason = result.stop_reason ?? result.error?.type ?? 'cancelled';

@@ -1,10 +1,13 @@
 import type { DataSource } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 
-/** Workers listen on it: a turn's id, whose cancel request has been recorded. */
+/** The channel on which workers receive the id of a turn with a cancel request. */
 export const CANCEL_CHANNEL = 'turn_cancels';
 
-/** Has the workers that run activities of the turn abort them at once. Without it they learn of the cancel from Temporal. */
+/**
+ * Notifies the workers that run the turn's activities, which abort at once. Otherwise they get the request through
+ * Temporal.
+ */
 export async function notifyCancel(db: DataSource, turnId: string): Promise<void> {
   await runSql(db, sql`SELECT pg_notify(${CANCEL_CHANNEL}, ${turnId})`);
 }
@@ -13,7 +16,9 @@ export async function notifyCancel(db: DataSource, turnId: string): Promise<void
 export class RunningTurns {
   readonly #controllers = new Map<string, Set<AbortController>>();
 
-  /** The signal aborts when the turn is cancelled. Call `done` when the activity ends. */
+  /**
+   * Tracks an activity of the turn. The signal aborts when the turn is cancelled. Call `done` when the activity ends.
+   */
   track(turnId: string): { signal: AbortSignal; done: () => void } {
     const controller = new AbortController();
     const controllers = this.#controllers.get(turnId) ?? new Set();
@@ -31,7 +36,7 @@ export class RunningTurns {
     for (const controller of this.#controllers.get(turnId) ?? []) controller.abort(new Error('the turn is cancelled'));
   }
 
-  /** Cancels what notifications may have missed while there was no connection. */
+  /** Cancels turns whose notification was lost while there was no connection. */
   async cancelMissed(db: DataSource): Promise<void> {
     const ids = [...this.#controllers.keys()];
     if (ids.length === 0) return;

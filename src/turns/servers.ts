@@ -6,14 +6,14 @@ import { deleteUnusedToolsets } from '../mcp/toolsets.js';
 import { OvertakenError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
-/** What came of connecting a turn's servers. */
+/** The result of connecting a turn's servers. */
 export interface Connections {
   events: NewEvent[];
   records: readonly TurnServerRecord[];
   tookMs: number;
 }
 
-/** Records, once for the turn, which servers are connected and what they offer. The first attempt's records stand. */
+/** Records once per turn which servers are connected and which tools they offer. The first attempt's records stay. */
 export async function recordConnections(
   deps: TurnDeps,
   turnId: string,
@@ -37,9 +37,9 @@ export interface TurnServerRecord {
 }
 
 /**
- * Records the servers of a turn, each with the version of its tools. A version that no turn has used is copied from the
- * server's row, and older ones that nothing refers to are deleted.
- * @throws Error when a probe has replaced the version meanwhile: the servers must be read again
+ * Records the servers of a turn, each with the version of its tools. A version that no turn has used yet is copied from
+ * the server's row; unused older versions are deleted.
+ * @throws Error if a probe has replaced the version meanwhile: read the servers again
  */
 async function recordServers(tx: EntityManager, turnId: string, records: readonly TurnServerRecord[]): Promise<void> {
   const ids = records.map(({ server }) => server.id);

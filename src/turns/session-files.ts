@@ -3,14 +3,14 @@ import type { FileRow } from '../db/entities/files.js';
 import type { FileSnapshot } from '../events/fields.js';
 import type { TurnContext } from './context.js';
 
-/** A file that a session has: attached to one of its messages, or delivered in it. */
+/** A file attached to a message of the session, or delivered in it. */
 export interface SessionFile extends FileSnapshot {
   origin: 'attached' | 'delivered';
   /** Null once the file is deleted. */
   storage_key: FileRow['storage_key'] | null;
 }
 
-/** The files of the session in the order in which they came, each once (contract.md §4 `list_files`). */
+/** The files of the session in order of arrival, without duplicates (contract.md §4 `list_files`). */
 export async function sessionFiles(
   db: DataSource,
   { sessionId, projectId }: Pick<TurnContext, 'sessionId' | 'projectId'>,
@@ -33,7 +33,10 @@ export async function sessionFiles(
   );
 }
 
-/** One line on a file: what the model needs to choose it. Names are quoted: they are a client's text. */
+/**
+ * One line per file with the facts that the model needs to choose it. Names are quoted, because they are a client's
+ * text.
+ */
 export function describeFile({ id, filename, mime_type, size_bytes }: FileSnapshot): string {
   return `${JSON.stringify(filename)} (file_id ${id}, ${mime_type}, ${size_bytes} bytes)`;
 }

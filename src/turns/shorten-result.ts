@@ -5,10 +5,10 @@ import { isStorableText, truncateUtf8 } from '../platform/text.js';
 import { textOf, type AssistantBlock, type ResultBlock } from './content.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
-/** read_file counts a longer line as several: minified code and data stay readable to their end. */
+/** read_file splits a longer line into several, so that minified code and data stay readable to the end. */
 export const MAX_LINE = 4000;
 
-/** What a shortened result is kept under. */
+/** Parts of the storage key of a shortened result. */
 export interface ResultKey {
   turnId: string;
   step: number;
@@ -18,13 +18,13 @@ export interface ResultKey {
 
 export interface ShortenedResult {
   content: ResultBlock[];
-  /** The object with the whole text. */
+  /** Key of the object with the full text. */
   overflowKey: string;
 }
 
 /**
- * Cuts a result's text to `keepBytes` and says how to read on; the whole text goes to file storage, unless it is there
- * already (`storedKey`) because the result was shortened before.
+ * Cuts a result's text to `keepBytes` and adds how to read the rest. The full text goes to file storage, unless an
+ * earlier shortening already stored it (`storedKey`).
  */
 export async function shortenResult(
   storage: Storage,
@@ -49,7 +49,7 @@ export async function shortenResult(
   return { content: [{ type: 'text', text: note }], overflowKey };
 }
 
-/** How many whole lines a preview shows, as read_file counts them. */
+/** Number of whole lines in a preview, counted as read_file does. */
 function linesOf(preview: string): number {
   return preview
     .split('\n')
@@ -60,13 +60,13 @@ function linesOf(preview: string): number {
     .reduce((sum, lines) => sum + lines, 0);
 }
 
-/** What of a turn's steps is stored in a shorter form. */
+/** Results and contents of a turn's steps to store in a shorter form. */
 export interface ShortenedSteps {
   results: (ShortenedResult & Pick<ResultKey, 'step' | 'index'>)[];
   contents: { step: number; content: AssistantBlock[] }[];
 }
 
-/** Stores results and contents of a running turn in their shorter form: later requests to the model use it. */
+/** Replaces results and contents of a running turn by a shorter form, for all later requests to the model. */
 export async function storeShortenedSteps(deps: TurnDeps, turnId: string, steps: ShortenedSteps): Promise<void> {
   await writeTurn(deps, turnId, { from: 'running' }, { parts: [updateResults(steps), updateContents(steps)] });
 }
@@ -88,13 +88,13 @@ function updateContents({ contents }: ShortenedSteps): Sql {
     WHERE turn_id = written.id AND model_steps.step = short.step`;
 }
 
-/** Finds the whole text of a result of the session that the model has a preview of. */
+/** Finds the full text of a shortened result in the session. */
 export async function findShortenedResult(
   db: Db,
   sessionId: string,
   toolUseId: string,
 ): Promise<{ overflow_key: string; name: string } | null> {
-  // The model made it up; Postgres would refuse the question.
+  // The model invented the id. Postgres would refuse such text.
   if (!isStorableText(toolUseId)) return null;
   const [row] = await runSql<{ overflow_key: string; name: string }>(
     db,

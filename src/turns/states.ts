@@ -1,6 +1,6 @@
 /**
- * The life of a turn as a table, complete by type: which state each trigger leads to, or null where it is refused
- * (spec.md "States and transitions"). Everything else in this file is made from it.
+ * The state machine of a turn, checked for completeness by its type: the state after each trigger, or null where the
+ * trigger is refused (spec.md "States and transitions"). Everything else in this file is derived from it.
  */
 export const TRANSITIONS = {
   queued: { claim: 'running', complete: null, cancel: 'cancelled', fail: 'failed' },
@@ -20,7 +20,7 @@ export function statesBefore(trigger: TurnTrigger): TurnState[] {
   return STATES.filter((state) => TRANSITIONS[state][trigger] !== null);
 }
 
-/** A turn that still blocks its session and counts against its project. */
+/** True if a turn in this state blocks its session and counts against its project's limit. */
 export function isOpen(state: TurnState): boolean {
   return Object.values(TRANSITIONS[state]).some((next) => next !== null);
 }

@@ -4,7 +4,7 @@ import type { NewEvent } from '../events/schema.js';
 import { jsonHash } from '../projects/idempotency.js';
 import type { ToolUseBlock } from './content.js';
 
-/** What a call needs before it runs: nothing, a person's yes, or the client, which runs it. */
+/** Requirement before a call runs: none, a person's decision, or a result from the client, which runs it. */
 export type CallPermission = 'allow' | 'ask' | 'custom';
 
 /** A tool call of a step, about to be stored. */
@@ -15,7 +15,7 @@ export interface StepCall {
   input: Record<string, unknown>;
   /** Null in a session without `tools`. */
   permission: CallPermission | null;
-  /** Text of the error result of a call that neither runs nor waits. */
+  /** Error result for a call that is refused at once. */
   refusal: string | null;
 }
 
@@ -28,7 +28,7 @@ export interface StepCallRules {
   runs: boolean;
 }
 
-/** The calls of an answer, with those refused that must not run. */
+/** The calls of a model's response. Those that must not run are marked as refused. */
 export async function planCalls(
   db: Db,
   turnId: string,
@@ -47,7 +47,7 @@ export async function planCalls(
   });
 }
 
-/** contract.md §6: "the same call" compares name and input as JSON values. */
+/** contract.md §6: two calls are the same if name and input are equal as JSON values. */
 function keyOf({ name, input }: Pick<StepCall, 'name' | 'input'>): string {
   return `${name} ${jsonHash(input).toString('hex')}`;
 }
@@ -74,7 +74,7 @@ function deniedAgain(message: string | null): string {
   );
 }
 
-/** Statements that store the calls, for a write: they read the turn from the row `written`. */
+/** Statements that store the calls as part of a write. They read the turn from the row `written`. */
 export function insertCalls(step: number, calls: StepCall[]): Sql[] {
   if (calls.length === 0) return [];
   const waits = calls.map(waitsForAnswer);
@@ -108,7 +108,7 @@ function refusalContent({ refusal }: StepCall): string | null {
   return refusal === null ? null : JSON.stringify([{ type: 'text', text: refusal }]);
 }
 
-/** The events of the calls, in their order, then the results of those that were refused. */
+/** The events of the calls in order, then the results of the refused ones. */
 export function eventsOfCalls(calls: StepCall[]): NewEvent[] {
   const uses = calls.map(({ id, name, input, permission }): NewEvent => {
     const data = { tool_use_id: id, name, input };

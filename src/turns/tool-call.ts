@@ -11,7 +11,7 @@ import { setWaitingClock, startClock, stopClock } from './totals.js';
 import { OvertakenError, TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
-/** A tool call as its row has it. */
+/** A tool call as stored in its row. */
 export interface ToolCallRow {
   turnId: string;
   step: number;
@@ -19,13 +19,13 @@ export interface ToolCallRow {
   toolUseId: string;
   name: string;
   input: Record<string, unknown>;
-  /** pending → started (about to leave for its server) → done */
+  /** pending → started (recorded before the call is sent) → done */
   state: 'pending' | 'started' | 'done';
-  /** Present for a call that needs an answer. */
+  /** Present if the call needs an answer. */
   action: CallAction | null;
 }
 
-/** What a call needs before it is done, and what came of it. */
+/** The answer that a call waits for, and its outcome. */
 export interface CallAction {
   kind: ActionKind;
   state: ActionState;
@@ -34,7 +34,7 @@ export interface CallAction {
 
 /**
  * Loads a tool call with its turn.
- * @throws TurnEndedError when the turn is gone, or older than its workflow (restored from a backup)
+ * @throws TurnEndedError if the turn is missing, or older than its workflow (restored from a backup)
  */
 export async function loadToolCall(
   db: Db,
@@ -59,8 +59,8 @@ export async function loadToolCall(
 }
 
 /**
- * Records that the call is about to leave for its server.
- * @throws TurnEndedError, OvertakenError when another attempt was faster
+ * Records that the call is about to be sent to its server.
+ * @throws TurnEndedError, or OvertakenError if another attempt was first
  */
 export async function startToolCall(deps: TurnDeps, call: ToolCallRow): Promise<void> {
   const guard = sql`
@@ -71,21 +71,21 @@ export async function startToolCall(deps: TurnDeps, call: ToolCallRow): Promise<
   await writeTurn(deps, call.turnId, { from: 'running' }, { set, guard });
 }
 
-/** What is stored of a call that is done. */
+/** The stored result of a finished call. */
 export interface ToolOutcome {
   content: ResultBlock[];
   isError: boolean;
-  /** The object with the whole text, if `content` holds a part of it only. */
+  /** Key of the object with the full text, if `content` is shortened. */
   overflowKey: string | null;
-  /** The call's `agent.tool_result`; null where another event stands for it. */
+  /** The call's `agent.tool_result`; null if another event takes its place. */
   event: NewEvent | null;
-  /** Events to store before it; decided while the transaction holds the turn's lock. */
+  /** Events to store before the result, computed while the transaction holds the turn's lock. */
   eventsBefore?: (tx: EntityManager) => Promise<NewEvent[]>;
-  /** Writes rows that exist exactly when the result does. */
+  /** Writes rows in the same transaction as the result. */
   commit?: (tx: EntityManager) => Promise<void>;
 }
 
-/** Stores the result of a call that ran. A second result of the same call changes nothing. */
+/** Stores the result of a call that ran. A second result for the same call changes nothing. */
 export async function endToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
   await storeOutcome(deps, call, outcome, 'started', [
     stopClock('tools', rawSql('turns.tools_running = 1')),
@@ -94,7 +94,7 @@ export async function endToolCall(deps: TurnDeps, call: ToolCallRow, outcome: To
   ]);
 }
 
-/** Stores the result of a call that was answered, denied or not answered in time: it never ran here. */
+/** Stores the result of a call that was answered, denied or expired. It never ran here. */
 export async function closeToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
   await storeOutcome(deps, call, outcome, 'pending', [setWaitingClock(0)]);
 }

@@ -5,23 +5,26 @@ import type { TurnOutcome } from './outcome.js';
 /** Milliseconds of an interval. */
 const milliseconds = (interval: string): string => `round(extract(epoch FROM ${interval}) * 1000)::bigint`;
 
-/** Milliseconds that a turn `t` has run so far; the time it waited for answers does not count. */
+/** Milliseconds that a turn `t` has run so far, without the time it waited for answers. */
 export const runningMs = (t: string): string =>
   `coalesce(extract(epoch FROM clock_timestamp() - ${t}.started_at
      - coalesce(${elapsed(`${t}.waiting_time`, `${t}.waiting_started_at`, 'clock_timestamp()')}, '0')) * 1000, 0)::double precision`;
 
-/** Time spent in a phase, with the part of it that still runs at `now`; null when the phase never began. */
+/** Time spent in a phase, including a phase still running at `now`; null if the phase never began. */
 const elapsed = (time: string, since: string, now: string): string =>
   `CASE WHEN ${since} IS NULL THEN ${time} ELSE coalesce(${time}, '0') + (${now} - ${since}) END`;
 
 type Phase = 'model' | 'tools' | 'waiting';
 
-/** Assignments that start the clock of a phase. If it ran already, because a process died, that time counts. */
+/**
+ * Assignments that start the clock of a phase. If a process died in this phase, the clock already runs and keeps its
+ * start.
+ */
 export function startClock(phase: Phase): Sql {
   return rawSql(`${phase}_time = ${timeOf(phase)}, ${phase}_started_at = now.at`);
 }
 
-/** Assignments that stop the clock of a phase, if `condition` holds. */
+/** Assignments that stop the clock of a phase if `condition` holds. */
 export function stopClock(phase: Phase, condition: Sql): Sql {
   const [time, since] = [rawSql(`turns.${phase}_time`), rawSql(`turns.${phase}_started_at`)];
   return sql`
@@ -29,7 +32,7 @@ export function stopClock(phase: Phase, condition: Sql): Sql {
     ${rawSql(`${phase}_started_at`)} = CASE WHEN ${condition} THEN NULL ELSE ${since} END`;
 }
 
-/** Assignments that let the clock of waiting run exactly while calls wait for answers and `running` tools or fewer run. */
+/** Assignments for the waiting clock: it runs while calls wait for answers and at most `running` tools run. */
 export function setWaitingClock(running: number): Sql {
   const waits = sql`(turns.tools_running <= ${running}::integer
     AND EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open'))`;
@@ -59,7 +62,7 @@ const TIMING: Record<keyof Timing, string> = {
   total_ms: milliseconds('ended_at - queued_at'),
 };
 
-/** A turn that never ran has no usage. */
+/** Usage of a turn; null if it never ran. */
 const ifRan = (json: string): string => `CASE WHEN started_at IS NOT NULL THEN ${json} END`;
 const SPENT = {
   usage: ifRan(jsonObject(USAGE)),
@@ -67,7 +70,7 @@ const SPENT = {
   timing: jsonObject(TIMING),
 };
 
-/** The terminal event's own fields as JSON: how the turn ended and what it spent, read from the row `written`. */
+/** The fields of the terminal event as JSON: the outcome and usage of the turn, read from the row `written`. */
 export function terminalData(outcome: TurnOutcome): Sql {
   const cancelled = rawSql(jsonObject(SPENT));
   switch (outcome.kind) {

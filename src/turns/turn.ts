@@ -8,7 +8,7 @@ export interface Turn {
   id: string;
   session_id: string;
   project_id: string;
-  /** Counts the turns of the session, from 1. */
+  /** Number of the turn in its session, from 1. */
   number: number;
   state: TurnState;
   /** Position of the last stored event. */
@@ -19,14 +19,14 @@ export interface Turn {
   /** `traceparent` of the request that queued it, if it was traced. */
   trace: string | null;
   queued_at: string;
-  /** Model calls so far, failed ones included. */
+  /** Number of model calls so far, including failed ones. */
   model_calls: number;
   cancel_requested_at: string | null;
 }
 
-/** The turn has ended: it takes no more writes. */
+/** The turn has ended and accepts no more writes. */
 export class TurnEndedError extends Error {
-  /** `state` is null when the turn's row is gone. */
+  /** `state` is null if the turn's row does not exist. */
   constructor(
     turnId: string,
     readonly state: TurnState | null = null,
@@ -36,7 +36,7 @@ export class TurnEndedError extends Error {
   }
 }
 
-/** The turn is open, but another attempt at the same work was faster. The next attempt finds its outcome. */
+/** The turn is open, but another attempt at the same work was first. The next attempt finds its outcome. */
 export class OvertakenError extends Error {
   constructor(turnId: string) {
     super(`another attempt has written to ${turnId}`);
@@ -44,7 +44,7 @@ export class OvertakenError extends Error {
   }
 }
 
-/** Where a turn of the session stands; null when the session has no such turn. */
+/** The state of a turn of the session; null if the session has no such turn. */
 export async function findTurn(
   db: Db,
   sessionId: string,

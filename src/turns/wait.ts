@@ -8,15 +8,15 @@ import { runningMs, startClock } from './totals.js';
 import { TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
-/** Where a step stands that waits for answers. */
+/** The state of a step that waits for answers. */
 export interface StepWait {
-  /** Indices of the calls that have an answer, or have expired, and are not done. */
+  /** Indices of the calls that are answered or expired but not done. */
   ready: number[];
   /** Indices of the calls that still wait. */
   open: number[];
-  /** Until the first of them expires; 0 without any. */
+  /** Time until the first of them expires; 0 without any. */
   expiresInMs: number;
-  /** How long the turn has run; the time it waited does not count. */
+  /** How long the turn has run, without the time it waited. */
   runningMs: number;
 }
 
@@ -28,9 +28,9 @@ interface Row {
 }
 
 /**
- * Asks for the answers that a step needs, unless it has asked already; closes what has expired; takes over the answers
- * that came. Safe to repeat at any time: the rows decide.
- * @throws TurnEndedError also when the tables lack the step: they were restored from a backup older than the workflow
+ * Opens the actions of a step once, closes expired ones, and takes over new answers. Safe to repeat at any time,
+ * because the state is in the rows.
+ * @throws TurnEndedError also if the tables lack the step: they were restored from a backup older than the workflow
  */
 export async function advanceWait(
   deps: TurnDeps,
@@ -98,7 +98,9 @@ async function expire(tx: EntityManager, turnId: string, step: number): Promise<
   return rows.length;
 }
 
-/** Marks the answers as taken, so that the reconciler does not signal them again, and reads every action of the step. */
+/**
+ * Marks the answers as taken, so that the reconciler does not signal them again, and reads every action of the step.
+ */
 async function take(tx: EntityManager, turnId: string, step: number): Promise<Row[]> {
   await runSql(
     tx,

@@ -11,37 +11,42 @@ import { isOpen, OPEN_STATES, statesBefore, type TurnState } from './states.js';
 import { terminalData } from './totals.js';
 import { OvertakenError, TurnEndedError, type Turn } from './turn.js';
 
-/** What a writer of turns works with. */
+/** Dependencies of functions that write turns. */
 export interface TurnDeps {
   db: DataSource;
   notifier: Notifier;
   log: Logger;
 }
 
-/** What must hold for a turn to take a write. */
+/** Conditions that a turn must meet to accept a write. */
 export interface WriteFence {
   from: 'running' | 'open';
-  /** A further condition on the turn's row. */
+  /** An additional condition on the turn's row. */
   where?: Sql;
 }
 
-/** What a write does to a turn. All of it is stored, or nothing. */
+/** A change of a turn: all of it is stored, or nothing. */
 export interface TurnChange {
   /** Events to append, in order. */
   events?: NewEvent[];
-  /** How many deltas the stream has before `events`, and of which attempt. */
+  /** The attempt whose deltas precede `events`, and their number. */
   streamed?: { attempt: number; deltas: number };
   /** Moves a queued turn to running. */
   claim?: boolean;
-  /** Ends the turn: the terminal event follows `events`. A recorded cancel request wins over another outcome. */
+  /**
+   * Ends the turn with a terminal event after `events`. A recorded cancel request takes precedence over another
+   * outcome.
+   */
   outcome?: TurnOutcome;
   /** Assignments to columns of `turns`; `now.at` is the time of the write. */
   set?: Sql[];
-  /** A statement that reads from the locked row `turn` and returns one row. Without a row the write is refused. */
+  /**
+   * A statement that reads from the locked row `turn` and returns one row. If it returns no row, the write is refused.
+   */
   guard?: Sql;
-  /** Further statements, run with the write; they read from the row `written`. */
+  /** Further statements of the write. They read from the row `written`. */
   parts?: Sql[];
-  /** Further work in the same transaction, after the write was accepted. */
+  /** Further work in the same transaction, after the write. */
   also?: (tx: EntityManager, written: WrittenTurn) => Promise<void>;
 }
 
@@ -50,7 +55,7 @@ export type LockedTurn = Pick<
   'id' | 'session_id' | 'project_id' | 'number' | 'state' | 'position' | 'cancel_requested_at'
 >;
 
-/** A turn as a write left it. `Guard` is the row of the change's `guard`. */
+/** A turn after a write. `Guard` is the row of the change's `guard`. */
 export interface WrittenTurn<Guard = unknown> extends Pick<
   Turn,
   'id' | 'session_id' | 'project_id' | 'state' | 'position' | 'model_calls'
@@ -62,10 +67,10 @@ export interface WrittenTurn<Guard = unknown> extends Pick<
 }
 
 /**
- * Changes one turn atomically. Nothing else writes to `turns` and `events` of a turn that exists. A change that is known
- * beforehand costs one statement. A change that depends on the turn is a function: it gets the locked row and the
+ * Changes one turn atomically. This is the only writer of existing turns and their events. A change that is known
+ * beforehand takes one statement. A change that depends on the turn is a function of the locked row and the
  * transaction.
- * @throws TurnEndedError, OvertakenError when the fence refuses the write
+ * @throws TurnEndedError, OvertakenError if the fence refuses the write
  */
 export async function writeTurn<Guard = unknown>(
   { db, notifier, log }: TurnDeps,
@@ -88,7 +93,7 @@ export async function writeTurn<Guard = unknown>(
   return written;
 }
 
-/** Without knowing what was streamed before them, watchers read the events from the tables. */
+/** The events for a live notification. Without `streamed`, their position is unknown, and watchers read the tables. */
 function liveEvents({ position, events }: WrittenTurn, streamed: TurnChange['streamed']): LiveEvents | null {
   if (streamed === undefined) return null;
   const { attempt, deltas } = streamed;
@@ -123,7 +128,7 @@ interface WrittenRow extends Omit<WrittenTurn, 'events' | 'result'> {
   terminal: string | null;
 }
 
-/** One statement: locks the row, checks the fence, writes. The row is locked before anything else is touched. */
+/** One statement that locks the row, checks the fence and writes. It locks the row before all else. */
 async function write<Guard>(
   db: Db,
   turnId: string,
@@ -171,13 +176,13 @@ async function write<Guard>(
   };
 }
 
-/** What statements of a write may read of the row as it is after the write. */
+/** Columns of the row after the write, for the statements of a write. */
 const COLUMNS = rawSql(`turns.id, session_id, project_id, number, state, position, queued_at, started_at, ended_at,
   cancel_requested_at, connect_ms, first_token_at, input_tokens, output_tokens, cache_read_input_tokens,
   cache_creation_input_tokens, model_calls, model_time, model_started_at, tools_time, tools_started_at,
   waiting_time, waiting_started_at`);
 
-/** A turn that has ended waits for nothing. */
+/** Cancels the open actions of a turn that ends. */
 const CANCEL_ACTIONS = rawSql(
   `UPDATE required_actions a SET state = 'cancelled' FROM written
    WHERE a.turn_id = written.id AND a.state IN ('planned', 'open')`,

@@ -3,16 +3,16 @@ import { transaction } from '../db/transaction.js';
 import type { Attempt, DeliveryState } from './deliveries.js';
 import { nextAttempt } from './schedule.js';
 
-/** Nothing but failures for that long disables the webhook (contract.md §7). */
+/** A webhook is disabled if every attempt failed for this long (contract.md §7). */
 const MAX_FAILING = "interval '72 hours'";
 const DISABLED_BY_FAILURES = 'Every attempt failed for 72 hours.';
 const DISABLED_BY_410 = 'The receiver answered 410 (Gone).';
-/** Attempts that a delivery lists; each retry request adds one, without limit. */
+/** Limit of attempts listed per delivery: each retry request adds one. */
 const MAX_LISTED_ATTEMPTS = 50;
-/** How long after an attempt was due the reconciler wakes its workflow again. */
+/** How long after an overdue attempt the reconciler signals the delivery's workflow again. */
 export const WAKE_MARGIN = "interval '5 minutes'";
 
-/** A delivery with what sending it needs. */
+/** A delivery with the fields needed to send it. */
 export interface LoadedDelivery {
   id: string;
   webhook_id: string;
@@ -30,11 +30,11 @@ export interface LoadedDelivery {
   url: string;
   enabled: boolean;
   secret: string;
-  /** Null when none is valid any more. */
+  /** Null if no secret is valid any more. */
   previous_secret: string | null;
 }
 
-/** Null when the delivery is gone, or its webhook was deleted. */
+/** Loads a delivery; null if it, or its webhook, is deleted. */
 export async function loadDelivery(db: DataSource, id: string): Promise<LoadedDelivery | null> {
   const [row] = await db.query<LoadedDelivery[]>(
     `SELECT d.id, webhook_id, d.project_id, event_type, event_id, session_id, turn_id, metadata, d.created_at, state,
@@ -47,7 +47,7 @@ export async function loadDelivery(db: DataSource, id: string): Promise<LoadedDe
   return row ?? null;
 }
 
-/** What came of one attempt. */
+/** The outcome of one attempt. */
 export interface AttemptResult extends Attempt {
   retryAfterSeconds: number | null;
 }
@@ -61,8 +61,8 @@ interface LockedDelivery {
 }
 
 /**
- * Stores an attempt and decides what follows. Returns the seconds until the next attempt, or null when there is none.
- * A retry that was requested while the attempt was under way stands: it is due at once.
+ * Stores an attempt and its consequences. Returns the seconds until the next attempt, or null if there is none. A retry
+ * requested during the attempt is due at once.
  */
 export async function storeAttempt(
   db: DataSource,
@@ -106,7 +106,7 @@ export async function storeAttempt(
   });
 }
 
-/** A failed attempt closes a pending delivery; one that had an outcome already keeps it. */
+/** A failed attempt ends a pending delivery. A delivery that already has an outcome keeps it. */
 function closed(state: DeliveryState): DeliveryState {
   return state === 'pending' ? 'failed' : state;
 }
@@ -116,7 +116,7 @@ async function recordSuccess(tx: EntityManager, webhookId: string): Promise<true
   return true;
 }
 
-/** Notes the failure, and disables the webhook where that is due. Returns whether it is still enabled. */
+/** Records the failure and disables the webhook if the limit is reached. Returns whether it is still enabled. */
 async function recordFailure(tx: EntityManager, webhookId: string, isGone: boolean): Promise<boolean> {
   await tx.query('UPDATE webhooks SET failing_since = clock_timestamp() WHERE id = $1 AND failing_since IS NULL', [
     webhookId,

@@ -14,14 +14,14 @@ export type DeliveryState = 'pending' | 'delivered' | 'failed';
 /** One request to the receiver. */
 export interface Attempt {
   at: string;
-  /** HTTP status; null when no response came. */
+  /** HTTP status; null without a response. */
   status: number | null;
-  /** Why it failed; null for a success. */
+  /** Why it failed; null after a success. */
   error: string | null;
   duration_ms: number;
 }
 
-/** A delivery as its webhook's list shows it. */
+/** A delivery in its webhook's list. */
 export interface DeliveryRow {
   id: string;
   event_type: string;
@@ -58,7 +58,7 @@ export async function hasDelivery(db: Db, webhookId: string, id: string): Promis
   return rows.length > 0;
 }
 
-/** Stores a `webhook.test` delivery. The reconciler starts its workflow, as it starts every other. */
+/** Stores a `webhook.test` delivery. The reconciler starts its workflow, as for every delivery. */
 export async function insertTestDelivery(tx: EntityManager, webhook: WebhookRow): Promise<DeliveryRow> {
   const [row] = await tx.query<DeliveryRow[]>(
     `INSERT INTO webhook_deliveries (id, webhook_id, project_id, event_type, next_attempt_at, wake_at, created_at)
@@ -68,7 +68,7 @@ export async function insertTestDelivery(tx: EntityManager, webhook: WebhookRow)
   return row!;
 }
 
-/** Makes a delivery due now, whatever its state. Undefined when maintenance has removed it. */
+/** Makes a delivery due now, in any state. Returns undefined if maintenance has removed it. */
 export async function requestRetry(tx: EntityManager, id: string): Promise<DeliveryRow | undefined> {
   const [rows] = await tx.query<[DeliveryRow[], number]>(
     `UPDATE webhook_deliveries SET state = 'pending', next_attempt_at = clock_timestamp(),
@@ -79,7 +79,7 @@ export async function requestRetry(tx: EntityManager, id: string): Promise<Deliv
   return rows[0];
 }
 
-/** Removes at most `limit` deliveries older than 30 days; returns how many. */
+/** Removes at most `limit` deliveries older than 30 days; returns their number. */
 export async function deleteOldDeliveries(db: Db, limit: number): Promise<number> {
   const [, count] = await db.query<[unknown[], number]>(
     `DELETE FROM webhook_deliveries WHERE id = ANY(ARRAY(

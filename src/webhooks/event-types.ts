@@ -1,4 +1,4 @@
-/** The events that a webhook can be subscribed to (contract.md §7). */
+/** The events that a webhook can subscribe to (contract.md §7). */
 export const WEBHOOK_EVENT_TYPES = [
   'turn.completed',
   'turn.cancelled',
@@ -8,7 +8,7 @@ export const WEBHOOK_EVENT_TYPES = [
 ] as const;
 export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
 
-/** The type of the deliveries that POST test makes; they belong to no event. */
+/** The type of deliveries from POST test. They belong to no event. */
 export const TEST_EVENT_TYPE = 'webhook.test';
 
 const SUBSCRIBABLE: ReadonlySet<string> = new Set(WEBHOOK_EVENT_TYPES);

@@ -16,7 +16,7 @@ export const webhookAttemptSeconds = new Histogram({
   registers: [registry],
 });
 
-/** Seconds since the earliest time in a column of pending deliveries; 0 when that is in the future, or there are none. */
+/** Age in seconds of the earliest time in a column of pending deliveries; 0 if there is none or it is in the future. */
 const pendingAge = (column: string): string =>
   `SELECT greatest(0, extract(epoch FROM clock_timestamp() - min(${column})))::double precision AS value
    FROM webhook_deliveries WHERE state = 'pending'`;

@@ -4,15 +4,15 @@ import type { Logger } from '../platform/logger.js';
 import type { DeliveryWorkflows, StartableDelivery } from '../temporal/delivery-workflows.js';
 import { WAKE_MARGIN } from './attempts.js';
 
-/** A new delivery waits at most that long for its workflow. */
+/** Longest delay until the workflow of a new delivery starts. */
 const INTERVAL_MS = 400;
-/** After a round that found work: what it started makes room for more. */
+/** Delay after a round that found work: more may be claimable. */
 const BUSY_INTERVAL_MS = 100;
-/** Deliveries of one project that wait for their first attempt in Temporal. The rest waits in the table. */
+/** Limit of a project's deliveries that wait in Temporal for their first attempt. The others wait in the table. */
 export const MAX_STARTED_PER_PROJECT = 50;
 const MAX_PER_ROUND = 200;
 const PARALLEL_STARTS = 16;
-/** A started delivery without an attempt counts no longer, and is woken again, after that. */
+/** After this time, a started delivery without an attempt no longer counts, and its workflow is signalled again. */
 const START_LEASE = "interval '1 minute'";
 const START_RETRY = "interval '2 seconds'";
 
@@ -23,9 +23,9 @@ export interface ReconcileDeps {
 }
 
 /**
- * Starts the workflows of deliveries: of new ones, of those to be sent again, and of those whose workflow was lost. Each
- * worker runs it; `SKIP LOCKED` and the moved `wake_at` give each delivery to one of them. Returns a function that stops
- * it after the round under way.
+ * Starts the workflows of deliveries: new ones, requested retries, and those whose workflow was lost. Every worker runs
+ * it; `SKIP LOCKED` and the changed `wake_at` give each delivery to one worker. Returns a function that stops it after
+ * the current round.
  */
 export function startDeliveryReconciler(deps: ReconcileDeps): () => Promise<void> {
   let stopped = false;
@@ -53,7 +53,7 @@ export function startDeliveryReconciler(deps: ReconcileDeps): () => Promise<void
   };
 }
 
-/** One round; returns how many workflows it started or woke. */
+/** Runs one round; returns the number of workflows that it started or signalled. */
 export async function reconcileDeliveries(deps: ReconcileDeps): Promise<number> {
   const deliveries = [...(await claimRetried(deps.db)), ...(await claimNew(deps.db))];
   const limit = pLimit(PARALLEL_STARTS);
@@ -79,8 +79,8 @@ async function start({ db, workflows, log }: ReconcileDeps, delivery: StartableD
 const STARTABLE = 'd.id, d.webhook_id, d.project_id, d.event_type, d.session_id, d.turn_id';
 
 /**
- * Claims new deliveries, the oldest of each project first. A project's share is what is left of its limit, so that a
- * million deliveries of one project neither fill Temporal nor come before another project's first one.
+ * Claims new deliveries, the oldest of each project first, up to the project's limit. A million deliveries of one
+ * project then neither fill Temporal nor delay another project's first one.
  */
 async function claimNew(db: DataSource): Promise<StartableDelivery[]> {
   const [rows] = await db.query<[StartableDelivery[], number]>(
@@ -114,7 +114,7 @@ async function claimNew(db: DataSource): Promise<StartableDelivery[]> {
   return rows;
 }
 
-/** Claims deliveries that are to be sent again now, and those that are overdue because their workflow was lost. */
+/** Claims deliveries with a requested retry, and overdue ones whose workflow was lost. */
 async function claimRetried(db: DataSource): Promise<StartableDelivery[]> {
   const [rows] = await db.query<[StartableDelivery[], number]>(
     `WITH claimed AS (

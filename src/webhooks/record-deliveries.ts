@@ -1,9 +1,9 @@
 import { rawSql } from '../db/sql.js';
 
 /**
- * The part of the statement that stores events which stores their deliveries, one for each webhook that is subscribed. It
- * reads the events from `stored` and the turn from `written` (src/events/store): events and deliveries are committed, or
- * rolled back, together. A delivery's id is made from those of event and webhook: 10 characters of time, 16 of a hash.
+ * The part of the statement that stores events which also stores a delivery for each subscribed webhook. It reads the
+ * events from `stored` and the turn from `written` (src/events/store), so events and deliveries are committed or rolled
+ * back together. A delivery's id is derived from the ids of event and webhook: 10 characters of time, 16 of a hash.
  */
 export const RECORD_DELIVERIES = rawSql(`
   INSERT INTO webhook_deliveries

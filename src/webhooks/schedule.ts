@@ -1,27 +1,30 @@
-/** Attempts that `Retry-After` may add ahead of the schedule; later ones only postpone. */
+/** Limit of attempts that `Retry-After` may make earlier than the schedule. After that it can only postpone. */
 const MAX_EARLY_ATTEMPTS = 10;
 const MIN_EARLY_SECONDS = 1;
 const MAX_RETRY_AFTER_SECONDS = 86_400;
-/** Attempts come up to a tenth of the pause later, so that deliveries that failed together do not come back together. */
+/**
+ * Jitter: each attempt is up to a tenth of the pause late, so that deliveries that failed together do not retry
+ * together.
+ */
 const JITTER = 0.1;
 
 export interface FailedSoFar {
-  /** Attempts made, the one that just failed included. */
+  /** Attempts made, including the one that just failed. */
   attempts: number;
-  /** Pauses of the schedule that were used up. */
+  /** Pauses of the schedule used so far. */
   pauses: number;
 }
 
-/** The next attempt: seconds from now, and the pauses that are used up then. */
+/** The next attempt: its delay in seconds, and the pauses used by then. */
 export interface NextAttempt {
   afterSeconds: number;
   pauses: number;
 }
 
 /**
- * When to try again after a failed attempt; null when the schedule is used up. A `Retry-After` beyond the schedule's
- * pause replaces it. A shorter one is honoured too and uses up no pause: a receiver that asks to be tried again soon
- * does not lose its deliveries by that.
+ * Schedules the next attempt after a failure; null if the schedule is used up. A `Retry-After` longer than the
+ * schedule's pause replaces the pause. A shorter one is used too, but does not use up a pause: otherwise a receiver
+ * that asks for an early retry would lose deliveries.
  */
 export function nextAttempt(
   schedule: readonly number[],
@@ -39,11 +42,11 @@ export function nextAttempt(
   return { afterSeconds: Math.max(pause, requested ?? 0) * jitter, pauses: pauses + 1 };
 }
 
-/** Reads `Retry-After`, which is seconds or an HTTP date (RFC 9110 §10.2.3); null when absent or malformed. */
+/** Parses `Retry-After`: seconds or an HTTP date (RFC 9110 §10.2.3). Null if absent or malformed. */
 export function parseRetryAfter(header: string | null, now: number): number | null {
   const text = header?.trim() ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  // Date.parse reads far more than HTTP dates, "5.5" for one.
+  // Check the format first: Date.parse also accepts text such as "5.5".
   const date = /^[A-Z][a-z]{2,8},? .*\d{2}:\d{2}:\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? null : Math.max(0, Math.ceil((date - now) / 1000));
 }

@@ -9,7 +9,7 @@ import { seal, unseal } from '../platform/sealed.js';
 import type { WebhookEventType } from './event-types.js';
 
 const MAX_WEBHOOKS_PER_PROJECT = 10;
-/** How long the secret before a rotation goes on signing (contract.md §7). */
+/** How long the previous secret still signs after a rotation (contract.md §7). */
 const PREVIOUS_SECRET_HOURS = 24;
 
 /** A page, newest first. */
@@ -78,7 +78,10 @@ export async function insertWebhook(
   return (inserted.raw as WebhookRow[])[0]!;
 }
 
-/** Changes the given fields. Enabling, or another url, starts the count of failures anew. Undefined once deleted. */
+/**
+ * Changes the given fields. Enabling the webhook or changing its url resets its failures. Returns undefined if it is
+ * deleted.
+ */
 export async function updateWebhook(db: Db, id: string, change: Partial<NewWebhook>): Promise<WebhookRow | undefined> {
   const startsAnew = change.enabled === true || change.url !== undefined;
   const updated = await db
@@ -96,7 +99,7 @@ export async function updateWebhook(db: Db, id: string, change: Partial<NewWebho
   return (updated.raw as WebhookRow[])[0];
 }
 
-/** Replaces the secret; the one before it signs as well for 24 hours. Undefined once the webhook is deleted. */
+/** Replaces the secret. The previous one also signs for 24 hours. Returns undefined if the webhook is deleted. */
 export async function rotateSecret(
   tx: EntityManager,
   keys: readonly Buffer[],
@@ -123,7 +126,7 @@ export async function rotateSecret(
   return rows[0];
 }
 
-/** Deletes softly and wipes the secrets. False when it was gone already. */
+/** Soft-deletes the webhook and erases its secrets. Returns false if it was deleted already. */
 export async function deleteWebhook(db: Db, id: string): Promise<boolean> {
   const [, count] = await db.query<[unknown[], number]>(
     `UPDATE webhooks SET deleted_at = clock_timestamp(), enabled = false, secret = NULL, previous_secret = NULL

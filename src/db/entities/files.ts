@@ -10,7 +10,7 @@ export interface FileRow {
   size_bytes: number;
   origin: FileOrigin;
   session_id: string | null;
-  /** Object in file storage; opaque, never made of anything a client sent. */
+  /** Key of the object in file storage; it contains no client input. */
   storage_key: string;
   created_at: string;
   deleted_at: string | null;

@@ -7,9 +7,9 @@ import { SkillEntity } from './skills.js';
 import { WebhookEntity } from './webhooks.js';
 
 /**
- * The tables that clients manage. These are written by conditional statements that an entity cannot express, and their
- * rows are typed beside the statements: a turn's own tables (src/turns, src/events, and mcp_toolsets in
- * src/mcp/toolsets), idempotency records, leases, and what maintenance removes in batches.
+ * The tables that clients manage. All other tables are written by conditional statements that an entity cannot express,
+ * and their rows are typed beside the statements: the tables of turns (src/turns, src/events, and mcp_toolsets in
+ * src/mcp/toolsets), idempotency records, leases, and rows that maintenance removes in batches.
  */
 export const entities = [
   ProjectEntity,

@@ -1,12 +1,12 @@
 import { EntitySchema } from 'typeorm';
 
-/** What an authorization needs to know of the resource and its authorization server (src/mcp/oauth/discover). */
+/** The OAuth metadata of a resource and its authorization server (src/mcp/oauth/discover). */
 export interface OauthDiscovery {
   /** The `resource` parameter (RFC 8707). */
   resource: string;
-  /** The scopes that the resource names. */
+  /** The scopes from the resource's metadata. */
   scopes: string[] | null;
-  /** The authorization server's metadata (RFC 8414), as far as it is used. */
+  /** The used part of the authorization server's metadata (RFC 8414). */
   server: {
     issuer: string;
     authorization_endpoint: string;
@@ -21,7 +21,7 @@ export interface OauthDiscovery {
 }
 
 export interface McpOauthRow {
-  /** That of the server. */
+  /** The server's credential version. */
   id: string;
   scopes: string[] | null;
   client: string;
@@ -30,7 +30,7 @@ export interface McpOauthRow {
   redirect_uri: string;
   tokens: string | null;
   tokens_expire_at: string | null;
-  /** Grows with each new set of tokens. */
+  /** Incremented for each new set of tokens. */
   tokens_version: number;
   authorized_at: string | null;
   state_hash: Buffer | null;

@@ -3,22 +3,22 @@ import type { McpOauthRow } from './mcp-oauth.js';
 
 export type McpAuthType = 'NONE' | 'BEARER' | 'HEADER' | 'OAUTH';
 
-/** A tool of an MCP server with everything that the model needs to call it. */
+/** A tool of an MCP server as the model needs it. */
 export interface McpTool {
   name: string;
   description: string;
   input_schema: Record<string, unknown>;
-  /** True when the server annotates the tool `readOnlyHint` or `idempotentHint`: a call may be sent again. */
+  /** True if the server annotates the tool `readOnlyHint` or `idempotentHint`: a call may be repeated. */
   repeatable: boolean;
 }
 
-/** The part of a tool that a person sees and accepts. `input_schema` is null where it is too large to show. */
+/** The part of a tool that a person sees and accepts. `input_schema` is null if it is too large to show. */
 export interface ShownTool {
   description: string;
   input_schema: Record<string, unknown> | null;
 }
 
-/** A tool of a pinned server that differs from the accepted one. `before` is null for a new tool. */
+/** A tool of a pinned server that differs from the accepted version. `before` is null for a new tool. */
 export interface ChangedTool {
   name: string;
   before: ShownTool | null;
@@ -32,17 +32,17 @@ export interface McpServerRow {
   url: string;
   auth_type: McpAuthType;
   auth_header: string | null;
-  /** Sealed credential; null for NONE and OAUTH, and once the server is deleted. */
+  /** Sealed credential; null for NONE and OAUTH, and after the server is deleted. */
   credential: string | null;
-  /** Grows with each new credential, so that a kept connection can be recognised as outdated. */
+  /** Incremented for each new credential, to detect that an open connection uses an old one. */
   credential_version: number;
   allowed_tools: string[] | null;
   /** The tools of the last probe, without schemas. Postgres derives it from the column `tools`. */
   tool_list: Pick<McpTool, 'name' | 'description'>[];
-  /** Names the version of the tools with schemas (src/mcp/toolsets). Postgres derives it from the column `tools`. */
+  /** The hash of the tools with schemas (src/mcp/toolsets). Postgres derives it from the column `tools`. */
   toolset_hash: string;
   pin_tools: boolean;
-  /** The accepted version of pinned tools; null before the first tool list and without pins. */
+  /** The accepted version of pinned tools; null before the first tool list, or without pinning. */
   accepted_hash: string | null;
   changed_tools: ChangedTool[];
   server_name: string | null;
@@ -56,7 +56,7 @@ export interface McpServerRow {
   oauth: McpOauthRow | null;
 }
 
-/** The tools of the last probe with their schemas: up to 512 KiB, read only where they are needed. */
+/** The tools of the last probe with their schemas: up to 512 KiB, so read only on demand. */
 export interface McpServerTools {
   tools: McpTool[];
 }

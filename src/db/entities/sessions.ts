@@ -9,14 +9,14 @@ export interface SessionRow {
   instruction: string | null;
   mcp_servers: string[];
   metadata: Record<string, string>;
-  /** As the client gave them (contract.md §6). */
+  /** As the client sent them (contract.md §6). */
   tools: SessionTool[];
-  /** The custom ones among them, with schemas that a model's API accepts. */
+  /** The custom tools among them, with schemas that a model's API accepts. */
   model_tools: CustomTool[];
   turn_count: number;
   last_turn_id: string | null;
   created_at: string;
-  /** Time of the last change of metadata; the session's `updated_at` also looks at its last turn. */
+  /** Time of the last metadata change. The session's `updated_at` also depends on its last turn. */
   metadata_updated_at: string;
   deleted_at: string | null;
 }

@@ -6,7 +6,7 @@ export interface SkillRow {
   name: string;
   description: string;
   size_bytes: number;
-  /** Object of the normalised archive in file storage. */
+  /** Key of the normalised archive in file storage. */
   storage_key: string;
   created_at: string;
   deleted_at: string | null;

@@ -7,9 +7,9 @@ export interface WebhookRow {
   event_types: string[];
   description: string | null;
   enabled: boolean;
-  /** Why the service disabled it; null while it is enabled, or when its owner disabled it. */
+  /** Why the service disabled the webhook; null if it is enabled or its owner disabled it. */
   disabled_reason: string | null;
-  /** Sealed; null once the webhook is deleted. */
+  /** Sealed; null after the webhook is deleted. */
   secret: string | null;
   previous_secret: string | null;
   previous_secret_until: string | null;
