@@ -17,7 +17,7 @@ import { serve } from './http/serve.js';
 import { unmatched } from './http/unmatched.js';
 import { routes } from './routes.js';
 
-/** The API, top to bottom. What happens inside an operation's route stands in api/http/serve. */
+/** The API's middleware, top to bottom. The steps inside an operation's route are in api/http/serve. */
 export function createApp(deps: ApiDeps): Koa {
   const app = new Koa();
   app.context.onerror = answerBroken;
@@ -34,10 +34,10 @@ export function createApp(deps: ApiDeps): Koa {
   return app;
 }
 
-/** What needs no key: health, metrics, and the routes whose permission is null. */
+/** Routes without a key: health, metrics, and operations whose permission is null. */
 function withoutKey(deps: ApiDeps): Router {
   const router = new Router({ sensitive: true, strict: true });
-  // With METRICS_PORT they are served there alone (api/main).
+  // With METRICS_PORT, only that port serves them (api/main).
   if (deps.config.metricsPort === null) {
     router.get('/healthz', healthz());
     router.get('/readyz', readyz(deps.readiness));
@@ -60,14 +60,14 @@ function mount(router: Router, route: Route, deps: ApiDeps): void {
   router.register(path.replaceAll('{', ':').replaceAll('}', ''), [method], serve(route, deps));
 }
 
-/** Under /v1 the key comes first, also on unknown paths (contract.md §1). */
+/** Under /v1 the key is checked first, also for unknown paths (contract.md §1). */
 function underV1(middleware: Middleware): Middleware {
   return async (ctx, next) => {
     await (/^\/v1(\/|$)/.test(ctx.path) ? middleware(ctx, next) : next());
   };
 }
 
-/** Lets pages of the configured origins use the API and read the headers that it documents. */
+/** Allows pages of the configured origins to use the API and to read its documented headers. */
 function crossOrigin(origins: string[]): Middleware {
   return cors({
     origin: (ctx) => (origins.includes(ctx.get('Origin')) ? ctx.get('Origin') : ''),

@@ -15,14 +15,14 @@ import { createRateLimiter, type RateLimiter } from '../src/projects/limits.js';
 import { UploadSlots } from './http/upload-slots.js';
 import { openTurnParts, type TurnParts } from './turn-parts.js';
 
-/** What operations work with; made once by main. Each resource adds what it needs. */
+/** Dependencies of the operations, created once by main. Each resource adds its own. */
 export interface ApiDeps extends TurnParts {
   config: Config;
   db: DataSource;
   log: Logger;
   storage: Storage;
   models: ModelCatalogue;
-  /** The way to MCP servers: opens sockets to checked addresses only. */
+  /** The network for MCP servers: it connects to checked addresses only. */
   mcpNetwork: McpNetwork;
   /** Access tokens of MCP servers that use OAuth. */
   oauth: OauthAccess;
@@ -32,7 +32,7 @@ export interface ApiDeps extends TurnParts {
   uploads: UploadSlots;
 }
 
-/** Opens what the API works with. `shared`: the connection of a worker in this process. */
+/** Creates the dependencies of the API. `shared`: the connection of a worker in this process. */
 export async function openDeps(
   config: Config,
   log: Logger,

@@ -15,15 +15,17 @@ import { createHttpServer, listen } from './http/server.js';
 
 /** A running API. */
 export interface Api {
-  /** Where it listens. */
+  /** The address on which it listens. */
   url: string;
-  /** Stops listening, ends streams, lets requests under way finish within SHUTDOWN_GRACE_SECONDS, closes all it opened. */
+  /**
+   * Stops listening, ends streams, waits for open requests (at most SHUTDOWN_GRACE_SECONDS) and closes all resources.
+   */
   close(): Promise<void>;
 }
 
 /**
- * Starts one API process' worth of service: config → deps → app → listen. `shared` is the Temporal connection of a
- * worker in this process; its turns start eagerly.
+ * Starts the API in this process: config → deps → app → listen. `shared` is the Temporal connection of a worker in this
+ * process, whose turns start eagerly.
  */
 export async function startApi(settings: Config, log: Logger, shared?: ConnectionLike): Promise<Api> {
   const config = { ...settings };
@@ -45,7 +47,7 @@ export async function startApi(settings: Config, log: Logger, shared?: Connectio
       : await startStatusServer({ host: config.host, port: config.metricsPort }, deps.readiness);
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   const url = `http://${host}:${address.port}`;
-  // Port 0: what clients see is known only now.
+  // With port 0, the public address is known only now.
   if (config.publicUrl.endsWith(':0')) config.publicUrl = url;
   log.info({ url }, 'the API listens');
 
@@ -67,9 +69,10 @@ async function main(): Promise<void> {
   const log = createLogger(config.logLevel, 'api');
   let api: Api | null = null;
   const end = async (): Promise<void> => {
-    // An API that still starts has nothing to drain; as the first process of a container it would ignore the signal.
+    // During startup there is nothing to drain. Without this handler, the first process of a container would ignore the
+    // signal.
     const fault: unknown = await api?.close().catch((err: unknown) => err);
-    if (fault !== undefined) log.error({ err: fault }, 'the API did not end well');
+    if (fault !== undefined) log.error({ err: fault }, 'the API failed to shut down cleanly');
     process.exit(fault === undefined ? 0 : 1);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void end());

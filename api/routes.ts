@@ -43,7 +43,7 @@ import { updateWebhook } from './webhooks/update.js';
 const LIMITED = true;
 const UNLIMITED = false;
 
-/** Every operation, in the specification's order; a permission of null asks for no key (outside of /v1). */
+/** Every operation, in the specification's order. If the permission is null, no key is required (outside of /v1). */
 // prettier-ignore
 export const routes: Route[] = [
   ['POST',   '/v1/skills',                              'skills:write',      LIMITED,   uploadSkill],

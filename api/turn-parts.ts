@@ -9,7 +9,7 @@ import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
 import { startTurnReconciler, type TurnReconciler } from '../src/turns/reconciler.js';
 import { OpenStreams } from './events/open-streams.js';
 
-/** What the API has to do with turns: starts and cancels them, and streams their events. */
+/** The API's dependencies for turns: to start, cancel and stream them. */
 export interface TurnParts {
   notifier: Notifier;
   workflows: TurnWorkflows;
@@ -18,7 +18,7 @@ export interface TurnParts {
   health: TurnReconciler['health'];
 }
 
-/** `shared`: the connection of a worker in this process; its turns then start eagerly. */
+/** `shared`: the connection of a worker in this process, whose turns then start eagerly. */
 export function openTurnParts(
   config: Config,
   db: DataSource,

@@ -7,7 +7,7 @@ import { pageRequest, pageSchema } from '../http/page.js';
 import { sessionOfPath } from '../http/session-of-path.js';
 import { eventSchema } from '../../src/events/schema.js';
 
-/** Events of all turns, oldest first, with the part that a turn in progress has produced. */
+/** Events of all turns, oldest first, including the events so far of a running turn. */
 export const listEvents = operation<undefined, Session>({
   id: 'listEvents',
   summary: 'Read the event history of a session',

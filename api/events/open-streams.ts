@@ -10,7 +10,7 @@ const TICK_MS = 1000;
 const TICKS_PER_KEY_CHECK = 4;
 const RETRY_AFTER_SECONDS = '5';
 
-/** Whose stream it is: a part of the request's caller. */
+/** The owner of a stream: part of the request's caller. */
 export interface StreamOwner {
   keyId: string;
   projectId: string;
@@ -19,12 +19,12 @@ export interface StreamOwner {
 /** An open event stream. */
 export class OpenStream {
   readonly #controller = new AbortController();
-  /** Set once the response has begun. */
+  /** Set when the response begins. */
   connection: SseConnection | null = null;
 
   constructor(readonly owner: StreamOwner) {}
 
-  /** Aborts when the stream has to end, or its reader is gone. */
+  /** Aborts when the stream must end or its client disconnects. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -35,8 +35,8 @@ export class OpenStream {
 }
 
 /**
- * The event streams that this process serves. They end when the process drains, so that clients reconnect elsewhere,
- * and within 10 s of their key's revocation (contract.md §5 `keys`).
+ * The event streams that this process serves. They end when the process drains, so that clients reconnect to another
+ * process, and within 10 s after their key is revoked (contract.md §5 `keys`).
  */
 export class OpenStreams {
   #streams = new Set<OpenStream>();
@@ -62,7 +62,7 @@ export class OpenStreams {
     openStreams.inc();
     const stream = new OpenStream(owner);
     this.#streams.add(stream);
-    // Its request was under way when the process began to drain: kept open, it would hold the drain up to its end.
+    // The request arrived before the drain began. If the stream stayed open, it would delay the drain to its limit.
     if (this.#closed || res.closed) stream.end();
     res.once('close', () => stream.end());
     try {
@@ -74,7 +74,7 @@ export class OpenStreams {
     }
   }
 
-  /** Ends all of them, each after its current frame, and whatever opens from now on. */
+  /** Ends all streams after their current frame, and every stream that opens later. */
   close(): void {
     this.#closed = true;
     clearInterval(this.#timer);

@@ -1,22 +1,22 @@
 import { createEventBuffer, type EventBuffer } from 'better-sse';
 import type { Frame } from '../../src/events/frames.js';
 
-/** About what a socket takes at once. */
+/** About the amount that a socket accepts at once. */
 const MAX_CHARACTERS = 64 * 1024;
 
-/** better-sse writes `name:value`; the specification shows `name: value`. A frame's data is JSON already. */
+/** better-sse writes `name:value`, but the specification shows `name: value`. A frame's data is JSON already. */
 export const WIRE_FORMAT = {
   serializer: (json: unknown) => json as string,
   sanitizer: (value: string) => ` ${value}`,
 };
 
-/** Frames that go out in one write. */
+/** The frames of one write. */
 export interface Portion {
   last: Frame;
   wire: EventBuffer;
 }
 
-/** Watchers that are equally far get the same array of frames from their reader: it is put into wire form once. */
+/** Watchers at the same position get the same array of frames from their reader, so it is serialised once. */
 const made = new WeakMap<Frame[], Portion[]>();
 
 export function portionsOf(frames: Frame[]): Portion[] {

@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { WIRE_FORMAT } from './portions.js';
 
-/** A tick a second comes a little early or late: a ping goes out every 10 s. */
+/** Slightly less than 10 s: a tick per second can be early or late, and a ping must go out every 10 s. */
 const PING_INTERVAL_MS = 9_500;
 const STALL_TIMEOUT_MS = 10_000;
-/** A reader with less than this waiting is slow, not stalled. */
+/** A client with fewer pending bytes is slow, not stalled. */
 const MAX_PENDING_BYTES = 1024 * 1024;
-/** Large frames go out in pieces: each one that the socket takes is progress. */
+/** Large frames are written in pieces, so that each accepted piece counts as progress. */
 const PIECE_BYTES = 16 * 1024;
 
 const HEADERS = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' };
@@ -19,16 +19,16 @@ const ping = createEventBuffer(WIRE_FORMAT).comment('ping').dispatch();
 const EMPTY_URL = new URL('http://localhost/');
 const HEAD = new Response(null, { headers: HEADERS });
 
-/** A response of Server-Sent Events. It carries a session of better-sse; every write waits for the socket to drain. */
+/** A Server-Sent Events response. It wraps a better-sse session; every write waits for the socket to drain. */
 export class SseConnection extends Connection {
   readonly url = EMPTY_URL;
   readonly request: Request;
   readonly response = HEAD;
   #session!: Session;
-  /** Resolves when the socket has taken what was sent last, or the stream is over. */
+  /** Resolves when the socket has accepted the last write, or the stream has ended. */
   #taken = Promise.resolve();
   #unsent = 0;
-  /** Since when the socket has taken nothing of what it was given; null while it takes everything. */
+  /** Since when the socket has accepted no bytes; null while it keeps up. */
   #blockedSince: number | null = null;
   #pingedAt = Date.now();
   #isChecking = false;
@@ -43,8 +43,8 @@ export class SseConnection extends Connection {
   }
 
   /**
-   * Sends headers, `retry` and a first comment at once. `countWaiting` counts the characters that are still to be sent
-   * after the current write.
+   * Sends headers, `retry` and a first comment at once. `countWaiting` counts the characters still to be sent after the
+   * current write.
    */
   static async open(
     ctx: Koa.Context,
@@ -59,13 +59,13 @@ export class SseConnection extends Connection {
     return connection;
   }
 
-  /** Resolves when the socket has taken the frames, or the stream is over. */
+  /** Resolves when the socket has accepted the frames, or the stream has ended. */
   async send(frames: EventBuffer): Promise<void> {
     void this.#session.batch(frames);
     await this.#taken;
   }
 
-  /** Runs every second: pings, and closes a stalled reader (contract.md §3 "Slow reader"). */
+  /** Runs every second: sends pings, and closes the stream of a stalled client (contract.md §3 "Slow reader"). */
   tick(now: number): void {
     if (this.#blockedSince !== null) {
       if (now - this.#blockedSince >= STALL_TIMEOUT_MS) void this.#closeIfMuchWaits();
@@ -75,7 +75,7 @@ export class SseConnection extends Connection {
     }
   }
 
-  /** Ends the response after what was sent. */
+  /** Ends the response after the bytes written so far. */
   end(): void {
     if (!this.res.writableEnded) this.res.end();
   }
@@ -94,7 +94,7 @@ export class SseConnection extends Connection {
     const bytes = Buffer.from(chunk);
     for (let start = 0; start < bytes.length && !this.res.destroyed; start += PIECE_BYTES) {
       this.#unsent = bytes.length - start;
-      // A stream that has to end completes its frame without waiting.
+      // A stream that must end completes its frame without waiting.
       const end = this.signal.aborted ? bytes.length : start + PIECE_BYTES;
       const isTaken = this.res.write(bytes.subarray(start, end));
       if (this.signal.aborted) break;

@@ -3,7 +3,7 @@ import { parseEventId, START, type Position } from '../../src/events/position.js
 import { isOpen, type TurnState } from '../../src/turns/states.js';
 import { findTurn } from '../../src/turns/turn.js';
 
-/** A place in a turn, and whether that turn is queued or running. */
+/** A position in a turn, and whether that turn is queued or running. */
 export interface PlaceInTurn {
   kind: 'turn';
   turnId: string;
@@ -11,17 +11,17 @@ export interface PlaceInTurn {
   open: boolean;
 }
 
-/** Where a stream begins. */
+/** The position at which a stream starts. */
 export type StartingPoint =
-  /** No turn yet: wait for the first one. */
+  /** There is no turn yet: wait for the first one. */
   | { kind: 'wait' }
-  /** After the terminal event of the current turn: nothing to send. */
+  /** After the terminal event of the current turn: there is nothing to send. */
   | { kind: 'over' }
   | PlaceInTurn;
 
 /**
- * Decides where a stream of a session begins (contract.md §3 "Stream, …"): `Last-Event-ID` of any of its turns resumes
- * there; one that names the end of an earlier turn, or that is unknown, means the current turn from its start.
+ * Decides where a stream of a session starts (contract.md §3 "Stream, …"). A `Last-Event-ID` of any turn resumes there.
+ * An id at the end of an earlier turn, or an unknown one, means the start of the current turn.
  */
 export async function startingPoint(
   db: DataSource,

@@ -13,10 +13,10 @@ import { SseConnection } from './sse-connection.js';
 import { startingPoint, type PlaceInTurn, type StartingPoint } from './starting-point.js';
 
 const RETRY_MS = 2000;
-/** An EventSource reconnects after every end: after the last event it need not hurry. */
+/** Sent after the last event: EventSource reconnects after every end, and then need not hurry. */
 const RETRY_AFTER_END_MS = 15_000;
 
-/** Events of the current turn as Server-Sent Events: replay, live and resume are one ordered sequence. */
+/** Events of the current turn as Server-Sent Events. Replay, live events and resuming form one ordered sequence. */
 export const streamEvents = operation<undefined, Session>({
   id: 'streamEvents',
   summary: 'Stream the events of the current turn (Server-Sent Events)',
@@ -46,7 +46,7 @@ export const streamEvents = operation<undefined, Session>({
   },
 });
 
-/** The turn that a stream sends, and the last frame given to the connection. */
+/** The turn that a stream sends, and the last frame written to the connection. */
 interface Progress {
   turnId: string;
   position: Position;
@@ -67,7 +67,7 @@ async function push(
   await (from.open ? pushLive(deps, at, stream) : pushStored(deps, at, stream));
 }
 
-/** The first turn of a session that has none yet; null when the session is deleted or the stream is over. */
+/** Waits for the first turn of a session; null if the session is deleted or the stream ends. */
 async function firstTurn({ db, feed }: ApiDeps, session: Session, signal: AbortSignal): Promise<PlaceInTurn | null> {
   while (!signal.aborted) {
     const { changed } = await feed.awaitTurn(session.id, signal);
@@ -80,7 +80,7 @@ async function firstTurn({ db, feed }: ApiDeps, session: Session, signal: AbortS
   return null;
 }
 
-/** A turn that runs: all its watchers share one reader. */
+/** Streams a running turn. All its watchers share one reader. */
 async function pushLive({ feed }: ApiDeps, at: Progress, stream: OpenStream): Promise<void> {
   const { signal } = stream;
   let resume = (): void => undefined;
@@ -105,7 +105,7 @@ async function pushLive({ feed }: ApiDeps, at: Progress, stream: OpenStream): Pr
   }
 }
 
-/** Sends frames in as few writes as the socket takes. Returns the last one. */
+/** Writes frames in as few writes as possible. Returns the last frame. */
 async function send(frames: Frame[], at: Progress, { connection, signal }: OpenStream): Promise<Frame | null> {
   for (const portion of portionsOf(frames)) {
     if (signal.aborted) break;
@@ -115,14 +115,14 @@ async function send(frames: Frame[], at: Progress, { connection, signal }: OpenS
   return frames.at(-1) ?? null;
 }
 
-/** Clocks of two machines differ a little: less than nothing counts as nothing. */
+/** Clocks of two machines differ a little: a negative delay counts as zero. */
 function observeLag({ type, writtenAt }: Frame): void {
   if (writtenAt === undefined) return;
   const kind = type.endsWith('.delta') ? 'delta' : 'event';
   streamLagSeconds.observe({ kind }, Math.max(0, Date.now() - writtenAt) / 1000);
 }
 
-/** A turn that has ended: its stored events (contract.md §3 "Stream resume during a turn"). */
+/** Sends the stored events of a turn that has ended (contract.md §3 "Stream resume during a turn"). */
 async function pushStored({ db }: ApiDeps, at: Progress, stream: OpenStream): Promise<void> {
   while (!stream.signal.aborted) {
     const { frames, hasMore } = await readFrames(db, at.turnId, at.position, false);

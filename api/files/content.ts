@@ -7,7 +7,10 @@ import { getLinkedFile, type FileRow } from '../../src/files/store.js';
 import { operation } from '../http/operation.js';
 import { askedRange } from './range.js';
 
-/** GET /files/{file_id}: what a link of the local storage leads to (contract.md §2 "Location"); the link is the key. */
+/**
+ * GET /files/{file_id}: the target of a link to local storage (contract.md §2 "Location"). The link replaces the API
+ * key.
+ */
 export const fileContent = operation({
   id: 'fileContent',
   summary: 'Content behind a signed link',
@@ -29,7 +32,7 @@ export const fileContent = operation({
   },
 });
 
-/** Sets status and headers; returns the bytes to send, null for none. */
+/** Sets status and headers; returns the bytes to send, or null for none. */
 function answerHead(ctx: Context, file: FileRow): Required<ByteRange> | null {
   const size = file.size_bytes;
   const etag = `"${file.id}"`;
@@ -39,7 +42,7 @@ function answerHead(ctx: Context, file: FileRow): Required<ByteRange> | null {
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, no-cache',
     ETag: etag,
-    // Whatever a file claims to be, no browser runs it on this origin.
+    // Whatever type a file claims, a browser must not run it on this origin.
     'X-Content-Type-Options': 'nosniff',
     'Content-Security-Policy': "default-src 'none'; sandbox",
   });

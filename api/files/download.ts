@@ -2,7 +2,7 @@ import { LINK_SECONDS, type FileRow } from '../../src/files/store.js';
 import { operation } from '../http/operation.js';
 import { fileOfPath } from './resource.js';
 
-/** GET /v1/files/{file_id}/content: where the bytes are, for an hour and without a key. */
+/** GET /v1/files/{file_id}/content: redirects to a link that works for an hour without a key. */
 export const downloadFile = operation<undefined, FileRow>({
   id: 'downloadFile',
   summary: 'Download a file',

@@ -10,7 +10,10 @@ const linkSchema = {
   additionalProperties: false,
 } as const satisfies JsonSchema;
 
-/** GET /v1/files/{file_id}/link: the link of GET …/content as JSON. A script in a browser cannot read a redirect. */
+/**
+ * GET /v1/files/{file_id}/link: the redirect target of GET …/content as JSON, because a browser script cannot read a
+ * redirect.
+ */
 export const getDownloadLink = operation<undefined, FileRow>({
   id: 'getDownloadLink',
   summary: 'Get the download link of a file',

@@ -4,7 +4,7 @@ import { operation } from '../http/operation.js';
 import { newestFirst, pageSchema } from '../http/page.js';
 import { fileSchema, presentFile } from './present.js';
 
-/** GET /v1/files: the project's files, or only those delivered in one session, or of one origin. */
+/** GET /v1/files: the project's files, optionally filtered by the session that delivered them or by origin. */
 export const listFiles = operation({
   id: 'listFiles',
   summary: 'List files, newest first',

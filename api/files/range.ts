@@ -1,7 +1,7 @@
-/** What a request asks of `size` bytes (RFC 9110, 14): all of them, one range, or one that is not there. */
+/** The requested part of `size` bytes (RFC 9110, 14): everything, one range, or a range outside the file. */
 export type Asked = 'all' | 'unsatisfiable' | { start: number; end: number };
 
-/** Several ranges at once, other units and malformed headers are answered with everything, as RFC 9110 lets us. */
+/** Multiple ranges, other units and malformed headers get the whole file, as RFC 9110 allows. */
 export function askedRange(header: string | undefined, size: number): Asked {
   const [, from, to] = /^bytes=[\t ]*(\d{0,15})-(\d{0,15})[\t ]*$/i.exec(header ?? '') ?? [];
   if (from === undefined || to === undefined || (from === '' && to === '')) return 'all';

@@ -1,5 +1,5 @@
 import { fileNotFound, findFile } from '../../src/files/store.js';
 import { resourceOfPath } from '../http/resource.js';
 
-/** The file that the path names. @throws ServiceError `file_not_found` */
+/** Finds the file in the path. @throws ServiceError `file_not_found` */
 export const fileOfPath = resourceOfPath('file_id', findFile, fileNotFound);

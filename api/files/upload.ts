@@ -9,7 +9,7 @@ import { fileSchema, presentFile } from './present.js';
 
 const RULES: UploadRules = { maxBytes: MAX_FILE_BYTES, tooLarge: 'file_too_large', filename: checkedFilename };
 
-/** POST /v1/files: the body goes to disk, from there to the storage; the row comes last. */
+/** POST /v1/files: the body goes to disk, then to the storage; the row is inserted last. */
 export const uploadFile = operation({
   id: 'uploadFile',
   summary: 'Upload a file',
@@ -26,7 +26,7 @@ export const uploadFile = operation({
     'invalid_filename',
     'storage_error',
   ],
-  // Two uploads are the same when file name and bytes are (contract.md §1 "Idempotency-Key").
+  // Two uploads are equal if file name and bytes are equal (contract.md §1 "Idempotency-Key").
   handle: (call) =>
     call.deps.uploads.within(call.ctx, call.caller.projectId, RULES.maxBytes, () =>
       withUpload(call.ctx, RULES, (upload) =>

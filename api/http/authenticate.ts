@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { KeyLookup } from '../../src/projects/key-cache.js';
 
-/** Finds out who asks. Missing, malformed, unknown, revoked: one answer, which never says which (contract.md §1). */
+/** Authenticates the request. One error for a missing, malformed, unknown or revoked key (contract.md §1). */
 export function authenticate(lookup: KeyLookup): Middleware {
   return async (ctx, next) => {
     const [, key] = /^Bearer +(\S+) *$/i.exec(ctx.get('Authorization')) ?? [];

@@ -7,11 +7,11 @@ import { gzipSync } from 'node:zlib';
 import { temporalSettings } from '../../src/temporal/connection.js';
 import type { ApiDeps } from '../deps.js';
 
-/** Where `npm run build` puts the console; also found when this file runs from its sources. */
+/** The output folder of `npm run build` for the console. The path also works when this file runs from its sources. */
 const BUILT = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? '../../dist/console' : '../../console', import.meta.url),
 );
-/** The page needs its own scripts, styles and icon, and the API. Nothing inline, no other host. */
+/** The page needs only its own scripts, styles and icon, and the API: nothing inline, no other host. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -28,7 +28,7 @@ interface Asset {
   compressed: Buffer;
 }
 
-/** `/console`: the built files of the console, and `config.json`, which tells it where the Temporal UI is. */
+/** `/console`: the built files of the console, and `config.json` with the address of the Temporal UI. */
 export function addConsole(router: Router, { config, log }: Pick<ApiDeps, 'config' | 'log'>): void {
   if (!existsSync(BUILT)) {
     log.warn(
@@ -39,7 +39,7 @@ export function addConsole(router: Router, { config, log }: Pick<ApiDeps, 'confi
   }
   router.get('/console', (ctx) => {
     ctx.status = 308;
-    // Relative: a proxy may add a path prefix.
+    // A relative redirect, because a proxy may add a path prefix.
     ctx.set('Location', 'console/');
   });
   router.get('/console/config.json', (ctx) => {
@@ -51,14 +51,14 @@ export function addConsole(router: Router, { config, log }: Pick<ApiDeps, 'confi
     const asset = readAsset(name);
     router.get(isPage ? '/console/' : `/console/${name}`, (ctx) => {
       if (isPage) ctx.set('Content-Security-Policy', POLICY);
-      // The names of built assets contain a hash of their content.
+      // The names of built assets contain a content hash, so they can be cached forever.
       ctx.set('Cache-Control', name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache');
       send(ctx, name, asset);
     });
   }
 }
 
-/** A turn's workflow in the Temporal UI: the turn's id is the workflow's. */
+/** The address of a turn's workflow in the Temporal UI. The workflow id is the turn id. */
 function workflowUrl(temporalUiUrl: string | null): string | null {
   if (temporalUiUrl === null) return null;
   return `${temporalUiUrl}/namespaces/${encodeURIComponent(temporalSettings().namespace)}/workflows/{turn_id}`;
@@ -70,7 +70,7 @@ function fileNames(): string[] {
     .map((entry) => relative(BUILT, join(entry.parentPath, entry.name)).replaceAll(sep, '/'));
 }
 
-/** The files are few and small: they are read and compressed once. */
+/** Reads and compresses the files once: they are few and small. */
 function readAsset(name: string): Asset {
   const content = readFileSync(join(BUILT, name));
   return { content, compressed: gzipSync(content, { level: 9 }) };

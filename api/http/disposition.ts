@@ -1,21 +1,23 @@
 import { parse } from 'content-disposition';
 
 export interface PartName {
-  /** Name of the form field; null where the header gives none. */
+  /** Name of the form field; null if the header has none. */
   name: string | null;
-  /** As submitted, with its path; null for a field that is no file. */
+  /** As submitted, including its path; null for a field that is not a file. */
   filename: string | null;
 }
 
 /**
- * Reads a part's Content-Disposition, given as bytes in latin1. Names are UTF-8 as every client sends them (latin1 where
- * they are not); `filename*` of RFC 5987 wins over `filename`. Null when the header cannot be read.
+ * Parses a part's Content-Disposition header, given as bytes in latin1. Names are decoded as UTF-8, which every client
+ * sends, and otherwise as latin1. `filename*` (RFC 5987) takes precedence over `filename`. Returns null if the header
+ * is malformed.
  */
 export function parsePartDisposition(bytes: string): PartName | null {
   const header = keepPathSeparators(bytes);
   const parameters =
     parametersOf(header) ??
-    // A control character has no place in a header. As U+0080 it passes, and the rule for file names sees it.
+    // Control characters are not allowed in a header. Replaced by U+0080 they pass the parser, and the check of file
+    // names rejects them.
     parametersOf(header.replace(/[\x00-\x1f\x7f]/g, '\x80')) ?? // eslint-disable-line no-control-regex
     // A `filename*` that cannot be decoded counts as absent (RFC 6266, 4.3).
     parametersOf(extensionsRenamed(header));
@@ -37,14 +39,14 @@ function parametersOf(header: string): Record<string, string> | null {
 }
 
 /**
- * In a quoted string `\"` and `\\` are escapes; any other backslash is a path separator that a client left as it was
- * (`C:\reports\a.txt`): doubled, the parser keeps it.
+ * In a quoted string `\"` and `\\` are escapes. Any other backslash is an unescaped path separator
+ * (`C:\reports\a.txt`): it is doubled here, so that the parser keeps it.
  */
 function keepPathSeparators(header: string): string {
   return header.replace(/\\(["\\])|\\/g, (found, escaped) => (escaped === undefined ? '\\\\' : found));
 }
 
-/** Makes `filename*=` an ordinary parameter `filename_x`. */
+/** Renames `filename*=` to an ordinary parameter `filename_x`. */
 function extensionsRenamed(header: string): string {
   return header.replace(/\*(?=[\t ]*=)/g, '_x');
 }
@@ -57,7 +59,7 @@ function utf8(latin1: string): string {
   }
 }
 
-/** Browsers, fetch and curl write a quote and line ends in a name as these three (WHATWG HTML, "multipart form data"). */
+/** Browsers, fetch and curl encode a quote, CR and LF in a name this way (WHATWG HTML, "multipart form data"). */
 function unescapeForm(filename: string): string {
   return filename.replace(/%(22|0D|0A)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }

@@ -28,11 +28,11 @@ const START = `SwaggerUIBundle({
   defaultModelsExpandDepth: 0, displayRequestDuration: true, validatorUrl: null,
 });
 `;
-/** The renderer sets styles on elements and draws its icons from data; everything else comes from here. */
+/** The renderer sets inline styles and uses data: URLs for icons. All other content comes from this origin. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
 
-/** `GET /openapi.json`, and `GET /docs`: the same as a page, from the packaged renderer and nothing else. */
+/** `GET /openapi.json`, and `GET /docs`: the same document rendered by the packaged renderer. */
 export function addDocs(router: Router, document: object, config: Pick<Config, 'publicUrl'>): void {
   router.get('/openapi.json', (ctx) => {
     ctx.set('Content-Type', 'application/json');

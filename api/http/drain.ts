@@ -1,22 +1,22 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Keeps an eye on requests under way, so that a server can stop without breaking one off. */
+/** Tracks open requests, so that a server can stop without interrupting one. */
 export interface Drain {
   listener: RequestListener;
-  /** For the server's `connection`. */
+  /** Handler for the server's `connection` event. */
   onConnection: (socket: Socket) => void;
-  /** Stops listening and waits for the requests under way, at most `graceMs`; what is open then is cut. */
+  /** Stops listening and waits at most `graceMs` for open requests, then closes the remaining connections. */
   close(server: Server, graceMs: number): Promise<void>;
 }
 
 export function createDrain(inner: (req: IncomingMessage, res: ServerResponse) => Promise<void>): Drain {
   const underWay = new Set<ServerResponse>();
-  /** Connections without a request so far: Node does not count them as idle and would wait for them. */
+  /** Connections without a request so far. Node does not treat them as idle and would wait for them. */
   const silent = new Set<Socket>();
   let closing = false;
 
-  /** Tells the client of a kept connection not to send its next request here. */
+  /** Sends `Connection: close`, so that the client does not send its next request on this connection. */
   const sayLast = (res: ServerResponse): void => {
     if (!res.headersSent) res.setHeader('Connection', 'close');
   };
@@ -37,7 +37,7 @@ export function createDrain(inner: (req: IncomingMessage, res: ServerResponse) =
       closing = true;
       underWay.forEach(sayLast);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      // A connection whose answer went out before it could be told becomes idle only now.
+      // If a response was sent before the drain began, its connection becomes idle only now.
       const idleTimer = setInterval(() => server.closeIdleConnections(), 100);
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);
       server.closeIdleConnections();

@@ -4,7 +4,7 @@ import { ServiceError } from '../../src/platform/errors.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { lingerForBody } from './linger.js';
 
-/** The one place that turns what was thrown into a response (contract.md §1 "Error envelope"). */
+/** Converts every error that a handler throws into a response (contract.md §1 "Error envelope"). */
 export function errorResponse(): Middleware {
   return async (ctx, next) => {
     try {
@@ -12,7 +12,7 @@ export function errorResponse(): Middleware {
     } catch (thrown) {
       const error = serviceErrorOf(thrown, ctx.state.log as Logger);
       if (ctx.headerSent) {
-        // The answer is on its way and cannot be taken back; a cut is what its reader can notice.
+        // The response has begun and cannot be replaced. Cutting the connection shows the client that it is incomplete.
         ctx.res.destroy();
         return;
       }
@@ -23,8 +23,8 @@ export function errorResponse(): Middleware {
 }
 
 /**
- * Koa's own way out, for what breaks after the middleware: a body's stream, a client that left. Koa would answer with
- * plain text.
+ * Replaces Koa's own error handler, which answers in plain text. It gets errors after the middleware: a failing body
+ * stream, or a client that disconnected.
  */
 export function answerBroken(this: Context, fault: Error | null): void {
   if (fault === null) return;
@@ -37,7 +37,7 @@ export function answerBroken(this: Context, fault: Error | null): void {
   this.res.end(this.body);
 }
 
-/** Set before the fault came, they would describe what is not sent. */
+/** Headers set before the error would describe a body that is not sent. */
 const OF_SUCCESS = ['Accept-Ranges', 'Content-Disposition', 'Content-Length', 'Content-Range', 'ETag', 'Location'];
 
 function respondWith(ctx: Context, error: ServiceError): void {
@@ -61,7 +61,7 @@ function retryHeaders(error: ServiceError): Record<string, string> {
   return {};
 }
 
-/** What the client may know of a fault; what it may not goes to the log. */
+/** Converts an error for the client. An internal error is logged, and the client gets no details. */
 function serviceErrorOf(thrown: unknown, log: Logger): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   if (isDatabaseAway(thrown)) {

@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import { metricsText, registry } from '../../src/platform/metrics.js';
 import { answerReadiness, type Readiness } from '../../src/platform/readiness.js';
 
-/** `GET /healthz`: the process lives. */
+/** `GET /healthz`: the process is alive. */
 export function healthz(): Middleware {
   return (ctx) => {
     ctx.body = { status: 'ok' };

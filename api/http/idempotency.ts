@@ -17,11 +17,11 @@ const RENEW_MS = 10_000;
 
 type Idempotency = Pick<Call, 'once' | 'record' | 'hasKey'>;
 
-/** For a request without the header: everything runs, nothing is remembered. */
+/** For a request without the header: runs the work and records nothing. */
 export const withoutKey: Idempotency = { once: (_hash, work) => work(), record: async () => undefined, hasKey: false };
 
 /**
- * What the request's `Idempotency-Key` asks for (contract.md §1).
+ * Reads the request's `Idempotency-Key` (contract.md §1).
  * @throws ServiceError `bad_request` if the key is malformed
  */
 export function idempotencyOf(ctx: Context, deps: ApiDeps, projectId: string, status: number): Idempotency {

@@ -4,14 +4,14 @@ import { isStorableText } from '../../src/platform/text.js';
 import { readBody } from './read-body.js';
 
 const MAX_BYTES = 2 * 1024 * 1024;
-/** No operation's body is deeper or wider; checked before anything walks it recursively or compares its items. */
+/** No operation has a deeper or wider body. This is checked before code recurses into it or compares its items. */
 const MAX_DEPTH = 64;
 const MAX_WIDTH = 1000;
 
 /**
  * Reads the request's JSON (contract.md §1).
- * @throws ServiceError `unsupported_media_type`, `content_too_large`, `bad_request`, or `validation_error` for text that
- *   cannot be stored and for shapes that no operation takes
+ * @throws ServiceError `unsupported_media_type`, `content_too_large`, `bad_request`, or `validation_error` for text
+ * that cannot be stored and for JSON that is too deep or too wide
  */
 export async function readJson(ctx: Context): Promise<unknown> {
   requireJsonType(ctx);
@@ -49,7 +49,7 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-/** Walks all of it without recursion: it may be as deep as two million brackets allow. */
+/** Checks every value without recursion: two million brackets may nest. */
 function inspect(root: unknown): void {
   const open: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 0 }];
   for (let item = open.pop(); item !== undefined; item = open.pop()) {
@@ -70,7 +70,7 @@ function unstorable(path: string): ServiceError {
   return validationError(path, 'has text with a NUL character or an unpaired surrogate');
 }
 
-/** A key as a part of a JSON Pointer (RFC 6901). */
+/** Escapes a key for a JSON Pointer (RFC 6901). */
 export function pointerToken(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1');
 }

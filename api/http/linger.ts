@@ -3,8 +3,9 @@ import type { Context } from 'koa';
 const LINGER_MS = 5000;
 
 /**
- * A response can come before the whole body has: the rest is read and dropped for a while, because closing the socket
- * under a client that still sends makes its kernel drop the response unread. Who sends for longer is cut off.
+ * Reads and ignores the rest of the body for a while if the response is sent before the body is complete. If the server
+ * closed the socket at once, the kernel of a client that still sends would drop the response unread. After LINGER_MS
+ * the connection is closed.
  */
 export function lingerForBody(ctx: Context): void {
   const { req, res } = ctx;

@@ -11,12 +11,13 @@ import { missingFile, PartCollector, type Part, type Upload, type UploadRules } 
 
 export type { Upload, UploadRules };
 
-/** formidable's codes of a body that is broken off or is not the multipart it claims to be. */
+/** formidable's error codes for an interrupted or malformed multipart body. */
 const BROKEN_BODY = new Set<unknown>([1002, 1012, 1013, 1014, 'ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET']);
 
 /**
- * Receives the one file of a multipart body, in its field `file`, into a temporary file that exists while `use` runs.
- * Every limit cuts off while bytes arrive; nothing is left behind, whatever happens (spec.md "Errors", contract.md §1).
+ * Receives the single file of a multipart body, in its field `file`, into a temporary file that exists while `use`
+ * runs. Every limit is enforced while bytes arrive, and the temporary file is always removed (spec.md "Errors",
+ * contract.md §1).
  * @throws ServiceError `unsupported_media_type`, `bad_request`, `validation_error`, the rules' `tooLarge`,
  * `content_too_large`, `request_timeout`
  */
@@ -39,7 +40,7 @@ export async function withUpload<T>(
 }
 
 async function receive(ctx: Koa.Context, rules: UploadRules, path: string): Promise<Upload> {
-  // No Content-Length and no Transfer-Encoding: there is no body, and nothing would ever end.
+  // Without Content-Length and Transfer-Encoding there is no body, and the parser would wait forever.
   if (ctx.is('multipart/form-data') === null) throw missingFile();
   const collector = new PartCollector(ctx.req, rules, path);
   const parse = koaBody({
@@ -48,7 +49,7 @@ async function receive(ctx: Koa.Context, rules: UploadRules, path: string): Prom
     urlencoded: false,
     text: false,
     patchKoa: false,
-    // Names come as bytes: decoded by formidable, a character cut by a packet's end would be lost.
+    // Keep names as bytes: if formidable decodes them, a character split between two packets is lost.
     formidable: {
       encoding: 'binary',
       enabledPlugins: [withoutFileNames, multipart],
@@ -68,8 +69,8 @@ async function receive(ctx: Koa.Context, rules: UploadRules, path: string): Prom
 }
 
 /**
- * Keeps formidable from looking for the file name itself: its pattern takes the square of a header's length, over a
- * minute for a megabyte, and its answer is not used (api/http/disposition reads the header).
+ * Disables formidable's own search for the file name. Its regular expression takes quadratic time (over a minute for a
+ * header of 1 MB), and the result is not used (api/http/disposition parses the header).
  */
 function withoutFileNames(form: object): void {
   Object.assign(form, { _getFileName: () => null });

@@ -6,8 +6,8 @@ import { continued, traced } from '../../src/platform/tracing.js';
 import type { Caller } from './operation.js';
 
 /**
- * One log line and one measurement per request, when its response has ended or its client has gone. A client's `traceparent` decides
- * what is sampled: it counts only where a setting trusts it.
+ * Logs and measures each request when its response has ended or its client has disconnected. A client's `traceparent`
+ * controls sampling, so it is used only if a setting trusts it.
  */
 export function observe(log: Logger, trustTraceparent: boolean): Middleware {
   return async (ctx, next) => {

@@ -5,7 +5,7 @@ import type { JsonSchema, Operation, Route } from './operation.js';
 const strings = (name: string): JsonSchema => object({ [name]: { type: 'array', items: { type: 'string' } } });
 const integer = (name: string): JsonSchema => object({ [name]: { type: 'integer' } });
 
-/** What `details` holds, where there is something to list (contract.md §1). */
+/** The schema of `details` for each error type that has one (contract.md §1). */
 const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
   skill_not_found: strings('skill_ids'),
   file_not_found: strings('file_ids'),
@@ -49,7 +49,7 @@ const OF_BODY: ErrorType[] = [
   'validation_error',
 ];
 
-/** The envelope of each error type, as named schemas. */
+/** The error envelope of each type, as named schemas. */
 export function errorSchemas(): Record<string, JsonSchema> {
   const types = Object.keys(ERROR_STATUS) as ErrorType[];
   return Object.fromEntries(types.map((type) => [errorSchemaName(type), envelopeOf(type)]));
@@ -61,7 +61,7 @@ export function errorSchemaName(type: ErrorType): string {
   return `${words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('')}Error`;
 }
 
-/** Every error type that the route can answer with, by status. */
+/** The error types of a route, grouped by status. */
 export function errorsByStatus([, , permission, limited, operation]: Route): Map<number, ErrorType[]> {
   const types = new Set<ErrorType>([
     ...(permission === null ? [] : (['authentication_error', 'insufficient_scope'] as const)),

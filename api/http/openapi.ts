@@ -19,10 +19,10 @@ const HEADERS: Record<string, JsonSchema> = {
 const headers = (...names: string[]): Record<string, JsonSchema> =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-/** Of the interface, whose major version is in its paths. */
+/** Version of the interface. Its major version is part of the paths. */
 const INTERFACE_VERSION = '1.0.0';
 
-/** The OpenAPI 3.1 document of the routes: made from the schemas that check requests, so that they cannot differ. */
+/** The OpenAPI 3.1 document of the routes. It uses the schemas that validate requests, so that they cannot differ. */
 export function openApiDocument(routes: Route[]): JsonSchema {
   const components: Record<string, JsonSchema> = errorSchemas();
   const paths: Record<string, Record<string, JsonSchema>> = {};
@@ -144,7 +144,7 @@ function successOf({ success, idempotent }: Operation, everywhere: string[]): Js
   };
 }
 
-/** Headers that error types add to their responses (contract.md §1). */
+/** Additional response headers of error types (contract.md §1). */
 function headersOf(type: ErrorType): string[] {
   if (type === 'authentication_error') return ['WWW-Authenticate'];
   if (type === 'rate_limit_exceeded' || type === 'too_many_streams') return ['Retry-After'];
@@ -161,7 +161,7 @@ function errorOf(types: ErrorType[], everywhere: string[]): JsonSchema {
   };
 }
 
-/** Moves every schema that has an `$id` to the components, and leaves a reference. */
+/** Moves every schema with an `$id` to the components and replaces it by a reference. */
 function hoist(value: unknown, components: Record<string, JsonSchema>): unknown {
   if (Array.isArray(value)) return value.map((item) => hoist(item, components));
   if (typeof value !== 'object' || value === null) return value;

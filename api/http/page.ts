@@ -6,8 +6,8 @@ const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
 
 /**
- * Reads `limit` and `cursor` (spec.md "Pagination") of a list whose cursors have `keyLength` parts. `list` is the list's
- * name with its filter.
+ * Reads `limit` and `cursor` (spec.md "Pagination") of a list whose cursors have `keyLength` parts. `list` is the
+ * list's name with its filter.
  */
 export function pageRequest(query: Record<string, string>, list: string, keyLength: number): PageRequest {
   return {
@@ -16,7 +16,7 @@ export function pageRequest(query: Record<string, string>, list: string, keyLeng
   };
 }
 
-/** The same for a list in order of creation: its key is (created_at, id). */
+/** The same for a list sorted by creation, with the key (created_at, id). */
 export function newestFirst(query: Record<string, string>, list: string): PageRequest {
   const request = pageRequest(query, list, 2);
   if (request.after !== null && !isTimestamp(request.after[0]!)) {
@@ -36,14 +36,14 @@ function limitOf(text: string | undefined): number {
   return limit;
 }
 
-/** A day that does not exist would pass the pattern and fail in Postgres. */
+/** A date that does not exist, such as February 30, matches the pattern but fails in Postgres. */
 function isTimestamp(text: string): boolean {
   if (!/^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/.test(text)) return false;
   const time = new Date(`${text.slice(0, 23)}Z`);
   return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 23) === text.slice(0, 23);
 }
 
-/** Schema of a page of `item` (spec.md "Pagination"). */
+/** The schema of a page of `item` (spec.md "Pagination"). */
 export function pageSchema(item: JsonSchema): JsonSchema {
   return {
     type: 'object',

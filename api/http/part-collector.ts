@@ -8,18 +8,18 @@ import { storageError } from '../../src/files/storage.js';
 import { parsePartDisposition } from './disposition.js';
 import { UploadWatch, type UploadPace } from './upload-watch.js';
 
-/** What the body may hold beside the file: other parts, headers, what surrounds the parts (contract.md §1 "Uploads"). */
+/** Limit of bytes in addition to the file: other parts, headers and boundaries (contract.md §1 "Uploads"). */
 const MAX_OTHER_BYTES = 1024 * 1024;
 const FIELD = 'file';
 
 export interface UploadRules extends UploadPace {
   maxBytes: number;
   tooLarge: 'file_too_large' | 'skill_bundle_too_large';
-  /** Turns the submitted name into the kept one, or throws, before the content is read. */
+  /** Converts the submitted name to the stored one, or throws, before the content is read. */
   filename?: (submitted: string) => string;
 }
 
-/** A file that arrived whole, in a folder of its own. */
+/** A completely received file, in its own temporary folder. */
 export interface Upload {
   filename: string;
   path: string;
@@ -28,14 +28,14 @@ export interface Upload {
   sha256: string;
 }
 
-/** formidable's part: an old-style stream. */
+/** A part from formidable: an old-style stream. */
 export interface Part extends Stream {
   headers: Record<string, string>;
 }
 
-/** Takes the parts as they come: the file goes to disk, the rest is only counted. */
+/** Receives the parts: the file goes to disk; other parts are only counted. */
 export class PartCollector {
-  /** Rejects as soon as the body breaks a rule; nothing after that matters. */
+  /** Rejects as soon as the body breaks a rule. The rest of the body is ignored. */
   readonly refused: Promise<never>;
   private refuse!: (error: unknown) => void;
   private readonly watch: UploadWatch;
@@ -53,7 +53,7 @@ export class PartCollector {
     this.refused = new Promise((_, reject) => (this.refuse = reject));
     this.refused.catch(() => undefined);
     this.watch = new UploadWatch(request, (error) => this.refuse(error), rules);
-    // A listener for data starts the flow: this one comes right before formidable's, which is attached ticks later.
+    // The first 'data' listener starts the flow. This one runs before formidable's, which is attached some ticks later.
     request.on('newListener', this.joinFormidable);
   }
 
@@ -66,7 +66,7 @@ export class PartCollector {
   private readonly onData = (chunk: Buffer): void => {
     this.watch.arrived(chunk.length);
     this.received += chunk.length;
-    // Once the parser has seen this chunk too, what is not the file's is the rest.
+    // After the parser has processed this chunk, the bytes outside the file are counted.
     setImmediate(() => this.checkRest());
   };
 
@@ -98,7 +98,7 @@ export class PartCollector {
     try {
       filename = this.rules.filename?.(submitted) ?? submitted;
     } catch (error) {
-      // formidable calls this from a listener: an exception there would end the process.
+      // formidable calls this from a listener: an exception here would end the process.
       this.refuse(error);
       return;
     }
@@ -112,7 +112,7 @@ export class PartCollector {
     part.on('data', (chunk: Buffer) => this.write(stream, chunk));
     part.on('end', () => {
       stream.end();
-      // An ended stream tells no drain: what was paused for it would wait for ever for the rest of the body.
+      // An ended stream emits no 'drain': the paused request would never resume.
       this.request.resume();
     });
   }
@@ -130,7 +130,7 @@ export class PartCollector {
     this.request.pause();
   }
 
-  /** The file, once the whole body has arrived. */
+  /** The file; resolves after the whole body has arrived. */
   async result(): Promise<Upload> {
     this.checkRest();
     await Promise.race([this.refused, this.file === null ? undefined : finished(this.file.stream)]);
@@ -138,7 +138,7 @@ export class PartCollector {
     return { filename: this.file.filename, path: this.path, size: this.size, sha256: this.hash.digest('hex') };
   }
 
-  /** Drops what arrived; what still comes is read and dropped without a look (api/http/linger). */
+  /** Deletes the received parts. Later bytes are read and ignored (api/http/linger). */
   async discard(): Promise<void> {
     this.request.removeAllListeners('data');
     this.request.resume();

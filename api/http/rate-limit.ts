@@ -3,7 +3,7 @@ import { ServiceError } from '../../src/platform/errors.js';
 import type { RateLimiter } from '../../src/projects/limits.js';
 
 /**
- * Counts the request against its project's minute for the operation, and says in headers what is left (contract.md §1).
+ * Counts the request against its project's limit for the operation, and sets the rate limit headers (contract.md §1).
  * @throws ServiceError `rate_limit_exceeded`
  */
 export async function applyRateLimit(

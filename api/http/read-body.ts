@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '../../src/platform/errors.js';
 
-/** A body that sends nothing for this long is cut off (contract.md §1). */
+/** Idle timeout of a body (contract.md §1). */
 export const BODY_IDLE_MS = 30_000;
 
 export function requestTimeout(): ServiceError {
@@ -9,8 +9,8 @@ export function requestTimeout(): ServiceError {
 }
 
 /**
- * Reads a whole body, refusing it as soon as more than `maxBytes` have arrived, whatever it says of its length.
- * @throws ServiceError `content_too_large`, `request_timeout`, `bad_request` when the client breaks off
+ * Reads a whole body. Aborts as soon as more than `maxBytes` have arrived, whatever its Content-Length says.
+ * @throws ServiceError `content_too_large`, `request_timeout`, `bad_request` if the client disconnects
  */
 export function readBody(req: IncomingMessage, maxBytes: number, idleMs = BODY_IDLE_MS): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -21,7 +21,7 @@ export function readBody(req: IncomingMessage, maxBytes: number, idleMs = BODY_I
     const settle = (done: () => void): void => {
       clearTimeout(idle);
       req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
-      // An error of the dropped rest changes nothing, but without a listener it would end the process.
+      // An error in the ignored rest does not matter, but without a listener it would end the process.
       req.on('error', () => undefined);
       done();
     };
@@ -35,7 +35,7 @@ export function readBody(req: IncomingMessage, maxBytes: number, idleMs = BODY_I
     const onClose = (): void =>
       settle(() => reject(new ServiceError('bad_request', 'The body ended before its announced end.')));
 
-    // A client that left while its key was looked up: nothing would ever come.
+    // The client disconnected while its key was checked: no event would follow.
     if (req.destroyed) onClose();
     else req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   });

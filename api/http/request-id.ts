@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import { newId } from '../../src/platform/ids.js';
 
-/** Names the request, or keeps the name its client gave it (contract.md §1). */
+/** Gives the request an id, or keeps the client's (contract.md §1). */
 export function requestId(): Middleware {
   return async (ctx, next) => {
     const sent = ctx.get('X-Request-Id');

@@ -2,12 +2,12 @@ import type { Db } from '../../src/db/transaction.js';
 import type { ServiceError } from '../../src/platform/errors.js';
 import type { Call } from './operation.js';
 
-/** The part of a call that names a resource. */
+/** The part of a call that identifies a resource. */
 export type PathOf = Pick<Call, 'deps' | 'caller' | 'params'>;
 
 /**
- * Makes the function that finds the resource which a path names by `param`. What is missing, deleted or of another project
- * gets one answer: the error that `notFound` makes.
+ * Creates a function that finds the resource with the id in the path parameter `param`. If it is missing, deleted or in
+ * another project, the function throws the error from `notFound`.
  */
 export function resourceOfPath<Row>(
   param: string,

@@ -3,8 +3,9 @@ import type { Middleware } from 'koa';
 const STALL_TIMEOUT_MS = 30_000;
 
 /**
- * Cuts off a reader that takes no byte of its response for 30 to 60 s (Node notices at the second check): until then the
- * response stays in memory. Event streams have a rule of their own (api/events/sse-connection).
+ * Closes the connection of a client that reads no byte of its response for 30 to 60 s (Node closes at the second
+ * check), because the response stays in memory until then. Event streams have their own rule
+ * (api/events/sse-connection).
  */
 export function responseTimeout(timeoutMs = STALL_TIMEOUT_MS): Middleware {
   return async (ctx, next) => {

@@ -1,7 +1,7 @@
 import helmet from 'koa-helmet';
 import type { Middleware } from 'koa';
 
-/** Answers of an API are data: nothing in them is to be run, framed or guessed at. */
+/** Responses of an API are data: browsers must not run, frame or sniff them. */
 export function securityHeaders(): Middleware {
   return helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },

@@ -10,7 +10,7 @@ import type { Call, Caller, Operation, Route } from './operation.js';
 import { applyRateLimit } from './rate-limit.js';
 import { bodyCheck, queryCheck } from './validate.js';
 
-/** Runs one operation: everything that every operation has in common, in the order of contract.md §1. */
+/** Runs one operation with the common steps, in the order of contract.md §1. */
 export function serve([, path, permission, limited, operation]: Route, deps: ApiDeps): Middleware {
   const checkBody = operation.body && bodyCheck(operation.body);
   const checkQuery = operation.query && queryCheck(operation.query);
@@ -60,7 +60,7 @@ function requestOf(
   };
 }
 
-/** An id that Postgres cannot even be asked for names nothing, as the empty one does. */
+/** Replaces an id that Postgres cannot accept by the empty id, which no resource has. */
 function storableParams(params: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, isStorableText(value) ? value : '']));
 }

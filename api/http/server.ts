@@ -7,14 +7,17 @@ import { errorEnvelope } from './error-response.js';
 const LIMITS = {
   maxConnections: 10_000,
   headersTimeout: 20_000,
-  /** 100 MiB over a slow line take longer than Node's five minutes; what sends nothing is cut by the body's readers. */
+  /**
+   * 100 MiB over a slow connection take longer than Node's default of five minutes. The readers of bodies have idle
+   * timeouts.
+   */
   requestTimeout: 3_600_000,
-  /** Longer than the 600 s of load balancers, so that none sends into a connection that we close. */
+  /** Longer than the 600 s of load balancers, so that they never send on a connection that the server closes. */
   keepAliveTimeout: 620_000,
   connectionsCheckingInterval: 5000,
 };
 
-/** The HTTP server with its limits; what its parser refuses is answered in the API's own form. */
+/** The HTTP server with its limits. Errors of its parser get the API's error envelope. */
 export function createHttpServer(listener: RequestListener, limits: Partial<typeof LIMITS> = {}): Server {
   const { maxConnections, ...options } = { ...LIMITS, ...limits };
   const server = createServer(options, listener);
@@ -23,7 +26,7 @@ export function createHttpServer(listener: RequestListener, limits: Partial<type
   return server;
 }
 
-/** Listens and tells the address. @throws when the port is taken */
+/** Listens and returns the address. @throws if the port is taken */
 export async function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -48,7 +51,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: 
   const fault =
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       ? new ServiceError('request_timeout', 'The request took too long to arrive.')
-      : new ServiceError('bad_request', 'This is no HTTP request that the service can read.');
+      : new ServiceError('bad_request', 'The request is not valid HTTP.');
   const requestId = newId('request');
   const body = JSON.stringify(errorEnvelope(fault, requestId));
   socket.end(

@@ -5,11 +5,14 @@ interface Matched {
   methods: string[];
 }
 
-/** Ends what no route took: 405 with `Allow` where the path is known, else 404; OPTIONS of a known path is answered. */
+/**
+ * Handles requests that match no route: 405 with `Allow` for a known path, otherwise 404. Answers OPTIONS of a known
+ * path.
+ */
 export function unmatched(): Middleware {
   return async (ctx) => {
     const matched = (ctx.matched as Matched[] | undefined) ?? [];
-    if (matched.length === 0) throw new ServiceError('not_found', 'There is nothing at this path.');
+    if (matched.length === 0) throw new ServiceError('not_found', 'No operation has this path.');
     const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].sort().join(', ');
     if (ctx.method === 'OPTIONS') {
       ctx.status = 204;

@@ -6,8 +6,8 @@ const MAX_UPLOADS_PER_PROJECT = 8;
 const WAIT_TIMEOUT_MS = 30_000;
 
 /**
- * What uploads may take of this process: so many at once for one project, and so much room for all in the folder of
- * temporary files. Uploads beyond that wait, unread, in the order of arrival.
+ * Limits uploads in this process: their number per project, and the total size of temporary files. Further uploads wait
+ * unread in the order of arrival.
  */
 export class UploadSlots {
   readonly #room: ByteBudget;
@@ -22,7 +22,7 @@ export class UploadSlots {
 
   /**
    * Receives an upload of at most `maxBytes` in a slot of its project.
-   * @throws ServiceError `service_unavailable` when none is free in time
+   * @throws ServiceError `service_unavailable` if no slot is free in time
    */
   async within<T>(ctx: Context, projectId: string, maxBytes: number, receive: () => Promise<T>): Promise<T> {
     const slots = this.#projects.get(projectId) ?? new ByteBudget(MAX_UPLOADS_PER_PROJECT);
@@ -31,7 +31,7 @@ export class UploadSlots {
     try {
       const releaseSlot = await slots.take(1, timeout).catch(tooMany);
       try {
-        // Without a Content-Length it may become as large as the limit.
+        // Without a Content-Length, reserve the largest allowed size.
         const bytes = Math.min(ctx.request.length ?? maxBytes, maxBytes);
         const releaseRoom = await this.#room.take(bytes, timeout).catch(tooMany);
         try {

@@ -2,21 +2,21 @@ import type { IncomingMessage } from 'node:http';
 import type { ServiceError } from '../../src/platform/errors.js';
 import { BODY_IDLE_MS, requestTimeout } from './read-body.js';
 
-/** A slower upload would hold its temporary file for hours. */
+/** Slower uploads would keep their temporary file for hours. */
 const MIN_BYTES_PER_SECOND = 16 * 1024;
 
 export interface UploadPace {
-  /** Time without a byte, or below the minimum rate, after which the upload is cut off. */
+  /** After this time without a byte, or below the minimum rate, the upload is aborted. */
   idleMs?: number;
   minBytesPerSecond?: number;
 }
 
-/** Refuses an upload that sends nothing for a while, or less than the minimum rate over such a time (contract.md §1). */
+/** Aborts an upload that stalls, or that stays below the minimum rate for a whole window (contract.md §1). */
 export class UploadWatch {
   readonly #idle: NodeJS.Timeout;
   readonly #window: NodeJS.Timeout;
   #arrived = 0;
-  /** The disk was behind in this window: what did not arrive was not asked for. */
+  /** True if the disk was too slow in this window: then the client is not to blame for a low rate. */
   #wasPaused = false;
 
   constructor(

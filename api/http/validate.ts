@@ -5,7 +5,7 @@ import { isStorableText } from '../../src/platform/text.js';
 import { pointerToken } from './json-body.js';
 import type { JsonSchema } from './operation.js';
 
-/** Lengths count code points (contract.md §1 "Characters"), which is how ajv counts by itself. */
+/** Lengths count code points (contract.md §1 "Characters"), as ajv does. */
 const ajv = new Ajv2020({
   allErrors: true,
   strict: true,
@@ -18,10 +18,12 @@ formats.default(ajv);
 
 const MAX_LISTED = 50;
 
-/** Checks a value and returns it, defaults filled in. @throws ServiceError `validation_error` listing every fault */
+/**
+ * Validates a value and returns it with defaults filled in. @throws ServiceError `validation_error` listing every error
+ */
 export type Check = (value: unknown) => unknown;
 
-/** Compiles the schema of a body, once. */
+/** Compiles the schema of a body once. */
 export function bodyCheck(schema: JsonSchema): Check {
   const validate = ajv.compile(schema);
   return (body) => {
@@ -30,7 +32,7 @@ export function bodyCheck(schema: JsonSchema): Check {
   };
 }
 
-/** Compiles the schema of an operation's own query parameters, once. */
+/** Compiles the schema of an operation's query parameters once. */
 export function queryCheck(schema: JsonSchema): Check {
   const validate = ajv.compile(schema);
   const names = Object.keys(schema.properties as object);
@@ -48,7 +50,7 @@ function invalid(errors: ErrorObject[], root: string): ServiceError {
   const places = new Map<string, { path: string; message: string }>();
   for (const error of errors) {
     const { path, message } = placeOf(error);
-    // What a combining keyword adds to the faults it combines says nothing new.
+    // Skip the errors of combining keywords: they only repeat the errors they combine.
     if (error.keyword === 'propertyNames' || error.keyword === 'if') continue;
     places.set(`${path} ${message}`, { path: root + path, message });
     if (places.size === MAX_LISTED) break;
@@ -78,6 +80,6 @@ function placeOf(error: ErrorObject): { path: string; message: string } {
     default:
       return propertyName === undefined
         ? { path: instancePath, message: message! }
-        : { path: `${instancePath}/${pointerToken(propertyName)}`, message: `is a wrong key: it ${message}` };
+        : { path: `${instancePath}/${pointerToken(propertyName)}`, message: `is not a valid key: it ${message}` };
   }
 }

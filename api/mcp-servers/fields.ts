@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../http/operation.js';
 
-/** Lowercase letters, digits and single hyphens (spec.md "MCP server": name); a hyphen joins, so none at an end. */
+/** Lowercase letters, digits and single hyphens between them (spec.md "MCP server": name). */
 export const nameField = {
   type: 'string',
   minLength: 1,
@@ -8,7 +8,7 @@ export const nameField = {
   pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
 } as const satisfies JsonSchema;
 
-/** Which fields a type takes, and what can go into a header, is checked by src/mcp/auth. */
+/** src/mcp/auth checks which fields a type takes and which values a header can carry. */
 export const authField = {
   type: 'object',
   description:

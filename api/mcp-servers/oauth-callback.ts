@@ -11,7 +11,7 @@ import type { ApiDeps } from '../deps.js';
 import { operation, type Call } from '../http/operation.js';
 import { callbackPage } from './oauth-page.js';
 
-/** The browser needs nothing but the text, and must not tell other sites the address, which has the code in it. */
+/** The browser needs only the text. It must not send the address, which contains the code, to other sites. */
 const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'",

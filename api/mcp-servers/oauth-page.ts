@@ -1,4 +1,4 @@
-/** A page of plain text: no scripts, no styles, nothing that comes from a request. */
+/** A page of plain text without scripts, styles or content from the request. */
 export function callbackPage(title: string, text: string): string {
   return `<!doctype html>
 <html lang="en">

@@ -93,7 +93,7 @@ export const mcpServerSchema = {
   additionalProperties: false,
 } as const satisfies JsonSchema;
 
-/** The server as clients see it: credentials are in no field of it. */
+/** The server as clients see it, without credentials. */
 export function presentMcpServer(server: McpServerRow, link?: AuthorizationLink): Record<string, unknown> {
   return {
     id: server.id,

@@ -20,7 +20,7 @@ export const probeMcpServer = operation<undefined, McpServerRow>({
 
     return transaction(db, async (tx) => {
       const server = await lockServer(tx, resource.project_id, resource.id);
-      // A credential that was changed meanwhile came with a later probe of its own.
+      // If the credential changed meanwhile, that change ran a newer probe: keep its result.
       if (server.credential_version === resource.credential_version) await storeProbe(tx, server, probed);
       return presentMcpServer(await getServer(tx, server.project_id, server.id));
     });

@@ -59,11 +59,11 @@ export const updateMcpServer = operation<Body, McpServerRow>({
 
 interface TriedAuth {
   auth: NewAuth | undefined;
-  /** The authorization that a person has to finish, for type OAUTH. */
+  /** The started authorization that a person must finish, for type OAUTH. */
   started: StartedAuthorization | null;
 }
 
-/** Everything that can be refused before the row is locked; a new credential is tried at the server. */
+/** Runs every check before the row is locked. A new credential is tested with a probe of the server. */
 async function tryAuth(deps: ApiDeps, server: McpServerRow, body: Body): Promise<TriedAuth> {
   const { db, mcpNetwork } = deps;
   const credential = body.auth === undefined ? undefined : readAuth(body.auth);

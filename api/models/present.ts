@@ -1,7 +1,7 @@
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import type { JsonSchema } from '../http/operation.js';
 
-/** A model that sessions can name (contract.md §2). */
+/** A model that sessions can use (contract.md §2). */
 export const modelSchema = {
   $id: 'Model',
   type: 'object',
@@ -25,7 +25,7 @@ export const modelSchema = {
   ],
 } as const satisfies JsonSchema;
 
-/** Where a model runs, and with which key, stays here. */
+/** The model as clients see it. Its API address and key are not shown. */
 export function presentModel(entry: ModelEntry): Record<string, unknown> {
   const { id, display_name, context_window, max_output_tokens, supports_thinking } = entry;
   return { id, display_name, context_window, max_output_tokens, supports_thinking };

@@ -4,7 +4,7 @@ import { operation } from '../http/operation.js';
 import { sessionNotFound, sessionOfPath } from '../http/session-of-path.js';
 import { presentSession, sessionSchema } from './present.js';
 
-/** Cancels the turn in progress, if there is one; may be repeated (spec.md "States and transitions"). */
+/** Cancels the turn in progress, if there is one. Can be repeated (spec.md "States and transitions"). */
 export const cancelSessionTurn = operation<undefined, Session>({
   id: 'cancelTurn',
   summary: 'Cancel the turn in progress',

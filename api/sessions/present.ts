@@ -54,7 +54,7 @@ export const sessionSchema = {
   ],
 } as const satisfies JsonSchema;
 
-/** A session is as its latest turn is (spec.md "States and transitions"). */
+/** The status of a session is derived from its latest turn (spec.md "States and transitions"). */
 const STATUS_OF_TURN = {
   queued: 'RUNNING',
   running: 'RUNNING',

@@ -61,7 +61,7 @@ const body = {
 
 type Body = FromSchema<typeof body>;
 
-/** Answers calls that wait: all of them are stored, or none. */
+/** Answers waiting calls: all answers are stored, or none. */
 export const sendAnswers = operation<Body, Session>({
   id: 'sendAnswers',
   summary: 'Answer calls of the agent that wait for a person or the client',
@@ -88,7 +88,7 @@ export const sendAnswers = operation<Body, Session>({
     for (const answer of stored) actionsAnswered.inc({ answer: nameOf(answer) });
     if (turnId !== null) {
       log.info({ turn_id: turnId, session_id: session.id, answers: stored.length }, 'answers stored');
-      // The answers are stored: if this signal is lost, the reconciler sends another one.
+      // The answers are stored. If this signal is lost, the reconciler sends it again.
       deps.workflows
         .signalAnswers(turnId)
         .catch((err: unknown) =>

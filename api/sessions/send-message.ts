@@ -42,7 +42,7 @@ const body = {
 
 type Body = FromSchema<typeof body>;
 
-/** Sends a message, which starts a turn. Returns as soon as the turn is queued. */
+/** Sends a message, which starts a turn. Responds as soon as the turn is queued. */
 export const sendMessage = operation<Body, Session>({
   id: 'sendMessage',
   summary: 'Send a message; it starts a turn',
@@ -75,7 +75,7 @@ export const sendMessage = operation<Body, Session>({
       await call.record(db, present(turn));
       return turn;
     };
-    // Queueing is one statement, atomic by itself; the record of a key makes it two.
+    // Queueing is a single atomic statement. With an idempotency record there are two, which need a transaction.
     const turn = call.hasKey ? await transaction(deps.db, queue) : await queue(deps.db);
     launch(call, { ...turn, may_wait: session.tools.length > 0 });
     return present(turn);
@@ -86,7 +86,7 @@ function present({ event }: QueuedTurn): unknown {
   return JSON.parse(eventJson(event));
 }
 
-/** Outside of the transaction, and not waited for: a turn whose workflow does not start now is started by the reconciler. */
+/** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
 function launch({ deps, log }: Pick<Call, 'deps' | 'log'>, turn: QueuedTurn & { may_wait: boolean }): void {
   deps.notifier.notify(turn);
   log.info({ turn_id: turn.id, session_id: turn.session_id }, 'turn queued');

@@ -80,7 +80,7 @@ const sessionToolSchema = {
   ],
 } as const satisfies JsonSchema;
 
-/** A session's `tools`, in requests and responses. */
+/** A session's `tools` in requests and responses. */
 export const sessionToolsSchema = {
   type: 'array',
   items: sessionToolSchema,
@@ -88,7 +88,7 @@ export const sessionToolsSchema = {
 } as const satisfies JsonSchema;
 
 /**
- * Checks what the schema of `tools` cannot express.
+ * Checks rules that the schema of `tools` cannot express.
  * @throws ServiceError `validation_error` for the first entry that breaks a rule
  */
 export async function checkTools(tools: SessionTool[], serverIds: string[]): Promise<void> {
@@ -125,14 +125,14 @@ async function checkCustomTool(tool: CustomTool, path: string, seen: Set<string>
   if (Buffer.byteLength(JSON.stringify(schema)) > MAX_SCHEMA_BYTES) {
     throw validationError(`${path}/input_schema`, 'must have at most 32 KiB as compact JSON');
   }
-  // Checking a large schema takes tens of milliseconds: other requests run in between.
+  // Checking a large schema takes tens of milliseconds: let other requests run in between.
   await setImmediate();
   if (!isUsableSchema(schema)) {
     throw validationError(`${path}/input_schema`, 'must be a valid JSON Schema (2020-12) that refers to itself only');
   }
 }
 
-/** @throws ServiceError `unknown_mcp_tool` listing the names in `configs` that their servers do not offer */
+/** @throws ServiceError `unknown_mcp_tool` listing the names in `configs` that the servers do not offer */
 export async function requireOfferedTools(db: Db, projectId: string, tools: SessionTool[]): Promise<void> {
   const toolsets = tools.filter(
     (tool) => tool.type === 'mcp_toolset' && (tool.configs ?? []).length > 0,
@@ -157,7 +157,7 @@ export async function requireOfferedTools(db: Db, projectId: string, tools: Sess
   });
 }
 
-/** The custom tools as requests to the model describe them: with schemas that its API accepts. */
+/** The custom tools in the form sent to the model: with schemas that its API accepts. */
 export function toModelTools(tools: SessionTool[]): CustomTool[] {
   return tools.flatMap((tool) =>
     tool.type === 'custom' ? [{ ...tool, input_schema: sanitizeInputSchema(tool.input_schema) }] : [],

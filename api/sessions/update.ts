@@ -45,7 +45,10 @@ export const updateSession = operation<FromSchema<typeof body>, Session>({
   },
 });
 
-/** A patch that changes nothing is no change: `updated_at` stays. Merging keeps the order of keys. */
+/**
+ * A patch that changes nothing does not change `updated_at`. Merging keeps the order of keys, so the JSON texts
+ * compare.
+ */
 function isSame(a: Metadata, b: Metadata): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -28,7 +28,7 @@ export const webhookSchema = {
   additionalProperties: false,
 } as const satisfies JsonSchema;
 
-/** The resource with its secret: the response of creation and rotation alone. */
+/** The resource with its secret: only in the responses of creation and rotation. */
 export const webhookWithSecretSchema = {
   $id: 'WebhookWithSecret',
   type: 'object',

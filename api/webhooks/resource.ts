@@ -4,21 +4,24 @@ import { ServiceError } from '../../src/platform/errors.js';
 import { hasDelivery } from '../../src/webhooks/deliveries.js';
 import { resourceOfPath, type PathOf } from '../http/resource.js';
 
-/** The webhook that the path names. @throws ServiceError `webhook_not_found` */
+/** Finds the webhook in the path. @throws ServiceError `webhook_not_found` */
 export const webhookOfPath = resourceOfPath<WebhookRow>(
   'webhook_id',
   (db, projectId, id) => findResource(db, WebhookEntity, projectId, id),
   webhookNotFound,
 );
 
-/** The webhook of the path, when it has the delivery of the path. @throws ServiceError `delivery_not_found` */
+/**
+ * Finds the webhook in the path and checks that it has the delivery in the path. @throws ServiceError
+ * `delivery_not_found`
+ */
 export async function webhookOfDelivery(path: PathOf): Promise<WebhookRow> {
   const webhook = await webhookOfPath(path);
   if (!(await hasDelivery(path.deps.db, webhook.id, path.params.delivery_id!))) deliveryNotFound();
   return webhook;
 }
 
-/** Missing, deleted or of another project: one answer. */
+/** One error for a webhook that is missing, deleted or in another project. */
 export function webhookNotFound(): never {
   throw new ServiceError('webhook_not_found', 'There is no such webhook.');
 }

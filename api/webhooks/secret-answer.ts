@@ -5,8 +5,8 @@ import type { Call } from '../http/operation.js';
 import { presentWebhook } from './present.js';
 
 /**
- * Records the answer of an operation that shows a secret, and returns it. The record holds the sealed form: no table has
- * a secret in the clear.
+ * Records the response of an operation that shows a secret, and returns it. The record contains the sealed secret: no
+ * table holds a secret in plain text.
  */
 export async function answerWithSecret(
   tx: EntityManager,
@@ -19,7 +19,7 @@ export async function answerWithSecret(
   return { ...answer, secret };
 }
 
-/** Opens the secret of a recorded answer. */
+/** Opens the secret in a recorded response. */
 export function replaySecret({ deps }: Pick<Call, 'deps'>, recorded: unknown): unknown {
   const answer = recorded as { id: string; secret: string };
   return { ...answer, secret: unseal(deps.config.encryptionKeys, 'webhooks.secret', answer.id, answer.secret) };

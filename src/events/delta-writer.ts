@@ -11,27 +11,27 @@ export interface WrittenDeltas {
   runs: DeltaRun[];
 }
 
-/** The deltas of one model call. Each is sent live at once and stored at the next flush, for clients that resume. */
+/** The part of the delta store that a writer uses. */
 interface FlushingStore {
   notifier: Notifier;
   add(writer: DeltaWriter): void;
   flush(): Promise<void>;
 }
 
-/** The deltas of one model call: sent live at once, stored for resuming at the next flush. */
+/** The deltas of one model call. Each is sent live at once and stored at the next flush, for clients that resume. */
 export class DeltaWriter {
   #last = 0;
   #runs: DeltaRun[] = [];
   #isClosed = false;
 
-  /** Number of deltas sent live so far. */
+  /** @internal */
   constructor(
     readonly source: DeltaSource,
     private readonly store: FlushingStore,
     private readonly onFenced: () => void,
   ) {}
 
-  /** Deltas sent live so far. */
+  /** Number of deltas sent live so far. */
   get count(): number {
     return this.#last;
   }
@@ -51,14 +51,14 @@ export class DeltaWriter {
     return this.store.flush();
   }
 
-  /** @internal After a failed flush: its deltas go with the next one. */
+  /** @internal The deltas that wait for a flush. */
   take(): WrittenDeltas {
     const runs = this.#runs;
     this.#runs = [];
     return { last: this.#last, runs };
   }
 
-  /** @internal A flush failed: its deltas go with the next one. */
+  /** @internal After a failed flush: its deltas go with the next one. */
   putBack({ runs }: WrittenDeltas): void {
     this.#runs = [...runs, ...this.#runs];
   }
@@ -69,7 +69,7 @@ export class DeltaWriter {
     this.#isClosed = true;
   }
 
-  /** @internal Ends the stream after what was sent live: that is stored first. */
+  /** @internal Stops the stream. Deltas that were sent live are stored first. */
   stop(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
