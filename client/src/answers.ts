@@ -1,20 +1,20 @@
 import { ApiError } from './errors.js';
 import type { Answer, RequiredAction, StreamEvent } from './types.js';
 
-/** What a person decides about a call: `{ deny }` gives the agent the reason. */
+/** A person's decision about a call. `{ deny }` gives the agent the reason. */
 export type Decision = 'allow' | 'deny' | { deny: string };
 
 export interface AnswerOptions {
   /**
-   * Runs the session's custom tools, by name. What the function returns is the tool's result; what it throws is an error
-   * result. A call without a function here stays open: another client may answer it.
+   * Runs the session's custom tools, by name. The return value of a function is the tool's result; an exception is an
+   * error result. A call without a function here stays open, so that another client can answer it.
    */
   tools?: Record<string, (input: Record<string, unknown>, action: RequiredAction) => string | Promise<string>>;
-  /** Decides about calls that need a person's yes. Absent: they stay open. */
+  /** Decides about calls that need a person's decision. If absent, they stay open. */
   confirm?: (action: RequiredAction) => Decision | Promise<Decision>;
 }
 
-/** @internal Answers the calls of a turn as its events name them, each once, without holding up the stream. */
+/** @internal Answers each call in a turn's events once, without blocking the stream. */
 export class Answers {
   readonly #taken = new Set<string>();
   readonly #work: Promise<void>[] = [];
@@ -25,7 +25,7 @@ export class Answers {
     private readonly send: (answer: Answer) => Promise<unknown>,
   ) {}
 
-  /** Aborts when an answer could not be sent. */
+  /** Aborts if an answer could not be sent. */
   get failed(): AbortSignal {
     return this.#failure.signal;
   }
@@ -50,7 +50,7 @@ export class Answers {
     try {
       await this.send(answer);
     } catch (error) {
-      // Another client was faster, the time is over, or the turn was cancelled.
+      // Another client answered first, the call has expired, or the turn was cancelled.
       if (!(error instanceof ApiError && error.is('tool_use_not_pending'))) throw error;
     }
   }

@@ -22,17 +22,17 @@ import type {
   WebhookDelivery,
 } from './types.js';
 
-/** As many on a page as the service gives. */
+/** The largest page size of the service. */
 const EACH = 100;
 
 export interface RunOptions extends CreateOptions, AnswerOptions {
-  /** Called with every event as it comes, deltas too; the next one waits for its promise. */
+  /** Called with every event, including deltas. The next event waits for its promise. */
   onEvent?: (event: StreamEvent) => void | Promise<void>;
 }
 
 /**
- * The Agent Session Service: one method per operation, and what makes them comfortable: `stream`, `run`, and `each…`,
- * which goes through all pages of a list.
+ * The Agent Session Service: one method per operation, and helpers: `stream`, `run`, and `each…`, which iterates over
+ * all pages of a list.
  */
 export class AgentSessionClient extends Operations {
   eachSkill(options: RequestOptions = {}): AsyncIterable<Skill> {
@@ -51,12 +51,12 @@ export class AgentSessionClient extends Operations {
     return eachItem((cursor) => this.listSessions({ limit: EACH, cursor }, options));
   }
 
-  /** Allows or denies a call of the agent that needs a person's yes. */
+  /** Allows or denies a call that needs a person's decision. */
   async confirm(sessionId: string, confirmation: Confirmation, options: CreateOptions = {}): Promise<AnswerEvent> {
     return (await this.sendAnswers(sessionId, [{ type: 'user.tool_confirmation', ...confirmation }], options))[0]!;
   }
 
-  /** Gives the agent the result of a tool that the client ran. */
+  /** Sends the result of a tool that the client ran. */
   async answer(sessionId: string, result: CustomToolResult, options: CreateOptions = {}): Promise<AnswerEvent> {
     return (await this.sendAnswers(sessionId, [{ type: 'user.custom_tool_result', ...result }], options))[0]!;
   }
@@ -65,14 +65,14 @@ export class AgentSessionClient extends Operations {
     return eachItem((cursor) => this.listEvents(sessionId, { limit: EACH, cursor }, options));
   }
 
-  /** The events of the current turn, from its start to its terminal event (the operation `streamEvents`). */
+  /** The events of the current turn, from its start to its terminal event (operation `streamEvents`). */
   stream(sessionId: string, options: StreamOptions = {}): EventStream {
     return new EventStream(this.transport, `/v1/sessions/${segment(sessionId)}/events/stream`, options);
   }
 
   /**
-   * Sends a message and waits for the end of its turn; `tools` and `confirm` answer the calls that wait. The signal ends
-   * the waiting; only `cancelTurn` ends the turn.
+   * Sends a message and waits for the end of its turn. `tools` and `confirm` answer waiting calls. The signal only
+   * stops the waiting; use `cancelTurn` to end the turn.
    */
   async run(sessionId: string, message: NewMessage, options: RunOptions = {}): Promise<RunResult> {
     const { onEvent } = options;

@@ -1,38 +1,38 @@
 import type { ErrorDetails, ErrorType } from './types.js';
 
-/** The service refused a request, or failed at it. */
+/** The service refused a request or failed. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
 
   constructor(
     readonly status: number,
-    /** `unknown` when the answer is not the service's own: a proxy's, for one. */
+    /** `unknown` if the response is not from the service, for example from a proxy. */
     readonly type: ErrorType | 'unknown',
     message: string,
-    /** What the type lists, where there is something to list; typed once `is` has told the type. */
+    /** The details of the error type. `is` narrows their type. */
     readonly details: unknown,
-    /** What to name when asking the operator about it. */
+    /** The request's id, to give to the operator. */
     readonly requestId: string | null,
-    /** Sending the same request again can help. The client has done so already, for as long as `retryForMs` says. */
+    /** True if a retry can help. The client has already retried for up to `retryForMs`. */
     readonly retryable: boolean,
-    /** How long the service asks to wait before that. */
+    /** The delay that the service asks for before a retry. */
     readonly retryAfterMs: number | null,
   ) {
     super(message);
   }
 
-  /** Narrows to one type, `details` with it. */
+  /** Narrows the error, including its details, to one type. */
   is<Type extends ErrorType>(type: Type): this is ApiError & { type: Type; details?: ErrorDetails<Type> } {
     return this.type === type;
   }
 }
 
-/** No answer: the service could not be reached, or the connection broke. */
+/** No response: the service could not be reached, or the connection broke. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
 }
 
-/** @internal The error that a response stands for. */
+/** @internal Converts an error response. */
 export async function errorOf(response: Response): Promise<ApiError> {
   const text = await response.text().catch(() => '');
   const error = errorIn(text);
@@ -64,8 +64,8 @@ function errorIn(text: string): ErrorBody | null {
 }
 
 /**
- * `X-Should-Retry` decides. Without it: what is over after a wait that the answer names (a 429 without one, such as
- * `too_many_running_turns`, can take for ever), and what gateways answer while the service is away.
+ * Decides whether to retry. `X-Should-Retry` has priority. Without it: a response that names a delay (a 429 without
+ * one, such as `too_many_running_turns`, can last forever), and the responses of gateways while the service is away.
  */
 function isRetryable({ status, headers }: Response, retryAfterMs: number | null): boolean {
   const said = headers.get('x-should-retry');

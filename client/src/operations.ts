@@ -26,7 +26,7 @@ import type {
 } from './types.js';
 import { randomId, uploadBody, type UploadSource } from './upload.js';
 
-/** The operations of the Agent Session Service: one method for each, in the specification's order. */
+/** The operations of the Agent Session Service: one method each, in the specification's order. */
 export class Operations {
   protected readonly transport: Transport;
 
@@ -68,17 +68,17 @@ export class Operations {
     return this.transport.json('PATCH', `/v1/mcp-servers/${segment(mcpServerId)}`, { json: change, ...options });
   }
 
-  /** Connects to the server and takes over its tools as they are now. */
+  /** Connects to the server and stores its current tools. */
   probeMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<McpServer> {
     return this.transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/probe`, options);
   }
 
-  /** Starts the authorization of a server of type OAUTH: a person opens `auth.authorization_url` of the answer. */
+  /** Starts the authorization of a server of type OAUTH: a person opens `auth.authorization_url` of the response. */
   authorizeMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<McpServer> {
     return this.transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/authorize`, options);
   }
 
-  /** Accepts changed tools of a server whose tools are pinned; without names, every one. */
+  /** Accepts changed tools of a server with pinned tools; without names, all of them. */
   acceptMcpTools(mcpServerId: string, names?: string[], options: RequestOptions = {}): Promise<McpServer> {
     const json = names === undefined ? {} : { names };
     return this.transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/accept-tools`, { json, ...options });
@@ -118,7 +118,7 @@ export class Operations {
     return this.#create(`/v1/sessions/${segment(sessionId)}/messages`, { json: message, ...options });
   }
 
-  /** Answers calls that wait: all of them are stored, or none. */
+  /** Answers waiting calls: all answers are stored, or none. */
   async sendAnswers(sessionId: string, events: Answer[], options: CreateOptions = {}): Promise<AnswerEvent[]> {
     const path = `/v1/sessions/${segment(sessionId)}/events`;
     return (await this.#create<{ items: AnswerEvent[] }>(path, { json: { events }, ...options })).items;
@@ -146,13 +146,13 @@ export class Operations {
     return this.#get(`/v1/files/${segment(fileId)}`, options);
   }
 
-  /** The content: read it with `text()`, `blob()`, or as a stream from `body`. */
+  /** The content. Read it with `text()`, `blob()`, or as a stream from `body`. */
   downloadFile(fileId: string, options: RequestOptions = {}): Promise<Response> {
     const path = `/v1/files/${segment(fileId)}/content`;
     return this.transport.send('GET', path, { timeoutMs: 0, ...options }, (response) => response);
   }
 
-  /** A link to the content for one hour, without a key: for a browser to open. */
+  /** A link to the content for a browser: it works for one hour without a key. */
   getDownloadLink(fileId: string, options: RequestOptions = {}): Promise<{ url: string }> {
     return this.#get(`/v1/files/${segment(fileId)}/link`, options);
   }
@@ -161,7 +161,7 @@ export class Operations {
     return this.#delete(`/v1/files/${segment(fileId)}`, options);
   }
 
-  /** The answer has the `secret`, which is not shown again. */
+  /** The response has the `secret`, which is not shown again. */
   createWebhook(webhook: NewWebhook, options: CreateOptions = {}): Promise<WebhookWithSecret> {
     return this.#create('/v1/webhooks', { json: webhook, ...options });
   }
@@ -182,7 +182,7 @@ export class Operations {
     return this.#delete(`/v1/webhooks/${segment(webhookId)}`, options);
   }
 
-  /** The answer has the new `secret`; for 24 hours the old one signs as well. */
+  /** The response has the new `secret`. For 24 hours the old one also signs. */
   rotateWebhookSecret(webhookId: string, options: CreateOptions = {}): Promise<WebhookWithSecret> {
     return this.#create(`/v1/webhooks/${segment(webhookId)}/rotate-secret`, options);
   }
@@ -200,7 +200,7 @@ export class Operations {
     return this.#get(`/v1/webhooks/${segment(webhookId)}/deliveries`, { query, ...options });
   }
 
-  /** Sends a delivery again now, whatever its state. */
+  /** Sends a delivery again now, in any state. */
   retryWebhookDelivery(webhookId: string, deliveryId: string, options: CreateOptions = {}): Promise<WebhookDelivery> {
     return this.#create(`/v1/webhooks/${segment(webhookId)}/deliveries/${segment(deliveryId)}/retry`, options);
   }
@@ -209,7 +209,7 @@ export class Operations {
     return this.transport.json('GET', path, outgoing);
   }
 
-  /** Tried again under its key, it still has its effect once. */
+  /** Sends a POST with an idempotency key, so that retries have the effect only once. */
   #create<Answer>(path: string, outgoing: CreateOptions & { json?: object }): Promise<Answer> {
     return this.transport.json('POST', path, { ...outgoing, idempotencyKey: outgoing.idempotencyKey ?? randomId() });
   }
@@ -219,8 +219,8 @@ export class Operations {
   }
 }
 
-/** `.` and `..` would be taken for steps of the path, and are no ids. */
+/** `.` and `..` would change the path, and are not ids. */
 export function segment(id: string): string {
-  if (id === '' || id === '.' || id === '..') throw new TypeError(`"${id}" is no id`);
+  if (id === '' || id === '.' || id === '..') throw new TypeError(`"${id}" is not an id`);
   return encodeURIComponent(id);
 }

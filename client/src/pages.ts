@@ -1,6 +1,6 @@
 import type { Page } from './types.js';
 
-/** @internal Every item of a list, page by page; the next page is asked for when its first item is. */
+/** @internal Iterates over all items of a list. It requests the next page when its first item is needed. */
 export async function* eachItem<Item>(load: (cursor?: string) => Promise<Page<Item>>): AsyncGenerator<Item, void> {
   let cursor: string | null | undefined;
   do {

@@ -1,11 +1,11 @@
 import type { EventStream } from './stream.js';
 import { isTerminal, type Event, type StreamEvent, type TerminalEvent, type Usage } from './types.js';
 
-/** How a turn went, once it is over. */
+/** The result of a turn. */
 export interface RunResult {
   turnId: string;
   status: 'completed' | 'cancelled' | 'failed';
-  /** The agent's last message; empty when it said nothing. */
+  /** The agent's last message; empty if there was none. */
   message: string;
   /** Every stored event of the turn, in order. */
   events: Event[];
@@ -15,7 +15,10 @@ export interface RunResult {
   end: TerminalEvent;
 }
 
-/** @internal Follows a turn to its end. `history` is asked for what the stream, about a later turn already, has not. */
+/**
+ * @internal Follows a turn to its end. If the stream has moved on to a later turn, the missing events come from
+ * `history`.
+ */
 export async function follow(
   turnId: string,
   stream: EventStream,
@@ -29,7 +32,7 @@ export async function follow(
   };
   for await (const event of stream) {
     if (event.turn_id !== turnId) {
-      // Another message was sent as soon as this turn had ended.
+      // Another message was sent right after this turn had ended.
       for await (const stored of history()) {
         if (stored.turn_id === turnId && !events.has(stored.id)) await take(stored);
       }

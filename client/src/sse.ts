@@ -1,26 +1,26 @@
 import type { StreamFrame } from './types.js';
 
-/** @internal A frame or a `retry` line of an event stream. The type of an event is in its data too. */
+/** @internal A frame or a `retry` line of an event stream. The data also contains the type of an event. */
 export type SseItem = ({ kind: 'frame' } & Pick<StreamFrame, 'id' | 'data'>) | { kind: 'retry'; ms: number };
 
-/** @internal Reads frames and `retry` lines (WHATWG "Server-sent events") as they arrive; the rest is skipped. */
+/** @internal Parses frames and `retry` lines (WHATWG "Server-sent events") as they arrive. Other fields are skipped. */
 export class SseParser {
   #decoder = new TextDecoder();
-  /** The line that has not ended yet. */
+  /** The incomplete last line. */
   #line = '';
   #endedInCr = false;
   #data: string[] = [];
   #id = '';
 
-  /** What is complete after this chunk. */
+  /** Adds a chunk and returns the complete items. */
   *push(chunk: Uint8Array): Generator<SseItem, void> {
     const decoded = this.#decoder.decode(chunk, { stream: true });
     if (decoded === '') return;
-    // A CR at the end may be the first half of a CRLF: it waits.
+    // A CR at the end may be the first half of a CRLF: wait for the next chunk.
     const text = this.#endedInCr ? `\r${decoded}` : decoded;
     this.#endedInCr = text.endsWith('\r');
     const ends = (this.#endedInCr ? text.slice(0, -1) : text).split(/\r\n|\n|\r/);
-    // Only what is new is looked through: a line may have megabytes, in thousands of chunks.
+    // Search only the new text: a line may have megabytes in thousands of chunks.
     const begun = ends.pop()!;
     for (const end of ends) {
       const line = this.#line + end;

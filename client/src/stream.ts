@@ -5,29 +5,29 @@ import { isTerminal, type StreamEvent } from './types.js';
 import { backOff, wait } from './wait.js';
 
 export interface StreamOptions {
-  /** Leaves the stream; the turn goes on. */
+  /** Closes the stream; the turn continues. */
   signal?: AbortSignal;
-  /** Goes on after the frame with this id (`lastEventId` of another stream), instead of at the start of the turn. */
+  /** Resumes after the frame with this id (`lastEventId` of another stream), instead of at the start of the turn. */
   lastEventId?: string;
-  /** How long to try to get a connection again before giving up. Default: 120,000. */
+  /** How long to try to reconnect before giving up. Default: 120,000. */
   reconnectForMs?: number;
 }
 
-/** The service pings every 10 s: after this long without a byte the connection is dead. */
-const SILENCE_MS = 30_000;
-/** With this `retry` and nothing else the service answers a reader who has the turn's last event already. */
+/** Idle timeout: the service pings every 10 s, so after this time without a byte the connection is dead. */
+const IDLE_TIMEOUT_MS = 30_000;
+/** If the client already has the turn's last event, the service sends only this `retry`. */
 const RETRY_OF_THE_END_MS = 15_000;
 
 /**
- * The events of a session's current turn until its terminal event, over as many connections as that takes. The next
- * event is read when it is asked for: a slow reader slows the stream down and loses nothing.
+ * The events of a session's current turn up to its terminal event, over one or more connections. The next event is read
+ * on demand: a slow reader slows down the stream and loses nothing.
  */
 export class EventStream implements AsyncIterable<StreamEvent> {
   #lastEventId: string;
   #retryMs = 2_000;
-  /** Attempts in vain since the last connection. */
+  /** Failed attempts since the last connection. */
   #failures = 0;
-  /** When the last byte came, or was asked for. */
+  /** Time of the last byte, or of the last request for one. */
   #lastSign = 0;
 
   /** @internal */
@@ -39,12 +39,12 @@ export class EventStream implements AsyncIterable<StreamEvent> {
     this.#lastEventId = options.lastEventId ?? '';
   }
 
-  /** The id of the frame that was given out last; another stream can go on there. */
+  /** The id of the last yielded frame, to resume in another stream. */
   get lastEventId(): string {
     return this.#lastEventId;
   }
 
-  /** @throws ApiError (the session is gone, the key revoked), ConnectionError, the reason of the signal */
+  /** @throws ApiError (for example a deleted session or revoked key), ConnectionError, the reason of the signal */
   async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void> {
     const { signal, reconnectForMs = 120_000 } = this.options;
     this.#lastSign = Date.now();
@@ -59,7 +59,7 @@ export class EventStream implements AsyncIterable<StreamEvent> {
           const event = JSON.parse(item.data) as StreamEvent;
           this.#lastEventId = item.id;
           yield event;
-          // While the reader was busy, nobody looked for bytes.
+          // While the reader was busy, no bytes were read.
           this.#lastSign = Date.now();
           if (isTerminal(event)) return;
         }
@@ -74,7 +74,7 @@ export class EventStream implements AsyncIterable<StreamEvent> {
     }
   }
 
-  /** One connection, to its end. */
+  /** Reads one connection to its end. */
   async *#connection(): AsyncGenerator<SseItem, void> {
     const leave = new AbortController();
     const { signal } = this.options;
@@ -105,11 +105,11 @@ export class EventStream implements AsyncIterable<StreamEvent> {
   }
 }
 
-/** What comes before the silence is too long, a broken connection as a ConnectionError. */
+/** Throws a ConnectionError after the idle timeout or if the connection breaks. */
 async function inTime<Result>(coming: Promise<Result>): Promise<Result> {
   let timer: ReturnType<typeof setTimeout>;
   const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new ConnectionError('the stream has gone silent')), SILENCE_MS);
+    timer = setTimeout(() => reject(new ConnectionError('the stream sent no data for too long')), IDLE_TIMEOUT_MS);
   });
   try {
     return await Promise.race([coming, silence]);

@@ -2,29 +2,29 @@ import { ApiError, ConnectionError, errorOf } from './errors.js';
 import { backOff, wait } from './wait.js';
 
 export interface ClientOptions {
-  /** Where the service is, without `/v1`: `https://agents.example.com`. */
+  /** Address of the service without `/v1`: `https://agents.example.com`. */
   baseUrl: string;
   apiKey: string;
   /**
-   * How long a request is sent again that failed in a way that this can mend; 0: never. Default: 70,000, which outlasts
-   * a window of the rate limit, a restart of the service, and what an interrupted request holds its key for.
+   * How long to keep retrying a request that failed with a retryable error; 0: never. Default: 70,000, which is longer
+   * than a window of the rate limit, a restart of the service, and the lease of an interrupted request on its key.
    */
   retryForMs?: number;
-  /** What one attempt may take; uploads, downloads and streams have no limit of their own. Default: 120,000. */
+  /** Timeout of one attempt. Uploads, downloads and streams have no default timeout. Default: 120,000. */
   timeoutMs?: number;
-  /** Instead of the global one. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof globalThis.fetch;
 }
 
 export interface RequestOptions {
-  /** Ends the request, its retries and its waits. */
+  /** Aborts the request, its retries and its waits. */
   signal?: AbortSignal;
 }
 
 export interface CreateOptions extends RequestOptions {
   /**
-   * Makes it safe to send the request again, also from another process: within 24 h the same key and content get the
-   * first answer. Absent: the client makes one for its own retries.
+   * Makes retries safe, also from another process: within 24 h the same key and content get the first response. If
+   * absent, the client generates a key for its own retries.
    */
   idempotencyKey?: string;
 }
@@ -34,15 +34,15 @@ export interface Outgoing extends CreateOptions {
   query?: object;
   /** Sent as JSON. */
   json?: unknown;
-  /** Sent as it is; called for each attempt. */
+  /** Sent unchanged; called for each attempt. */
   body?: () => { content: Blob | ReadableStream<Uint8Array>; contentType: string };
-  /** The body can be sent a second time. */
+  /** True if the body can be sent again. */
   repeatable?: boolean;
   headers?: Record<string, string>;
   timeoutMs?: number;
 }
 
-/** @internal Sends requests, again where that is safe and can help. */
+/** @internal Sends requests, with retries if these are safe and can help. */
 export class Transport {
   readonly #options: Required<ClientOptions>;
 
@@ -51,18 +51,18 @@ export class Transport {
       ...options,
       retryForMs: options.retryForMs ?? 70_000,
       timeoutMs: options.timeoutMs ?? 120_000,
-      // Browsers insist on its being called without a receiver.
+      // In browsers, fetch must be called without a receiver.
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
       baseUrl: options.baseUrl.replace(/\/+$/, ''),
     };
   }
 
-  /** The JSON that an operation answers with. @throws ApiError, ConnectionError, the reason of the signal */
+  /** Returns the JSON response of an operation. @throws ApiError, ConnectionError, the reason of the signal */
   json<Answer>(method: string, path: string, outgoing?: Outgoing): Promise<Answer> {
     return this.send(method, path, outgoing, (response) => response.json() as Promise<Answer>);
   }
 
-  /** What `read` makes of the response of an operation, always a success. @throws as `json` does */
+  /** Returns the result of `read` for a successful response. @throws as `json` */
   async send<Answer>(
     method: string,
     path: string,
@@ -76,7 +76,7 @@ export class Transport {
       let error: ApiError | ConnectionError;
       try {
         const response = await this.attempt(method, path, outgoing);
-        // What an attempt that got no answer has deleted is not there any more.
+        // A retried deletion may get a 404, because an attempt without a response has deleted the resource.
         if (response.ok || (method === 'DELETE' && response.status === 404 && mayHaveWorked)) {
           return await read(response);
         }
@@ -94,7 +94,7 @@ export class Transport {
     }
   }
 
-  /** One attempt. Answers with whatever came. @throws ConnectionError, the reason of the signal */
+  /** Runs one attempt and returns any response. @throws ConnectionError, the reason of the signal */
   async attempt(method: string, path: string, outgoing: Outgoing): Promise<Response> {
     const { baseUrl, apiKey, fetch } = this.#options;
     const { json, query, idempotencyKey, headers, signal, timeoutMs = this.#options.timeoutMs } = outgoing;
@@ -112,7 +112,7 @@ export class Transport {
         },
         ...(json !== undefined && { body: JSON.stringify(json) }),
         ...(body && { body: body.content }),
-        // A stream as a body asks for it.
+        // Required for a body that is a stream.
         ...(body && { duplex: 'half' }),
         ...(signals.length > 0 && { signal: AbortSignal.any(signals) }),
       });

@@ -8,9 +8,9 @@ type JsonBodyOf<Id extends keyof operations> = operations[Id] extends {
   ? Body
   : never;
 
-/** Every `type` that an error of the service can have. */
+/** Every error `type` of the service. */
 export type ErrorType = Envelope['error']['type'];
-/** What `details` holds for an error type: the lists and numbers that go with it. */
+/** The type of `details` for each error type. */
 export type ErrorDetails<Type extends ErrorType> = Extract<Envelope, { error: { type: Type } }>['error'] extends {
   details?: infer Details;
 }
@@ -22,16 +22,16 @@ export type McpServer = Schemas['McpServer'];
 export type Model = Schemas['Model'];
 export type Session = Schemas['Session'];
 export type File = Schemas['File'];
-/** What a session says about its tools: permissions of an MCP server's tools, or a tool that the client runs. */
+/** An entry of a session's tools: permissions for an MCP server's tools, or a tool that the client runs. */
 export type SessionTool = Schemas['SessionTool'];
 /** A tool call that waits for an answer. */
 export type RequiredAction = Schemas['RequiredAction'];
 export type Webhook = Schemas['Webhook'];
-/** The answer of creation and rotation, the only ones that show the secret. */
+/** The response of creation and rotation. Only these show the secret. */
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];
 export type WebhookDelivery = Schemas['WebhookDelivery'];
 
-/** A stored event, told apart by `type`. */
+/** A stored event, discriminated by `type`. */
 export type Event = Schemas['Event'];
 export type UserMessageEvent = Schemas['UserMessageEvent'];
 /** A stored answer. */
@@ -40,15 +40,15 @@ export type AgentMessageEvent = Extract<Event, { type: 'agent.message' }>;
 /** The event that ends a turn. */
 export type TerminalEvent = Extract<Event, { type: 'turn.completed' | 'turn.cancelled' | 'turn.failed' }>;
 export type Usage = NonNullable<TerminalEvent['usage']>;
-/** A fragment of a text that is still being written; only streams have it. */
+/** A fragment of text while the model writes it. Only streams contain it. */
 export type DeltaEvent = Schemas['DeltaEvent'];
 export type StreamEvent = Event | DeltaEvent;
-/** A frame of the stream as SSE carries it; `data` is a StreamEvent as JSON. */
+/** A frame of the stream as in SSE; `data` is a StreamEvent as JSON. */
 export type StreamFrame = Schemas['StreamFrame'];
 
 export type NewSession = JsonBodyOf<'createSession'>;
 export type SessionChange = JsonBodyOf<'updateSession'>;
-/** An answer to a call that waits. */
+/** An answer to a waiting call. */
 export type Answer = JsonBodyOf<'sendAnswers'>['events'][number];
 export type Confirmation = Omit<Extract<Answer, { type: 'user.tool_confirmation' }>, 'type'>;
 export type CustomToolResult = Omit<Extract<Answer, { type: 'user.custom_tool_result' }>, 'type'>;
@@ -65,7 +65,7 @@ export interface Page<Item> {
 }
 
 export interface PageQuery {
-  /** 1 to 100; the service takes 20 when absent. */
+  /** 1 to 100; default 20. */
   limit?: number;
   /** `meta.next_cursor` of the previous page. */
   cursor?: string;
@@ -76,7 +76,7 @@ export type SessionQuery = PageQuery &
 export type FileQuery = PageQuery &
   Pick<NonNullable<operations['listFiles']['parameters']['query']>, 'session_id' | 'origin'>;
 
-/** Whether the event ends its turn, and with it the stream. */
+/** True if the event ends its turn and the stream. */
 export function isTerminal(event: StreamEvent): event is TerminalEvent {
   return event.type === 'turn.completed' || event.type === 'turn.cancelled' || event.type === 'turn.failed';
 }

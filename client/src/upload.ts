@@ -1,6 +1,6 @@
 import type { Outgoing } from './transport.js';
 
-/** What to upload under which name. A stream is sent while it is read, once: such an upload is not tried again. */
+/** A file to upload. A stream can be read only once, so such an upload is not retried. */
 export interface UploadSource {
   filename: string;
   content: Blob | Uint8Array<ArrayBuffer> | string | ReadableStream<Uint8Array>;
@@ -23,7 +23,7 @@ export function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** RFC 5987 carries any name; the plain form beside it is for whoever reads along. */
+/** RFC 5987 supports any name; the plain form is for logs and old parsers. */
 function filenameParameters(filename: string): string {
   const plain = filename.replace(/[^\x20-\x7e]|["\\]/g, '_');
   const encoded = encodeURIComponent(filename.toWellFormed()).replace(

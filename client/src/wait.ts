@@ -1,4 +1,4 @@
-/** @internal Resolves after `ms`; rejects with the signal's reason when it aborts first. */
+/** @internal Resolves after `ms`. Rejects with the signal's reason if it aborts first. */
 export function wait(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
@@ -17,7 +17,7 @@ export function wait(ms: number, signal?: AbortSignal): Promise<void> {
 const FIRST_MS = 500;
 const MAX_DURATION_MS = 8_000;
 
-/** @internal Doubles with each attempt in vain; a random part of it keeps clients from coming back all at once. */
+/** @internal Exponential backoff with jitter, so that clients do not retry at the same moment. */
 export function backOff(failures: number, firstMs = FIRST_MS): number {
   const ms = Math.min(firstMs * 2 ** failures, Math.max(MAX_DURATION_MS, firstMs));
   return ms / 2 + (Math.random() * ms) / 2;

@@ -3,7 +3,9 @@ import { validationError } from '../platform/errors.js';
 import { unseal } from '../platform/sealed.js';
 import type { OauthInput } from './oauth/authorize.js';
 
-/** `auth` as a client sends it (spec.md "Auth input forms", contract.md §8), its types checked by the operation's schema. */
+/**
+ * `auth` from the client (spec.md "Auth input forms", contract.md §8). The operation's schema has checked its types.
+ */
 export interface AuthInput extends OauthInput {
   type?: McpAuthType;
   token?: string;
@@ -11,10 +13,10 @@ export interface AuthInput extends OauthInput {
   value?: string;
 }
 
-/** A credential in the clear: lives only while a request to the server is made of it. */
+/** A credential in plain text. Keep it only while building a request. */
 export interface Credential {
   type: McpAuthType;
-  /** Header name of type HEADER. */
+  /** Header name for type HEADER. */
   header: string | null;
   secret: string | null;
 }
@@ -24,7 +26,7 @@ export const NO_CREDENTIAL: Credential = { type: 'NONE', header: null, secret: n
 const FIELD_NAMES = ['token', 'name', 'value', 'client_id', 'client_secret', 'scopes'] as const;
 type FieldName = (typeof FIELD_NAMES)[number];
 
-/** The fields that a type requires, and those that it may have. */
+/** The required and optional fields of each type. */
 const FIELDS: Record<McpAuthType, { required: readonly FieldName[]; optional: readonly FieldName[] }> = {
   NONE: { required: [], optional: [] },
   BEARER: { required: ['token'], optional: [] },
@@ -34,11 +36,11 @@ const FIELDS: Record<McpAuthType, { required: readonly FieldName[]; optional: re
 
 /** RFC 9110 §5.6.2. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
-/** Visible ASCII, spaces and tabs inside only: what every server reads alike; no CR or LF. */
+/** Visible ASCII with inner spaces and tabs: all servers read it alike. No CR or LF. */
 const HEADER_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
 const MAX_SECRET_LENGTH = 8192;
 
-/** Headers that the transport sets itself, or that belong to one hop: a credential there would break or fool it. */
+/** Headers that the transport sets itself, or that are hop-by-hop. A credential there would break the request. */
 const RESERVED = new Set([
   'accept',
   'accept-encoding',
@@ -69,7 +71,7 @@ const RESERVED = new Set([
 ]);
 
 /**
- * Reads `auth`: exactly the fields of its type, and only what can go into a header.
+ * Parses `auth`: exactly the fields of its type, with values that a header can carry.
  * @throws ServiceError `validation_error` that names the field
  */
 export function readAuth(auth: AuthInput | undefined): Credential {
@@ -97,7 +99,7 @@ export function readAuth(auth: AuthInput | undefined): Credential {
   return NO_CREDENTIAL;
 }
 
-/** Opens the row's credential, where it is about to be sent. @throws UnsealError */
+/** Unseals the row's credential just before it is sent. @throws UnsealError */
 export function credentialOf(
   keys: readonly Buffer[],
   row: Pick<McpServerRow, 'id' | 'auth_type' | 'auth_header' | 'credential'>,
@@ -106,7 +108,7 @@ export function credentialOf(
   return { type: row.auth_type, header: row.auth_header, secret };
 }
 
-/** The header that carries the credential, if there is one. */
+/** The header with the credential, if any. */
 export function authHeaders({ type, header, secret }: Credential): Record<string, string> {
   if (secret === null) return {};
   return type === 'HEADER' && header !== null ? { [header]: secret } : { Authorization: `Bearer ${secret}` };
@@ -121,7 +123,7 @@ function headerName(name: string): string {
   return name;
 }
 
-/** True for text that can be sent as a credential. */
+/** True if the text can be sent as a credential. */
 export function isHeaderValue(value: string): boolean {
   return value.length <= MAX_SECRET_LENGTH && HEADER_VALUE.test(value);
 }

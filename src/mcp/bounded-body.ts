@@ -1,32 +1,32 @@
 import { setTimeout } from 'node:timers/promises';
 
 export interface FetchLimits {
-  /** Bytes of bodies that may still come, after decompression; several responses may share it. */
+  /** Remaining bytes of bodies, after decompression. Several responses may share it. */
   budget: { bytes: number };
-  /** Redirects that may be followed; 5 unless given. */
+  /** Limit of redirects; default 5. */
   maxRedirects?: number;
-  /** Runs once before more than `LARGE_ANSWER_BYTES` of one message are read; reading waits for it. */
+  /** Runs once before more than `LARGE_ANSWER_BYTES` of a message are read. Reading waits for it. */
   onLarge?: () => Promise<void>;
-  /** Runs once when the body has been read, broke off or was given up. */
+  /** Runs once when the body has ended, failed or was abandoned. */
   onEnd?: () => void;
 }
 
-/** Beyond that an answer counts against the worker's budget for bytes in flight. */
+/** A larger answer counts against the worker's budget for bytes in flight. */
 export const LARGE_ANSWER_BYTES = 1024 * 1024;
 
-/** The body of a response was longer than allowed. */
+/** A response body exceeded its limit. */
 export class ResponseTooLargeError extends Error {
   override readonly name = 'ResponseTooLargeError';
 }
 
 /**
- * Events of a stream that are read at once, and from then on in a second. The SDK takes 0.2 ms for a ping of 60 bytes:
- * without a pace, a stream full of them would keep a worker from everything else.
+ * Rate limit for the events of a stream: a burst, then events per second. The SDK needs 0.2 ms for a ping of 60 bytes:
+ * an unlimited stream of pings would occupy the worker.
  */
 const EVENT_BURST = 1000;
 const EVENTS_PER_SECOND = 200;
 
-/** The same response with a body that breaks off beyond the budget and tells when it is over, however it ends. */
+/** Wraps a response: its body fails beyond the budget and reports its end in every case. */
 export function boundedBody(response: Response, { budget, onLarge, onEnd }: FetchLimits): Response {
   const { body, status, statusText, headers } = response;
   if (body === null) {
@@ -70,14 +70,14 @@ export function boundedBody(response: Response, { budget, onLarge, onEnd }: Fetc
   return new Response(bounded, { status, statusText, headers });
 }
 
-/** Where the last complete event of a chunk ends; 0 without one. */
+/** The offset after the last complete event in a chunk; 0 if there is none. */
 function lastEventEnd({ buffer, byteOffset, length }: Uint8Array): number {
   const bytes = Buffer.from(buffer, byteOffset, length);
   const blankLine = Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\n\r\n'));
   return blankLine + 1;
 }
 
-/** Waits after a chunk whose events came faster than the pace. An event has at least two line ends. */
+/** Returns a function that delays after chunks that exceed the rate. An event has at least two line ends. */
 function pacer(): (chunk: Uint8Array) => Promise<void> {
   let tokens = EVENT_BURST;
   let last = performance.now();

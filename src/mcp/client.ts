@@ -7,19 +7,19 @@ import { AnswerLostError, McpRequest } from './mcp-request.js';
 import type { McpNetwork } from './network.js';
 import type { RequestAuth } from './request-auth.js';
 
-/** setTimeout takes no more. The SDK's own limit never fires: callers bound the time by their signals. */
+/** The maximum of setTimeout, so that the SDK's own timeout never fires. Callers limit the time by their signals. */
 const NO_TIMEOUT = 2 ** 31 - 1;
 const MAX_PAGES = 200;
 const MAX_LISTED = 20_000;
 
-/** What `_meta` of a call carries: the same for every attempt at it, so that a server can tell a repetition. */
+/** Keys in `_meta` of a call. They are equal for every attempt, so that a server can detect a repetition. */
 export const IDEMPOTENCY_META = 'agent-session-service/idempotency-key';
 
 export interface ConnectionOptions {
   url: URL;
   auth: RequestAuth;
   network: McpNetwork;
-  /** Also opens the server's own stream of messages, on which some servers report progress. */
+  /** Also opens the server's stream of messages, on which some servers report progress. */
   listen: boolean;
 }
 
@@ -49,7 +49,7 @@ export class McpConnection {
     };
   }
 
-  /** Shakes hands; on failure or abort nothing stays open. */
+  /** Connects and initializes the session. After a failure or abort, nothing stays open. */
   static async open(options: ConnectionOptions, signal: AbortSignal): Promise<McpConnection> {
     const connection = new McpConnection(options);
     try {
@@ -65,17 +65,17 @@ export class McpConnection {
     return connection;
   }
 
-  /** The name the server reports for itself. */
+  /** The name that the server reports. */
   get serverName(): string | null {
     return this.#client.getServerVersion()?.name ?? null;
   }
 
-  /** True when the server keeps a session for this connection, which it can lose. */
+  /** True if the server keeps a session for this connection. It may lose that session. */
   get hasSession(): boolean {
     return this.#transport.sessionId !== undefined;
   }
 
-  /** Every tool of every page, unchecked. A server without the tools capability has none. */
+  /** Lists the tools of all pages, unchecked; empty for a server without the tools capability. */
   async listTools(signal: AbortSignal): Promise<unknown[]> {
     if (this.#client.getServerCapabilities()?.tools === undefined) return [];
     const tools: unknown[] = [];
@@ -96,14 +96,14 @@ export class McpConnection {
     }
   }
 
-  /** Resolves when the server still knows this session. */
+  /** Pings the server; resolves if it still has this session. */
   async ping(signal: AbortSignal): Promise<void> {
     await this.#run(signal, (inner) => this.#client.ping({ signal: inner, timeout: NO_TIMEOUT }));
   }
 
   /**
-   * Calls a tool once. Aborting sends `notifications/cancelled` at once and rejects; the answer is returned as it came,
-   * since the SDK's schema would refuse a whole result for one kind of content that it does not know.
+   * Calls a tool once. An abort sends `notifications/cancelled` at once and rejects. The answer is not validated,
+   * because the SDK's schema would refuse a whole result for one unknown kind of content.
    */
   async callTool(
     name: string,
@@ -128,9 +128,10 @@ export class McpConnection {
   }
 
   /**
-   * Runs one request. The SDK fails the open requests of a connection that closes with an error code that servers use for
-   * their own errors too. `onclose` runs before that, so an error of a connection that is open came from the server.
-   * @throws AnswerLostError when the connection closed before the answer came
+   * Runs one request. When a connection closes, the SDK fails its open requests with an error code that servers also
+   * use for their own errors. `onclose` runs before that, so an error while the connection is open came from the
+   * server.
+   * @throws AnswerLostError if the connection closed before the answer arrived
    */
   async #run<T>(...[signal, send, options]: Parameters<typeof McpRequest.run<T>>): Promise<T> {
     try {
@@ -141,21 +142,21 @@ export class McpConnection {
     }
   }
 
-  /** Ends the session (the server gets a second to answer) and drops everything that is still open. */
+  /** Ends the session (the server gets a second to answer) and closes all its connections. */
   async close(): Promise<void> {
     if (this.hasSession) {
       const goodbye = this.#transport.terminateSession().catch(() => undefined);
       await Promise.race([goodbye, new Promise((resolve) => setTimeout(resolve, 1000).unref())]);
     }
     await this.#client.close();
-    // A client that failed to connect has let go of its transport without closing it.
+    // After a failed connect, the client no longer refers to its transport, which is still open.
     await this.#transport.close();
   }
 }
 
 /**
- * True when the server does not know the session of the request that failed so, and therefore did not look at what it
- * carried: 404 by the protocol. Many servers answer 400 instead; then a ping in the same session must fare alike.
+ * True if the request failed because the server does not know its session, so that it was not processed: HTTP 404 by
+ * the protocol. Many servers answer 400 instead; then a ping in the same session must fail in the same way.
  */
 export async function isSessionLost(connection: McpConnection, error: unknown, signal: AbortSignal): Promise<boolean> {
   if (!connection.hasSession || !(error instanceof StreamableHTTPError)) return false;

@@ -10,17 +10,19 @@ function serversOf(db: Db, projectId: string): SelectQueryBuilder<McpServerRow> 
   return resourcesOf(db, McpServerEntity, projectId).leftJoinAndSelect('r.oauth', 'oauth');
 }
 
-/** The server; null when it is missing, deleted or of another project. */
+/** Finds a server of the project; null if it is missing or deleted. */
 export function findServer(db: Db, projectId: string, id: string): Promise<McpServerRow | null> {
   return serversOf(db, projectId).andWhere('r.id = :id', { id }).getOne();
 }
 
-/** @throws ServiceError `mcp_server_not_found` when missing, deleted or of another project */
+/** @throws ServiceError `mcp_server_not_found` if it is missing, deleted or in another project */
 export async function getServer(db: Db, projectId: string, id: string): Promise<McpServerRow> {
   return (await findServer(db, projectId, id)) ?? mcpServerNotFound();
 }
 
-/** A server of any project; null when it is deleted. Only for requests that are authorized by another secret than an API key. */
+/**
+ * Finds a server in any project; null if it is deleted. Only for requests authorized by a secret other than an API key.
+ */
 export async function findServerById(db: Db, id: string): Promise<McpServerRow | null> {
   const query = db.getRepository<McpServerRow>(McpServerEntity).createQueryBuilder('server');
   return query
@@ -29,13 +31,13 @@ export async function findServerById(db: Db, id: string): Promise<McpServerRow |
     .getOne();
 }
 
-/** The same, locked until the transaction ends. @throws ServiceError `mcp_server_not_found` */
+/** As `getServer`, and locks the row until the transaction ends. @throws ServiceError `mcp_server_not_found` */
 export async function lockServer(tx: EntityManager, projectId: string, id: string): Promise<McpServerRow> {
   const query = serversOf(tx, projectId).andWhere('r.id = :id', { id });
   return (await query.setLock('pessimistic_write', undefined, ['r']).getOne()) ?? mcpServerNotFound();
 }
 
-/** The servers of a session that still exist, in the order of `ids`. */
+/** Finds the servers of a session that still exist, in the order of `ids`. */
 export async function findServers(db: Db, projectId: string, ids: readonly string[]): Promise<McpServerRow[]> {
   const found = await serversOf(db, projectId)
     .andWhere('r.id = ANY(:ids)', { ids: [...ids] })
@@ -51,13 +53,13 @@ export function listServers(db: Db, projectId: string, page: PageRequest): Promi
   return listResources(db, query, page);
 }
 
-/** The tools of the server's last probe, with schemas. */
+/** Reads the tools of the server's last probe with their schemas. */
 export async function readTools(db: Db, id: string): Promise<McpTool[]> {
   const row = await db.getRepository(McpServerEntity).findOneOrFail({ select: { tools: true }, where: { id } });
   return row.tools;
 }
 
-/** Missing, deleted or of another project: one answer. */
+/** One error for a server that is missing, deleted or in another project. */
 export function mcpServerNotFound(): never {
   throw new ServiceError('mcp_server_not_found', 'There is no such MCP server.');
 }

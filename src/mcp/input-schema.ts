@@ -3,21 +3,21 @@ import { isDeeperThan } from '../platform/depth.js';
 
 type Schema = Record<string, unknown>;
 
-/** What the Messages API takes as the name of a parameter. */
+/** The parameter names that the Messages API accepts. */
 const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 const MAX_SCHEMA_CHARACTERS = 64 * 1024;
-/** Enough for any form; what walks the schema after this check may be recursive. */
+/** Deep enough for any form. Code after this check may recurse into the schema. */
 const MAX_SCHEMA_DEPTH = 100;
-/** Of combinators and references that are merged at the top: branches that refer to themselves multiply. */
+/** Limit of combinators and references merged at the top: branches that refer to themselves multiply. */
 const MAX_BRANCHES = 64;
 const COMBINATORS = ['allOf', 'anyOf', 'oneOf'] as const;
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
 
 /**
- * A tool's input schema as the Messages API takes it: an object, valid JSON Schema 2020-12, no combinators at the top,
- * parameter names it accepts. One schema that it refuses would fail every model call of the turn, so what cannot be said
- * is left open (`{}`, or any object) rather than passed on.
+ * Converts a tool's input schema to the form that the Messages API accepts: an object, valid JSON Schema 2020-12, no
+ * combinators at the top, valid parameter names. One schema that the API refuses would fail every model call of the
+ * turn, so parts that cannot be converted become `{}` or any object.
  */
 export function sanitizeInputSchema(schema: unknown): Schema {
   if (!isObject(schema) || !isBounded(schema)) return { type: 'object' };
@@ -36,7 +36,7 @@ export function sanitizeInputSchema(schema: unknown): Schema {
   return isValidSchema(object) ? object : { type: 'object' };
 }
 
-/** The top of the schema with its own local `$ref` and combinators merged in: parameters of any branch are parameters. */
+/** Merges local `$ref`s and combinators into the top of the schema: parameters of any branch become parameters. */
 function flatten(schema: Schema, root: Schema, budget: { branches: number }, depth = 0): Schema {
   const merged: Schema = { ...schema };
   if (depth === 4) return merged;
@@ -66,7 +66,7 @@ function isBounded(schema: Schema): boolean {
   return !isDeeperThan(MAX_SCHEMA_DEPTH, schema) && JSON.stringify(schema).length <= MAX_SCHEMA_CHARACTERS;
 }
 
-/** Checks against the meta-schema only: nothing of an untrusted schema is ever compiled. */
+/** Checks only against the meta-schema: an untrusted schema is never compiled. */
 export function isValidSchema(schema: unknown): boolean {
   if (typeof schema === 'boolean') return true;
   if (!isObject(schema)) return false;

@@ -4,24 +4,24 @@ import { McpRequest } from './mcp-request.js';
 import type { McpNetwork } from './network.js';
 import type { Authorization, RequestAuth } from './request-auth.js';
 
-/** Enough for a few images in base64. */
+/** Large enough for a few images in base64. */
 export const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
-/** All answers of a probe together: 256 tools with 512 KiB of schemas need less. */
+/** Limit for all answers of a probe: 256 tools with 512 KiB of schemas need less. */
 const MAX_PROBE_BYTES = 8 * 1024 * 1024;
-/** The SDK reopens a stream as fast as the server asks for; this is the minimum between two attempts. */
+/** Minimum interval between two attempts to open a stream. The SDK itself reconnects as fast as the server asks. */
 const MIN_STREAM_INTERVAL_MS = 500;
-/** Answers to the server's own requests (pings) under way at a time. */
+/** Limit of parallel answers to the server's own requests (pings). */
 const MAX_REPLIES = 16;
 
 type Kind = 'request' | 'resume' | 'listen' | 'reply' | 'other';
 
-/** The server sent more requests at a time than the client answers. */
+/** The server sent too many parallel requests. */
 export class TooManyRepliesError extends Error {
   override readonly name = 'TooManyRepliesError';
 }
 
 /**
- * The SDK's fetch for one connection: limits what the server may send and lets each request watch its streams. Without
+ * The SDK's fetch for one connection: limits the server's data and lets each request track its streams. Without
  * `listen` (a probe) the server gets no stream of its own, and all its answers share one limit.
  */
 export function limitedFetch(network: McpNetwork, auth: RequestAuth, listen: boolean): FetchLike {
@@ -56,7 +56,7 @@ export function limitedFetch(network: McpNetwork, auth: RequestAuth, listen: boo
   };
 }
 
-/** Sends a request, and once more with a new token after a 401: the server has refused it before it looked at it. */
+/** Sends a request, and again with a new token after a 401, which means that the server has not processed it. */
 async function sendAuthorized(
   auth: RequestAuth,
   onEnd: (() => void) | undefined,

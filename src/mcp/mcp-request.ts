@@ -1,24 +1,24 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** The connection ended before the answer came: the server may have carried out the request. */
+/** The connection ended before the answer arrived. The server may have carried out the request. */
 export class AnswerLostError extends Error {
   override readonly name = 'AnswerLostError';
 }
 
-/** Time for an answer at the end of a stream to pass through the SDK's parser. */
+/** Time for the SDK to parse an answer at the end of a stream. */
 const PARSE_TIMEOUT_MS = 500;
-/** Time for a server that offers to resume a stream to come back. */
+/** Time for a server to resume a resumable stream. */
 const RESUME_TIMEOUT_MS = 60_000;
-/** Time for a server to end the streams of a request that it has answered. */
+/** Time for a server to end the streams of an answered request. */
 const END_TIMEOUT_MS = 1000;
-/** The reason that `notifications/cancelled` carries. */
+/** The reason in `notifications/cancelled`. */
 const ABANDONED = 'The client no longer waits for the answer.';
 
 const running = new AsyncLocalStorage<McpRequest>();
 
 /**
- * One request and the streams that may carry its answer. The SDK waits forever when the stream of a request ends
- * without the answer, and leaves that stream open when the request is aborted. This class ends both.
+ * One request and the streams that may carry its answer. The SDK waits forever if the stream of a request ends without
+ * the answer, and it keeps the stream open if the request is aborted. This class handles both.
  */
 export class McpRequest {
   readonly #streams = new AbortController();
@@ -39,9 +39,9 @@ export class McpRequest {
   }
 
   /**
-   * Runs `send` until it answers, `signal` aborts or the answer is lost. In the latter two cases `inner` aborts, so that
-   * the SDK tells the server. `handshake`: the server's own stream, which `send` leaves open, does not belong to the request.
-   * `onLarge`: see FetchLimits.
+   * Runs `send` until it answers, `signal` aborts or the answer is lost. In the last two cases `inner` aborts, so that
+   * the SDK sends `notifications/cancelled`. `handshake`: the server's own stream, which `send` leaves open, does not
+   * belong to the request. `onLarge`: see FetchLimits.
    */
   static async run<T>(
     signal: AbortSignal,
@@ -65,23 +65,23 @@ export class McpRequest {
     }
   }
 
-  /** The request on whose behalf the SDK fetches right now. */
+  /** The request for which the SDK is calling fetch. */
   static current(): McpRequest | undefined {
     const request = running.getStore();
     return request !== undefined && request.#settled && request.handshake ? undefined : request;
   }
 
-  /** The server has given its stream ids: when the stream breaks off, the SDK asks for the rest. */
+  /** The server sends event ids: the SDK can resume an interrupted stream. */
   mayResume(): void {
     this.#resumable = true;
   }
 
-  /** Watches one fetch for the answer. */
+  /** Tracks one fetch, which may carry the answer. */
   async watch(
     sdkSignal: AbortSignal | null | undefined,
     fetch: (signal: AbortSignal, onEnd: () => void) => Promise<Response>,
   ): Promise<Response> {
-    // The SDK goes on resuming streams of an abandoned request; this answer makes it stop.
+    // The SDK continues to resume streams of an abandoned request; this response stops it.
     if (this.#settled) return new Response(null, { status: 405 });
     const signal = AbortSignal.any([this.#streams.signal, ...(sdkSignal ? [sdkSignal] : [])]);
     clearTimeout(this.#timer);
@@ -108,7 +108,7 @@ export class McpRequest {
   #settle(abandoned: boolean): void {
     this.#settled = true;
     clearTimeout(this.#timer);
-    // After an answer the server ends the stream by itself, and its connection can be used again.
+    // After an answer the server ends the stream itself, so that the connection can be reused.
     if (abandoned) this.#streams.abort();
     else setTimeout(() => this.#streams.abort(), END_TIMEOUT_MS).unref();
   }

@@ -3,7 +3,7 @@ import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { IsNull, Not } from 'typeorm';
 import { ServiceError } from '../platform/errors.js';
 
-/** Refuses a name or url that the project already uses; the unique indexes decide again when the row is written. */
+/** Checks that name and url are unused in the project. The unique indexes check again when the row is written. */
 export async function refuseTaken(db: Db, projectId: string, name: string, url: string): Promise<void> {
   const servers = db.getRepository(McpServerEntity);
   const ofProject = { project_id: projectId, deleted_at: IsNull() };
@@ -11,14 +11,14 @@ export async function refuseTaken(db: Db, projectId: string, name: string, url: 
   if (await servers.existsBy({ ...ofProject, url })) throw urlTaken();
 }
 
-/** Refuses a name that another server of the project uses. */
+/** Checks that no other server of the project has the name. */
 export async function refuseTakenName(db: Db, server: { id: string; project_id: string }, name: string): Promise<void> {
   const { id, project_id } = server;
   const other = { project_id, deleted_at: IsNull(), name, id: Not(id) };
   if (await db.getRepository(McpServerEntity).existsBy(other)) throw nameTaken();
 }
 
-/** Runs a write that the unique indexes may refuse. */
+/** Runs a write and converts violations of the unique indexes. */
 export async function orTaken<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;

@@ -7,12 +7,12 @@ import { createResolve, lookupSystem, type Resolve } from './resolve.js';
 import { bareHost, isAllowedHost, isLocalName, parseServerUrl, privateAddress } from './server-url.js';
 import { boundedBody, type FetchLimits } from './bounded-body.js';
 
-/** The connection was not made: the address behind the name is not public, or the hop is not https. */
+/** The connection was not made: the address is not public, or the redirect target is not https. */
 export class UnsafeAddressError extends Error {
   override readonly name = 'UnsafeAddressError';
 }
 
-/** The server sent a redirect that is not followed. `unsafe`: because of where it points to. */
+/** The server sent a redirect that is not followed. `unsafe`: its target is not allowed. */
 export class RedirectError extends Error {
   override readonly name = 'RedirectError';
   constructor(
@@ -23,9 +23,11 @@ export class RedirectError extends Error {
   }
 }
 
-/** The way to MCP servers: every socket it opens has passed the address check (docs/mcp.md). */
+/** The network for MCP servers: every socket has passed the address check (docs/mcp.md). */
 export interface McpNetwork {
-  /** Checks a url and what its host resolves to now. Name not found or resolver away: the connection will tell. */
+  /**
+   * Checks a url and the current addresses of its host. If the name cannot be resolved, the connection will fail later.
+   */
   checkUrl(url: string): Promise<URL>;
   fetch(url: URL, init: RequestInit, limits: FetchLimits): Promise<Response>;
   close(): Promise<void>;
@@ -35,7 +37,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const CHECK_TIMEOUT_MS = 5_000;
 const MAX_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** Headers that may go to another origin than the one the client registered: none of them is a secret. */
+/** Headers that may be sent to another origin after a redirect: none of them is a secret. */
 const PORTABLE_HEADERS = ['accept', 'content-type', 'mcp-protocol-version'];
 
 /** @param stub replaces every resolver in tests */
@@ -43,7 +45,7 @@ export function createMcpNetwork(allowedHosts: readonly string[], stub?: Resolve
   const resolve = stub ?? createResolve();
   const agent = new Agent({
     connect: guardedConnector(allowedHosts, resolve, stub ?? lookupSystem),
-    // A tool may think for longer than undici's five minutes; callers bound the time by their signals.
+    // A tool may need more than undici's default of five minutes. Callers limit the time by their signals.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -73,7 +75,7 @@ export function createMcpNetwork(allowedHosts: readonly string[], stub?: Resolve
         const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
         if (location === null) return boundedBody(response, limits);
         await response.body?.cancel();
-        // Any other redirect turns a POST into a GET without its body: not what was asked for.
+        // Any other redirect would change a POST to a GET without its body.
         const keepsRequest = response.status === 307 || response.status === 308 || init.method === 'GET';
         const next = URL.parse(location, target.href);
         if (next === null || !keepsRequest || hop === (limits.maxRedirects ?? MAX_REDIRECTS))
@@ -89,9 +91,9 @@ export function createMcpNetwork(allowedHosts: readonly string[], stub?: Resolve
 }
 
 /**
- * Opens sockets to checked addresses only. The check sits where the connection is made: the name is resolved here and
- * the socket goes to one of exactly those addresses, IP literals (which are never resolved) are looked at before, and the
- * address that the socket reports is looked at once more before a byte is sent.
+ * Opens sockets to checked addresses only. The check is part of connecting: the socket connects to one of the addresses
+ * resolved here. IP literals, which are not resolved, are checked before; the address that the socket reports is
+ * checked again before any byte is sent.
  */
 function guardedConnector(
   allowedHosts: readonly string[],
@@ -119,7 +121,9 @@ function guardedConnector(
   };
 }
 
-/** A lookup for net.connect that fails when any of the name's addresses may not be used: mixed answers are a trap. */
+/**
+ * A lookup for net.connect that fails if any address of the name is not allowed: a mix of addresses suggests an attack.
+ */
 function lookupWith(resolve: Resolve, mayUse: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(

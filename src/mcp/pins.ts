@@ -3,12 +3,12 @@ import type { EntityManager } from 'typeorm';
 import type { ChangedTool, McpServerRow, McpTool, ShownTool } from '../db/entities/mcp-servers.js';
 import { loadToolset, storeToolset } from './toolsets.js';
 
-/** Bytes of schemas that the changed tools of a server show; beyond that a tool shows `input_schema: null`. */
+/** Limit for the schemas in the list of changed tools; beyond it a tool has `input_schema: null`. */
 const MAX_SHOWN_SCHEMA_BYTES = 64 * 1024;
 
 export type PinColumns = Pick<McpServerRow, 'accepted_hash' | 'changed_tools'>;
 
-/** What a new tool list means for the pins of a server. The first list of a pinned server is accepted as it is. */
+/** Updates the pins of a server for a new tool list. The first list of a pinned server is accepted as it is. */
 export async function pinColumns(
   tx: EntityManager,
   { id, pin_tools, accepted_hash }: Pick<McpServerRow, 'id' | 'pin_tools' | 'accepted_hash'>,
@@ -19,7 +19,7 @@ export async function pinColumns(
   return { accepted_hash, changed_tools: compareTools(await loadToolset(tx, id, accepted_hash), tools) };
 }
 
-/** Accepts the tools of these names as they are now. */
+/** Accepts the current versions of the named tools. */
 export async function acceptedColumns(
   tx: EntityManager,
   { id, accepted_hash }: Pick<McpServerRow, 'id' | 'accepted_hash'>,
@@ -33,7 +33,7 @@ export async function acceptedColumns(
   return { accepted_hash: await storeToolset(tx, id, accepted), changed_tools: compareTools(accepted, tools) };
 }
 
-/** The tools that are new or differ from the accepted ones in description or schema. */
+/** The tools that are new, or differ from the accepted version in description or schema. */
 export function compareTools(accepted: readonly McpTool[], tools: readonly McpTool[]): ChangedTool[] {
   const acceptedByName = new Map(accepted.map((tool) => [tool.name, tool]));
   const shown = { bytes: 0 };

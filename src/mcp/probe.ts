@@ -8,7 +8,7 @@ import { failureReason, McpTimeoutError } from './reasons.js';
 import { privateAddress } from './server-url.js';
 import { cleanerFor, cut, keepTools } from './tools.js';
 
-/** spec.md "Limits": MCP probe on registration, all of it. */
+/** spec.md "Limits": time limit of the whole MCP probe on registration. */
 export const PROBE_SECONDS = 60;
 const MAX_SERVER_NAME_LENGTH = 256;
 
@@ -19,7 +19,7 @@ export interface ProbeResult {
 
 /**
  * Connects once and lists the tools (spec.md "MCP servers", Behaviour 1).
- * @throws ServiceError `mcp_probe_failed` with the reason, `invalid_mcp_server_url` when the address turns out not public
+ * @throws ServiceError `mcp_probe_failed` with the reason, `invalid_mcp_server_url` if the address is not public
  */
 export async function probeServer(
   network: McpNetwork,

@@ -1,4 +1,4 @@
-/** The server speaks, but its answer breaks the protocol in a way that the SDK does not see. */
+/** The server's answer breaks the protocol in a way that the SDK does not detect. */
 export class McpProtocolError extends Error {
   override readonly name = 'McpProtocolError';
 }

@@ -8,7 +8,7 @@ import { AnswerLostError } from './mcp-request.js';
 import { RedirectError, UnsafeAddressError } from './network.js';
 import { AuthorizationRequiredError, OauthFailure, OauthUnavailableError } from './oauth/failure.js';
 
-/** The time for the whole of an attempt is over. */
+/** The time limit of the whole attempt is over. */
 export class McpTimeoutError extends Error {
   override readonly name = 'McpTimeoutError';
   constructor(readonly seconds: number) {
@@ -51,8 +51,8 @@ const STATUS_REASONS: Record<number, string> = {
 };
 
 /**
- * Why a server could not be used, as a clause about "it": helps the one who registered it and says nothing that the
- * server put into a response, where a credential could be echoed.
+ * Why a server could not be used, as a clause about "it", for the person who registered it. It contains no text from a
+ * response, which could echo a credential.
  */
 export function failureReason(error: unknown): string {
   if (error instanceof McpTimeoutError) return `it did not answer within ${error.seconds} seconds`;
@@ -73,7 +73,7 @@ export function failureReason(error: unknown): string {
   return 'its answer is not the MCP protocol, or of a version that is not supported';
 }
 
-/** Why no HTTP response could be had, as a clause about "it"; undefined for any other failure. */
+/** Why there was no HTTP response, as a clause about "it"; undefined for other failures. */
 export function connectionFailure(error: unknown): string | undefined {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof ResponseTooLargeError) return 'its answer is too large';
@@ -85,7 +85,7 @@ export function connectionFailure(error: unknown): string | undefined {
   return undefined;
 }
 
-/** True when the fault lies before the request left: no connection could be made, or none was allowed. */
+/** True if the request was never sent: no connection was made or allowed. */
 export function neverReached(error: unknown): boolean {
   if (error instanceof RedirectError) return true;
   if (error instanceof AuthorizationRequiredError || error instanceof OauthUnavailableError) return true;
@@ -115,7 +115,7 @@ function networkReason(error: Error): string | undefined {
   return isTlsCode(code) ? `TLS failed (${code})` : undefined;
 }
 
-/** Several addresses were tried: the first failure stands for all. */
+/** After attempts at several addresses, use the first error. */
 function codeOf(error: Error): string | undefined {
   const { code } = error as NodeJS.ErrnoException;
   if (typeof code === 'string') return code;

@@ -2,21 +2,21 @@ import type { McpServerRow } from '../db/entities/mcp-servers.js';
 import { authHeaders, credentialOf, type Credential } from './auth.js';
 import type { AccessToken, OauthAccess } from './oauth/tokens.js';
 
-/** The headers of one request. `token` is present when a new one may be had after a 401. */
+/** The headers of one request. `token` is present if a new token can be requested after a 401. */
 export interface Authorization {
   headers: Record<string, string>;
   token?: AccessToken;
 }
 
-/** How the requests of one connection are authorized. */
+/** The authorization of a connection's requests. */
 export interface RequestAuth {
-  /** `rejected` is what an earlier attempt at the request was refused with. */
+  /** `rejected` is the authorization of an earlier attempt that the server refused. */
   authorize(rejected?: Authorization): Promise<Authorization>;
-  /** What must not appear in anything that the server says. */
+  /** The secrets to redact in the server's text. */
   secrets(): readonly string[];
 }
 
-/** The fields of a server that decide how its requests are authorized. */
+/** The fields of a server that determine its authorization. */
 export type AuthorizedServer = Pick<
   McpServerRow,
   'id' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version'
@@ -27,7 +27,7 @@ export function requestAuthOf(keys: readonly Buffer[], oauth: OauthAccess, serve
   return server.auth_type === 'OAUTH' ? oauthAuth(oauth, server) : credentialAuth(credentialOf(keys, server));
 }
 
-/** A credential that never changes by itself. */
+/** Authorization with a credential that never changes by itself. */
 export function credentialAuth(credential: Credential): RequestAuth {
   return {
     authorize: async () => ({ headers: authHeaders(credential) }),

@@ -7,8 +7,8 @@ const DNS_TIMEOUT_MS = 1500;
 const DNS_TRIES = 2;
 
 /**
- * Resolves names of public servers with DNS requests of its own. getaddrinfo would hold one of libuv's four threads for as
- * long as a name server stays silent: a few dead names would delay every other lookup and file access of the process.
+ * Resolves names of public servers with its own DNS requests. getaddrinfo would occupy one of libuv's four threads
+ * while a name server does not answer: a few dead names would delay every other lookup and file access of the process.
  * @param servers replaces the system's name servers in tests
  */
 export function createResolve(servers?: readonly string[]): Resolve {
@@ -27,7 +27,7 @@ export function createResolve(servers?: readonly string[]): Resolve {
   };
 }
 
-/** Resolves names that the operator trusts (MCP_ALLOWED_HOSTS) as the system does, `/etc/hosts` included. */
+/** Resolves names that the operator trusts (MCP_ALLOWED_HOSTS) with the system's resolver, including `/etc/hosts`. */
 export function lookupSystem(hostname: string): Promise<LookupAddress[]> {
   return lookup(hostname, { all: true, order: 'verbatim' });
 }

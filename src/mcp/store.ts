@@ -18,8 +18,8 @@ export type NewServer = Pick<McpServerRow, 'id' | 'project_id' | 'name' | 'url' 
 };
 
 /**
- * Inserts a server. `probed` is null while nothing can be probed yet.
- * @throws ServiceError `mcp_server_name_taken`, `mcp_server_url_taken` when another request was faster
+ * Inserts a server. `probed` is null if the server cannot be probed yet.
+ * @throws ServiceError `mcp_server_name_taken`, `mcp_server_url_taken` if another request was first
  */
 export async function insertServer(
   tx: EntityManager,
@@ -38,13 +38,13 @@ export async function insertServer(
     created_at: createdAt,
     updated_at: createdAt,
   };
-  // typeorm's type of a partial entity cannot describe JSON.
+  // typeorm's type of a partial entity cannot describe JSON columns.
   await orTaken(tx.getRepository(McpServerEntity).insert(row as object));
   if (probed === null || !server.pin_tools) return;
   await updateRow(tx, server.id, await pinColumns(tx, { ...server, accepted_hash: null }, probed.tools));
 }
 
-/** A new credential, and the probe that tried it; null where it cannot be tried yet. */
+/** A new credential and the probe that tested it; null if it cannot be tested yet. */
 export interface NewAuth {
   credential: Credential;
   probed: ProbeResult | null;
@@ -70,7 +70,7 @@ export async function updateServer(
   else if (fields.pin_tools !== server.pin_tools) await switchPins(tx, changed);
 }
 
-/** Stores what a probe found in a locked row. It is no configuration change, so `updated_at` stays. */
+/** Stores the result of a probe in a locked row. It is not a configuration change, so `updated_at` stays. */
 export async function storeProbe(tx: EntityManager, server: McpServerRow, probed: ProbeResult): Promise<void> {
   await updateRow(tx, server.id, { server_name: probed.serverName, last_probed_at: now });
   await storeTools(tx, server, probed.tools);
@@ -81,7 +81,7 @@ export async function storeTools(tx: EntityManager, server: McpServerRow, tools:
   await updateRow(tx, server.id, { tools, ...(await pinColumns(tx, server, tools)) });
 }
 
-/** Pins the tools as they are now, or unpins them. Before the first list of tools there is nothing to pin. */
+/** Pins the current tools, or unpins them. Before the first tool list there is nothing to pin. */
 async function switchPins(tx: EntityManager, server: McpServerRow): Promise<void> {
   if (server.pin_tools && server.last_probed_at === null) return;
   const tools = server.pin_tools ? await readTools(tx, server.id) : [];
@@ -89,7 +89,7 @@ async function switchPins(tx: EntityManager, server: McpServerRow): Promise<void
   await deleteUnusedToolsets(tx, server.id);
 }
 
-/** Accepts changed tools of a locked row: those of `names`, or all. @throws ServiceError `unknown_mcp_tool` */
+/** Accepts changed tools of a locked row: the given names, or all. @throws ServiceError `unknown_mcp_tool` */
 export async function acceptTools(tx: EntityManager, server: McpServerRow, names: string[] | undefined): Promise<void> {
   requireKnownTools(names ?? [], server.tool_list, 'names');
   if (!server.pin_tools || server.changed_tools.length === 0) return;
@@ -99,15 +99,16 @@ export async function acceptTools(tx: EntityManager, server: McpServerRow, names
   await deleteUnusedToolsets(tx, server.id);
 }
 
-/** Deletes a locked row softly and wipes the credential (contract.md §2). */
+/** Soft-deletes a locked row and erases the credential (contract.md §2). */
 export async function deleteServer(tx: EntityManager, { id }: McpServerRow): Promise<void> {
   await updateRow(tx, id, { deleted_at: now, credential: null });
   await deleteUnusedToolsets(tx, id);
 }
 
 /**
- * The outcome of connecting in a turn (spec.md "MCP server": last_connected_at, last_connect_error). Many turns write it to
- * one row: none waits for another, which writes the same moment's outcome just now, or for the disk.
+ * Records the result of a turn's connection (spec.md "MCP server": last_connected_at, last_connect_error). Many turns
+ * write to the same row, so it skips a locked row, whose writer records a result of the same moment, and it commits
+ * asynchronously.
  */
 export async function recordConnection(db: Db, id: string, failure: string | null): Promise<void> {
   await runSql(
@@ -121,7 +122,7 @@ export async function recordConnection(db: Db, id: string, failure: string | nul
   );
 }
 
-/** @throws ServiceError `unknown_mcp_tool` listing the names that are not among the tools */
+/** @throws ServiceError `unknown_mcp_tool` listing the names that are not tools of the server */
 export function requireKnownTools(
   names: readonly string[] | null,
   tools: readonly Pick<McpTool, 'name'>[],

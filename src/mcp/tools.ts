@@ -3,27 +3,27 @@ import type { McpTool } from '../db/entities/mcp-servers.js';
 import { codePointLength, isStorableText, Redactor, storableText } from '../platform/text.js';
 import { sanitizeInputSchema } from './input-schema.js';
 
-/** spec.md "Limits": MCP tools kept. */
+/** spec.md "Limits": stored MCP tools per server. */
 export const MAX_TOOLS = 256;
 const MAX_NAME_LENGTH = 128;
 const MAX_DESCRIPTION_LENGTH = 500;
-/** Of the schemas of one server together, as the server sends them. Beyond it a tool takes any object. */
+/** Limit for all schemas of one server, in the server's own JSON. Beyond it a tool accepts any object. */
 const MAX_SCHEMA_BYTES = 512 * 1024;
 
-/** Turns text of a server into what may be kept: storable, and without the credential that a server may echo. */
+/** Makes a server's text storable and removes a credential that the server may echo. */
 export type Clean = (text: string) => string;
 
-/** Cleans text of a server that was sent these secrets. */
+/** Returns a function that cleans the text of a server that received these secrets. */
 export function cleanerFor(secrets: readonly string[]): Clean {
   const redactor = new Redactor(secrets);
   return (text) => redactor.redact(storableText(text));
 }
 
 /**
- * The tools of a complete `tools/list` as they are kept (spec.md "MCP server": tools): names over the limit dropped, 256
- * kept in the server's order, descriptions cut. Names that cannot be stored or that contain the credential are dropped;
- * of two tools with one name the first counts. The schemas share a budget in bytes, which also bounds the time that it
- * takes to check them. The event loop gets a turn after each tool.
+ * Converts a complete `tools/list` for storage (spec.md "MCP server": tools). It drops names that are too long, cannot
+ * be stored or contain the credential, and duplicates of a name; it keeps 256 tools in the server's order and cuts
+ * descriptions. The schemas share a limit in bytes, which also limits the time to check them. The event loop runs after
+ * each tool.
  */
 export async function keepTools(listed: readonly unknown[], clean: Clean): Promise<McpTool[]> {
   const kept = new Map<string, McpTool>();
@@ -48,9 +48,9 @@ export async function keepTools(listed: readonly unknown[], clean: Clean): Promi
   return [...kept.values()];
 }
 
-/** The first `length` code points. */
+/** Cuts text to `length` code points. */
 export function cut(text: string, length: number): string {
-  // A server's text may have millions.
+  // Slice first: a server's text may have millions of characters.
   return text.length <= length ? text : [...text.slice(0, 2 * length)].slice(0, length).join('');
 }
 

@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import type { Db } from '../db/transaction.js';
 
-/** Bytes of JSON whose parsed form a process keeps. */
+/** Size limit, as JSON, of the parsed toolsets cached in this process. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 
 interface CachedToolset {
@@ -11,16 +11,16 @@ interface CachedToolset {
   bytes: number;
 }
 
-/** Parsed versions, the most recently used last. A version never changes, so that no entry can be out of date. */
+/** Parsed versions, most recently used last. A version never changes, so entries never expire. */
 const cache = new Map<string, CachedToolset>();
 let cachedBytes = 0;
 
-/** The name of a version. Postgres derives the same one for the server's own row. */
+/** The hash that names a version. Postgres computes the same one for the server's row. */
 export function hashTools(tools: readonly McpTool[]): string {
   return createHash('sha256').update(JSON.stringify(tools)).digest('hex');
 }
 
-/** Stores a version of a server's tools, once. Returns its hash. */
+/** Stores a version of a server's tools if it is new. Returns its hash. */
 export async function storeToolset(tx: EntityManager, serverId: string, tools: McpTool[]): Promise<string> {
   const hash = hashTools(tools);
   await tx.query('INSERT INTO mcp_toolsets (server_id, hash, tools) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
@@ -51,7 +51,7 @@ export async function loadToolset(db: Db, serverId: string, hash: string): Promi
 
 /** Deletes the versions of a server's tools that neither the server nor an open turn refers to. */
 export async function deleteUnusedToolsets(tx: EntityManager, serverId: string): Promise<void> {
-  // Two statements: the second one sees the turns that committed while the first one waited for locks.
+  // Two statements: the second one must see the turns that committed while the first waited for locks.
   const locked = await tx.query<{ hash: string }[]>(
     'SELECT hash FROM mcp_toolsets WHERE server_id = $1 FOR UPDATE SKIP LOCKED',
     [serverId],

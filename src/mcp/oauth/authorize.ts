@@ -23,26 +23,26 @@ export interface OauthInput {
   scopes?: string[];
 }
 
-/** An authorization that is ready to be stored and opened in a browser. */
+/** A prepared authorization, ready to be stored and opened in a browser. */
 export interface StartedAuthorization {
   setup: OauthSetup;
   pending: PendingAuthorization;
   authorizationUrl: string;
 }
 
-/** What the server object shows of an authorization that was just started. */
+/** The fields of the server object for an authorization that has just started. */
 export interface AuthorizationLink {
   authorization_url: string | null;
   expires_at: string | null;
 }
 
-/** Where authorization servers send the browser back to. */
+/** The redirect address for authorization servers. */
 export function redirectUriOf({ publicUrl }: Pick<Config, 'publicUrl'>): string {
   return `${publicUrl}${CALLBACK_PATH}`;
 }
 
 /**
- * Discovers the authorization server, registers a client there unless one is given, and prepares the authorization.
+ * Discovers the authorization server, registers a client unless one is given, and prepares the authorization.
  * @throws ServiceError `mcp_oauth_failed`
  */
 export async function startOauth(
@@ -63,8 +63,8 @@ export async function startOauth(
 }
 
 /**
- * Starts the authorization of a server again. A client that was registered for the same authorization server and redirect
- * address is kept; a client that was given is never shown to another authorization server.
+ * Starts the authorization of a server again. A client registered with the same authorization server and redirect
+ * address is reused. A client given by the user is never sent to another authorization server.
  * @throws ServiceError `mcp_oauth_failed`
  */
 export async function restartOauth(deps: OauthDeps, serverUrl: URL, row: McpOauthRow): Promise<StartedAuthorization> {
@@ -139,7 +139,7 @@ async function registerDynamically(
   return { client_id, client_secret, token_endpoint_auth_method };
 }
 
-/** RFC 8414 §2: without a list the server takes client_secret_basic. */
+/** RFC 8414 §2: the default without a list is client_secret_basic. */
 function clientAuthMethod({ token_endpoint_auth_methods_supported: supported }: OauthDiscovery['server']): string {
   const preferred = ['client_secret_basic', 'client_secret_post', 'none'];
   return preferred.find((method) => supported?.includes(method)) ?? 'client_secret_basic';

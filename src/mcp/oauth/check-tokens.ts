@@ -3,7 +3,9 @@ import { isHeaderValue } from '../auth.js';
 import { OauthFailure } from './failure.js';
 import type { OauthTokens } from './store.js';
 
-/** The tokens as they are stored. @throws OauthFailure when the access token cannot be sent as a bearer token */
+/**
+ * Validates tokens before they are stored. @throws OauthFailure if the access token cannot be sent as a bearer token
+ */
 export function checkTokens({ access_token, refresh_token, expires_in, token_type }: SdkTokens): OauthTokens {
   if (token_type.toLowerCase() !== 'bearer' || !isHeaderValue(access_token)) {
     throw new OauthFailure('its authorization server issues tokens that are no bearer tokens');
@@ -16,5 +18,5 @@ export function checkTokens({ access_token, refresh_token, expires_in, token_typ
   };
 }
 
-/** A year: longer lifetimes add nothing and could overflow a timestamp. */
+/** A year: a longer lifetime has no benefit and could overflow a timestamp. */
 const MAX_LIFETIME_SECONDS = 31_536_000;

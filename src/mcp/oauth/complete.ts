@@ -10,7 +10,7 @@ import { OauthFailure } from './failure.js';
 import { oauthFetch } from './oauth-fetch.js';
 import { openClient, openCodeVerifier, storeTokens, takeState, type OauthTokens } from './store.js';
 
-/** What the authorization server sends with the browser (RFC 6749 §4.1.2, RFC 9207). */
+/** The parameters of the authorization response (RFC 6749 §4.1.2, RFC 9207). */
 export interface CallbackParameters {
   state?: string;
   code?: string;
@@ -19,7 +19,7 @@ export interface CallbackParameters {
 }
 
 /**
- * Finishes an authorization: uses the state up, checks the issuer, exchanges the code and stores the tokens.
+ * Finishes an authorization: consumes the state, checks the issuer, exchanges the code and stores the tokens.
  * @throws OauthFailure, OauthUnavailableError, OAuthError of the SDK
  */
 export async function completeAuthorization(
@@ -47,7 +47,7 @@ export async function completeAuthorization(
   return server;
 }
 
-/** RFC 9207 §2.4: the code is not shown to a server that the response does not come from. */
+/** RFC 9207 §2.4: never send the code to an authorization server that did not issue it. */
 function checkIssuer({ discovery: { server } }: McpOauthRow, iss: string | undefined): void {
   if (iss === undefined && server.authorization_response_iss_parameter_supported !== true) return;
   if (iss !== server.issuer) throw new OauthFailure('the response does not come from its authorization server (iss)');

@@ -25,9 +25,8 @@ const INITIALIZE = {
 };
 
 /**
- * Finds the authorization server of an MCP server (MCP specification, "Authorization") and checks what the SDK does not:
- * that the issuer is the one the metadata was asked for (RFC 8414 §3.3), that S256 is announced, and that the endpoints
- * are safe.
+ * Discovers the authorization server of an MCP server (MCP specification, "Authorization"), with checks that the SDK
+ * lacks: the issuer is the requested one (RFC 8414 §3.3), S256 is supported, and the endpoints are safe.
  * @throws OauthFailure, OauthUnavailableError
  */
 export async function discover(network: McpNetwork, serverUrl: URL): Promise<OauthDiscovery> {
@@ -48,7 +47,7 @@ export async function discover(network: McpNetwork, serverUrl: URL): Promise<Oau
   };
 }
 
-/** Asks without a credential: the 401 names the metadata of the resource. */
+/** Sends a request without a credential: the 401 response names the resource metadata. */
 async function readChallenge(
   network: McpNetwork,
   serverUrl: URL,
@@ -68,7 +67,10 @@ async function readChallenge(
   }
 }
 
-/** Undefined for a server of the protocol's first edition, which has none: its own origin is the authorization server. */
+/**
+ * Undefined if the server has no resource metadata (first edition of the protocol): then its origin is the
+ * authorization server.
+ */
 async function resourceMetadata(
   network: McpNetwork,
   serverUrl: URL,
@@ -84,7 +86,7 @@ async function resourceMetadata(
 }
 
 async function serverMetadata(network: McpNetwork, issuer: string): Promise<OauthDiscovery['server']> {
-  // The SDK's schema of OpenID metadata drops fields of OAuth that are needed here: they are read from the document.
+  // The SDK's schema of OpenID metadata drops required OAuth fields, so they are read from the document itself.
   let document: Record<string, unknown> = {};
   const send = oauthFetch(network);
   const fetchFn: typeof send = async (url, init) => {

@@ -2,17 +2,17 @@ import { OAuthError } from '@modelcontextprotocol/sdk/server/auth/errors.js';
 import { ServiceError } from '../../platform/errors.js';
 import { UnsealError } from '../../platform/sealed.js';
 
-/** An authorization failed. `message` is a clause for people: it never quotes what a server sent. */
+/** An authorization failed. `message` is a clause for people and never quotes the server's text. */
 export class OauthFailure extends Error {
   override readonly name = 'OauthFailure';
 }
 
-/** The authorization server did not answer, or answered 408, 429 or 5xx: the same request may succeed later. */
+/** The authorization server did not answer, or answered 408, 429 or 5xx: a retry may succeed. */
 export class OauthUnavailableError extends Error {
   override readonly name = 'OauthUnavailableError';
 }
 
-/** No valid tokens are left: a person has to authorize the server again. */
+/** No valid tokens are left: a person must authorize the server again. */
 export class AuthorizationRequiredError extends Error {
   override readonly name = 'AuthorizationRequiredError';
   constructor() {
@@ -20,7 +20,7 @@ export class AuthorizationRequiredError extends Error {
   }
 }
 
-/** The error that clients get. Texts of the authorization server are left out: it may echo what it was sent. */
+/** The error for clients, without text from the authorization server: it may echo secrets. */
 export function oauthFailed(error: unknown): ServiceError {
   return new ServiceError('mcp_oauth_failed', `The MCP server cannot be authorized: ${oauthReason(error)}.`);
 }

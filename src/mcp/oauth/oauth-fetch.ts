@@ -3,15 +3,15 @@ import { RedirectError, UnsafeAddressError, type McpNetwork } from '../network.j
 import { failureReason } from '../reasons.js';
 import { OauthFailure, OauthUnavailableError } from './failure.js';
 
-/** Less than the 10 s after which Postgres ends an idle transaction: a refresh holds its row meanwhile. */
+/** Shorter than the 10 s after which Postgres ends an idle transaction: a refresh holds a row lock. */
 export const REQUEST_TIMEOUT_MS = 8000;
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 const TRANSIENT = new Set([408, 425, 429]);
 
 /**
- * The fetch of the SDK's OAuth functions: on the guarded network, bounded in time and size. Redirects are refused, since
- * a redirect would carry codes and tokens to another host. Failures are never a TypeError, which the SDK takes for a CORS
- * problem of a browser and swallows.
+ * The fetch for the SDK's OAuth functions: on the guarded network, with limits of time and size. Redirects are refused,
+ * because they would send codes and tokens to another host. A failure is never a TypeError: the SDK takes that for a
+ * browser's CORS problem and ignores it.
  */
 export function oauthFetch(network: McpNetwork): FetchLike {
   return async (url, init = {}) => {
@@ -34,7 +34,7 @@ export function oauthFetch(network: McpNetwork): FetchLike {
   };
 }
 
-/** A refused address or redirect stays refused; any other failure of the network may pass. */
+/** A refused address or redirect fails permanently; any other network failure is retryable. */
 function requestFailure(error: unknown): Error {
   const text = `the request to its authorization server failed: ${failureReason(error)}`;
   const isRefused = error instanceof RedirectError || (error as Error).cause instanceof UnsafeAddressError;

@@ -6,7 +6,7 @@ import { oauthReason } from './failure.js';
 import { oauthFetch } from './oauth-fetch.js';
 import { openClient, openTokens, type OauthClient } from './store.js';
 
-/** Revokes tokens that are deleted here. A failure is logged: the authorization server decides how long they live. */
+/** Revokes tokens that are deleted here. A failure is only logged: then they live until they expire. */
 export async function tryRevoke(deps: OauthDeps & { log: Logger }, row: McpOauthRow): Promise<void> {
   try {
     await revokeTokens(deps, row);
@@ -18,7 +18,7 @@ export async function tryRevoke(deps: OauthDeps & { log: Logger }, row: McpOauth
   }
 }
 
-/** RFC 7009, where the authorization server offers it. */
+/** Revokes by RFC 7009, if the authorization server supports it. */
 async function revokeTokens({ config, mcpNetwork }: OauthDeps, row: McpOauthRow): Promise<void> {
   const endpoint = row.discovery.server.revocation_endpoint;
   const tokens = openTokens(config.encryptionKeys, row);

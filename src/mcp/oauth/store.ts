@@ -4,10 +4,10 @@ import { McpOauthEntity, type McpOauthRow, type OauthDiscovery } from '../../db/
 import type { Db } from '../../db/transaction.js';
 import { seal, unseal } from '../../platform/sealed.js';
 
-/** contract.md §8: an authorization must be finished within 10 minutes. */
+/** contract.md §8: lifetime of a started authorization. */
 const STATE_SECONDS = 600;
 
-/** The client that the authorization server knows. */
+/** The OAuth client as registered with the authorization server. */
 export interface OauthClient {
   client_id: string;
   client_secret?: string;
@@ -17,11 +17,11 @@ export interface OauthClient {
 export interface OauthTokens {
   access_token: string;
   refresh_token?: string;
-  /** Seconds, as the authorization server said. */
+  /** Lifetime in seconds from the authorization server. */
   expires_in?: number;
 }
 
-/** What an authorization starts from. */
+/** The data to start an authorization. */
 export interface OauthSetup {
   scopes: string[] | null;
   client: OauthClient;
@@ -30,13 +30,16 @@ export interface OauthSetup {
   redirectUri: string;
 }
 
-/** An authorization under way. */
+/** A started authorization. */
 export interface PendingAuthorization {
   state: string;
   codeVerifier: string;
 }
 
-/** Stores the setup of a server and the authorization that it starts; replaces whatever authorization was under way. */
+/**
+ * Stores the OAuth setup of a server and the started authorization. Replaces an earlier authorization that is not
+ * finished.
+ */
 export async function storeSetup(
   tx: EntityManager,
   keys: readonly Buffer[],
@@ -63,7 +66,7 @@ export async function storeSetup(
   return (result.raw as Pick<McpOauthRow, 'state_expires_at'>[])[0]!.state_expires_at!;
 }
 
-/** Uses a state up. Null when it is unknown, used, expired, or its server is deleted. */
+/** Consumes a state. Null if it is unknown, used or expired, or its server is deleted. */
 export async function takeState(tx: EntityManager, state: string): Promise<McpOauthRow | null> {
   const row = await tx
     .getRepository<McpOauthRow>(McpOauthEntity)
@@ -78,7 +81,7 @@ export async function takeState(tx: EntityManager, state: string): Promise<McpOa
   return (result.raw as { valid: boolean }[])[0]!.valid ? row : null;
 }
 
-/** Stores new tokens, unless the server was deleted or got another credential since `credentialVersion`. */
+/** Stores new tokens, unless the server is deleted or its credential has changed since `credentialVersion`. */
 export async function storeTokens(
   tx: EntityManager,
   keys: readonly Buffer[],
@@ -101,7 +104,7 @@ export async function storeTokens(
   return affected === 1;
 }
 
-/** Forgets the tokens: a person has to authorize the server again. */
+/** Deletes the tokens: a person must authorize the server again. */
 export async function clearTokens(tx: Db, id: string): Promise<void> {
   const forgotten = { tokens: null, tokens_expire_at: null, authorized_at: null };
   await updateRow(tx, id, { ...forgotten, tokens_version: () => 'tokens_version + 1' }).execute();

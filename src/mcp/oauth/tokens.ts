@@ -12,14 +12,14 @@ import { AuthorizationRequiredError, OauthUnavailableError } from './failure.js'
 import { oauthFetch, REQUEST_TIMEOUT_MS } from './oauth-fetch.js';
 import { clearTokens, openClient, openTokens, storeTokens, type OauthClient, type OauthTokens } from './store.js';
 
-/** A token is refreshed this long before it expires, or in the last fifth of a shorter life. */
+/** A token is refreshed this long before it expires, or in the last fifth of a shorter lifetime. */
 const REFRESH_MARGIN_MS = 60_000;
-/** Each refresh holds a database connection while the authorization server answers. */
+/** Limit of parallel refreshes: each holds a database connection while the authorization server answers. */
 const MAX_REFRESHES = 4;
-/** Secrets that are kept per server to be replaced in what the server says. */
+/** Limit of secrets kept per server, to redact them in the server's text. */
 const MAX_SECRETS = 16;
 
-/** An access token and the version of the tokens that it belongs to. */
+/** An access token with the version of its token set. */
 export interface AccessToken {
   token: string;
   version: number;
@@ -27,7 +27,7 @@ export interface AccessToken {
   refreshAt: number;
 }
 
-/** A server of type OAUTH. Its version excludes tokens that belong to an earlier `auth`. */
+/** A server of type OAUTH. Its version rejects tokens of an earlier `auth`. */
 export type OauthServer = Pick<McpServerRow, 'id' | 'credential_version'>;
 
 interface OpenedTokens {
@@ -37,8 +37,8 @@ interface OpenedTokens {
 }
 
 /**
- * The access tokens of all OAuth servers in this process. Tokens are refreshed by one process at a time, which holds the
- * lock of their row; calls of one process share a refresh.
+ * The access tokens of all OAuth servers, for this process. One process at a time refreshes a server's tokens, while it
+ * locks their row. Parallel calls in a process share a refresh.
  */
 export class OauthAccess {
   readonly #current = new Map<string, AccessToken>();
@@ -55,7 +55,7 @@ export class OauthAccess {
   ) {}
 
   /**
-   * A token that is good for a request. `rejected` is one that the server has answered with 401.
+   * Returns a token for a request. `rejected` is a token that the server answered with 401.
    * @throws AuthorizationRequiredError, OauthUnavailableError, UnsealError
    */
   async token(server: OauthServer, rejected?: AccessToken): Promise<AccessToken> {
@@ -74,12 +74,12 @@ export class OauthAccess {
     return refreshing;
   }
 
-  /** The secrets of a server that this process has used lately. */
+  /** The recent secrets of a server in this process. */
   secretsOf(id: string): readonly string[] {
     return this.#secrets.get(id) ?? [];
   }
 
-  /** Another process may have refreshed the tokens: the row decides whether a refresh is needed. */
+  /** Reads the row first: another process may have refreshed the tokens already. */
   async #renew(id: string, rejected: AccessToken | undefined): Promise<AccessToken> {
     const row = await this.deps.db.getRepository<McpOauthRow>(McpOauthEntity).findOneBy({ id });
     const stored = this.#accessToken(this.#open(row));
@@ -96,7 +96,7 @@ export class OauthAccess {
 
   async #refresh(id: string, version: number): Promise<AccessToken> {
     const opened = await transaction(this.deps.db, async (tx) => {
-      // Another process may be waiting for the authorization server with the lock.
+      // Another process may hold the lock while it waits for the authorization server.
       await tx.query(`SET LOCAL lock_timeout = ${REQUEST_TIMEOUT_MS + 1500}`);
       const opened = this.#open(await lockRow(tx, id));
       if (opened.row.tokens_version !== version) return opened;
@@ -112,7 +112,7 @@ export class OauthAccess {
     return this.#accessToken(opened);
   }
 
-  /** New tokens; null when the authorization server refuses, or there is nothing to refresh with. */
+  /** Requests new tokens; null if the authorization server refuses, or there is no refresh token. */
   async #requestTokens({ row, tokens, client }: OpenedTokens): Promise<OauthTokens | null> {
     if (tokens.refresh_token === undefined) return null;
     const { server, resource } = row.discovery;
@@ -127,7 +127,7 @@ export class OauthAccess {
         }),
       );
     } catch (error) {
-      // oauthFetch has turned 5xx into OauthUnavailableError: an error of the protocol is a refusal.
+      // oauthFetch throws OauthUnavailableError for 5xx, so a protocol error is a refusal.
       if (error instanceof OAuthError) return null;
       throw error instanceof OauthUnavailableError
         ? error
