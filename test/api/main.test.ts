@@ -61,7 +61,7 @@ describe('the end of an API process', () => {
     expect(Date.now() - released).to.be.below(15_000);
   });
 
-  it('cuts what takes longer than the grace', async () => {
+  it('closes connections after the grace period', async () => {
     const api = await startApi({ ...service.config, shutdownGraceSeconds: 0.3 }, createLogger('silent', 'test'));
     const socket = await open(api);
     socket.on('error', () => undefined);
@@ -73,7 +73,7 @@ describe('the end of an API process', () => {
     socket.destroy();
   });
 
-  it('leaves nothing behind when the port is taken', async () => {
+  it('releases its resources when the port is taken', async () => {
     const port = Number(new URL(service.url).port);
     const fault: unknown = await startApi({ ...service.config, port }, createLogger('silent', 'test')).catch(
       (error: unknown) => error,

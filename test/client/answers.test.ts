@@ -59,7 +59,7 @@ describe('the client answers calls that wait', () => {
     expect(result.events.map(({ type }) => type)).to.include('user.custom_tool_result');
   });
 
-  it('run reports what a function throws as the tool’s error', async () => {
+  it('run reports an exception of a function as the tool’s error', async () => {
     service.model.on(/Go/, steps(weather('toolu_1'), 'Done.'));
     const fail = (): string => {
       throw new Error('No network.');

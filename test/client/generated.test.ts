@@ -5,7 +5,7 @@ import { clientTypes, GENERATED } from '../../client/generate.js';
 import { AgentSessionClient } from '../../client/src/index.js';
 import { Operations } from '../../client/src/operations.js';
 
-describe('the client knows the API as it is', () => {
+describe('the client matches the API', () => {
   it('has the types of the OpenAPI document; if this fails: npm run client:generate', async () => {
     expect(await readFile(GENERATED, 'utf8')).to.equal(await clientTypes());
   });

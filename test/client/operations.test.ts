@@ -58,7 +58,7 @@ describe('the client, operation by operation', () => {
     expect((await client.listSessions()).items).to.deep.equal([]);
   });
 
-  it('run reads its turn from the history when another message came at once', async () => {
+  it('run reads its turn from the history when another message followed at once', async () => {
     service.model.on(/First/, text('One.'));
     service.model.on(/Second/, text('Two.', { before: { 0: wait(1000) } }));
     const id = await service.session();
@@ -161,7 +161,7 @@ describe('the client, operation by operation', () => {
     expect(ids.size).to.equal(101);
   });
 
-  it('throws errors that know their type and details', async () => {
+  it('throws errors with their type and details', async () => {
     const error = await client.createSession({ model_id: 'none' }).catch((thrown: unknown) => thrown);
     if (!(error instanceof ApiError) || !error.is('unknown_model')) throw error;
     expect(error.details!.available_models).to.deep.equal(['scripted']);
@@ -169,7 +169,7 @@ describe('the client, operation by operation', () => {
     expect(error.requestId).to.match(/^req_/);
   });
 
-  it('takes nothing for an id that would change the path', () => {
+  it('refuses an id that would change the path', () => {
     for (const id of ['', '.', '..']) expect(() => client.getSession(id)).to.throw(TypeError);
   });
 });

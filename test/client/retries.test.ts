@@ -34,7 +34,7 @@ describe('retries of the client', () => {
     expect(proxy.requests).to.have.length(2);
   });
 
-  it('have the effect once, though the first answer was lost', async () => {
+  it('have the effect once even if the first response was lost', async () => {
     const before = await sessions();
     proxy.faults.push({ cut: 'before the answer' }, { cut: 20 });
     const session = await create();
@@ -56,7 +56,7 @@ describe('retries of the client', () => {
     expect(await streamed.catch((error: unknown) => error)).to.be.instanceOf(ConnectionError);
   });
 
-  it('take a deletion for done that had no answer and then finds nothing', async () => {
+  it('succeed for a deletion whose first response was lost and whose retry gets 404', async () => {
     const { id } = await create();
     proxy.faults.push({ cut: 'before the answer' });
     await client.deleteSession(id);

@@ -86,7 +86,7 @@ describe('stream() of the client', () => {
     await isWhole(events, id);
   });
 
-  it('loses nothing for a reader who takes his time', async () => {
+  it('loses no event for a slow reader', async () => {
     const id = await service.session();
     await service.send(id, 'Count');
     const events: StreamEvent[] = [];
@@ -142,7 +142,7 @@ describe('stream() of the client', () => {
     expect(await reading).to.equal(reason);
   });
 
-  it('throws when the session is gone, or nothing answers for too long', async () => {
+  it('throws when the session is deleted, or the service does not answer for too long', async () => {
     const gone = await read(client.stream('ses_none')).catch((error: unknown) => error);
     expect(gone).to.be.instanceOf(ApiError).and.include({ type: 'session_not_found' });
     const nowhere = new AgentSessionClient({ baseUrl: 'http://127.0.0.1:9', apiKey: 'none' });
@@ -151,7 +151,7 @@ describe('stream() of the client', () => {
   });
 });
 
-describe('what the client reads of a stream', () => {
+describe('parsing of a stream by the client', () => {
   const parsed = (bytes: Buffer, size: number): SseItem[] => {
     const parser = new SseParser();
     const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>

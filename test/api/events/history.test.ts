@@ -17,7 +17,7 @@ describe('the event history', () => {
     return { status, body, items: body.items, next: body.meta?.next_cursor as string | null };
   };
 
-  it('has all turns in order, in pages of any size, with what a running turn has stored so far', async () => {
+  it('has all turns in order, in pages of any size, with the events of a running turn so far', async () => {
     const gate = service.model.gate();
     const sessionId = await service.session({ thinking_enabled: false });
     for (const content of ['One', 'Two', 'Three']) {
@@ -75,7 +75,7 @@ describe('the event history', () => {
     expect(next).to.equal(null);
   });
 
-  it('refuses cursors that are none of its own', async () => {
+  it('refuses cursors of other lists', async () => {
     const sessionId = await service.session();
     await service.send(sessionId, 'One');
     await service.ended(sessionId);

@@ -48,7 +48,7 @@ describe('a reader of an event stream that has stopped reading', () => {
     await setImmediate();
   };
 
-  it('is closed when its socket took nothing for 10 s, and not before', async () => {
+  it('is closed when its socket accepted no data for 10 s, and not before', async () => {
     const { connection } = await openStalled();
     await tick(connection, 5_000);
     expect(res.destroyed).to.equal(false);

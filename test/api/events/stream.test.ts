@@ -137,7 +137,7 @@ describe('the event stream', () => {
       }
     });
 
-    it('after the terminal event of an earlier turn, or at an id that is none: the current turn from its start', async () => {
+    it('after the terminal event of an earlier turn, or at an invalid id: the current turn from its start', async () => {
       const { sessionId, frames } = await answered('One');
       await service.send(sessionId, 'Two');
       await service.ended(sessionId);
@@ -264,7 +264,7 @@ describe('the event stream', () => {
     expect(streams[0].frames.at(-1)!.event).to.equal('turn.completed');
   });
 
-  it('going away cancels nothing', async () => {
+  it('a client that disconnects does not cancel the turn', async () => {
     const gate = service.model.gate();
     service.model.reply(text('One two.', { every: 0, before: { 1: wait(gate) } }));
     const sessionId = await service.session();

@@ -27,14 +27,14 @@ describe('files', () => {
   };
 
   describe('GET /v1/files/{file_id}', () => {
-    it('answers what the upload did', async () => {
+    it('returns the uploaded file', async () => {
       const file = await uploaded();
       const { status, body } = await service.api('GET', `/v1/files/${file.id}`);
       expect(status).to.equal(200);
       expect(body).to.deep.equal(file);
     });
 
-    it('knows no file that is missing, malformed or of another project', async () => {
+    it('answers 404 for an id that is missing, malformed or in another project', async () => {
       const stranger = service.as(await service.newKey({ project: 'other' }));
       const file = await uploaded();
       for (const [api, id] of [
@@ -247,7 +247,7 @@ describe('files', () => {
       reachedLimit('link: 1 hour');
     });
 
-    it('leads nowhere once the file is deleted', async () => {
+    it('answers 404 once the file is deleted', async () => {
       const file = await uploaded();
       const url = await link(file.id);
       await service.api('DELETE', `/v1/files/${file.id}`);

@@ -70,7 +70,7 @@ describe('files in Google Cloud Storage', function () {
     expect(await gcs!.names()).to.deep.equal(before);
   });
 
-  it('obey the interface: parts, order, replacing, what is missing', async () => {
+  it('obey the interface: parts, order, replacing, missing objects', async () => {
     const type = { contentType: 'text/plain' };
     for (const name of ['b', 'a', 'a', 'c']) await storage.put(`skills/p/${name}`, Buffer.from('0123456789'), type);
     const keys: string[] = [];

@@ -51,7 +51,7 @@ describe('download links when something is away', () => {
     expect(shown(await follow())).to.equal('200 content');
   });
 
-  it('are not made while nobody can sign them', async () => {
+  it('are not created while no key can sign them', async () => {
     const before = process.env.GOOGLE_APPLICATION_CREDENTIALS;
     process.env.GOOGLE_APPLICATION_CREDENTIALS = '/dev/null/nowhere.json';
     const cloud = await startService({ config: { storageUrl: 'gs://bucket' } });

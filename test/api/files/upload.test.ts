@@ -263,7 +263,7 @@ describe('POST /v1/files', () => {
     expect([status, sentAll]).to.deep.equal([413, false]);
   });
 
-  it('leaves nothing of an upload that breaks off', async () => {
+  it('leaves no file after an upload that breaks off', async () => {
     const before = await stored();
     const url = new URL(service.url);
     const socket = connect(Number(url.port), url.hostname);

@@ -20,7 +20,7 @@ describe('/console', () => {
     expect(headers.get('location')).to.equal('console/');
   });
 
-  it('serves a page that may load nothing inline and nothing from other hosts', async () => {
+  it('serves a page that may not load inline content or content from other hosts', async () => {
     const page = await get('/console/');
     expect(page.status).to.equal(200);
     expect(page.headers.get('content-type')).to.match(/^text\/html/);
@@ -33,7 +33,7 @@ describe('/console', () => {
     expect(html).to.not.match(/<style|style=|<script(?![^>]* src=)|https?:/);
   });
 
-  it('serves what the page names, to be kept for good, within the size limit', async () => {
+  it('serves the assets of the page, cacheable forever, within the size limit', async () => {
     const html = await (await get('/console/')).text();
     const links = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link!);
     expect(links.some((link) => link.endsWith('.js'))).to.equal(true);
@@ -56,13 +56,13 @@ describe('/console', () => {
     expect(await zipped.text()).to.equal(await plain.text());
   });
 
-  it('tells where the Temporal UI shows a turn', async () => {
+  it('gives the address of a turn in the Temporal UI', async () => {
     expect(await (await get('/console/config.json')).json()).to.deep.equal({
       workflow_url: 'https://temporal.example.com/namespaces/default/workflows/{turn_id}',
     });
   });
 
-  it('knows no other paths', async () => {
+  it('has no other paths', async () => {
     for (const path of ['/console/nothing', '/console/..%2fpackage.json', '/console/index.html']) {
       expect((await get(path)).status, path).to.equal(404);
     }

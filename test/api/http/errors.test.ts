@@ -112,7 +112,7 @@ describe('errors of every request (contract.md §1)', () => {
     expect(headers.get('allow')).to.equal('DELETE, GET, HEAD, PATCH');
   });
 
-  it('answers OPTIONS with what a path takes, and HEAD as GET without a body', async () => {
+  it('answers OPTIONS with the methods of a path, and HEAD as GET without a body', async () => {
     const options = await service.api('OPTIONS', '/v1/sessions');
     expect(options.status).to.equal(204);
     expect(options.headers.get('allow')).to.equal('GET, HEAD, POST');
@@ -148,7 +148,7 @@ describe('errors of every request (contract.md §1)', () => {
     }
   });
 
-  it('says nothing of an unexpected fault but the request id', async () => {
+  it('shows only the request id of an unexpected error', async () => {
     await service.db.query('ALTER TABLE sessions RENAME TO hidden');
     const { status, headers, body } = await service.api('GET', '/v1/sessions');
     await service.db.query('ALTER TABLE hidden RENAME TO sessions');
@@ -165,7 +165,7 @@ describe('errors of every request (contract.md §1)', () => {
     expect(headers.get('x-powered-by')).to.equal(null);
   });
 
-  describe('what is no HTTP', () => {
+  describe('bytes that are not HTTP', () => {
     const cases: Record<string, [string, number]> = {
       'a request line that cannot be read': ['NONSENSE\r\n\r\n', 400],
       'headers over 16 KiB': [`GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431],

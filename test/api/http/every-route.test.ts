@@ -74,7 +74,7 @@ describe('every route', () => {
     }
   });
 
-  describe('knows nothing of other projects', () => {
+  describe('does not see other projects', () => {
     for (const route of withResource) {
       it(title(route), async () => {
         const stranger = service.as(await service.newKey({ project: 'strangers' }));
@@ -167,7 +167,7 @@ describe('every route', () => {
     });
   });
 
-  describe('answers a repeated Idempotency-Key once, where something is created', () => {
+  describe('has one effect for a repeated Idempotency-Key, where a resource is created', () => {
     let mcp: TestMcpServer;
     let own: TestService;
     let webhook: { webhook_id: string; delivery_id: string };

@@ -163,7 +163,7 @@ describe('Idempotency-Key (contract.md §1)', () => {
       expect(await beginIdempotent(service.db, key, hash)).to.have.property('leaseId');
     });
 
-    it('that ran out and was taken undoes what its first holder did', async () => {
+    it('that expired and was taken rolls back the work of its first holder', async () => {
       const { key, lease } = await begin();
       await expire(lease);
       const second = (await beginIdempotent(service.db, key, hash)) as Lease;

@@ -51,7 +51,7 @@ describe('JSON bodies (contract.md §1)', () => {
     expect(status).to.equal(200);
   });
 
-  it('refuses what is not JSON', async () => {
+  it('refuses a body that is not JSON', async () => {
     const bodies = [
       '',
       ' ',
@@ -66,7 +66,7 @@ describe('JSON bodies (contract.md §1)', () => {
     for (const body of bodies) expect(await typeOf(body), String(body)).to.equal('400 bad_request');
   });
 
-  it('refuses JSON that is no object, or has a field of a wrong type or name', async () => {
+  it('refuses JSON that is not an object, or has a field of a wrong type or name', async () => {
     for (const body of [
       '1',
       '"a"',
@@ -88,7 +88,7 @@ describe('JSON bodies (contract.md §1)', () => {
     }
   });
 
-  it('lists every fault with a JSON Pointer', async () => {
+  it('lists every error with a JSON Pointer', async () => {
     const { body } = await post('{"thinking_enabled":"yes","mcp_servers":["a","a"],"metadata":{"a/b~c":1},"x":1}');
     const paths = body.error.details.errors.map(({ path }: { path: string }) => path);
     expect(paths).to.have.members(['/model_id', '/thinking_enabled', '/mcp_servers', '/metadata/a~1b~0c', '/x']);
@@ -147,7 +147,7 @@ describe('JSON bodies (contract.md §1)', () => {
     expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 413', 'HTTP/1.1 200']);
   });
 
-  it('ignores the body of an operation that has none', async () => {
+  it('ignores the body of an operation without one', async () => {
     const { body: session } = await post(valid);
     const { status } = await service.api('DELETE', `/v1/sessions/${session.id}`, 'not json', {
       'Content-Type': 'text/weird',

@@ -33,7 +33,7 @@ describe('pages (spec.md "Pagination")', () => {
     expect(served).to.deep.equal(existed);
   });
 
-  it('hold 20 unless told, 100 at the most', async () => {
+  it('have 20 items by default and at most 100', async () => {
     expect((await pageOf('')).items).to.have.length(20);
     for (const [limit, length] of [
       ['1', 1],
@@ -56,7 +56,7 @@ describe('pages (spec.md "Pagination")', () => {
     expect(meta).to.deep.equal({ next_cursor: null });
   });
 
-  it('of models come in the order of the catalogue, and tell nothing of where a model runs', async () => {
+  it('of models have the order of the catalogue, and do not show where a model runs', async () => {
     const first = (await service.api('GET', '/v1/models?limit=2')).body;
     const second = (await service.api('GET', `/v1/models?limit=2&cursor=${first.meta.next_cursor}`)).body;
     expect(second.items).to.deep.equal([
@@ -141,7 +141,7 @@ describe('pages (spec.md "Pagination")', () => {
       return sessionId;
     };
 
-    it('end at about 4 MiB with their cursor, and lose nothing', async () => {
+    it('end at about 4 MiB with their cursor, and skip no item', async () => {
       // U+0001 takes one byte in Postgres and six in JSON.
       for (const character of ['x', '\u0001', '😀']) {
         const project = await projectWith(60, character);

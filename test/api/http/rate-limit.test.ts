@@ -33,7 +33,7 @@ describe('rate limits (contract.md §1)', () => {
     reachedLimit('rate: 60 requests a minute');
   });
 
-  it('say what is left, on successes and errors alike', async () => {
+  it('show the remaining requests, on successes and errors alike', async () => {
     const first = await create();
     expect(first.headers.get('ratelimit-limit')).to.equal('60');
     expect(first.headers.get('ratelimit-remaining')).to.equal('59');
@@ -55,7 +55,7 @@ describe('rate limits (contract.md §1)', () => {
     expect((await create(sibling)).status).to.equal(429);
   });
 
-  it('do not count what lacks the permission', async () => {
+  it('do not count requests without the permission', async () => {
     const reader = service.as(await service.newKey({ project, scopes: ['sessions:read'] }));
     await create(reader);
     expect((await create()).headers.get('ratelimit-remaining')).to.equal('59');

@@ -39,7 +39,7 @@ describe('the reader of a response', () => {
     return response;
   };
 
-  it('is cut off when it takes nothing', async () => {
+  it('is closed when the client reads nothing', async () => {
     const response = await openPaused();
     await once(responses.at(-1)!, 'close');
     response.resume();

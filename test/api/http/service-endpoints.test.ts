@@ -4,7 +4,7 @@ import { freePort } from '../../../temporal-dev/free-port.js';
 import { eventually } from '../../support/eventually.js';
 import { startService, type TestService } from '../../support/service.js';
 
-describe('what needs no key', () => {
+describe('routes without a key', () => {
   let service: TestService;
   before(async () => {
     service = await startService({ config: { corsOrigins: ['https://app.example.com'] } });
@@ -16,7 +16,7 @@ describe('what needs no key', () => {
     expect((await get('/healthz')).status).to.equal(200);
   });
 
-  it('/readyz asks for Postgres and a current schema, tells of the rest', async () => {
+  it('/readyz requires Postgres and a current schema, and reports the rest', async () => {
     const ready = await get('/readyz');
     expect(ready.status).to.equal(200);
     expect(ready.body).to.include({ postgres: 'ok' }).and.have.all.keys('postgres', 'temporal', 'worker');
@@ -113,7 +113,7 @@ describe('what needs no key', () => {
       expect(valid, JSON.stringify(errors)).to.equal(true);
     });
 
-    it('refers to nothing that it does not hold, and names each operation once', async () => {
+    it('has no dangling reference, and names each operation once', async () => {
       const { body } = await get('/openapi.json');
       const text = JSON.stringify(body);
       for (const [, kind, name] of text.matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)) {

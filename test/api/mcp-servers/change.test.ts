@@ -42,7 +42,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
   const typeOf = ({ status, body }: Awaited<ReturnType<TestService['api']>>): unknown[] => [status, body.error.type];
 
   describe('GET', () => {
-    it('knows no server that is missing, malformed or of another project', async () => {
+    it('answers 404 for an id that is missing, malformed or in another project', async () => {
       const { path } = await registered();
       const stranger = service.as(await service.newKey({ project: 'stranger' }));
       for (const answer of [
@@ -90,7 +90,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
   });
 
   describe('PATCH', () => {
-    it('renames, and nothing else', async () => {
+    it('renames only', async () => {
       const { made, patch, server, path } = await registered();
       const before = server.log.length;
       const name = newName();
@@ -103,13 +103,13 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
       expect((await patch({ name })).status, 'its own name again').to.equal(200);
     });
 
-    it('changes nothing without fields', async () => {
+    it('changes no field if none is given', async () => {
       const { made, patch } = await registered();
       const { status, body } = await patch({});
       expect([status, body]).to.deep.equal([200, made]);
     });
 
-    it('refuses what cannot be changed or is no value', async () => {
+    it('refuses fields that cannot be changed and invalid values', async () => {
       const { patch, made } = await registered();
       for (const [wrong, path] of [
         [{ name: null }, '/name'],
@@ -156,7 +156,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
       expect((await service.api('POST', `/v1/mcp-servers/${made.id}/probe`)).status, 'stored').to.equal(200);
     });
 
-    it('saves nothing when the probe fails or the allow-list is wrong', async () => {
+    it('saves no change when the probe fails or the allow-list is wrong', async () => {
       const auth = { header: 'authorization', value: `Bearer ${OLD}` };
       const { patch, path, made } = await registered({ auth }, { auth: { type: 'BEARER', token: OLD } });
       const failed = await patch({ name: newName(), auth: { type: 'BEARER', token: NEW }, allowed_tools: ['a'] });

@@ -92,7 +92,7 @@ describe('MCP servers with OAuth', () => {
     for (const token of pair.shown) expect(JSON.stringify([server, page1.body])).not.to.include(token);
   });
 
-  it('take a state once, and only one that was given out', async () => {
+  it('accept each issued state once', async () => {
     const pair = await start();
     const { body } = await register(pair);
     const callback = await pair.consent(body.auth.authorization_url);
@@ -255,7 +255,7 @@ describe('MCP servers with OAuth', () => {
     }
   });
 
-  describe('are refused, and nothing is saved,', () => {
+  describe('are refused, and no server is saved,', () => {
     const metadata = (pair: OauthPair, change: (document: Record<string, unknown>) => void): void => {
       pair.gateway = (req, res) => {
         if (req.url !== '/.well-known/oauth-authorization-server') return false;

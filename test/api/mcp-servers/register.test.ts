@@ -92,7 +92,7 @@ describe('POST /v1/mcp-servers', () => {
     }
   });
 
-  it('says in which field the body is wrong', async () => {
+  it('names the invalid field of the body', async () => {
     const { url } = await start();
     const good = { name: 'fine', url };
     const cases: [body: unknown, path: string][] = [
@@ -142,13 +142,13 @@ describe('POST /v1/mcp-servers', () => {
     }
   });
 
-  it('tells a name that does not resolve from an address that is not public', async () => {
+  it('distinguishes a name that does not resolve from an address that is not public', async () => {
     const { body } = await register({ name: newName(), url: 'https://no-such-host.invalid/mcp' });
     expect(body.error.type).to.equal('mcp_probe_failed');
     expect(body.error.message).to.match(/DNS/);
   });
 
-  it('stores nothing when the probe fails', async () => {
+  it('stores no server when the probe fails', async () => {
     const server = await start({ auth: { header: 'authorization', value: 'other' } });
     const name = newName();
     const auth = { type: 'BEARER', token: SECRET };

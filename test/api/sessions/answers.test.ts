@@ -156,7 +156,7 @@ describe('answers to calls', () => {
     expect(body.items.filter(({ type }: { type: string }) => type.startsWith('user.'))).to.have.length(2);
   });
 
-  it('that contradict each other in one request are refused, and none is stored', async () => {
+  it('that contradict each other in one request are all refused', async () => {
     const answer = await send(confirmation('toolu_1', 'allow'), confirmation('toolu_1', 'deny'));
     expect([...outcomeOf(answer), answer.body.error.details.state]).to.deep.equal([
       409,
@@ -166,7 +166,7 @@ describe('answers to calls', () => {
     expect(await stateOf('toolu_1')).to.equal('open');
   });
 
-  it('that come at once are decided by the first', async () => {
+  it('that arrive in parallel: the first one counts', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, n) => send(confirmation('toolu_1', 'deny', `Reason ${n}.`))),
     );

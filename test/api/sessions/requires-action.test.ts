@@ -24,7 +24,7 @@ describe('sessions that wait for an answer', () => {
   const idsOf = async (query: string): Promise<string[]> =>
     (await list(query)).body.items.map(({ id }: { id: string }) => id);
 
-  it('show what they wait for', async () => {
+  it('show the answers they wait for', async () => {
     const { body } = await service.api('GET', `/v1/sessions/${waiting}`);
     expect(body.status).to.equal('RUNNING');
     expect(body.required_actions).to.have.length(1);

@@ -72,7 +72,7 @@ describe('send a message', () => {
     it(`content: ${what} → ${expected}`, async () => expect(await outcome({ content })).to.equal(expected));
   }
 
-  it('requires content, and no field that it does not know', async () => {
+  it('requires content, and refuses unknown fields', async () => {
     const missing = await send({});
     expect(missing.status).to.equal(422);
     expect(missing.body.error.details.errors[0].path).to.be.oneOf(['', '/content']);
@@ -139,7 +139,7 @@ describe('send a message', () => {
     expect(`${status} ${body.error.type}`).to.equal('404 session_not_found');
   });
 
-  it('wants files:read and skills:read for what it names; empty arrays name nothing', async () => {
+  it('requires files:read and skills:read for the files and skills it names, but not for empty arrays', async () => {
     expect(await outcome({ content: 'x' }, await holding())).to.equal('201 user.message');
     expect(await outcome({ content: 'x', files: [], skills: [] }, await holding())).to.equal('201 user.message');
     const files = await send({ content: 'x', files: [NO_FILE] }, await holding('skills:read'));
@@ -169,7 +169,7 @@ describe('send a message', () => {
     expect((await service.api('POST', `/v1/sessions/${gone}/messages`, { content: '' })).status).to.equal(404);
   });
 
-  it('keeps what the event recorded when file and skill are deleted afterwards', async () => {
+  it('keeps the recorded file and skill in the event after they are deleted', async () => {
     const fileId = await uploaded('files', 'gone.txt', 'x');
     const skillId = await uploaded('skills', 'SKILL.md', skillMd('gone', 'Gone soon.', 'x'));
     const sessionId = await service.session();

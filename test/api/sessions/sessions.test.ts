@@ -18,7 +18,7 @@ describe('sessions', () => {
     return `${status} ${body.error?.type ?? 'ok'}`;
   };
   describe('create', () => {
-    it('fills in what is not given', async () => {
+    it('fills in defaults', async () => {
       const { status, body } = await create();
       expect(status).to.equal(201);
       expect(body.id).to.match(/^ses_[0-9a-hjkmnp-tv-z]{26}$/);
@@ -39,7 +39,7 @@ describe('sessions', () => {
       });
     });
 
-    it('keeps what is given', async () => {
+    it('keeps the given fields', async () => {
       await insertMcpServer(service.db, 'mcp_kept');
       const given = {
         thinking_enabled: false,
@@ -85,7 +85,7 @@ describe('sessions', () => {
       expect(JSON.stringify(read.body.metadata)).to.equal(metadata);
     });
 
-    it('names the models there are when the one given is unknown', async () => {
+    it('lists the available models if the given one is unknown', async () => {
       const { status, body } = await create({ model_id: 'other' });
       expect(status).to.equal(422);
       expect(body.error).to.deep.include({ type: 'unknown_model', details: { available_models: [model_id] } });
@@ -110,7 +110,7 @@ describe('sessions', () => {
       expect(await errorOf({ mcp_servers: ['mcp_mine', 'mcp_mine'] })).to.equal('422 validation_error');
     });
 
-    it('needs mcp_servers:read to name MCP servers; an empty array names none', async () => {
+    it('needs mcp_servers:read to name MCP servers, but not for an empty array', async () => {
       const writer = service.as(await service.newKey({ scopes: ['sessions:write'] }));
       const { status, body } = await writer('POST', '/v1/sessions', { model_id: 'other', mcp_servers: ['mcp_none'] });
       expect(status).to.equal(403);
@@ -174,7 +174,7 @@ describe('sessions', () => {
       expect(JSON.stringify(unset.body.metadata)).to.equal('{"a":"1","constructor":"y"}');
     });
 
-    it('asks for metadata, an object, and nothing else', async () => {
+    it('requires metadata, an object, and no other field', async () => {
       const { body: session } = await create();
       for (const body of [{}, { metadata: null }, { metadata: [] }, { metadata: 'a' }, { metadata: {}, model_id }]) {
         const answer = await service.api('PATCH', `/v1/sessions/${session.id}`, body);
@@ -182,7 +182,7 @@ describe('sessions', () => {
       }
     });
 
-    it('takes 32 keys at once, of which 16 pairs may remain', async () => {
+    it('accepts 32 keys at once, of which 16 pairs may remain', async () => {
       const { body: session } = await create();
       const keys = Array.from({ length: 33 }, (_, i) => `k${i}`);
       const of = (count: number, set: number): object =>
@@ -203,7 +203,7 @@ describe('sessions', () => {
       }
     });
 
-    it('loses nothing when patches come together', async () => {
+    it('loses no key when patches arrive in parallel', async () => {
       const { body: session } = await create();
       const keys = Array.from({ length: 16 }, (_, i) => `k${i}`);
       await Promise.all(keys.map((key) => patch(session.id, { [key]: 'v' })));

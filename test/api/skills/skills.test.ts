@@ -118,7 +118,7 @@ describe('/v1/skills', () => {
     expect((await other('GET', '/v1/skills')).body.items).to.have.length(1);
   });
 
-  it('pages newest first; skills that come meanwhile shift nothing', async () => {
+  it('pages newest first; skills created meanwhile do not shift the pages', async () => {
     const api = service.as(await service.newKey({ project: 'paging' }));
     const ids: string[] = [];
     for (const name of ['p1', 'p2', 'p3', 'p4', 'p5']) ids.unshift((await upload(skill(name), { api })).body.id);
@@ -179,7 +179,7 @@ describe('/v1/skills', () => {
     expect(readdirSync(temp)).to.deep.equal([]);
   });
 
-  it('refuses what is too large, packed or unpacked', async () => {
+  it('refuses packages that are too large, packed or unpacked', async () => {
     const entries = Array.from({ length: 500 }, (_, index) => ({ name: `many/${index}`, content: 'x' }));
     expect(refused(await upload(skill('many', entries)), 413, 'skill_bundle_too_large')).not.to.have.property(
       'details',
@@ -222,7 +222,7 @@ describe('/v1/skills', () => {
     expect((await upload(skill('another'), { headers: failed })).status).to.equal(201);
   });
 
-  it('says so when the storage is away, and makes nothing', async () => {
+  it('reports that the storage is away, and creates no skill', async () => {
     const blocked = await startService({ config: { storageUrl: 'file:///dev/null/nowhere' } });
     try {
       const answer = await upload(skill('stored'), { api: blocked.api });

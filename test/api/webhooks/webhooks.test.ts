@@ -78,7 +78,7 @@ describe('webhooks', () => {
     expect((await patch({ url: 'http://hooks.invalid/' })).body.error.type).to.equal('invalid_webhook_url');
   });
 
-  it('refuse what the schema does not allow', async () => {
+  it('refuse bodies that the schema does not allow', async () => {
     const api = await newProject();
     const refused: [object, string][] = [
       [{ url: 1 }, '/url'],
@@ -151,7 +151,7 @@ describe('webhooks', () => {
     expect((await api('GET', '/v1/webhooks')).body.items).to.deep.equal([]);
   });
 
-  it('page through their deliveries, newest first, and know only their own', async () => {
+  it('page through their own deliveries, newest first', async () => {
     const api = await newProject();
     const [one, other] = [(await create(api)).body, (await create(api)).body];
     const ids: string[] = [];

@@ -30,7 +30,7 @@ describe('the LISTEN connection', () => {
 
   const notify = (channel: string, payload: string) => db.query('SELECT pg_notify($1, $2)', [channel, payload]);
 
-  it('receives what is sent on its channels, and nothing else', async () => {
+  it('receives only notifications of its channels', async () => {
     await listener.add('channel_1');
     await notify('channel_2', 'not mine');
     await notify('channel_1', 'mine');

@@ -51,7 +51,7 @@ describe('connections to Postgres', () => {
     for (const error of refusals) expect(isDatabaseAway(error), String(error)).to.equal(true);
   });
 
-  it('are given up when a network swallows what is sent, and replaced', async () => {
+  it('are replaced when the network drops data silently', async () => {
     const { hostname, port } = new URL(database.url);
     proxy = await startTcpProxy({ host: hostname, port: Number(port) });
     const url = new URL(database.url);

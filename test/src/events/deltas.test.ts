@@ -189,7 +189,7 @@ describe('deltas', () => {
     await endTurn(deps, turn.id, { kind: 'cancelled' });
   });
 
-  it('stop before the reconciler carries out an old cancel: the message holds what watchers saw', async () => {
+  it('stop before the reconciler carries out an old cancel request: the message contains all that watchers received', async () => {
     const turn = await running();
     let fence = (): void => undefined;
     const fenced = new Promise<void>((resolve) => (fence = resolve));
@@ -221,7 +221,7 @@ describe('deltas', () => {
       expect(await partitions()).to.have.length(4);
     });
 
-    it('that stand ready are created once, whoever asks', async () => {
+    it('are created once by parallel calls', async () => {
       for (const name of await partitions()) await db.query(`DROP TABLE ${name}`);
       const created = await Promise.all([1, 2, 3].map(() => createPartitions(db)));
       expect(created.toSorted()).to.deep.equal([0, 0, 4]);

@@ -24,7 +24,7 @@ describe('local storage', () => {
       (error: unknown) => error as ServiceError,
     );
 
-  it('gives back what it was given, whole or in parts', async () => {
+  it('returns the stored bytes, whole or in parts', async () => {
     const { storage } = test;
     expect(await storage.put('files/p/a', Readable.from([Buffer.from('01234'), Buffer.from('56789')]), TEXT)).to.equal(
       10,
@@ -70,7 +70,7 @@ describe('local storage', () => {
     }
   });
 
-  it('leaves nothing of an object whose source breaks off', async () => {
+  it('leaves no object if the source breaks off', async () => {
     const broken = Readable.from(
       (function* () {
         yield Buffer.from('first half');

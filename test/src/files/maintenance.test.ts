@@ -56,7 +56,7 @@ describe('cleanStorage', () => {
   const rows = async (): Promise<string[]> =>
     (await db.query<FileRow[]>('SELECT * FROM files ORDER BY id')).map(({ id }) => id);
 
-  it('leaves alone what belongs together', async () => {
+  it('keeps rows and objects that belong together', async () => {
     const file = await row(await put(newStorageKey('files', PROJECT)));
     const skill = await put(newStorageKey('skills', PROJECT));
     await db.query(
@@ -85,7 +85,7 @@ describe('cleanStorage', () => {
     expect(await rows()).to.deep.equal([file.id]);
   });
 
-  it('removes objects that nothing owns, once they are old enough', async () => {
+  it('removes objects without an owner once they are old enough', async () => {
     for (const key of [
       newStorageKey('files', PROJECT),
       newStorageKey('skills', PROJECT),
@@ -123,7 +123,7 @@ describe('cleanStorage', () => {
     expect(await rows()).to.deep.equal([kept.id]);
   });
 
-  it('takes a storage without nearly all objects for the wrong one', async () => {
+  it('fails if nearly all objects are missing: the storage is probably wrong', async () => {
     for (let count = 0; count < 12; count += 1) await row(newStorageKey('files', PROJECT));
     const error = await cleanStorage(db, files.storage, ALL).catch((thrown: Error) => thrown);
     expect((error as Error).message).to.contain('12 of 12 files');
@@ -155,7 +155,7 @@ describe('cleanStorage', () => {
     }
   });
 
-  it('takes a database without projects for the wrong one', async () => {
+  it('fails if the database has no projects: it is probably wrong', async () => {
     const key = await put(newStorageKey('files', PROJECT));
     const error = await db
       .transaction(async (tx) => {

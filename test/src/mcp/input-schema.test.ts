@@ -24,7 +24,7 @@ describe('input schemas of MCP tools', () => {
     });
   }
 
-  it('lose the dialect, which decides nothing for a model', () => {
+  it('lose the dialect, which has no meaning for a model', () => {
     const schema = {
       $schema: 'http://json-schema.org/draft-07/schema#',
       ...object,
@@ -59,7 +59,7 @@ describe('input schemas of MCP tools', () => {
     expect(sanitizeInputSchema(schema)).to.deep.equal({ ...object, properties: { ok: {} }, required: ['ok'] });
   });
 
-  it('leave open what is no schema', () => {
+  it('accept any value where the schema is malformed', () => {
     const schema = {
       ...object,
       properties: { tuple: { type: 'array', items: [{}] }, wrong: { type: 'text' }, ok: true },

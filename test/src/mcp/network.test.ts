@@ -156,7 +156,7 @@ describe('the network to MCP servers', () => {
     expect(sockets()).to.equal(0);
   });
 
-  it('does not follow what changes the request, adds a user, or never ends', async () => {
+  it('does not follow redirects that change the request, add a user, or never end', async () => {
     const post = { method: 'POST', body: 'x' };
     const cases: [number, (host: string) => string, RequestInit][] = [
       [301, () => '/other', post],

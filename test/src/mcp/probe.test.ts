@@ -46,7 +46,7 @@ describe('probing an MCP server', () => {
 
   const bearer: Credential = { type: 'BEARER', header: null, secret: SECRET };
 
-  it('brings the tools, what they take, whether they may be repeated, and the name', async () => {
+  it('returns the tools with input schemas and repeatability, and the server name', async () => {
     const inputSchema = { type: 'object' as const, properties: { a: { type: 'number' } } };
     const server = await start({
       serverName: 'calculator',
@@ -283,7 +283,7 @@ describe('probing an MCP server', () => {
       expect(await reasonOf(server.url, { seconds: 0.5 })).to.match(/did not answer within 0\.5 seconds/);
     });
 
-    it('for a port that nothing listens on', async () => {
+    it('for a port without a listener', async () => {
       const server = await start({});
       await server.close();
       expect(await reasonOf(server.url)).to.match(/refused the connection/);
@@ -298,7 +298,7 @@ describe('probing an MCP server', () => {
       expect(await reasonOf(server.url.replace('http:', 'https:'))).to.match(/TLS failed/);
     });
 
-    it('for a certificate that nobody signed', async () => {
+    it('for a self-signed certificate', async () => {
       const tls = createTlsServer({ key, cert }).listen(0, '127.0.0.1');
       await once(tls, 'listening');
       closers.push(() => void tls.close());

@@ -117,7 +117,7 @@ describe('public addresses', () => {
     });
   }
 
-  it('takes only the canonical spelling of what a resolver says', () => {
+  it('accepts only the canonical spelling of an address', () => {
     for (const address of ['0177.0.0.1', '8.8.8', '134744072', '0x8.8.8.8', '08.8.8.8', 'localhost', '', '8.8.8.8 ']) {
       expect(isPublicAddress(address), address).to.equal(false);
     }

@@ -33,13 +33,13 @@ describe('the model catalogue (contract.md §5)', () => {
     expect(models.get('test-model')).to.deep.equal(TEST_MODEL);
   });
 
-  it('lists every fault of the file', async () => {
+  it('lists every error of the file', async () => {
     const faults = await faultsOf([{ ...TEST_MODEL, id: '', context_window: '1', base_url: 'ftp://x', more: 1 }]);
     expect(faults).to.have.length(4);
     for (const part of ['/0/id', '/0/context_window', '/0/base_url', '/0 ']) expect(faults.join('\n')).to.contain(part);
   });
 
-  it('refuses what is no list of models', async () => {
+  it('refuses a file that is not a list of models', async () => {
     for (const content of ['', '{', '{}', '[]', [TEST_MODEL, TEST_MODEL], null]) {
       expect(await faultsOf(content), JSON.stringify(content)).to.have.length(1);
     }
@@ -86,7 +86,7 @@ describe('the model catalogue (contract.md §5)', () => {
     const types = (adaptive: boolean): object => ({ adaptive: { supported: adaptive }, enabled: { supported: true } });
     const fromAccount = () => loadModels({ modelsFile: null, anthropicApiKey: 'key' } as Config);
 
-    it('takes every page, sizes and ways to think as told, and no retired model', async () => {
+    it('reads every page, with limits and thinking modes, without retired models', async () => {
       const pages: Record<string, object> = {
         null: {
           data: [

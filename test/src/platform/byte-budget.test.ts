@@ -16,7 +16,7 @@ describe('a byte budget', () => {
     return { admitted, ask, release: (name: string) => releases.get(name)!() };
   };
 
-  it('admits what fits, and the rest in the order of arrival', async () => {
+  it('admits requests that fit, and the rest in the order of arrival', async () => {
     const { admitted, ask, release } = asker(new ByteBudget(10));
     await ask('a', 6);
     void ask('b', 6);

@@ -23,7 +23,7 @@ describe('the configuration', () => {
     });
   });
 
-  it('lists every fault in one message, the models’ too', async () => {
+  it('lists every error in one message, including those of the models', async () => {
     const error = await loadSettings({
       PORT: 'x',
       MAX_STEPS: '0',
@@ -49,7 +49,7 @@ describe('the configuration', () => {
     expect(loadConfig({ ...GOOD, ...foreign })).to.deep.equal(loadConfig(GOOD));
   });
 
-  it('refuses what contradicts itself', () => {
+  it('refuses settings that contradict each other', () => {
     const one = (env: NodeJS.ProcessEnv): string => {
       const faults = faultsOf({ ...GOOD, ...env });
       expect(faults).to.have.length(1);

@@ -21,7 +21,7 @@ describe('the log', () => {
     expect(second).to.include({ severity: 'DEBUG' });
   });
 
-  it('drops every field that nobody allowed, and says which', () => {
+  it('drops every field that is not allowed, and names it', () => {
     const out = lines();
     const log = createLogger('info', 'api', out);
     log.info({ turn_id: 't', authorization: 'Bearer ask_x', content: 'my secret' }, 'x');
@@ -32,7 +32,7 @@ describe('the log', () => {
     expect(out.read()[0]).to.deep.include({ turn_id: 't', redacted: ['authorization', 'content'] });
   });
 
-  it('describes a fault by kind, message and stack, and its cause, without what hangs on it', () => {
+  it('describes an error by kind, message, stack and cause, without its attached objects', () => {
     const out = lines();
     const cause = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', headers: { authorization: 'Bearer x' } });
     createLogger('info', 'api', out).error({ err: new Error('away', { cause }) }, 'z');

@@ -15,7 +15,7 @@ describe('sealed secrets', () => {
     );
   });
 
-  it('differ each time and show nothing of the secret', () => {
+  it('differ each time and do not contain the secret', () => {
     const [one, two] = [seal([NEW], COLUMN, 'mcp_a', 'secret'), seal([NEW], COLUMN, 'mcp_a', 'secret')];
     expect(one).not.to.equal(two);
     expect(Buffer.from(one, 'base64').toString('latin1')).not.to.include('secret');

@@ -29,7 +29,7 @@ describe('skill packages', () => {
       });
     }
 
-    it('takes a single SKILL.md and stores what an archive with nothing else gives', async () => {
+    it('stores a single SKILL.md as the archive that contains only it', async () => {
       const single = await bundleOf(skillMd(), 'SKILL.md');
       expect(single.bytes.equals((await bundleOf(zip([SKILL]))).bytes)).to.equal(true);
       expect(single.sizeBytes).to.equal(single.bytes.length);
@@ -164,7 +164,7 @@ describe('skill packages', () => {
       }
     });
 
-    it('does not count what Finder leaves', async () => {
+    it('does not count the metadata files of Finder', async () => {
       const litter = filler(499).map(({ name }) => ({ name: `__MACOSX/._${String(name)}`, content: 'x' }));
       const bundle = await bundleOf(zip([SKILL, { name: '.DS_Store', content: 'x' }, ...filler(499), ...litter]));
       expect(paths(bundle)).to.have.length(500);

@@ -84,7 +84,7 @@ with open(sys.argv[1], 'wb') as raw, zipfile.ZipFile(Pipe(raw), 'w', zipfile.ZIP
     });
   }
 
-  it('takes what Finder makes: litter, data descriptors, UTF-8 names without their flag, NFD', async () => {
+  it('accepts archives from Finder: metadata files, data descriptors, UTF-8 names without their flag, NFD', async () => {
     const finder = entries({ dataDescriptor: true, flags: 0, mode: 0o100644 }).flatMap((entry) => {
       const name = String(entry.name).normalize('NFD');
       const litter = `__MACOSX/${name.replace(/([^/]+)$/, '._$1')}`;
@@ -106,7 +106,7 @@ with open(sys.argv[1], 'wb') as raw, zipfile.ZipFile(Pipe(raw), 'w', zipfile.ZIP
     expect(bundle.bytes.equals(expected)).to.equal(true);
   });
 
-  it('takes what a browser page makes of files that were dropped on it: streamed, no folders', async () => {
+  it('accepts archives that a browser page makes of dropped files: streamed, no folders', async () => {
     expect((await bundleOf(zip(entries({ dataDescriptor: true, flags: 0x808 })))).bytes.equals(expected)).to.equal(
       true,
     );
@@ -133,7 +133,7 @@ with open(sys.argv[1], 'wb') as raw, zipfile.ZipFile(Pipe(raw), 'w', zipfile.ZIP
     expect((await bundleOf(zip(entries(), { comment: 'made by hand' }))).bytes.equals(expected)).to.equal(true);
   });
 
-  it('stores what unzip and Python can read', async function () {
+  it('stores archives that unzip and Python can read', async function () {
     await inTempFolder(async (folder) => {
       const path = join(folder, 'stored.zip');
       await writeFile(path, expected);

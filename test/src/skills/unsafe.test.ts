@@ -47,7 +47,7 @@ describe('unsafe skill archives', () => {
       .and.have.length.below(300);
   });
 
-  it('takes what is not unsafe: dots, spaces, colons, quotes, other scripts', async () => {
+  it('accepts safe names: dots, spaces, colons, quotes, other scripts', async () => {
     const names = ['...', 'a..b', '.hidden/x', 'a b.txt', 'ab:c', "it's", 'данные/表.csv', '🙂.md', 'x'.repeat(255)];
     const bundle = await bundleOf(zip([SKILL, ...names.map((name) => ({ name, content: 'x' }))]));
     expect(bundle.files.map(({ path }) => path)).to.have.members(['SKILL.md', ...names]);

@@ -74,7 +74,7 @@ describe('turns in Postgres', () => {
   const endsOf = (turn: QueuedTurn): Promise<string[]> =>
     column(`SELECT type AS value FROM events WHERE turn_id = $1 AND type LIKE 'turn.%' ORDER BY position`, turn);
 
-  it('end once, whoever ends them at the same moment', async () => {
+  it('end once when several calls end them at the same moment', async () => {
     const turn = await running();
     const ended = await Promise.all(
       Array.from({ length: 10 }, (_, n) => end(turn, n % 2 === 0 ? FAILED : { kind: 'cancelled' })),
@@ -109,7 +109,7 @@ describe('turns in Postgres', () => {
     expect(await stateOf(turn)).to.equal('queued');
   });
 
-  it('keep the time of the first wish to cancel', async () => {
+  it('keep the time of the first cancel request', async () => {
     const turn = await running();
     const wish = () => column<string>('SELECT cancel_requested_at AS value FROM turns WHERE id = $1', turn);
     await cancel(turn);
@@ -262,13 +262,13 @@ describe('turns in Postgres', () => {
       });
     }
 
-    it('get a wish to cancel delivered', async () => {
+    it('get a cancel request delivered', async () => {
       const turn = await wished(await quiet(await running()), 2);
       expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [turn.id] });
       expect(await stateOf(turn)).to.equal('running');
     });
 
-    it('are cancelled when the wish is old, though Temporal is away and deltas come in', async () => {
+    it('are cancelled when the cancel request is old, even while Temporal is away and deltas arrive', async () => {
       const turn = await wished(await running(), 16);
       await reconcile('away');
       expect(await endsOf(turn)).to.deep.equal(['turn.cancelled']);
