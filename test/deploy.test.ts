@@ -190,6 +190,6 @@ describe('the entry script of the image', () => {
 
   it('ends a worker that still waits for Temporal', async () => {
     const worker = launch('sh', ['deploy/image/entrypoint.sh', 'worker'], { TEMPORAL_ADDRESS: '127.0.0.1:9' });
-    await terminateAfter('Temporal is away', worker);
+    await terminateAfter('Temporal is unreachable', worker);
   });
 });

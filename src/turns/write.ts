@@ -33,16 +33,11 @@ export interface TurnChange {
   streamed?: { attempt: number; deltas: number };
   /** Moves a queued turn to running. */
   claim?: boolean;
-  /**
-   * Ends the turn with a terminal event after `events`. A recorded cancel request takes precedence over another
-   * outcome.
-   */
+  /** Ends the turn with a terminal event after `events`. A recorded cancel request wins over another outcome. */
   outcome?: TurnOutcome;
   /** Assignments to columns of `turns`; `now.at` is the time of the write. */
   set?: Sql[];
-  /**
-   * A statement that reads from the locked row `turn` and returns one row. If it returns no row, the write is refused.
-   */
+  /** A statement that reads from the locked row `turn`. If it returns no row, the write is refused. */
   guard?: Sql;
   /** Further statements of the write. They read from the row `written`. */
   parts?: Sql[];
