@@ -10,7 +10,8 @@ const PART_AWAY_MS = LONG ? 10_000 : 1_000;
 const RECEIVER_AWAY_MS = LONG ? 60_000 : 3_000;
 /** Ten attempts, faster than in production: the outages of this test must not use them up. */
 const RETRY_SECONDS = LONG ? '1,5,10,10,20,20,20,20,20' : '0.5,1,2,3,4,5,5,5,5';
-const SETTLE_MS = LONG ? 240_000 : 60_000;
+/** The longest way of a delivery: an attempt whose worker died, then every retry. */
+const SETTLE_MS = LONG ? 240_000 : 150_000;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Ways to fail a first attempt, taken in turn. */
