@@ -2,6 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { joinSql, rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import { transaction, type Db } from '../db/transaction.js';
 import type { LiveEvents, Notifier } from '../events/notify.js';
+import type { Position } from '../events/position.js';
 import type { NewEvent } from '../events/schema.js';
 import { insertEvents, newEvents, type EventRow } from '../events/store.js';
 import type { Logger } from '../platform/logger.js';
@@ -56,6 +57,8 @@ export interface WrittenTurn<Guard = unknown> extends Pick<
   'id' | 'session_id' | 'project_id' | 'state' | 'position' | 'model_calls'
 > {
   events: EventRow[];
+  /** The events for watchers; null if the change does not say what was streamed before: they read the tables. */
+  live: LiveEvents | null;
   guard: Guard;
   /** Present when this write ended the turn. */
   result: TurnResult | null;
@@ -73,26 +76,17 @@ export async function writeTurn<Guard = unknown>(
   fence: WriteFence,
   change: TurnChange | ((turn: LockedTurn, tx: EntityManager) => Promise<TurnChange>),
 ): Promise<WrittenTurn<Guard>> {
-  let streamed = typeof change === 'function' ? undefined : change.streamed;
   const inTransaction = async (tx: EntityManager): Promise<WrittenTurn<Guard>> => {
     const known = typeof change === 'function' ? await change(await lockTurn(tx, turnId, fence), tx) : change;
-    streamed = known.streamed;
     const written = await write<Guard>(tx, turnId, fence, known);
     await known.also?.(tx, written);
     return written;
   };
   const isOneStatement = typeof change !== 'function' && change.also === undefined;
   const written = isOneStatement ? await write<Guard>(db, turnId, fence, change) : await transaction(db, inTransaction);
-  if (written.events.length > 0) notifier.notify(written, liveEvents(written, streamed));
+  if (written.events.length > 0) notifier.notify(written, written.live);
   if (written.result !== null) observeOutcome(written, written.result, log);
   return written;
-}
-
-/** The events for a live notification. Without `streamed`, their position is unknown, and watchers read the tables. */
-function liveEvents({ position, events }: WrittenTurn, streamed: TurnChange['streamed']): LiveEvents | null {
-  if (streamed === undefined) return null;
-  const { attempt, deltas } = streamed;
-  return { after: [position - events.length, deltas === 0 ? 0 : attempt, deltas], events };
 }
 
 async function lockTurn(tx: EntityManager, turnId: string, fence: WriteFence): Promise<LockedTurn> {
@@ -117,7 +111,7 @@ async function refuse(db: Db, turnId: string): Promise<never> {
   throw new TurnEndedError(turnId, turn?.state);
 }
 
-interface WrittenRow extends Omit<WrittenTurn, 'events' | 'result'> {
+interface WrittenRow extends Omit<WrittenTurn, 'events' | 'live' | 'result'> {
   at: string;
   cancel_ms: number | null;
   terminal: string | null;
@@ -130,7 +124,7 @@ async function write<Guard>(
   fence: WriteFence,
   change: TurnChange,
 ): Promise<WrittenTurn<Guard>> {
-  const { outcome } = change;
+  const { outcome, streamed } = change;
   const events = newEvents(change.events ?? []);
   const terminalId = newId('event');
   const count = events.length + (outcome === undefined ? 0 : 1);
@@ -163,12 +157,18 @@ async function write<Guard>(
   const all = data === null ? events : [...events, { id: terminalId, type: `turn.${row.state}`, data }];
   const result = data === null ? null : { ...(JSON.parse(data) as TurnResult), state: row.state, cancel_ms };
   const first = row.position - count + 1;
+  const stored = all.map((event, n) => ({ ...event, turn_id: row.id, position: first + n, created_at: at }));
   return {
     ...written,
     guard: row.guard as Guard,
-    events: all.map((event, n) => ({ ...event, turn_id: row.id, position: first + n, created_at: at })),
+    events: stored,
+    live: streamed === undefined ? null : { after: lastFrame(first - 1, streamed), events: stored },
     result,
   };
+}
+
+function lastFrame(position: number, { attempt, deltas }: NonNullable<TurnChange['streamed']>): Position {
+  return deltas === 0 ? [position, 0, 0] : [position, attempt, deltas];
 }
 
 /** Columns of the row after the write, for the statements of a write. */

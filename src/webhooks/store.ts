@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { WebhookEntity, type WebhookRow } from '../db/entities/webhooks.js';
-import { readPage } from '../db/read-page.js';
+import { listResources, resourcesOf, selectRows } from '../db/resources.js';
 import type { Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
@@ -13,19 +13,8 @@ const MAX_WEBHOOKS_PER_PROJECT = 10;
 const PREVIOUS_SECRET_HOURS = 24;
 
 /** A page, newest first. */
-export async function listWebhooks(
-  db: Db,
-  projectId: string,
-  { limit, after }: PageRequest,
-): Promise<PageRows<WebhookRow>> {
-  return readPage<WebhookRow>(db, {
-    query: `SELECT * FROM webhooks WHERE project_id = $1 AND deleted_at IS NULL
-       AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3))
-     ORDER BY created_at DESC, id DESC LIMIT $4`,
-    values: [projectId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
-    order: 'created_at DESC, id DESC',
-    limit,
-  });
+export function listWebhooks(db: Db, projectId: string, page: PageRequest): Promise<PageRows<WebhookRow>> {
+  return listResources(db, selectRows(resourcesOf(db, WebhookEntity, projectId)), page);
 }
 
 /** One time for both columns: their defaults look at the clock twice. */

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { memoryOf } from '../support/memory.js';
 import { startRole, type RoleProcess } from '../support/role-process.js';
+import { skip } from '../support/skip.js';
 import { startSinkModel, type SinkModel } from '../support/sink-model.js';
 
 const MIB = 1024 * 1024;
@@ -67,7 +68,7 @@ describe('turns with large attachments, all at once', function () {
   };
 
   it('are accepted, completed and sent within the budget, by a process that stays small', async function () {
-    if (process.platform !== 'linux') this.skip();
+    if (process.platform !== 'linux') skip(this, 'needs the /proc of Linux');
     const files: string[] = [];
     for (let number = 0; number < IMAGES; number += 1) {
       const form = new FormData();
