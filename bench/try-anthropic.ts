@@ -17,7 +17,7 @@ const MESSAGES = [
 ];
 const DEGREES: Record<string, number> = { Reykjavik: 3, Lisbon: 19 };
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- events of many types
+// oxlint-disable-next-line typescript/no-explicit-any -- events of many types
 const lines: Record<string, (event: any) => string> = {
   'user.message': ({ content }) => `USER      ${content}`,
   'agent.thinking': ({ content }) => `THINKING  ${content}`,

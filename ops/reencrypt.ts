@@ -7,7 +7,11 @@ import { runCommand } from './command.js';
 await runCommand('Usage: npm run reencrypt', async () => {
   const config = loadConfig(process.env);
   const db = await openDataSource(config.databaseUrl, 2, 'reencrypt');
-  const count = await reencryptSecrets(db, config.encryptionKeys).finally(() => db.destroy());
-  console.log(`${count} secret${count === 1 ? '' : 's'} sealed with the newest key.`);
-  return 0;
+  try {
+    const count = await reencryptSecrets(db, config.encryptionKeys);
+    console.log(`${count} secret${count === 1 ? '' : 's'} sealed with the newest key.`);
+    return 0;
+  } finally {
+    await db.destroy();
+  }
 });

@@ -14,9 +14,7 @@ import { setup } from './setup.mjs';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const IMPORTING = ['src', 'api', 'activities', 'workflows', 'ops', 'temporal-dev', 'client/src', 'console/src'];
 const CHECKS = [
-  ['lint', ['eslint', '.']],
-  ['types', ['tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/types.tsbuildinfo']],
-  ['types of the console', ['tsc', '--noEmit', '-p', 'console']],
+  ['lint and types', ['oxlint', '--report-unused-disable-directives']],
   ['format', ['prettier', '--check', '--cache', '--cache-strategy', 'content', '.']],
   ['import rules', ['depcruise', '--config', '.dependency-cruiser.cjs', ...IMPORTING]],
 ];

@@ -51,9 +51,9 @@ describe('a journey', () => {
   });
 });
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- events of many types
+// oxlint-disable-next-line typescript/no-explicit-any -- events of many types
 function watch(service: TurnService, sessionId: string): Promise<any[]> {
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- events of many types
+  // oxlint-disable-next-line typescript/no-explicit-any -- events of many types
   const events: any[] = [];
   const source = new EventSource(`${service.url}/v1/sessions/${sessionId}/events/stream`, {
     fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, Authorization: `Bearer ${service.key}` } }),

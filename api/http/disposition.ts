@@ -18,7 +18,7 @@ export function parsePartDisposition(bytes: string): PartName | null {
     parametersOf(header) ??
     // Control characters are not allowed in a header. Replaced by U+0080 they pass the parser, and the check of file
     // names rejects them.
-    parametersOf(header.replace(/[\x00-\x1f\x7f]/g, '\x80')) ?? // eslint-disable-line no-control-regex
+    parametersOf(header.replace(/[\x00-\x1f\x7f]/g, '\x80')) ?? // oxlint-disable-line no-control-regex
     // A `filename*` that cannot be decoded counts as absent (RFC 6266, 4.3).
     parametersOf(extensionsRenamed(header));
   if (parameters === null) return null;

@@ -48,7 +48,7 @@ export interface Call<Body = unknown, Resource = unknown> {
  * An operation of the API: one file each, starting with its schema. The order of checks is that of contract.md §1: key,
  * permission, rate limit, `resource` (from the path), body, idempotency, `handle` (api/http/serve).
  */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- a table holds many types; operation() keeps each together
+// oxlint-disable-next-line typescript/no-explicit-any -- a table holds many types; operation() keeps each together
 export interface Operation<Body = any, Resource = any> {
   /** operationId and one-line summary of the OpenAPI document. */
   id: string;

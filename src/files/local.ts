@@ -98,7 +98,11 @@ async function moveInto(root: string, temp: string, target: string): Promise<voi
   await rename(temp, target);
   for (let folder = dirname(target); ; folder = dirname(folder)) {
     const handle = await open(folder, 'r');
-    await handle.sync().finally(() => handle.close());
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
     if (folder === root || dirname(folder) === folder) return;
   }
 }

@@ -45,7 +45,7 @@ export function createLogger(level: string, role: string, destination?: Destinat
     destination,
   );
   // pino passes the fields of child loggers to no formatter. Children inherit this method.
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- called below with the logger it is called on
+  // oxlint-disable-next-line typescript/unbound-method -- called below with the logger it is called on
   const { child } = log;
   log.child = function (this: Logger, fields, options) {
     return child.call(this, allowed(fields), options) as never;

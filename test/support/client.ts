@@ -2,7 +2,7 @@
 export interface ApiResponse {
   status: number;
   headers: Headers;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into bodies of many shapes
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into bodies of many shapes
   body: any;
 }
 

@@ -216,7 +216,10 @@ export class MessageWriter {
     await this.flush();
     if (this.closed) return;
     const left = time - performance.now();
-    if (left <= 0) return void (await setImmediate());
+    if (left <= 0) {
+      await setImmediate();
+      return;
+    }
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       this.#wake = resolve;

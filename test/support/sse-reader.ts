@@ -4,7 +4,7 @@ import { reachedBy } from './rows.js';
 export interface SseFrame {
   id: string;
   event: string;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into events of many types
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into events of many types
   data: any;
   /** When it arrived, by performance.now(). */
   at: number;

@@ -3,7 +3,7 @@
  * its reconnects, the histories and the sessions' states. Returns what is wrong, one line each.
  */
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- events of many types
+// oxlint-disable-next-line typescript/no-explicit-any -- events of many types
 export type StoredEvent = any;
 
 /** A frame as a watcher got it; `id` is the SSE id. */

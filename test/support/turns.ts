@@ -30,14 +30,14 @@ export interface TurnService extends TestService {
   /** Sends a message, expects 201, returns the turn's id. */
   send(sessionId: string, content: string, more?: Record<string, unknown>): Promise<string>;
   /** Sends a message and waits for the end of its turn; returns the turn's events. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into events of many types
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into events of many types
   run(sessionId: string, content: string): Promise<any[]>;
   stream(sessionId: string, lastEventId?: string): Promise<SseReader>;
   /** Waits until the session's last turn has ended; returns its terminal event. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into events of many types
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into events of many types
   ended(sessionId: string, timeoutMs?: number): Promise<any>;
   /** Every stored event of the session, page by page. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into events of many types
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into events of many types
   history(sessionId: string): Promise<any[]>;
 }
 

@@ -3,7 +3,7 @@ import type { ApiResponse } from './client.js';
 import type { TurnService } from './turns.js';
 
 /** Waits until the session's turn waits for `count` answers; returns its required actions. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into fields of many kinds
+// oxlint-disable-next-line typescript/no-explicit-any -- tests look into fields of many kinds
 export async function requiredActions({ api }: Pick<TurnService, 'api'>, sessionId: string, count = 1): Promise<any[]> {
   const until = performance.now() + 60_000;
   for (;;) {

@@ -10,7 +10,7 @@ export interface Received {
   id: string;
   headers: IncomingHttpHeaders;
   body: string;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into bodies of many types
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into bodies of many types
   payload: any;
   /** When it came, in ms of the process' clock. */
   at: number;

@@ -6,7 +6,7 @@ const { History } = proto.temporal.api.history.v1;
 
 /** A history as JSON. */
 export interface WorkflowHistory {
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the protocol's own form
+  // oxlint-disable-next-line typescript/no-explicit-any -- the protocol's own form
   events: any[];
 }
 

@@ -20,7 +20,7 @@ describe('how a turn goes and ends', () => {
     const end = await service.ended(sessionId);
     return { sessionId, end, events: await service.history(sessionId) };
   };
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- events of many types
+  // oxlint-disable-next-line typescript/no-explicit-any -- events of many types
   const typesOf = (events: any[]): string[] => events.map(({ type }) => type as string);
 
   it('completes with usage, details, timing and stop_reason', async () => {

@@ -25,7 +25,7 @@ describe('the statements of a turn', () => {
   let service: TurnService;
   let mcp: TestMcpServer;
   const sent: string[] = [];
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- applied to the client it was called on
+  // oxlint-disable-next-line typescript/unbound-method -- applied to the client it was called on
   const query = PreparedClient.prototype.query;
   before(async () => {
     mcp = await startMcpServer({ tools: [{ name: 'look', run: () => 'seen' }] });

@@ -48,7 +48,7 @@ export function redirectUriOf({ publicUrl }: Pick<Config, 'publicUrl'>): string 
 export async function startOauth(
   deps: OauthDeps,
   serverUrl: URL,
-  { client_id, client_secret, scopes = undefined }: OauthInput,
+  { client_id, client_secret, scopes }: OauthInput,
 ): Promise<StartedAuthorization> {
   try {
     const discovery = await discover(deps.mcpNetwork, serverUrl);

@@ -4,7 +4,7 @@ import { expectNoSecrets } from '../../../support/secrets.js';
 import { toolUse } from '../../../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../../../support/turns.js';
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- events of many types
+// oxlint-disable-next-line typescript/no-explicit-any -- events of many types
 type Event = Record<string, any>;
 
 describe('MCP servers with OAuth in turns', () => {

@@ -7,7 +7,7 @@ import { startTurnService, type TurnService } from '../../../support/turns.js';
 
 const SECRET = 'known-secret-0123456789';
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- events of many types
+// oxlint-disable-next-line typescript/no-explicit-any -- events of many types
 type Event = Record<string, any>;
 
 interface Registered {
