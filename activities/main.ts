@@ -111,6 +111,8 @@ export async function startWorker(
     maxConcurrentActivityTaskExecutions: config.workerMaxActivities,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
     maxConcurrentLocalActivityExecutions: WORKFLOW_TASKS,
+    // Each takes half a MiB. A turn that waits for an answer need not stay in memory: its history brings it back.
+    maxCachedWorkflows: Math.max(WORKFLOW_TASKS, config.workerMaxActivities),
     ...versioned(config, 'PINNED'),
   });
   const webhookWorker = await createWebhookWorker(

@@ -14,6 +14,7 @@ import { median } from './support/run.js';
 const TURNS = Number(process.argv[2] ?? 1000);
 const PARALLEL = 20;
 const MEASURED = 50;
+const WARM_UP = 400;
 /** Long enough for the reconciler to look at waiting turns several times. */
 const REST_MS = 20_000;
 
@@ -49,6 +50,14 @@ async function pendingActivities(system: FaultSystem, turns: Turn[]): Promise<nu
   return pending;
 }
 
+/** Time from POST of a message to the model call. */
+async function messageToModel(sessionId: string): Promise<number> {
+  const asked = system.model.requests.length;
+  const sent = performance.now();
+  await system.ended(await system.send(sessionId, 'Hello'));
+  return system.model.requests[asked]!.receivedAt - sent;
+}
+
 await mochaGlobalSetup();
 const system = await startFaultSystem();
 let calledAt = 0;
@@ -58,10 +67,18 @@ await system.db.query('UPDATE projects SET max_running_turns = $1', [TURNS + MEA
 const serverId = server.body.id as string;
 const ask = { permission_policy: { type: 'always_ask' } };
 const tools = [{ type: 'mcp_toolset', mcp_server_id: serverId, default_config: ask }];
-system.model.script(steps(toolUse('mcp__mail__send'), 'Done.'));
+system.model.on(/Go/, steps(toolUse('mcp__mail__send'), 'Done.'));
+system.model.on(/Hello/, 'Done.');
 const waitingTurn = async (): Promise<Turn> =>
   system.send(await system.session({ mcp_servers: [serverId], tools }), 'Go');
 
+// A worker that has worked: its heap has grown, and its cache of workflows is full.
+for (let done = 0; done < WARM_UP; done += PARALLEL) {
+  await Promise.all(
+    Array.from({ length: PARALLEL }, async () => system.ended(await system.send(await system.session(), 'Hello'))),
+  );
+}
+row(`API + worker after ${WARM_UP} turns`, memory(system), 'MiB');
 const turns = await Promise.all(Array.from({ length: PARALLEL }, waitingTurn));
 await until(async () => (await openCalls(system)) === turns.length);
 const before = memory(system);
@@ -75,7 +92,7 @@ row(`  API + worker: ${PARALLEL}, all, rested`, [before, waiting, memory(system)
 row('  activities under way', String(await pendingActivities(system, turns)), '0');
 row('  database connections that do something', String(await busyConnections(system)), '0');
 
-const [toTool, toModel, toCancelled]: number[][] = [[], [], []];
+const [toTool, toModel, toModelWithServer, toCancelled]: number[][] = [[], [], [], []];
 for (const { sessionId } of turns.slice(0, MEASURED)) {
   const path = `/v1/sessions/${sessionId}`;
   const { tool_use_id } = (await system.insist('GET', path)).body.required_actions[0];
@@ -85,13 +102,8 @@ for (const { sessionId } of turns.slice(0, MEASURED)) {
   await until(() => calledAt > 0);
   toTool!.push(calledAt - answered);
   await until(async () => (await system.insist('GET', path)).body.status === 'COMPLETE');
-  const plain = await system.session();
-  const asked = system.model.requests.length;
-  const sent = performance.now();
-  await system.send(plain, 'Go');
-  await until(() => system.model.requests.length > asked);
-  toModel!.push(system.model.requests[asked]!.receivedAt - sent);
-  await until(async () => (await system.insist('GET', `/v1/sessions/${plain}`)).body.status === 'COMPLETE');
+  toModel!.push(await messageToModel(await system.session()));
+  toModelWithServer!.push(await messageToModel(await system.session({ mcp_servers: [serverId], tools })));
 }
 for (const turn of turns.slice(MEASURED, 2 * MEASURED)) {
   const cancelled = performance.now();
@@ -101,7 +113,8 @@ for (const turn of turns.slice(MEASURED, 2 * MEASURED)) {
 }
 const shown = (times: number[]): string => `${median(times).toFixed(0)} ms (worst ${Math.max(...times).toFixed(0)})`;
 row('  POST answer → tool called', shown(toTool!), 'at most the next');
-row('  POST message → model called', shown(toModel!));
+row('  POST message → model called, same kind of session', shown(toModelWithServer!));
+row('  POST message → model called, without an MCP server', shown(toModel!));
 row('  POST cancel of a waiting turn → terminal event', shown(toCancelled!), '2,000 ms');
 await system.close();
 await mochaGlobalTeardown();

@@ -9,25 +9,43 @@ import { startSinkModel } from '../../test/support/sink-model.js';
 
 export const MIB = 1024 * 1024;
 
+export interface HostileOptions {
+  apiHeapMib: number;
+  workerHeapMib: number;
+  /** The server of model `sink`; else one of its own. */
+  modelUrl?: string;
+  /** A further MCP server that may be registered. */
+  mcpHost?: string;
+  env?: Record<string, string>;
+}
+
 /** Runs `work` on an API and a worker with memory limits, and a model that answers every request. */
 export async function withHostileSystem(
-  { apiHeapMib, workerHeapMib }: { apiHeapMib: number; workerHeapMib: number },
+  { apiHeapMib, workerHeapMib, modelUrl, mcpHost, env: more }: HostileOptions,
   work: (system: FaultSystem) => Promise<void>,
 ): Promise<void> {
   await mochaGlobalSetup();
   const model = await startSinkModel();
   const file = join(mkdtempSync(join(tmpdir(), 'hostile-')), 'models.json');
   const sizes = { context_window: 200_000, max_output_tokens: 8_000, supports_thinking: false };
+  const entries = { sink: modelUrl ?? model.url, scripted: model.url };
   writeFileSync(
     file,
-    JSON.stringify([{ id: 'sink', display_name: 'Sink', model: 'sink', base_url: model.url, ...sizes }]),
+    JSON.stringify(
+      Object.entries(entries).map(([id, url]) => ({ id, display_name: id, model: id, base_url: url, ...sizes })),
+    ),
   );
   const heap = (mib: number): Record<string, string> => ({ NODE_OPTIONS: `--max-old-space-size=${mib}` });
-  const env = { MODELS_FILE: file, MEDIA_BUDGET_MB: '128' };
-  const system = await startFaultSystem({ apis: 0, workers: 0, env });
+  const env = { MODELS_FILE: file, MEDIA_BUDGET_MB: '128', ...more };
+  const system = await startFaultSystem({
+    apis: 0,
+    workers: 0,
+    env,
+    ...(mcpHost !== undefined && { allowedHosts: [mcpHost] }),
+  });
   try {
-    await system.addRole('api', { ...heap(apiHeapMib), MODELS_FILE: file });
-    await system.addRole('worker', { ...heap(workerHeapMib), MODELS_FILE: file });
+    await system.addRole('api', heap(apiHeapMib));
+    await system.addRole('worker', heap(workerHeapMib));
     await work(system);
   } finally {
     await system.close();
@@ -44,7 +62,7 @@ export interface Answer {
 /** Calls the API as one project. */
 export type Caller = (method: string, path: string, body?: object) => Promise<Answer>;
 
-export function callerOf({ url }: RoleProcess, key: string): Caller {
+export function callerOf({ url }: Pick<RoleProcess, 'url'>, key: string): Caller {
   return async (method, path, body) => {
     const isForm = body instanceof FormData;
     const response = await fetch(url + path, {
