@@ -20,10 +20,3 @@ output "database_host" {
 output "database_ca" {
   value = google_sql_database_instance.service.server_ca_cert[0].cert
 }
-
-output "temporal" {
-  value = {
-    address   = temporalcloud_namespace.service.endpoints.grpc_address
-    namespace = temporalcloud_namespace.service.id
-  }
-}

@@ -12,3 +12,10 @@ resource "temporalcloud_namespace_search_attribute" "turn" {
   name         = each.key
   type         = "keyword"
 }
+
+output "temporal" {
+  value = {
+    address   = temporalcloud_namespace.service.endpoints.grpc_address
+    namespace = temporalcloud_namespace.service.id
+  }
+}

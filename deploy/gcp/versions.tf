@@ -3,7 +3,7 @@ terraform {
   required_providers {
     google = {
       source  = "hashicorp/google"
-      version = "~> 6.41"
+      version = "~> 7.0"
     }
     temporalcloud = {
       source  = "temporalio/temporalcloud"
