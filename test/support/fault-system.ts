@@ -223,7 +223,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
           return (await system.history(sessionId)).findLast((event) => event.turn_id === turnId);
         }
         if (performance.now() > until) throw new Error(`${turnId} is ${row?.state} after ${timeoutMs} ms\n${logs()}`);
-        await sleep(25);
+        await sleep(50);
       }
     },
 

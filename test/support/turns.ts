@@ -98,7 +98,7 @@ export async function startTurnService(options: TurnServiceOptions = {}): Promis
           return events.findLast((event) => event.turn_id === session.last_turn_id);
         }
         if (performance.now() > until) throw new Error(`${sessionId} has not ended within ${timeoutMs} ms`);
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await new Promise((resolve) => setTimeout(resolve, 50));
       }
     },
     async history(sessionId) {

@@ -11,7 +11,7 @@ export async function requiredActions({ api }: Pick<TurnService, 'api'>, session
     if (body.required_actions.length === count) return body.required_actions;
     expect(body.status, `the turn ended before it asked ${count} times`).to.equal('RUNNING');
     expect(performance.now(), `waits for ${body.required_actions.length} answers, not ${count}`).to.be.below(until);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
 
