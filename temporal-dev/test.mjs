@@ -21,7 +21,7 @@ const CHECKS = [
 /** The checks use the CPU time that the tests leave idle. */
 const BACKGROUND_PRIORITY = 10;
 /** Mocha's workers: most tests wait for timers and other processes most of the time. */
-const JOBS = Math.max(4, 2 * availableParallelism());
+const JOBS = Math.max(6, 3 * availableParallelism());
 /** Long files start first, so that none of them runs alone at the end. */
 const LONG_FILES = [
   'faults/deploys',
