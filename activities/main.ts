@@ -95,7 +95,7 @@ export async function startWorker(
   const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config }));
   const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: false });
   ({ health } = reconciler);
-  const storage = openStorage(config);
+  const storage = await openStorage(config);
   void warnOfForeignStorage(db, storage, log);
   const budget = new ByteBudget(config.mediaBudgetBytes);
   const models = new ModelClients(catalogue, process.env, createSend(storage, budget));

@@ -47,7 +47,7 @@ export async function openDeps(
     config,
     db,
     log,
-    storage: openStorage(config),
+    storage: await openStorage(config),
     models,
     mcpNetwork,
     oauth: new OauthAccess({ db, mcpNetwork, config }),

@@ -70,7 +70,7 @@ function optionsOf(args: string[]): Options {
 if (isEntry(import.meta.url)) {
   const { env, argv } = process;
   await runCommand(USAGE, async () => {
-    const storage = openStorage({
+    const storage = await openStorage({
       storageUrl: env.STORAGE_URL || defaultStorageUrl(dataDirOf(env)),
       // Needed for download links only, which cleaning does not create.
       publicUrl: '',

@@ -121,7 +121,7 @@ describe('maintenance', () => {
   });
 
   it('removes objects that nothing has owned for longer than the grace, and no others', async () => {
-    const storage = openStorage(service.config);
+    const storage = await openStorage(service.config);
     const old = new Date(Date.now() - 25 * 3_600_000);
     const put = async (key: string): Promise<void> => {
       await storage.put(key, Buffer.from(key), { contentType: 'text/plain' });
@@ -141,7 +141,7 @@ describe('maintenance', () => {
   });
 
   it('counts a step that fails, and tells Temporal no content', async () => {
-    const storage = openStorage(service.config);
+    const storage = await openStorage(service.config);
     const log = createLogger('silent', 'test');
     const db = { query: () => Promise.reject(new Error('secret')) } as unknown as typeof service.db;
     const activities = createMaintenanceActivities({ config: service.config, db, log, storage });

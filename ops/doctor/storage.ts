@@ -18,7 +18,7 @@ export function storageCheck(config: Config): Check {
       ? 'Check the bucket in STORAGE_URL and that the service account has roles/storage.objectUser on it.'
       : 'Check that the folder of STORAGE_URL (or DATA_DIR) exists and belongs to the user of this process.',
     async run() {
-      const storage = openStorage(config);
+      const storage = await openStorage(config);
       const content = Buffer.from(randomUUID());
       // A key that maintenance cleans up if this process dies before the delete.
       const key = `tmp/doctor-${randomUUID()}`;

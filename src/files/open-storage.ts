@@ -4,6 +4,8 @@ import { openLocalStorage } from './local.js';
 import type { Storage } from './storage.js';
 
 /** Opens the storage of `STORAGE_URL` (contract.md §5): `gs://bucket/prefix` or `file:///dir`. */
-export function openStorage(config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'>): Storage {
+export async function openStorage(
+  config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'>,
+): Promise<Storage> {
   return config.storageUrl.startsWith('gs://') ? openGcsStorage(config.storageUrl) : openLocalStorage(config);
 }

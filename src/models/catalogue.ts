@@ -1,4 +1,4 @@
-import Anthropic from '@anthropic-ai/sdk';
+import type { ModelInfo } from '@anthropic-ai/sdk/resources/models';
 import { Ajv, type JSONSchemaType } from 'ajv';
 import { readFile } from 'node:fs/promises';
 import { ConfigError, type Config } from '../platform/config.js';
@@ -89,8 +89,12 @@ async function readModelsFile(file: string): Promise<ModelEntry[]> {
   return models;
 }
 
-/** The account's models; the built-in list if the account's models cannot be listed now. */
+/**
+ * The account's models; the built-in list if the account's models cannot be listed now. Only a process that asks loads the
+ * SDK, which takes a quarter of a second.
+ */
 async function accountModels(apiKey: string): Promise<ModelEntry[]> {
+  const { default: Anthropic } = await import('@anthropic-ai/sdk');
   const client = new Anthropic({ apiKey, timeout: 10_000, maxRetries: 1 });
   try {
     const models: ModelEntry[] = [];
@@ -104,7 +108,7 @@ async function accountModels(apiKey: string): Promise<ModelEntry[]> {
   }
 }
 
-function entryOf(model: Anthropic.ModelInfo): ModelEntry {
+function entryOf(model: ModelInfo): ModelEntry {
   const thinking = model.capabilities?.thinking;
   const kind = thinking?.supported !== true ? 'none' : thinking.types.adaptive.supported ? 'adaptive' : 'budget';
   return {

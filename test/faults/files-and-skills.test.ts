@@ -44,7 +44,7 @@ describe('a turn with a skill, an attachment and a delivered file', () => {
   before(async () => {
     system = await startFaultSystem();
     client = apiClient(system.apis[0]!.url, await system.newKey('demo'), checkAgainstOpenApi);
-    storage = openStorage(loadConfig(system.workers[0]!.env));
+    storage = await openStorage(loadConfig(system.workers[0]!.env));
     const archive = zip([
       { name: 'report/SKILL.md', content: skillMd('report', 'Writes reports.', BODY) },
       { name: 'report/docs/format.md', content: FORMAT },

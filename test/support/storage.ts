@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { openStorage } from '../../src/files/open-storage.js';
+import { openLocalStorage } from '../../src/files/local.js';
 import type { Storage } from '../../src/files/storage.js';
 
 /** A local storage in a folder of its own. */
@@ -14,7 +14,7 @@ export interface TestStorage {
 
 export function openTestStorage(): TestStorage {
   const folder = mkdtempSync(join(tmpdir(), 'storage-'));
-  const storage = openStorage({
+  const storage = openLocalStorage({
     storageUrl: pathToFileURL(folder).href,
     publicUrl: 'http://service.example',
     encryptionKeys: [Buffer.alloc(32, 1)],

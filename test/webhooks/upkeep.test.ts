@@ -37,7 +37,7 @@ describe('what keeps webhooks going', () => {
       `UPDATE webhook_deliveries SET created_at = now() - interval '30 days 1 minute'
        WHERE substr(event_id, 5)::integer <= 1200`,
     );
-    const storage = openStorage(service.config);
+    const storage = await openStorage(service.config);
     const log = createLogger('silent', 'test');
     const activities = createMaintenanceActivities({ config: service.config, db: service.db, log, storage });
     const steps: number[] = [];

@@ -21,7 +21,7 @@ describe('files in Google Cloud Storage', function () {
     gcs = await startGcsEmulator();
     const storageUrl = `gs://${gcs.bucket}/some/prefix`;
     service = await startService({ config: { storageUrl } });
-    storage = openGcsStorage(storageUrl);
+    storage = await openGcsStorage(storageUrl);
     api = service.api;
   });
   after(async () => {
@@ -98,9 +98,8 @@ describe('files in Google Cloud Storage', function () {
   });
 
   it('are not taken for lost where the whole bucket is missing', async () => {
-    const error: unknown = await openGcsStorage('gs://no-such-bucket/prefix')
-      .size('files/p/a')
-      .catch((thrown: unknown) => thrown);
+    const absent = await openGcsStorage('gs://no-such-bucket/prefix');
+    const error: unknown = await absent.size('files/p/a').catch((thrown: unknown) => thrown);
     expect(error).to.have.property('type', 'storage_error');
   });
 

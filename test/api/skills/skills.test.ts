@@ -48,7 +48,7 @@ describe('/v1/skills', () => {
 
   const objects = async (): Promise<string[]> => {
     const keys: string[] = [];
-    for await (const { key } of openStorage(service.config).list('skills/')) keys.push(key);
+    for await (const { key } of (await openStorage(service.config)).list('skills/')) keys.push(key);
     return keys.sort();
   };
 

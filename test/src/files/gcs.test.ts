@@ -1,12 +1,16 @@
 import { expect } from 'chai';
 import { createHash, createPublicKey, createVerify } from 'node:crypto';
 import { openGcsStorage } from '../../../src/files/gcs.js';
+import type { Storage } from '../../../src/files/storage.js';
 import { testCredentials } from '../../support/gcs-emulator.js';
 
 /** What the emulator does not look at: that a V4 link is signed as Google's documentation of canonical requests says. */
 describe('links of Google Cloud Storage', () => {
   const credentials = testCredentials();
-  const storage = openGcsStorage('gs://bucket/some/prefix', { projectId: 'test', credentials });
+  let storage: Storage;
+  before(async () => {
+    storage = await openGcsStorage('gs://bucket/some/prefix', { projectId: 'test', credentials });
+  });
   const file = { id: 'file_1', storage_key: 'files/p/a', filename: 'Prüf (1).pdf', mime_type: 'application/pdf' };
 
   it('are valid for an hour, name and type included', async () => {

@@ -144,7 +144,7 @@ describe('fuzzed skill packages', function () {
       );
       const { body: page } = await service.api('GET', '/v1/skills?limit=100');
       let objects = 0;
-      for await (const _ of openStorage(service.config).list('skills/')) objects += 1;
+      for await (const _ of (await openStorage(service.config)).list('skills/')) objects += 1;
       expect(objects).to.equal(page.items.length).and.to.be.above(0);
     } finally {
       await service.close();

@@ -46,7 +46,7 @@ describe('skill tools', () => {
 
   before(async () => {
     service = await startService();
-    storage = openStorage(service.config);
+    storage = await openStorage(service.config);
     const log = createLogger('silent', 'test');
     deps = { config: service.config, db: service.db, log, storage } as unknown as ToolDeps;
     selected = await upload('demo', FILES);
