@@ -103,11 +103,12 @@ export class OpenStreams {
   }
 
   async #endRevoked(): Promise<void> {
-    const keys = [...new Set(Array.from(this.#streams, ({ owner }) => owner.keyId))];
-    if (keys.length === 0) return;
+    // A stream that opens during the check is looked at by the next one.
+    const checked = [...this.#streams];
+    if (checked.length === 0) return;
     try {
-      const live = await liveKeyIds(this.db, keys);
-      for (const stream of this.#streams) if (!live.has(stream.owner.keyId)) stream.end();
+      const live = await liveKeyIds(this.db, [...new Set(checked.map(({ owner }) => owner.keyId))]);
+      for (const stream of checked) if (!live.has(stream.owner.keyId)) stream.end();
     } catch (err) {
       this.log.warn({ err }, 'the keys of open streams could not be checked, the next check follows');
     }

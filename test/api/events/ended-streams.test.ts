@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { revokeKey } from '../../../src/projects/api-keys.js';
 import { text, wait } from '../../support/scripted-model.js';
-import { openSse } from '../../support/sse-reader.js';
+import { openSse, type SseReader } from '../../support/sse-reader.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
 
 /** What the sockets of both sides hold is up to ten megabytes: a frame has to be larger to wait. */
@@ -104,5 +104,34 @@ describe('a stream that the service ends', () => {
     gate.open();
     await other.ended;
     expect(other.frames.at(-1)!.event).to.equal('turn.completed');
+  });
+
+  it('not when it opens while the keys of others are checked', async () => {
+    const others = await openSse(
+      `${service.url}/v1/sessions/${await service.session()}/events/stream`,
+      await service.newKey(),
+    );
+    const sessionId = await service.session();
+    let late: SseReader | null = null;
+    while (late === null) {
+      // A key that was just used is known for three seconds.
+      const key = await service.newKey();
+      await service.as(key)('GET', `/v1/sessions/${sessionId}`);
+      late = await service.db.transaction(async (tx) => {
+        await tx.query('LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE');
+        for (const until = performance.now() + 1000; performance.now() < until;) {
+          const [check] = await tx.query<[{ waits: boolean }]>(
+            `SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'api_keys'::regclass AND NOT granted) AS waits`,
+          );
+          if (check.waits) return openSse(`${service.url}/v1/sessions/${sessionId}/events/stream`, key);
+        }
+        return null;
+      });
+    }
+    service.model.reply('Still here.');
+    await service.send(sessionId, 'Hello');
+    await late.ended;
+    expect(late.frames.at(-1)?.event).to.equal('turn.completed');
+    others.close();
   });
 });
