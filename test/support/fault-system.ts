@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../src/db/data-source.js';
 import { createKey } from '../../src/projects/api-keys.js';
 import type { ApiResponse } from './client.js';
+import { request, RETRY_PAUSE_MS, watchOver, type Turn } from './fault-client.js';
 import { startMcpServer, type TestMcpServer } from './mcp-server.js';
 import { createTestDatabase, startPostgres, type TestPostgres } from './postgres.js';
 import { startRole, type Role, type RoleProcess } from './role-process.js';
@@ -18,6 +19,8 @@ import { startTcpProxy, type TcpProxy } from './tcp-proxy.js';
 import { startTemporalServer, temporalAddress, type TestTemporal } from './temporal.js';
 import { checkTurns, type Evidence, type StoredEvent, type Watched } from './turn-checker.js';
 import { connectClient } from './workflow-history.js';
+
+export type { Turn };
 
 export interface FaultSystemOptions {
   apis?: number;
@@ -32,11 +35,6 @@ export interface FaultSystemOptions {
   env?: Record<string, string>;
   /** `host:port` pairs beside the MCP server's for MCP_ALLOWED_HOSTS. */
   allowedHosts?: string[];
-}
-
-export interface Turn {
-  sessionId: string;
-  turnId: string;
 }
 
 /** The service as processes of their own, with a client that does what a good client does when something is away. */
@@ -75,9 +73,6 @@ export interface FaultSystem {
 }
 
 const LATER = new Set([502, 503]);
-const PAUSE_MS = 100;
-const REQUEST_MS = 20_000;
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export async function startFaultSystem(options: FaultSystemOptions = {}): Promise<FaultSystem> {
   const { ownTemporal } = options;
@@ -159,7 +154,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
         const answer = await request(url, key, method, path, body, idempotencyKey).catch(() => null);
         const again = answer === null || LATER.has(answer.status);
         if (!again && answer.headers.get('x-should-retry') !== 'true') return answer;
-        await sleep(PAUSE_MS);
+        await sleep(RETRY_PAUSE_MS);
       }
     },
 
@@ -262,48 +257,6 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   const logs = (): string =>
     [...apis, ...workers].map((each) => `--- ${each.role}\n${each.log().slice(-3000)}`).join('\n');
   return system;
-}
-
-/** Reads a turn's stream to its terminal event; whenever it ends before, goes on elsewhere after the last frame. */
-async function watchOver(
-  url: () => string,
-  key: string,
-  { sessionId, turnId }: Turn,
-  closed: AbortSignal,
-): Promise<Watched> {
-  const watched: Watched = { turnId, frames: [] };
-  for (;;) {
-    // The system was closed over a turn that nobody verified.
-    if (closed.aborted) return watched;
-    const last = watched.frames.at(-1);
-    if (last !== undefined && /^turn\.(completed|cancelled|failed)$/.test(last.event)) return watched;
-    const stream = await openSse(`${url()}/v1/sessions/${sessionId}/events/stream`, key, last?.id).catch(() => null);
-    await stream?.ended;
-    watched.frames.push(...(stream?.frames ?? []));
-    await sleep(PAUSE_MS);
-  }
-}
-
-async function request(
-  url: string,
-  key: string,
-  method: string,
-  path: string,
-  body: unknown,
-  idempotencyKey: string,
-): Promise<ApiResponse> {
-  const response = await fetch(url + path, {
-    method,
-    headers: {
-      Authorization: `Bearer ${key}`,
-      'Content-Type': 'application/json',
-      ...(method === 'POST' && { 'Idempotency-Key': idempotencyKey }),
-    },
-    body: body === undefined ? null : JSON.stringify(body),
-    signal: AbortSignal.timeout(REQUEST_MS),
-  });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
 }
 
 function hostOf(url: string): { host: string; port: number } {

@@ -1,6 +1,9 @@
 import type { Context, Hook, Runnable, Test } from 'mocha';
 
-/** Skips a test, or from a `before` hook its suite, and says why: `npm test` lists it with the reason. */
+/**
+ * Skips a test that needs what this machine lacks, or from a `before` hook its suite, and says why: `npm test` lists it with
+ * the reason.
+ */
 export function skip(context: Context, reason: string): never {
   const note = (test: Runnable): void => {
     test.title += ` [skipped: ${reason}]`;
@@ -8,5 +11,6 @@ export function skip(context: Context, reason: string): never {
   const runnable = context.runnable() as Hook | Test;
   if (runnable.type === 'hook') runnable.parent!.eachTest(note);
   else note(runnable);
+  // Mocha ends the test by throwing here.
   return context.skip();
 }

@@ -124,6 +124,7 @@ describe('a stream that the service ends', () => {
             `SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'api_keys'::regclass AND NOT granted) AS waits`,
           );
           if (check.waits) return openSse(`${service.url}/v1/sessions/${sessionId}/events/stream`, key);
+          await new Promise((resolve) => setTimeout(resolve, 20));
         }
         return null;
       });
