@@ -6,20 +6,23 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, setPriority } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { RoleProcess } from '../test/support/role-process.js';
 import { openSse } from '../test/support/sse-reader.js';
 import type { Attack } from './support/attacker.js';
 import { imageTurns, pressApi, tally } from './support/attacks.js';
 import { callerOf, newSession, withHostileSystem, withMemoryOf } from './support/hostile-system.js';
+import { median, quantile } from './support/run.js';
 
 const TURNS = Number(process.env.TURNS ?? 100);
 const STREAMS = Number(process.env.STREAMS ?? 1000);
 const SECONDS = Number(process.env.SECONDS ?? 300);
 /** Requests per minute of a project and operation; 60 is what ships. */
 const RATE_LIMIT = process.env.RATE_LIMIT ?? '60';
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** Heaps within limits of 512 MiB and 1 GiB. */
+const HEAPS = { apiHeapMib: 320, workerHeapMib: 640 };
 /** A message whose first fragment has not come after this time has failed. */
 const TOKEN_MS = 60_000;
 /** Between two messages of the normal project, which stays below the shipped rate limit. */
@@ -31,14 +34,18 @@ async function firstToken(api: RoleProcess, key: string): Promise<number> {
   const session = await newSession(call, { model_id: 'scripted' });
   const stream = await openSse(`${api.url}/v1/sessions/${session}/events/stream`, key);
   const tooLate = setTimeout(() => stream.close(), TOKEN_MS);
-  const started = performance.now();
-  const { status } = await call('POST', `/v1/sessions/${session}/messages`, { content: 'Hello' });
-  if (stream.status !== 200 || status !== 201) throw new Error(`stream ${stream.status}, message ${status}`);
-  // A process that was held up sends the message alone: its deltas are over.
-  const first = await stream.until(({ event }) => event.startsWith('agent.message'));
-  await stream.ended;
-  clearTimeout(tooLate);
-  return first.at - started;
+  try {
+    const started = performance.now();
+    const { status } = await call('POST', `/v1/sessions/${session}/messages`, { content: 'Hello' });
+    if (stream.status !== 200 || status !== 201) throw new Error(`stream ${stream.status}, message ${status}`);
+    // A process that was held up sends the message alone: its deltas are over.
+    const first = await stream.until(({ event }) => event.startsWith('agent.message'));
+    await stream.ended;
+    return first.at - started;
+  } finally {
+    clearTimeout(tooLate);
+    stream.close();
+  }
 }
 
 async function firstTokens(api: RoleProcess, key: string, seconds: number): Promise<string> {
@@ -52,10 +59,8 @@ async function firstTokens(api: RoleProcess, key: string, seconds: number): Prom
     );
     await pause(PAUSE_MS);
   }
-  times.sort((a, b) => a - b);
-  const at = (share: number): string => times[Math.floor((times.length - 1) * share)]?.toFixed(0) ?? '–';
   const failed = failures.length === 0 ? '' : `; ${JSON.stringify(tally(failures))}`;
-  return `first token p50 ${at(0.5)} ms, p95 ${at(0.95)} ms over ${times.length} turns${failed}`;
+  return `first token p50 ${median(times).toFixed(0)} ms, p95 ${quantile(times, 0.95).toFixed(0)} ms over ${times.length} turns${failed}`;
 }
 
 async function neighbour(): Promise<void> {
@@ -80,20 +85,20 @@ async function neighbour(): Promise<void> {
   );
 }
 
-const HEAPS = { apiHeapMib: 320, workerHeapMib: 640 };
-
 const scenarios: Record<string, () => Promise<void>> = {
   worker: () =>
     withHostileSystem(HEAPS, (system) =>
       withMemoryOf('worker', system.workers[0]!, async () => {
-        console.log(await imageTurns(callerOf(system.apis[0]!, system.key), TURNS));
+        console.log(tally(await imageTurns(callerOf(system.apis[0]!, system.key), TURNS)));
       }),
     ),
   api: () =>
     withHostileSystem(HEAPS, (system) => {
       const [api] = system.apis;
       const options = { url: api!.url, key: system.key, mcpUrl: system.mcp.url, streams: STREAMS };
-      return withMemoryOf('API', api!, async () => console.log(await pressApi(callerOf(api!, system.key), options)));
+      return withMemoryOf('API', api!, async () =>
+        console.log(tally(await pressApi(callerOf(api!, system.key), options))),
+      );
     }),
   neighbour,
 };

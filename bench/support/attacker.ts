@@ -3,9 +3,10 @@
  * share the event loop of those who measure. Forked by `bench/hostile.ts neighbour`.
  */
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { startMcpServer } from '../../test/support/mcp-server.js';
 import { startSinkModel } from '../../test/support/sink-model.js';
-import { imageTurns, pressApi, type Tally } from './attacks.js';
+import { imageTurns, pressApi, tally } from './attacks.js';
 import { callerOf } from './hostile-system.js';
 
 export interface Attack {
@@ -19,23 +20,22 @@ process.send!({ modelUrl: model.url, mcpHost: mcp.host });
 const [{ url, key, seconds }] = (await once(process, 'message')) as [Attack];
 
 const call = callerOf({ url }, key);
-const counts: Tally = {};
+const answers: string[] = [];
 const until = performance.now() + seconds * 1000;
 await Promise.all([
   attack(() => imageTurns(call, 40)),
   attack(() => pressApi(call, { url, key, mcpUrl: mcp.url, streams: 200 })),
 ]);
-process.send!(counts);
+process.send!(tally(answers));
 process.exit();
 
-async function attack(work: () => Promise<Tally>): Promise<void> {
+async function attack(work: () => Promise<string[]>): Promise<void> {
   while (performance.now() < until) {
     try {
-      for (const [answer, count] of Object.entries(await work())) counts[answer] = (counts[answer] ?? 0) + count;
+      answers.push(...(await work()));
     } catch (error) {
-      const name = `failed: ${String(error).slice(0, 80)}`;
-      counts[name] = (counts[name] ?? 0) + 1;
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      answers.push(`failed: ${String(error).slice(0, 80)}`);
+      await pause(100);
     }
   }
 }

@@ -1,29 +1,26 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { openSse } from '../../test/support/sse-reader.js';
 import { MIB, newSession, runTurn, uploadImages, type Caller } from './hostile-system.js';
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
 /** How often each answer came. */
-export type Tally = Record<string, number>;
-
-export function tally(values: (string | number)[]): Tally {
-  const counts: Tally = {};
-  for (const value of values) counts[value] = (counts[value] ?? 0) + 1;
+export function tally(answers: string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const answer of answers) counts[answer] = (counts[answer] ?? 0) + 1;
   return counts;
 }
 
-/** Turns with 13 MB of images each, all at once. */
-export async function imageTurns(call: Caller, count: number): Promise<Tally> {
+/** Turns with 13 MB of images each, all at once. Returns how each ended. */
+export async function imageTurns(call: Caller, count: number): Promise<string[]> {
   const files = await uploadImages(call);
   const sessions = await Promise.all(Array.from({ length: count }, () => newSession(call)));
-  return tally(await Promise.all(sessions.map((session) => runTurn(call, session, files))));
+  return Promise.all(sessions.map((session) => runTurn(call, session, files)));
 }
 
-/** Lists of long sessions, probes, readiness, uploads and streams at once. */
+/** Lists of long sessions, probes, readiness, uploads and streams at once. Returns every answer's name and status. */
 export async function pressApi(
   call: Caller,
   { url, key, mcpUrl, streams }: { url: string; key: string; mcpUrl: string; streams: number },
-): Promise<Tally> {
+): Promise<string[]> {
   const server = await call('POST', '/v1/mcp-servers', { name: `s${Date.now()}`, url: mcpUrl });
   await Promise.all(Array.from({ length: 100 }, () => newSession(call, { instruction: 'x'.repeat(100_000) })));
   const session = await newSession(call);
@@ -43,7 +40,7 @@ export async function pressApi(
   const statuses = await Promise.all(work);
   for (const stream of open) stream.close();
   await call('DELETE', `/v1/mcp-servers/${server.body.id}`);
-  return tally([...open.map(({ status }) => `stream ${status}`), ...statuses]);
+  return [...open.map(({ status }) => `stream ${status}`), ...statuses];
 }
 
 function upload(call: Caller, bytes: number): Promise<{ status: number }> {
