@@ -43,13 +43,14 @@ for (const form of ['json', 'stream'] as const) {
 
     it('waits for its share of the budget, and a small one does not', async () => {
       let alive = 0;
-      const both = [call('large'), call('large', { progress: () => (alive += 1) })];
-      await eventually('both answers', () => halves.length === 2);
-      await eventually('one waits', () => budget.used > 0 && budget.waiting === 1);
+      const first = call('large');
+      await eventually('the share is taken', () => budget.used > 0);
+      const second = call('large', { progress: () => (alive += 1) });
+      await eventually('the second one waits', () => budget.waiting === 1);
       expect(textOf(await call('small'))).to.equal('ok');
       await eventually('the waiting call stays alive', () => alive > 0);
       for (const finish of halves) finish();
-      for (const result of await Promise.all(both)) expect(textOf(result)).to.have.length(LARGE_TEXT.length);
+      for (const result of await Promise.all([first, second])) expect(textOf(result)).to.have.length(LARGE_TEXT.length);
       expect([budget.used, budget.waiting]).to.deep.equal([0, 0]);
     });
 
