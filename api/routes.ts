@@ -44,7 +44,7 @@ const LIMITED = true;
 const UNLIMITED = false;
 
 /** Every operation, in the specification's order. If the permission is null, no key is required (outside of /v1). */
-// prettier-ignore
+// oxfmt-ignore
 export const routes: Route[] = [
   ['POST',   '/v1/skills',                              'skills:write',      LIMITED,   uploadSkill],
   ['GET',    '/v1/skills',                              'skills:read',       UNLIMITED, listSkills],

@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const IMPORTING = ['src', 'api', 'activities', 'workflows', 'ops', 'temporal-dev', 'client/src', 'console/src'];
 const CHECKS = [
   ['lint and types', ['oxlint', '--report-unused-disable-directives']],
-  ['format', ['prettier', '--check', '--cache', '--cache-strategy', 'content', '.']],
+  ['format', ['oxfmt', '--check', '.']],
   ['import rules', ['depcruise', '--config', '.dependency-cruiser.cjs', ...IMPORTING]],
 ];
 /** The checks use the CPU time that the tests leave idle. */

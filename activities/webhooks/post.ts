@@ -10,7 +10,13 @@ const NO_BODY = { bytes: 0 };
 
 /** The outcome of an attempt, as counted in the metrics. */
 export type AttemptOutcome =
-  'delivered' | 'refused' | 'redirected' | 'timeout' | 'unsafe_address' | 'no_answer' | 'no_secret';
+  | 'delivered'
+  | 'refused'
+  | 'redirected'
+  | 'timeout'
+  | 'unsafe_address'
+  | 'no_answer'
+  | 'no_secret';
 
 export type PostResult = Omit<AttemptResult, 'at' | 'duration_ms'> & { outcome: AttemptOutcome };
 

@@ -6,7 +6,15 @@ import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
  * `waiting`: the workflow runs and waits for answers. `stuck`: it runs, but its workflow task fails on every worker.
  */
 export type WorkflowState =
-  'running' | 'waiting' | 'stuck' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out' | 'not found';
+  | 'running'
+  | 'waiting'
+  | 'stuck'
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
+  | 'terminated'
+  | 'timed out'
+  | 'not found';
 
 /** A workflow task may fail once during a deploy. After this many failures it fails on every worker. */
 const MAX_WORKFLOW_TASK_ATTEMPTS = 8;
