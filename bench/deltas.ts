@@ -1,0 +1,103 @@
+/**
+ * Measures how many streamed deltas per second one Postgres carries: `npx tsx bench/deltas.ts`. Four worker processes
+ * write the deltas of more and more streams, 50 tokens/s each, as the service does: live by NOTIFY, and stored every
+ * 250 ms. One process listens on all channels. Starts its own Postgres with flushes to disk; all share this machine, so
+ * quote what a thousand deltas cost Postgres, not the rate at which this machine is full.
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { openDataSource } from '../src/db/data-source.js';
+import { Listener } from '../src/db/listen.js';
+import { createPartitions } from '../src/events/delta-partitions.js';
+import { channelOf, CHANNELS, parseNotification } from '../src/events/notify.js';
+import { newId } from '../src/platform/ids.js';
+import { createLogger } from '../src/platform/logger.js';
+import { createKey } from '../src/projects/api-keys.js';
+import { startPostgres } from '../test/support/postgres.js';
+import { row } from './support/in-process.js';
+import { childrenOf, cpuOf, quantile } from './support/run.js';
+
+const WORKERS = 4;
+const STREAMS = [100, 400, 1600, 3200, 6400, 12_800];
+const SECONDS = 10;
+/** Milliseconds between two tokens of a stream. */
+const PACE = 20;
+/** A lag beyond this means that this machine is full. */
+const FULL_MS = 1000;
+const WORKER = fileURLToPath(new URL('support/streaming-worker.ts', import.meta.url));
+
+const postgres = await startPostgres();
+const log = createLogger('warn', 'bench');
+const db = await openDataSource(postgres.url, 4, 'bench');
+const { projectId } = await createKey(db, { project: 'demo' });
+await createPartitions(db);
+
+/** Stores turns whose first model call runs; returns their ids. */
+async function runningTurns(count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => newId('turn'));
+  const sessions = ids.map(() => newId('session'));
+  await db.query(
+    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
+     SELECT unnest($1::text[]), $2, 'scripted', false, '{}', '{}'`,
+    [sessions, projectId],
+  );
+  await db.query(
+    `INSERT INTO turns (id, session_id, project_id, number, state, position, model_calls, content, files, skills,
+       queued_at, started_at, transition_at, progress_at)
+     SELECT id, session_id, $3, 1, 'running', 1, 1, 'Hello', '[]', '[]', now(), now(), now(), now()
+     FROM unnest($1::text[], $2::text[]) AS t(id, session_id)`,
+    [ids, sessions, projectId],
+  );
+  return ids;
+}
+
+let lags: number[] = [];
+const listener = new Listener(
+  postgres.url,
+  {
+    onPayload: (payload) => {
+      const notification = parseNotification(payload);
+      if (notification?.kind !== 'deltas') return;
+      const now = Date.now();
+      for (const [, ...tokens] of notification.runs) lags.push(...tokens.map((token) => now - Number(token)));
+    },
+    onConnect: () => undefined,
+  },
+  log,
+);
+const channels = new Set<string>();
+for (let id = 0; channels.size < CHANNELS; id += 1) channels.add(channelOf(String(id)));
+await Promise.all(Array.from(channels, (channel) => listener.add(channel)));
+
+const postgresCpu = (): number => [postgres.pid, ...childrenOf(postgres.pid)].reduce((sum, pid) => sum + cpuOf(pid), 0);
+
+/** Streams for a while; returns the lag that 95 % of the deltas stay below. */
+async function measure(streams: number): Promise<number> {
+  const ids = await runningTurns(streams);
+  lags = [];
+  const cpu = postgresCpu();
+  const workers = Array.from({ length: WORKERS }, (_, index) => {
+    const own = ids.filter((_id, number) => number % WORKERS === index);
+    return fork(WORKER, [postgres.url, own.join(','), String(SECONDS), String(PACE)]);
+  });
+  const codes = await Promise.all(workers.map(async (worker) => (await once(worker, 'exit'))[0] as number));
+  if (codes.some((code) => code !== 0)) throw new Error(`workers ended with ${codes.join(', ')}`);
+  const used = postgresCpu() - cpu;
+  const p95 = quantile(lags, 0.95);
+  const each = ((used * 1000) / lags.length) * 1000;
+  row(
+    `${streams} streams: ${(streams * 1000) / PACE} deltas/s`,
+    `${(lags.length / SECONDS).toFixed(0)}/s came, p95 ${p95.toFixed(0)} ms`,
+    `${each.toFixed(0)} ms of Postgres' CPU per 1,000`,
+  );
+  return p95;
+}
+
+try {
+  for (const streams of STREAMS) if ((await measure(streams)) > FULL_MS) break;
+} finally {
+  await listener.close();
+  await db.destroy();
+  await postgres.stop();
+}

@@ -1,0 +1,29 @@
+/** The deltas of one worker of `bench/deltas.ts`: every stream writes a token in each `pace` ms, spread over that time. A token is the time of its writing. */
+import { openDataSource } from '../../src/db/data-source.js';
+import { DeltaStore } from '../../src/events/delta-store.js';
+import { Notifier } from '../../src/events/notify.js';
+import { createLogger } from '../../src/platform/logger.js';
+
+const [databaseUrl, ids, seconds, pace] = process.argv.slice(2) as [string, string, string, string];
+const log = createLogger('warn', 'bench');
+const db = await openDataSource(databaseUrl, 10, 'worker');
+const notifier = new Notifier(db, log);
+const store = new DeltaStore(db, notifier, log);
+const writers = ids.split(',').map((turnId) =>
+  store.open({ turnId, position: 1, attempt: 1, call: 1, messageId: `msg_${turnId}` }, () => {
+    throw new Error(`${turnId} no longer accepts deltas`);
+  }),
+);
+
+const began = performance.now();
+const end = began + Number(seconds) * 1000;
+let written = 0;
+while (performance.now() < end) {
+  const due = ((performance.now() - began) / Number(pace)) * writers.length;
+  const token = String(Date.now());
+  for (; written < due; written += 1) writers[written % writers.length]!.write('agent.message.delta', token);
+  await new Promise((resolve) => setTimeout(resolve, 1));
+}
+await store.flush();
+await notifier.flush();
+await db.destroy();
