@@ -17,6 +17,8 @@ export interface ServiceOptions {
   models?: ModelEntry[];
   /** A migrated database that the test looks after; absent: a new one. */
   databaseUrl?: string;
+  /** A Temporal server that the test looks after; absent: the run's. */
+  temporalAddress?: string;
 }
 
 /** A running service on a database of its own. */
@@ -41,7 +43,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const database = options.databaseUrl === undefined ? await createTestDatabase() : borrowed(options.databaseUrl);
   const { config, remove } = testConfig(database.url, options.models ?? [TEST_MODEL], options.config ?? {});
   // The SDK's own environment configuration names the Temporal server (contract.md §5).
-  process.env.TEMPORAL_ADDRESS ??= await temporalAddress();
+  process.env.TEMPORAL_ADDRESS = options.temporalAddress ?? (await temporalAddress());
   const log = createLogger(config.logLevel, 'test');
   const db = await openDataSource(database.url, 4, 'test');
   const api = await startApi(config, log);

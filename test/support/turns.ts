@@ -5,7 +5,6 @@ import type { Config } from '../../src/platform/config.js';
 import { createLogger } from '../../src/platform/logger.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import { AgentSessionClient } from '../../client/src/index.js';
-import { temporalAddress } from './temporal.js';
 import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
 import { startService, type ServiceOptions, type TestService } from './service.js';
 import { openSse, type SseReader } from './sse-reader.js';
@@ -43,7 +42,6 @@ export interface TurnService extends TestService {
 
 /** Starts API, worker and scripted model in this process, on a database and a task queue of their own. */
 export async function startTurnService(options: TurnServiceOptions = {}): Promise<TurnService> {
-  process.env.TEMPORAL_ADDRESS = await temporalAddress();
   const model = await startScriptedModel(options.scripted);
   const entry: ModelEntry = {
     id: 'scripted',

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { startTemporalServer, type TestTemporal } from '../support/temporal.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+
+const ALERTS = new URL('../../deploy/prometheus/alerts.yml', import.meta.url);
+const REFUSED = 'workflow_calls_total{outcome="RESOURCE_EXHAUSTED"}';
+const TURNS = 40;
+
+/** A namespace over its limit of requests, as Temporal Cloud has one. */
+describe('Temporal refuses requests', () => {
+  let temporal: TestTemporal;
+  let service: TurnService;
+  before(async () => {
+    temporal = await startTemporalServer({
+      persistent: false,
+      dynamicConfig: { 'frontend.namespaceRPS': 20, 'frontend.namespaceBurstRatio': 1 },
+    });
+    service = await startTurnService({ temporalAddress: temporal.address, config: { rateLimitPerMinute: 0 } });
+  });
+  after(async () => {
+    await service.close();
+    await temporal.stop();
+  });
+
+  const refused = async (): Promise<number> => {
+    const lines = ((await service.as(null)('GET', '/metrics')).body as string).split('\n');
+    return Number(
+      lines
+        .find((line) => line.startsWith(REFUSED))
+        ?.split(' ')
+        .at(-1) ?? 0,
+    );
+  };
+
+  it('accepts every message, completes every turn, and counts what was refused as the alert reads it', async () => {
+    expect(readFileSync(ALERTS, 'utf8')).to.include(REFUSED);
+    const before = await refused();
+    const sessions = await Promise.all(Array.from({ length: TURNS }, () => service.session()));
+    await Promise.all(sessions.map((id) => service.send(id, 'Hello')));
+    const ends = await Promise.all(sessions.map((id) => service.ended(id)));
+    expect(ends.map(({ type }) => type as string)).to.deep.equal(sessions.map(() => 'turn.completed'));
+    expect((await refused()) - before).to.be.above(0);
+    expect(service.model.requests.length).to.equal(TURNS);
+  });
+});
