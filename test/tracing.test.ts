@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { transaction } from '../src/db/transaction.js';
 import { startApi, type Api } from '../api/main.js';
 import { createLogger } from '../src/platform/logger.js';
-import { stopTracing, tracingWanted, within } from '../src/platform/tracing.js';
+import { stopTracing, isTracingConfigured, withTrace } from '../src/platform/tracing.js';
 import { queueTurn } from '../src/turns/queue.js';
 import { apiClient } from './support/client.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
@@ -41,7 +41,7 @@ describe('traces', () => {
     );
     const traceId = randomBytes(16).toString('hex');
     const message = { content: 'Hello', files: [], skills: [] };
-    await within(`00-${traceId}-${randomBytes(8).toString('hex')}-01`, () =>
+    await withTrace(`00-${traceId}-${randomBytes(8).toString('hex')}-01`, () =>
       transaction(service.db, (tx) => queueTurn(tx, session!.project_id, sessionId, message)),
     );
     await service.ended(sessionId);
@@ -123,10 +123,10 @@ describe('traces', () => {
 
   it('are off unless the standard variables name a receiver', () => {
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' };
-    expect(tracingWanted(endpoint)).to.equal(true);
-    expect(tracingWanted({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://x' })).to.equal(true);
-    expect(tracingWanted({})).to.equal(false);
-    expect(tracingWanted({ ...endpoint, OTEL_SDK_DISABLED: 'true' })).to.equal(false);
-    expect(tracingWanted({ ...endpoint, OTEL_TRACES_EXPORTER: 'none' })).to.equal(false);
+    expect(isTracingConfigured(endpoint)).to.equal(true);
+    expect(isTracingConfigured({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://x' })).to.equal(true);
+    expect(isTracingConfigured({})).to.equal(false);
+    expect(isTracingConfigured({ ...endpoint, OTEL_SDK_DISABLED: 'true' })).to.equal(false);
+    expect(isTracingConfigured({ ...endpoint, OTEL_TRACES_EXPORTER: 'none' })).to.equal(false);
   });
 });

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { ServiceError } from '../../src/platform/errors.js';
-import { traced } from '../../src/platform/tracing.js';
+import { withSpan } from '../../src/platform/tracing.js';
 import { modelCallSeconds, modelRetries, modelTokens } from '../../src/platform/metrics.js';
 import type { Answer, CallUsage } from '../../src/turns/content.js';
 import { endModelCall, recordUsage, type ModelCall, type ModelFailure } from '../../src/turns/model-call.js';
@@ -44,7 +44,7 @@ export async function callOnce(
   try {
     const started = (first: CallUsage): void => recording.start(first);
     const idle = idleSeconds(deps.config.modelIdleSeconds, call);
-    await traced(`chat ${request.model}`, spanOf(request, call), (span) =>
+    await withSpan(`chat ${request.model}`, spanOf(request, call), (span) =>
       streamAnswer(model, request, answer, { ...observer, started }, signal, idle).finally(() =>
         span.setAttributes({
           'gen_ai.usage.input_tokens': usage.input_tokens,

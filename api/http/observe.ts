@@ -2,7 +2,7 @@ import { context, SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import type { Middleware } from 'koa';
 import type { Logger } from '../../src/platform/logger.js';
 import { httpRequestSeconds } from '../../src/platform/metrics.js';
-import { continued, traced } from '../../src/platform/tracing.js';
+import { extractTrace, withSpan } from '../../src/platform/tracing.js';
 import type { Caller } from './operation.js';
 
 /**
@@ -39,7 +39,7 @@ export function observe(log: Logger, trustTraceparent: boolean): Middleware {
       'url.path': ctx.path,
       request_id: ctx.state.requestId as string,
     };
-    await traced(
+    await withSpan(
       ctx.method,
       attributes,
       async (span) => {
@@ -50,7 +50,7 @@ export function observe(log: Logger, trustTraceparent: boolean): Middleware {
         if (ctx.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       },
       SpanKind.SERVER,
-      trustTraceparent ? continued(ctx.headers) : context.active(),
+      trustTraceparent ? extractTrace(ctx.headers) : context.active(),
     );
   };
 }

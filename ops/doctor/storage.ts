@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Config } from '../../src/platform/config.js';
 import { verifyLink } from '../../src/files/download-link.js';
 import { openDataSource } from '../../src/db/data-source.js';
-import { OWNER_FAULTS, storageOwner } from '../../src/files/ownership.js';
+import { OWNER_ERRORS, storageOwner } from '../../src/files/ownership.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import type { Storage } from '../../src/files/storage.js';
 import { CheckError, type Check } from './check.js';
@@ -44,7 +44,7 @@ async function checkOwner({ databaseUrl }: Config, storage: Storage): Promise<vo
   try {
     const owner = await storageOwner(db, storage);
     if (owner === 'copied' || owner === 'foreign')
-      throw new CheckError('belongs to another database', OWNER_FAULTS[owner]);
+      throw new CheckError('belongs to another database', OWNER_ERRORS[owner]);
   } finally {
     await db.destroy();
   }

@@ -3,7 +3,7 @@ import { In, IsNull, MoreThan, Not, type DataSource } from 'typeorm';
 import { FileEntity } from '../db/entities/files.js';
 import { ProjectEntity } from '../db/entities/projects.js';
 import { SkillEntity } from '../db/entities/skills.js';
-import { claimStorage, OWNER_FAULTS } from './ownership.js';
+import { claimStorage, OWNER_ERRORS } from './ownership.js';
 import { finishRemoval } from './remove.js';
 import { ObjectMissingError, type Storage, type StoredObject } from './storage.js';
 
@@ -51,7 +51,7 @@ const PARALLEL = 8;
 export async function cleanStorage(db: DataSource, storage: Storage, options: CleanOptions): Promise<CleanResult> {
   const { olderThanSeconds, limit, from } = options;
   const owner = await claimStorage(db, storage);
-  if (owner !== 'ours') throw new Error(OWNER_FAULTS[owner]);
+  if (owner !== 'ours') throw new Error(OWNER_ERRORS[owner]);
   if (!(await db.getRepository(ProjectEntity).exists()))
     throw new Error('The database has no projects: is DATABASE_URL the right one?');
   const finishedDeletions = await finishDeletions(db, storage, limit);

@@ -41,7 +41,7 @@ export async function warnOfForeignStorage(db: DataSource, storage: Storage, log
     log.warn({ err }, 'the owner of the storage could not be read');
     return 'ours';
   });
-  if (owner !== 'ours') log.warn({ owner }, OWNER_FAULTS[owner as keyof typeof OWNER_FAULTS]);
+  if (owner !== 'ours') log.warn({ owner }, OWNER_ERRORS[owner as keyof typeof OWNER_ERRORS]);
 }
 
 /** Marks the storage as this database's, whatever its marker says. An operator decides this after a restore. */
@@ -50,7 +50,7 @@ export async function adoptStorage(db: DataSource, storage: Storage): Promise<vo
 }
 
 /** The operator's message for a storage that another database owns. */
-export const OWNER_FAULTS: Readonly<Record<Exclude<StorageOwner, 'ours'>, string>> = {
+export const OWNER_ERRORS: Readonly<Record<Exclude<StorageOwner, 'ours'>, string>> = {
   copied:
     'STORAGE_URL is marked as the storage of the database that this one was copied from. Give a copy its own storage; ' +
     'if this database replaces the other one, run: npm run maintenance -- adopt-storage',

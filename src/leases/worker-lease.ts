@@ -18,7 +18,7 @@ export function holdWorkerLease(db: DataSource, namespace: string, workerId: str
   });
 }
 
-/** The workers of the namespace whose lease has run out and whose activities nobody has handed over yet. */
+/** The workers of the namespace whose lease has run out and whose activities no process has handed over yet. */
 export async function deadWorkers(db: DataSource, namespace: string): Promise<string[]> {
   const rows = await runSql<{ holder: string }>(
     db,

@@ -11,7 +11,7 @@ import {
 import type { TracingSdk } from './tracing-sdk.js';
 
 /** Tracing is on if OpenTelemetry's standard variables name an endpoint. */
-export function tracingWanted(env: NodeJS.ProcessEnv): boolean {
+export function isTracingConfigured(env: NodeJS.ProcessEnv): boolean {
   const receiver = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT;
   return Boolean(receiver) && env.OTEL_SDK_DISABLED !== 'true' && env.OTEL_TRACES_EXPORTER !== 'none';
 }
@@ -20,7 +20,7 @@ let started: Promise<TracingSdk> | null = null;
 
 /** Starts tracing once per process, if it is configured. Otherwise the SDK is not even loaded. */
 export async function startTracing(env: NodeJS.ProcessEnv): Promise<TracingSdk | null> {
-  if (!tracingWanted(env)) return null;
+  if (!isTracingConfigured(env)) return null;
   return (started ??= import('./tracing-sdk.js').then(({ startSdk }) => startSdk()));
 }
 
@@ -35,7 +35,7 @@ export async function stopTracing(): Promise<void> {
  * Runs `work` in a child span of the active one. An error marks the span as failed. Costs almost nothing while tracing
  * is off.
  */
-export async function traced<T>(
+export async function withSpan<T>(
   name: string,
   attributes: Attributes,
   work: (span: Span) => Promise<T>,
@@ -64,12 +64,12 @@ export function traceparent(): string | null {
 }
 
 /** Extracts the trace context from a carrier, such as request headers or a stored `traceparent`. */
-export function continued(carrier: Record<string, unknown>): Context {
+export function extractTrace(carrier: Record<string, unknown>): Context {
   return propagation.extract(context.active(), carrier);
 }
 
 /** Runs `work` in the trace of `parent`, when no span is active. */
-export function within<T>(parent: string | null, work: () => T): T {
+export function withTrace<T>(parent: string | null, work: () => T): T {
   if (parent === null || trace.getActiveSpan() !== undefined) return work();
-  return context.with(continued({ traceparent: parent }), work);
+  return context.with(extractTrace({ traceparent: parent }), work);
 }

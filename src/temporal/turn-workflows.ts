@@ -6,7 +6,7 @@ import {
   type Client,
 } from '@temporalio/client';
 import { ANSWERED_SIGNAL, TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
-import { within } from '../platform/tracing.js';
+import { withTrace } from '../platform/tracing.js';
 import { createDeadline } from './deadline.js';
 import { searchAttributesOf } from './search-attributes.js';
 import { stateOf, type WorkflowState } from './workflow-state.js';
@@ -110,7 +110,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
             memo: { project: turn.project_id, session: turn.session_id, model: turn.model_id },
             ...(searchable && { typedSearchAttributes: searchAttributesOf(turn) }),
           });
-        await within(turn.trace, () => withDeadline(start));
+        await withTrace(turn.trace, () => withDeadline(start));
         return true;
       } catch (error) {
         if (error instanceof WorkflowExecutionAlreadyStartedError) return false;

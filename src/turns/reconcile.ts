@@ -130,7 +130,7 @@ async function reconcileAll(deps: ReconcileDeps, turns: StaleTurn[]): Promise<vo
   );
 }
 
-/** Delivers cancels that have not ended their turn, and ends the turns whose cancel nobody carried out. */
+/** Delivers cancels that have not ended their turn, and ends the turns whose cancel request no worker carried out. */
 export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
   const { db, workflows, log, count } = deps;
   const overdue = await runSql<{ id: string; is_overdue: boolean }>(
