@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { sampleOf } from '../support/metrics.js';
 import { startTemporalServer, type TestTemporal } from '../support/temporal.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
@@ -23,15 +24,7 @@ describe('Temporal refuses requests', () => {
     await temporal.stop();
   });
 
-  const refused = async (): Promise<number> => {
-    const lines = ((await service.as(null)('GET', '/metrics')).body as string).split('\n');
-    return Number(
-      lines
-        .find((line) => line.startsWith(REFUSED))
-        ?.split(' ')
-        .at(-1) ?? 0,
-    );
-  };
+  const refused = async (): Promise<number> => (await sampleOf(service, REFUSED)) || 0;
 
   it('accepts every message, completes every turn, and counts what was refused as the alert reads it', async () => {
     expect(readFileSync(ALERTS, 'utf8')).to.include(REFUSED);

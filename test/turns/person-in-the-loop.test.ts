@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
+import { sampleOf } from '../support/metrics.js';
 import { message, steps, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
@@ -216,12 +217,9 @@ describe('a turn with a person in the loop', function () {
   });
 
   it('is counted: waiting turns, the age of the oldest question, answers by kind', async () => {
-    const sample = async (name: string): Promise<number> => {
-      const text = (await service.as(null)('GET', '/metrics')).body as string;
-      return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0);
-    };
-    const answers = 'required_actions_closed_total\\{answer="result"\\}';
-    const before = await sample(answers);
+    const sample = (name: string): Promise<number> => sampleOf(service, name);
+    const answers = 'required_actions_closed_total{answer="result"}';
+    const before = (await sample(answers)) || 0;
     const { sessionId } = await waitingTurn([use('get_weather', 'toolu_1')]);
     expect(await sample('turns_waiting')).to.equal(1);
     expect(await sample('turns_oldest_waiting_seconds')).to.be.within(0.0001, 60);

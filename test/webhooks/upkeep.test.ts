@@ -4,6 +4,7 @@ import { reencryptSecrets } from '../../src/db/reencrypt.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { isSealedWithNewest } from '../../src/platform/sealed.js';
+import { sampleOf } from '../support/metrics.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';
 import { insertBacklog, webhookCalls, type WebhookCalls } from '../support/webhooks.js';
@@ -24,11 +25,7 @@ describe('what keeps webhooks going', () => {
     await receiver.close();
   });
 
-  const metric = async (name: string): Promise<number> => {
-    const text = (await service.as(null)('GET', '/metrics')).body as string;
-    const line = text.split('\n').find((one) => one.startsWith(name));
-    return Number(line?.split(' ').at(-1));
-  };
+  const metric = (name: string): Promise<number> => sampleOf(service, name);
 
   it('removes deliveries after 30 days', async () => {
     const { id } = await hooks.create();
