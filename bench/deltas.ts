@@ -14,9 +14,10 @@ import { channelOf, CHANNELS, parseNotification } from '../src/events/notify.js'
 import { newId } from '../src/platform/ids.js';
 import { createLogger } from '../src/platform/logger.js';
 import { createKey } from '../src/projects/api-keys.js';
+import { insertSessions } from '../test/support/factories.js';
 import { startPostgres } from '../test/support/postgres.js';
 import { row } from './support/in-process.js';
-import { childrenOf, cpuOf, quantile } from './support/run.js';
+import { cpuOfPostgres, quantile } from './support/run.js';
 
 const WORKERS = 4;
 const STREAMS = [100, 400, 1600, 3200, 6400, 12_800];
@@ -36,12 +37,7 @@ await createPartitions(db);
 /** Stores turns whose first model call runs; returns their ids. */
 async function runningTurns(count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, () => newId('turn'));
-  const sessions = ids.map(() => newId('session'));
-  await db.query(
-    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
-     SELECT unnest($1::text[]), $2, 'scripted', false, '{}', '{}'`,
-    [sessions, projectId],
-  );
+  const sessions = await insertSessions(db, projectId, count);
   await db.query(
     `INSERT INTO turns (id, session_id, project_id, number, state, position, model_calls, content, files, skills,
        queued_at, started_at, transition_at, progress_at)
@@ -70,20 +66,18 @@ const channels = new Set<string>();
 for (let id = 0; channels.size < CHANNELS; id += 1) channels.add(channelOf(String(id)));
 await Promise.all(Array.from(channels, (channel) => listener.add(channel)));
 
-const postgresCpu = (): number => [postgres.pid, ...childrenOf(postgres.pid)].reduce((sum, pid) => sum + cpuOf(pid), 0);
-
 /** Streams for a while; returns the lag that 95 % of the deltas stay below. */
 async function measure(streams: number): Promise<number> {
   const ids = await runningTurns(streams);
   lags = [];
-  const cpu = postgresCpu();
+  const cpu = cpuOfPostgres(postgres.pid);
   const workers = Array.from({ length: WORKERS }, (_, index) => {
     const own = ids.filter((_id, number) => number % WORKERS === index);
     return fork(WORKER, [postgres.url, own.join(','), String(SECONDS), String(PACE)]);
   });
   const codes = await Promise.all(workers.map(async (worker) => (await once(worker, 'exit'))[0] as number));
   if (codes.some((code) => code !== 0)) throw new Error(`workers ended with ${codes.join(', ')}`);
-  const used = postgresCpu() - cpu;
+  const used = cpuOfPostgres(postgres.pid) - cpu;
   const p95 = quantile(lags, 0.95);
   const each = ((used * 1000) / lags.length) * 1000;
   row(

@@ -7,10 +7,10 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { openDataSource } from '../src/db/data-source.js';
 import { readHistory } from '../src/events/store.js';
-import { newId } from '../src/platform/ids.js';
 import { createKey } from '../src/projects/api-keys.js';
 import { purgeSessions } from '../src/sessions/purge.js';
 import { queueTurn } from '../src/turns/queue.js';
+import { insertSessions } from '../test/support/factories.js';
 import { startPostgres } from '../test/support/postgres.js';
 import { row } from './support/in-process.js';
 import { median, quantile } from './support/run.js';
@@ -103,12 +103,7 @@ async function measure(turns: number): Promise<void> {
     `SELECT id FROM sessions WHERE last_turn_id IS NOT NULL ORDER BY md5(id || $1) LIMIT ${SAMPLES}`,
     [String(turns)],
   );
-  const fresh = Array.from({ length: SAMPLES }, () => newId('session'));
-  await admin.query(
-    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
-     SELECT unnest($1::text[]), $2, 'm', false, '{}', '{}'`,
-    [fresh, projectId],
-  );
+  const fresh = await insertSessions(db, projectId, SAMPLES);
   const { rows: size } = await admin.query<{ size: string }>(
     'SELECT pg_size_pretty(pg_database_size(current_database())) AS size',
   );

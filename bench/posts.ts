@@ -10,6 +10,7 @@ import { newId } from '../src/platform/ids.js';
 import { createKey } from '../src/projects/api-keys.js';
 import { queueTurn } from '../src/turns/queue.js';
 import { apiClient, type ApiCall } from '../test/support/client.js';
+import { insertSessions } from '../test/support/factories.js';
 import { startPostgres } from '../test/support/postgres.js';
 import type { TurnService } from '../test/support/turns.js';
 import { row, withTurnService } from './support/in-process.js';
@@ -35,12 +36,7 @@ interface Target {
 /** A project with sessions that have no turn yet. */
 async function newTarget({ db, url }: TurnService, sessions: number, maxRunningTurns: number): Promise<Target> {
   const { projectId, key } = await createKey(db, { project: newId('project'), maxRunningTurns });
-  const ids = Array.from({ length: sessions }, () => newId('session'));
-  await db.query(
-    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
-     SELECT unnest($1::text[]), $2, 'scripted', false, '{}', '{}'`,
-    [ids, projectId],
-  );
+  const ids = await insertSessions(db, projectId, sessions);
   return { projectId, api: apiClient(url, key, () => undefined), sessions: ids };
 }
 

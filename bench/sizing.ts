@@ -5,7 +5,7 @@
 import { startFaultSystem } from '../test/support/fault-system.js';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../test/support/services.js';
 import { message, text, toolUse } from '../test/support/scripted-model.js';
-import { childrenOf, cpuOf } from './support/run.js';
+import { cpuOf, cpuOfPostgres } from './support/run.js';
 
 const AT_ONCE = 8;
 /** A connection that is idle reports its statistics to Postgres after 10 s. */
@@ -46,7 +46,7 @@ async function counters(): Promise<Counters> {
     api: cpuOf(api.pid),
     worker: cpuOf(worker.pid),
     temporal: cpuOf(system.temporal!.pid),
-    postgres: cpuOf(pid) + childrenOf(pid).reduce((sum, each) => sum + cpuOf(each), 0),
+    postgres: cpuOfPostgres(pid),
   };
 }
 

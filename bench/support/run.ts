@@ -46,7 +46,7 @@ export async function startBench(): Promise<Bench> {
   const cpu = (pid: number) => () => ({
     service: cpuOf(pid),
     temporal: cpuOf(pidOfTemporal),
-    postgres: cpuOf(pidOfPostgres) + childrenOf(pidOfPostgres).reduce((sum, each) => sum + cpuOf(each), 0),
+    postgres: cpuOfPostgres(pidOfPostgres),
   });
   const side = ({ child, ...rest }: Process): Side => ({
     ...rest,
@@ -165,8 +165,10 @@ export function cpuOf(pid: number): number {
   return [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0) / TICKS;
 }
 
-export function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+/** CPU seconds of a Postgres: its main process and those of the connections. */
+export function cpuOfPostgres(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+  return [pid, ...children.map(Number)].reduce((sum, each) => sum + cpuOf(each), 0);
 }
 
 /** The p-quantile of samples, 0 ≤ p ≤ 1. */

@@ -1,4 +1,8 @@
-/** The deltas of one worker of `bench/deltas.ts`: every stream writes a token in each `pace` ms, spread over that time. A token is the time of its writing. */
+/**
+ * The deltas of one worker of `bench/deltas.ts`: every stream writes a token in each `pace` ms, spread over that time. A
+ * token is the time of its writing.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
 import { openDataSource } from '../../src/db/data-source.js';
 import { DeltaStore } from '../../src/events/delta-store.js';
 import { Notifier } from '../../src/events/notify.js';
@@ -22,7 +26,7 @@ while (performance.now() < end) {
   const due = ((performance.now() - began) / Number(pace)) * writers.length;
   const token = String(Date.now());
   for (; written < due; written += 1) writers[written % writers.length]!.write('agent.message.delta', token);
-  await new Promise((resolve) => setTimeout(resolve, 1));
+  await pause(1);
 }
 await store.flush();
 await notifier.flush();

@@ -1,6 +1,18 @@
 import type { DataSource } from 'typeorm';
+import { newId } from '../../src/platform/ids.js';
 import { seal } from '../../src/platform/sealed.js';
 import { newSecret } from '../../src/webhooks/sign.js';
+
+/** Adds sessions without a turn, past the API. Returns their ids. */
+export async function insertSessions(db: DataSource, projectId: string, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => newId('session'));
+  await db.query(
+    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
+     SELECT unnest($1::text[]), $2, 'scripted', false, '{}', '{}'`,
+    [ids, projectId],
+  );
+  return ids;
+}
 
 /** Makes a turn in this state the session's latest, without any workflow. Returns its id. */
 export async function insertTurn(db: DataSource, sessionId: string, state: string): Promise<string> {
