@@ -28,9 +28,7 @@ import { createTemporalClient, temporalSettings } from '../src/temporal/connecti
 import { traceTemporal } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
 import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
-import { createDeliveryWorkflows } from '../src/temporal/delivery-workflows.js';
 import { startTurnReconciler } from '../src/turns/reconciler.js';
-import { startDeliveryReconciler } from '../src/webhooks/reconcile.js';
 import { createActivities } from './index.js';
 import { createMaintenanceActivities } from './maintenance/index.js';
 import { ModelClients } from './model/clients.js';
@@ -38,7 +36,7 @@ import { createSend } from './model/send.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
 import { McpConnections } from './tools/mcp/connections.js';
 import { sharedOptions, versioned, WORKFLOW_TASKS } from './worker-options.js';
-import { createWebhookWorker } from './webhooks/worker.js';
+import { startDeliveries } from './webhooks/worker.js';
 
 /** A running worker. */
 export interface RunningWorker {
@@ -115,17 +113,15 @@ export async function startWorker(
     maxCachedWorkflows: Math.max(WORKFLOW_TASKS, config.workerMaxActivities),
     ...versioned(config, 'PINNED'),
   });
-  const webhookWorker = await createWebhookWorker(
-    config.taskQueue,
-    { ...shared, ...versioned(config, 'AUTO_UPGRADE') },
-    { config, db, log, network },
-  );
-  const deliveryWorkflows = createDeliveryWorkflows(createTemporalClient(connection), {
-    taskQueue: config.taskQueue,
-    searchable: reconciler.searchable,
-  });
-  const stopDeliveries = startDeliveryReconciler({ db, workflows: deliveryWorkflows, log });
-  const workers = [worker, webhookWorker];
+  const deliveries = config.webhookDeliveries
+    ? await startDeliveries({ ...shared, ...versioned(config, 'AUTO_UPGRADE') }, reconciler.searchable, {
+        config,
+        db,
+        log,
+        network,
+      })
+    : null;
+  const workers = deliveries === null ? [worker] : [worker, deliveries.worker];
   const runs = workers.map((each) => each.run());
   const run = Promise.all(runs);
   const failed = run.then(() => new Promise<never>(() => undefined));
@@ -135,7 +131,7 @@ export async function startWorker(
 
   const shutDown = async (): Promise<void> => {
     for (const each of workers) if (each.getState() === 'RUNNING') each.shutdown();
-    await stopDeliveries();
+    await deliveries?.stop();
     await Promise.allSettled(runs);
     await Promise.all([reconciler.close(), stopPartitions(), cancels.close(), lease.release()]);
     await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);

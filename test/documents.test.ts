@@ -85,7 +85,7 @@ describe('the code in the documents runs', () => {
   it('docs/webhooks.md: the receiver takes what is signed, once, and refuses the rest', async () => {
     const port = await getPort();
     const other = await startTurnService({
-      config: { mcpAllowedHosts: [`127.0.0.1:${port}`], webhookRetrySeconds: [0.2, 1, 1, 1] },
+      config: { mcpAllowedHosts: [`127.0.0.1:${port}`], webhookDeliveries: true, webhookRetrySeconds: [0.2, 1, 1, 1] },
     });
     const hooks = webhookCalls(other.api, `http://127.0.0.1:${port}/`);
     const { id, secret } = await hooks.create();

@@ -1,4 +1,8 @@
-import { Worker, type WorkerOptions } from '@temporalio/worker';
+import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
+import type { Config } from '../../src/platform/config.js';
+import { createTemporalClient } from '../../src/temporal/connection.js';
+import { createDeliveryWorkflows } from '../../src/temporal/delivery-workflows.js';
+import { startDeliveryReconciler } from '../../src/webhooks/reconcile.js';
 import { webhookTaskQueue } from '../../workflows/contract.js';
 import { ConcurrencyLimit } from '../concurrency-limit.js';
 import { createDeliveryActivities, type DeliveryDeps } from './send-delivery.js';
@@ -11,13 +15,24 @@ const WORKFLOW_TASKS = 10;
 /** Few workflows are cached, because deliveries wait for hours between attempts. */
 const CACHED_WORKFLOWS = 200;
 
-/** Creates the worker of deliveries with its own task queue. `shared`: options it shares with the worker of turns. */
-export function createWebhookWorker(
-  taskQueue: string,
-  shared: Omit<WorkerOptions, 'taskQueue'>,
-  deps: Omit<DeliveryDeps, 'limit'>,
-): Promise<Worker> {
-  return Worker.create({
+/** The part of a worker process that delivers webhooks. */
+export interface DeliveryWorker {
+  worker: Worker;
+  /** Starts no more deliveries; call it when the worker shuts down. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the deliveries of webhooks: a worker with its own task queue, and the reconciler that starts the workflows.
+ * `shared`: options it shares with the worker of turns.
+ */
+export async function startDeliveries(
+  shared: Omit<WorkerOptions, 'taskQueue'> & { connection: NativeConnection },
+  searchable: () => boolean,
+  deps: Omit<DeliveryDeps, 'limit'> & { config: Pick<Config, 'taskQueue'> },
+): Promise<DeliveryWorker> {
+  const { taskQueue } = deps.config;
+  const worker = await Worker.create({
     ...shared,
     taskQueue: webhookTaskQueue(taskQueue),
     activities: createDeliveryActivities({
@@ -28,4 +43,6 @@ export function createWebhookWorker(
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
     maxCachedWorkflows: CACHED_WORKFLOWS,
   });
+  const workflows = createDeliveryWorkflows(createTemporalClient(shared.connection), { taskQueue, searchable });
+  return { worker, stop: startDeliveryReconciler({ ...deps, workflows }) };
 }

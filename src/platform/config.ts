@@ -56,6 +56,8 @@ export interface Config {
    * Keeps the maintenance schedules in Temporal. Switch it off if another deployment on the same task queue keeps them.
    */
   maintenance: boolean;
+  /** This worker delivers webhooks. At least one worker of the task queue must. */
+  webhookDeliveries: boolean;
   /** Sessions without activity for this long are deleted; null: never. */
   retentionDays: number | null;
 }
@@ -112,6 +114,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     temporalUiUrl: valid.TEMPORAL_UI_URL?.replace(/\/+$/, '') ?? null,
     logLevel: valid.LOG_LEVEL,
     maintenance: valid.MAINTENANCE === 'on',
+    webhookDeliveries: valid.WEBHOOK_DELIVERIES === 'on',
     retentionDays: valid.RETENTION_DAYS === 0 ? null : valid.RETENTION_DAYS,
   };
 }

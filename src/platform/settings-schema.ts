@@ -48,6 +48,7 @@ const schema = {
       enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
     },
     MAINTENANCE: { type: 'string', default: 'on', enum: ['on', 'off'] },
+    WEBHOOK_DELIVERIES: { type: 'string', default: 'on', enum: ['on', 'off'] },
     RETENTION_DAYS: { type: 'integer', default: 0, minimum: 0, maximum: 36_500 },
   },
   required: ['DATABASE_URL', 'ENCRYPTION_KEY'],

@@ -18,7 +18,7 @@ describe('the client, operation by operation', () => {
   before(async () => {
     mcp = await startMcpServer({ tools: [{ name: 'look' }, { name: 'find' }] });
     mcpAllowedHosts.push(mcp.host);
-    service = await startTurnService({ config: { mcpAllowedHosts } });
+    service = await startTurnService({ config: { mcpAllowedHosts, webhookDeliveries: true } });
     client = new AgentSessionClient({ baseUrl: `${service.url}/`, apiKey: service.key });
   });
   after(async () => {

@@ -42,7 +42,7 @@ describe('the console in a browser', function () {
     receiver = await startWebhookReceiver();
     guarded = await startOauthPair([{ name: 'search', description: 'Searches the archive' }]);
     system = await startFaultSystem({
-      env: { TEMPORAL_UI_URL: 'http://temporal.example.com' },
+      env: { TEMPORAL_UI_URL: 'http://temporal.example.com', WEBHOOK_DELIVERIES: 'on' },
       allowedHosts: [receiver.host, ...guarded.hosts],
     });
     browser = await openBrowser({ url: system.apis[0]!.url, key: system.key });

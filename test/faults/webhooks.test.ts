@@ -36,7 +36,7 @@ describe(`webhooks while parts are killed (${TURNS} turns)`, function () {
       workers: 2,
       ownPostgres: true,
       ownTemporal: true,
-      env: { MCP_ALLOWED_HOSTS: receiver.host, WEBHOOK_RETRY_SECONDS: RETRY_SECONDS },
+      env: { MCP_ALLOWED_HOSTS: receiver.host, WEBHOOK_DELIVERIES: 'on', WEBHOOK_RETRY_SECONDS: RETRY_SECONDS },
     });
     system.model.on(/Hello/, 'Done.');
     await system.db.query('UPDATE projects SET max_running_turns = 1000');

@@ -17,7 +17,9 @@ describe(`beside ${BACKLOG} deliveries of another project`, function () {
   let receiver: WebhookReceiver;
   before(async () => {
     [busy, receiver] = await Promise.all([startWebhookReceiver(), startWebhookReceiver()]);
-    service = await startTurnService({ config: { mcpAllowedHosts: [busy.host, receiver.host] } });
+    service = await startTurnService({
+      config: { mcpAllowedHosts: [busy.host, receiver.host], webhookDeliveries: true },
+    });
     const { id } = await webhookCalls(service.api, busy.url).create();
     await measure('without a backlog');
     await insertBacklog(service.db, id, BACKLOG);

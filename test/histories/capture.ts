@@ -211,7 +211,7 @@ async function capture(path: Path, client: Client): Promise<void> {
   const mcp = await startMcpServer({ tools: [{ name: 'buy' }] });
   const service = await startTurnService({
     ...path.options,
-    config: { mcpAllowedHosts: [mcp.host], ...path.options?.config },
+    config: { mcpAllowedHosts: [mcp.host], webhookDeliveries: true, ...path.options?.config },
   });
   try {
     const turnId = await path.play({ service, client, mcp });

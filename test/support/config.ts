@@ -16,7 +16,10 @@ export const TEST_MODEL: ModelEntry = {
   supports_thinking: true,
 };
 
-/** Settings on the database, with a folder of their own that `remove` removes. */
+/**
+ * Settings on the database, with a folder of their own that `remove` removes. Tests of webhooks switch the deliveries
+ * on: they cost each worker a thread.
+ */
 export function testConfig(
   databaseUrl: string,
   models: ModelEntry[],
@@ -31,6 +34,7 @@ export function testConfig(
     DATA_DIR: dir,
     MODELS_FILE: modelsFile,
     MAINTENANCE: 'off',
+    WEBHOOK_DELIVERIES: 'off',
     LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent',
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',

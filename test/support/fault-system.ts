@@ -111,6 +111,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     MCP_ALLOWED_HOSTS: [mcp.host, ...(options.allowedHosts ?? [])].join(','),
     RATE_LIMIT_PER_MINUTE: '0',
     SHUTDOWN_GRACE_SECONDS: '1',
+    WEBHOOK_DELIVERIES: 'off',
     ...options.env,
   };
   const apis: RoleProcess[] = [];

@@ -23,7 +23,7 @@ export interface TurnService extends TestService {
   model: ScriptedModel;
   /** Those that were started, first one first. */
   workers: readonly RunningWorker[];
-  startWorker(): Promise<RunningWorker>;
+  startWorker(config?: Partial<Config>): Promise<RunningWorker>;
   /** A new session of the scripted model; returns its id. */
   session(body?: Record<string, unknown>): Promise<string>;
   /** Sends a message, expects 201, returns the turn's id. */
@@ -60,8 +60,8 @@ export async function startTurnService(options: TurnServiceOptions = {}): Promis
   };
   const service = await startService({ ...options, models: options.models ?? [entry], config });
   const workers: RunningWorker[] = [];
-  const addWorker = async (): Promise<RunningWorker> => {
-    const worker = await startWorker(service.config, createLogger(service.config.logLevel, 'worker'));
+  const addWorker = async (own: Partial<Config> = {}): Promise<RunningWorker> => {
+    const worker = await startWorker({ ...service.config, ...own }, createLogger(service.config.logLevel, 'worker'));
     workers.push(worker);
     return worker;
   };

@@ -15,7 +15,7 @@ describe('deliveries of webhooks', () => {
   before(async () => {
     receiver = await startWebhookReceiver();
     service = await startTurnService({
-      config: { mcpAllowedHosts: [receiver.host], webhookRetrySeconds: RETRY_SECONDS },
+      config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true, webhookRetrySeconds: RETRY_SECONDS },
     });
     hooks = webhookCalls(service.api, receiver.url);
   });

@@ -15,7 +15,9 @@ describe('a receiver that hangs under a backlog of its project', () => {
     hanging = await startWebhookReceiver();
     hanging.answer = () => undefined;
     receiver = await startWebhookReceiver();
-    service = await startTurnService({ config: { mcpAllowedHosts: [hanging.host, receiver.host] } });
+    service = await startTurnService({
+      config: { mcpAllowedHosts: [hanging.host, receiver.host], webhookDeliveries: true },
+    });
     const { id } = await webhookCalls(service.api, hanging.url).create();
     await insertBacklog(service.db, id, BACKLOG);
     await eventually('the share of the project', () => hanging.received.length >= MAX_STARTED_PER_PROJECT);

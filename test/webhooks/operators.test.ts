@@ -15,7 +15,9 @@ describe('operators and deliveries', () => {
   let disconnect: () => Promise<void>;
   before(async () => {
     receiver = await startWebhookReceiver();
-    service = await startTurnService({ config: { mcpAllowedHosts: [receiver.host], webhookRetrySeconds: [3600] } });
+    service = await startTurnService({
+      config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true, webhookRetrySeconds: [3600] },
+    });
     hooks = webhookCalls(service.api, receiver.url);
     ({ client, close: disconnect } = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!));
   });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { createMaintenanceActivities } from '../../activities/maintenance/index.js';
 import { reencryptSecrets } from '../../src/db/reencrypt.js';
@@ -11,13 +12,19 @@ import { insertBacklog, webhookCalls, type WebhookCalls } from '../support/webho
 
 const NEW_KEY = Buffer.alloc(32, 9);
 
+/** A worker looks for new deliveries at least this often. */
+const LONGEST_ROUND_MS = 600;
+
 describe('what keeps webhooks going', () => {
   let service: TurnService;
   let receiver: WebhookReceiver;
   let hooks: WebhookCalls;
   before(async () => {
     receiver = await startWebhookReceiver();
-    service = await startTurnService({ workers: 0, config: { mcpAllowedHosts: [receiver.host] } });
+    service = await startTurnService({
+      workers: 0,
+      config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true },
+    });
     hooks = webhookCalls(service.api, receiver.url);
   });
   after(async () => {
@@ -71,6 +78,21 @@ describe('what keeps webhooks going', () => {
     expect((await metric('webhook_attempts_total{outcome="delivered"}')) - before).to.equal(2);
     expect(await metric('webhook_deliveries_oldest_pending_seconds')).to.equal(0);
     await worker.close();
+  });
+
+  it('leaves deliveries to the workers that are told to make them', async () => {
+    const turns = await service.startWorker({ webhookDeliveries: false });
+    const { id } = await hooks.create();
+    const delivery = await hooks.test(id);
+    const session = await service.session();
+    await service.send(session, 'Hello');
+    expect(await service.ended(session)).to.include({ type: 'turn.completed' });
+    await sleep(LONGEST_ROUND_MS);
+    expect(await hooks.delivery(id, delivery)).to.deep.include({ state: 'pending', attempts: [] });
+
+    const worker = await service.startWorker();
+    await hooks.inState(id, delivery, 'delivered');
+    await Promise.all([turns.close(), worker.close()]);
   });
 
   it('seals secrets with the newest key, the one before a rotation too', async () => {
