@@ -110,6 +110,8 @@ describe('npm start', () => {
   const dataDir = makeStateDir();
   let session: string;
   let turn: string;
+  /** Servers of a service that was killed; they end soon after it. */
+  let orphans: ReturnType<typeof serverPids>;
 
   after(() => running.forEach((child) => child.kill('SIGKILL')));
 
@@ -172,11 +174,12 @@ describe('npm start', () => {
       'the turn runs',
       async () => (await call(service, 'GET', `/sessions/${session}`)).body.status === 'RUNNING',
     );
+    orphans = serverPids(dataDir);
     await end(service.child, () => service.child.kill('SIGKILL'));
   });
 
   it('starts after kill -9, which also ended its servers, and finishes the interrupted turn', async () => {
-    const { postgres, temporal } = serverPids(dataDir);
+    const { postgres, temporal } = orphans;
     const service = await start(dataDir);
     expect([processIdentity(postgres), processIdentity(temporal)]).to.deep.equal([null, null]);
     // The model's activity is given to somebody else when its heartbeat has been missing for 10 s.
