@@ -47,7 +47,7 @@ function launch(dataDir: string, more?: NodeJS.ProcessEnv): Pick<Running, 'child
 
 async function start(dataDir: string): Promise<Running> {
   const { child, output } = launch(dataDir);
-  for (const deadline = Date.now() + 40_000; Date.now() < deadline; await sleep(50)) {
+  for (const deadline = Date.now() + 120_000; Date.now() < deadline; await sleep(50)) {
     const [, base, key] = /API +(\S+)\s+Demo key +(\S+)[^]*Ctrl-C/.exec(output()) ?? [];
     if (base !== undefined && key !== undefined) return { child, output, base, key };
     if (child.exitCode !== null || child.signalCode !== null) break;
