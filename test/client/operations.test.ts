@@ -34,12 +34,19 @@ describe('the client, operation by operation', () => {
       b: '2',
     });
 
-    service.model.on(/Say hello/, text('Hello.'));
+    // The text comes when the stream is open: what is complete by then arrives without its deltas.
+    const gate = service.model.gate();
+    service.model.on(/Say hello/, text('Hello.', { before: { 0: wait(gate) } }));
     const deltas: string[] = [];
     const { status, message, usage, events, turnId } = await client.run(
       session.id,
       { content: 'Say hello' },
-      { onEvent: (event) => void (event.type === 'agent.message.delta' && deltas.push(event.content)) },
+      {
+        onEvent(event) {
+          gate.open();
+          if (event.type === 'agent.message.delta') deltas.push(event.content);
+        },
+      },
     );
     expect({ status, message }).to.deep.equal({ status: 'completed', message: 'Hello.' });
     expect(deltas.join('')).to.equal('Hello.');
