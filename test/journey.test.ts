@@ -13,11 +13,14 @@ describe('a journey', () => {
 
   it('creates a session, talks, watches, cancels and deletes', async () => {
     const { api, model } = service;
-    model.on(/Say hello/, message([thinking('A greeting.'), text('Hello there, friend.')]));
+    // The text comes when the stream is open: what is complete by then arrives without its deltas.
+    const isWatched = model.gate();
+    const answer = text('Hello there, friend.', { before: { 0: wait(isWatched) } });
+    model.on(/Say hello/, message([thinking('A greeting.'), answer]));
     const sessionId = await service.session({ metadata: { a: '1', b: '2' } });
 
     const turnId = await service.send(sessionId, 'Say hello');
-    const events = await watch(service, sessionId);
+    const events = await watch(service, sessionId, () => isWatched.open());
     expect(events.at(-1)).to.include({ type: 'turn.completed', turn_id: turnId, stop_reason: 'end_turn' });
     const stored = events.filter((event) => !event.type.endsWith('.delta'));
     expect(stored).to.deep.equal(await service.history(sessionId));
@@ -52,7 +55,7 @@ describe('a journey', () => {
 });
 
 // oxlint-disable-next-line typescript/no-explicit-any -- events of many types
-function watch(service: TurnService, sessionId: string): Promise<any[]> {
+function watch(service: TurnService, sessionId: string, onEvent: () => void): Promise<any[]> {
   // oxlint-disable-next-line typescript/no-explicit-any -- events of many types
   const events: any[] = [];
   const source = new EventSource(`${service.url}/v1/sessions/${sessionId}/events/stream`, {
@@ -71,6 +74,7 @@ function watch(service: TurnService, sessionId: string): Promise<any[]> {
     for (const type of types) {
       source.addEventListener(type, ({ data }) => {
         events.push(JSON.parse(data as string));
+        onEvent();
         if (type !== 'turn.completed') return;
         source.close();
         resolve(events);
