@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import getPort from 'get-port';
@@ -165,10 +165,11 @@ export function cpuOf(pid: number): number {
   return [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0) / TICKS;
 }
 
-/** CPU seconds of a Postgres: its main process and those of the connections. */
+/** CPU seconds of a Postgres: its main process and those of the connections. The main process adopts what ended ones used. */
 export function cpuOfPostgres(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
-  return [pid, ...children.map(Number)].reduce((sum, each) => sum + cpuOf(each), 0);
+  const living = children.filter((child) => existsSync(`/proc/${child}`));
+  return [pid, ...living.map(Number)].reduce((sum, each) => sum + cpuOf(each), 0);
 }
 
 /** The p-quantile of samples, 0 ≤ p ≤ 1. */
