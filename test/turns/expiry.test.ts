@@ -5,8 +5,9 @@ import { startTurnService, type TurnService } from '../support/turns.js';
 import { connectClient } from '../support/workflow-history.js';
 import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 
-const ACTION_TIMEOUT_SECONDS = 3;
-const TURN_TIMEOUT_SECONDS = 2;
+const ACTION_TIMEOUT_SECONDS = 9;
+/** Less than a wait, and enough for three steps on a busy machine. */
+const TURN_TIMEOUT_SECONDS = 8;
 
 /** contract.md §6: a call that nobody answers, and the turn's own time limit. */
 describe('a wait that ends by time', function () {
