@@ -2,6 +2,7 @@
  * Compares the service with a minimal Temporal turn (bench/baseline) on the same servers, in one run: `npm run bench`.
  * Everything runs on this machine, so quote the ratios, not the milliseconds. Run nothing else at the same time.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { message, text, toolUse } from '../test/support/scripted-model.js';
 import type { SseReader } from '../test/support/sse-reader.js';
 import { median, quantile, startBench, type Bench, type Side } from './support/run.js';
@@ -46,7 +47,7 @@ try {
     console.log(`round ${round} of ${ROUNDS}`);
     for (const part of parts(bench)) {
       for (const side of sides) {
-        await temporalIsIdle(side);
+        await untilTemporalIsIdle(side);
         measured[side.name].push(await part(side));
       }
     }
@@ -85,11 +86,11 @@ function parts({ model }: Bench): ((side: Side) => Promise<Figures>)[] {
   ];
 }
 
-/** Waits until Temporal has cleaned up after the turns before: that takes it seconds, and would delay the next ones. */
-async function temporalIsIdle(side: Side): Promise<void> {
+/** Waits until Temporal has cleaned up after the turns before, which would delay the next ones. */
+async function untilTemporalIsIdle(side: Side): Promise<void> {
   for (let busy = 1; busy > 0.05;) {
     const before = side.cpu().temporal;
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await pause(1000);
     busy = side.cpu().temporal - before;
   }
 }
@@ -209,7 +210,7 @@ async function idleWatchers(side: Side, count: number): Promise<Figures> {
   const sessionId = await side.session();
   const before = side.memoryKb();
   const streams = await Promise.all(Array.from({ length: count }, () => side.stream(sessionId)));
-  await new Promise((resolve) => setTimeout(resolve, 3000));
+  await pause(3000);
   const figure = { 'memory of an idle watcher': (side.memoryKb() - before) / count };
   for (const stream of streams) stream.close();
   return figure;

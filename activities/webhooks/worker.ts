@@ -16,21 +16,22 @@ const WORKFLOW_TASKS = 10;
 const CACHED_WORKFLOWS = 200;
 
 /** The part of a worker process that delivers webhooks. */
-export interface DeliveryWorker {
+export interface Deliveries {
+  /** Not running yet: the caller runs it with the worker of turns. */
   worker: Worker;
-  /** Starts no more deliveries; call it when the worker shuts down. */
+  /** Stops the reconciler, so that it starts no more workflows. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the deliveries of webhooks: a worker with its own task queue, and the reconciler that starts the workflows.
+ * Creates the worker of deliveries with its own task queue, and starts the reconciler that starts their workflows.
  * `shared`: options it shares with the worker of turns.
  */
 export async function startDeliveries(
   shared: Omit<WorkerOptions, 'taskQueue'> & { connection: NativeConnection },
   searchable: () => boolean,
   deps: Omit<DeliveryDeps, 'limit'> & { config: Pick<Config, 'taskQueue'> },
-): Promise<DeliveryWorker> {
+): Promise<Deliveries> {
   const { taskQueue } = deps.config;
   const worker = await Worker.create({
     ...shared,

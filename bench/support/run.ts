@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import getPort from 'get-port';
@@ -165,11 +165,20 @@ export function cpuOf(pid: number): number {
   return [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0) / TICKS;
 }
 
-/** CPU seconds of a Postgres: its main process and those of the connections. The main process adopts what ended ones used. */
+/** CPU seconds of a Postgres: its main process and those of the connections. */
 export function cpuOfPostgres(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
-  const living = children.filter((child) => existsSync(`/proc/${child}`));
-  return [pid, ...living.map(Number)].reduce((sum, each) => sum + cpuOf(each), 0);
+  return cpuOf(pid) + children.reduce((sum, child) => sum + cpuOfConnection(Number(child)), 0);
+}
+
+/** A connection may end while we read: then the main process adopts what it used. */
+function cpuOfConnection(pid: number): number {
+  try {
+    return cpuOf(pid);
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return 0;
+    throw error;
+  }
 }
 
 /** The p-quantile of samples, 0 ≤ p ≤ 1. */

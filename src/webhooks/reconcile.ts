@@ -5,7 +5,7 @@ import type { DeliveryWorkflows, StartableDelivery } from '../temporal/delivery-
 import { WAKE_MARGIN } from './attempts.js';
 
 /** Longest delay until the workflow of a new delivery starts. */
-const INTERVAL_MS = 400;
+export const INTERVAL_MS = 400;
 /** Delay after a round that found work: more may be claimable. */
 const BUSY_INTERVAL_MS = 100;
 /** Limit of a project's deliveries that wait in Temporal for their first attempt. The others wait in the table. */

@@ -11,6 +11,6 @@ export function skip(context: Context, reason: string): never {
   const runnable = context.runnable() as Hook | Test;
   if (runnable.type === 'hook') runnable.parent!.eachTest(note);
   else note(runnable);
-  // Mocha ends the test by throwing here.
+  // The one place that skips: only for `reason`, which the title now has. Mocha ends the test by throwing here.
   return context.skip();
 }

@@ -5,15 +5,13 @@ import { reencryptSecrets } from '../../src/db/reencrypt.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { isSealedWithNewest } from '../../src/platform/sealed.js';
+import { INTERVAL_MS } from '../../src/webhooks/reconcile.js';
 import { sampleOf } from '../support/metrics.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';
 import { insertBacklog, webhookCalls, type WebhookCalls } from '../support/webhooks.js';
 
 const NEW_KEY = Buffer.alloc(32, 9);
-
-/** A worker looks for new deliveries at least this often. */
-const LONGEST_ROUND_MS = 600;
 
 describe('what keeps webhooks going', () => {
   let service: TurnService;
@@ -87,7 +85,7 @@ describe('what keeps webhooks going', () => {
     const session = await service.session();
     await service.send(session, 'Hello');
     expect(await service.ended(session)).to.include({ type: 'turn.completed' });
-    await sleep(LONGEST_ROUND_MS);
+    await sleep(2 * INTERVAL_MS);
     expect(await hooks.delivery(id, delivery)).to.deep.include({ state: 'pending', attempts: [] });
 
     const worker = await service.startWorker();

@@ -19,6 +19,7 @@ import type { TurnDeps } from '../../../src/turns/write.js';
 import { storedDeltas } from '../../support/deltas.js';
 import { eventually } from '../../support/eventually.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { insertSessions } from '../../support/factories.js';
 
 const DELTA = 'agent.message.delta';
 
@@ -50,15 +51,9 @@ describe('deltas', () => {
     await database.drop();
   });
 
-  let sessions = 0;
   const running = async (): Promise<QueuedTurn> => {
-    const id = `ses_${(sessions += 1)}`;
-    await db.query(
-      `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata, created_at, metadata_updated_at)
-       VALUES ($1, $2, 'm', true, '{}', '{}', now(), now())`,
-      [id, projectId],
-    );
-    const turn = await queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] });
+    const [id] = await insertSessions(db, projectId, 1);
+    const turn = await queueTurn(db, projectId, id!, { content: 'x', files: [], skills: [] });
     await claimTurn(deps, turn.id);
     return turn;
   };

@@ -15,6 +15,7 @@ import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
 import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { insertSessions } from '../../support/factories.js';
 
 /** What one of several workers, API processes and reconcilers does to the same turn, in its own time. */
 type Move = 'claim' | 'append' | 'step' | 'cancel' | 'fail' | 'kill';
@@ -40,7 +41,6 @@ describe('interleavings of writers', () => {
   let notifier: Notifier;
   let deps: TurnDeps;
   let projectId: string;
-  let sessions = 0;
   before(async () => {
     database = await createTestDatabase();
     db = await openDataSource(database.url, 8, 'writers');
@@ -56,13 +56,8 @@ describe('interleavings of writers', () => {
   });
 
   const queued = async (): Promise<QueuedTurn> => {
-    const id = `ses_${(sessions += 1)}`;
-    await admin.query(
-      `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
-       VALUES ($1, $2, 'm', true, '{}', '{}')`,
-      [id, projectId],
-    );
-    return queueTurn(admin, projectId, id, { content: 'x', files: [], skills: [] });
+    const [id] = await insertSessions(admin, projectId, 1);
+    return queueTurn(admin, projectId, id!, { content: 'x', files: [], skills: [] });
   };
 
   const moves: Record<Move, (turnId: string) => Promise<unknown>> = {

@@ -13,6 +13,7 @@ import { insertFile, type FileRow } from '../../../../src/files/store.js';
 import { newId } from '../../../../src/platform/ids.js';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres.js';
 import { openTestStorage, type TestStorage } from '../../../support/storage.js';
+import { insertSessions } from '../../../support/factories.js';
 
 const PROJECT = 'proj_1';
 /** The smallest PNG: one pixel. */
@@ -43,12 +44,7 @@ describe('file tools', () => {
     files.remove();
   });
   beforeEach(async () => {
-    session = newId('session');
-    await db.query(
-      `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
-       VALUES ($1, $2, 'm', true, '{}', '{}')`,
-      [session, PROJECT],
-    );
+    session = (await insertSessions(db, PROJECT, 1))[0]!;
   });
 
   const upload = async (filename: string, content: string | Buffer): Promise<FileRow> => {
