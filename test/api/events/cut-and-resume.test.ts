@@ -87,10 +87,10 @@ describe('a stream cut and resumed', () => {
     const pieces: SseFrame[] = [];
     for (let process = 0; pieces.at(-1)?.event !== 'turn.completed'; process = 1 - process) {
       const part = await open(sessionId, pieces.at(-1)?.id, process);
-      pieces.push(...(await until(part, 4).catch(() => part.frames)));
-      part.close();
       // The turn must not end before this reader is there: it would get the stored events only.
       if (pieces.length === 60) rest.open();
+      pieces.push(...(await until(part, 4).catch(() => part.frames)));
+      part.close();
     }
     await uncut.ended;
     expect(uncut.frames).to.have.length(63);
