@@ -1,5 +1,25 @@
-/** Import rules of docs/architecture: one per folder. Nothing else checks them. */
+/** Import rules: one for each top folder and one for each room of src. Nothing else checks them. */
 const npm = 'node_modules';
+/** The rooms of src, from the ground up, each with the rooms that it may import (types too). */
+const ROOMS = {
+  platform: [],
+  network: ['platform'],
+  models: ['platform'],
+  db: ['platform'],
+  projects: ['platform', 'db'],
+  files: ['platform', 'models', 'db'],
+  skills: ['platform', 'db', 'files'],
+  mcp: ['platform', 'network', 'db'],
+  temporal: ['platform'],
+  webhooks: ['platform', 'network', 'db', 'temporal'],
+  events: ['platform', 'db', 'webhooks'],
+  stream: ['platform', 'db', 'events'],
+  sessions: ['platform', 'db', 'mcp', 'events'],
+  turns: ['platform', 'db', 'temporal', 'events', 'stream', 'sessions'],
+  answers: ['platform', 'db', 'events', 'sessions', 'turns'],
+  steps: ['platform', 'models', 'db', 'projects', 'files', 'mcp', 'events', 'sessions', 'turns', 'answers'],
+  reconciler: ['platform', 'db', 'temporal', 'stream', 'turns'],
+};
 const only = (name, from, to, comment) => ({
   name,
   comment,
@@ -82,27 +102,18 @@ module.exports = {
       from: { path: '^api/([^/]+)/', pathNot: '^api/http/' },
       to: { path: '^api/([^/]+)/', pathNot: ['^api/$1/', '^api/http/'] },
     },
-    {
-      name: 'src-direction-resources',
-      comment: 'db ← projects skills mcp files events ← sessions ← temporal ← turns',
+    ...Object.entries(ROOMS).map(([room, below]) => ({
+      name: `room-${room}`,
+      comment: `src/${room} imports only rooms below it`,
       severity: 'error',
-      from: { path: '^src/(projects|skills|mcp|files|events)/' },
-      to: { path: '^src/(sessions|temporal|turns)/', dependencyTypesNot: ['type-only'] },
-    },
+      from: { path: `^src/${room}/` },
+      to: { path: '^src/', pathNot: `^src/(${[room, ...below].join('|')})/` },
+    })),
     {
-      name: 'src-direction-db',
+      name: 'every-room-has-a-rule',
       severity: 'error',
-      from: { path: '^src/(platform|db)/' },
-      to: {
-        path: '^src/(projects|skills|mcp|files|events|sessions|temporal|turns)/',
-        dependencyTypesNot: ['type-only'],
-      },
-    },
-    {
-      name: 'src-direction-sessions',
-      severity: 'error',
-      from: { path: '^src/sessions/' },
-      to: { path: '^src/(temporal|turns)/', dependencyTypesNot: ['type-only'] },
+      from: {},
+      to: { path: '^src/', pathNot: `^src/(${Object.keys(ROOMS).join('|')})/` },
     },
     {
       name: 'nothing-imports-test-or-temporal-dev',

@@ -1,5 +1,5 @@
-import type { DeltaStore } from '../src/events/delta-store.js';
-import type { Notifier } from '../src/events/notify.js';
+import type { DeltaStore } from '../src/stream/delta-store.js';
+import type { Notifier } from '../src/stream/notify.js';
 import type { RunningTurns } from '../src/turns/running-turns.js';
 import type { ModelClients } from './model/clients.js';
 import type { ToolDeps } from './tools/tool.js';

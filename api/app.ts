@@ -2,22 +2,22 @@ import cors from '@koa/cors';
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import type { ApiDeps } from './deps.js';
-import { authenticate } from './http/authenticate.js';
-import { answerBroken, errorResponse } from './http/error-response.js';
-import { addConsole } from './http/console.js';
-import { addDocs } from './http/docs.js';
-import { healthz, metrics, readyz } from './http/health.js';
-import { observe } from './http/observe.js';
-import { openApiDocument } from './http/openapi.js';
-import type { Route } from './http/operation.js';
-import { requestId } from './http/request-id.js';
-import { responseTimeout } from './http/response-timeout.js';
-import { securityHeaders } from './http/security-headers.js';
-import { serve } from './http/serve.js';
-import { unmatched } from './http/unmatched.js';
+import { authenticate } from './http/core/authenticate.js';
+import { answerBroken, errorResponse } from './http/core/error-response.js';
+import { addConsole } from './http/pages/console.js';
+import { addDocs } from './http/pages/docs.js';
+import { healthz, metrics, readyz } from './http/core/health.js';
+import { observe } from './http/core/observe.js';
+import { openApiDocument } from './http/openapi/openapi.js';
+import type { Route } from './http/core/operation.js';
+import { requestId } from './http/core/request-id.js';
+import { responseTimeout } from './http/core/response-timeout.js';
+import { securityHeaders } from './http/core/security-headers.js';
+import { serve } from './http/core/serve.js';
+import { unmatched } from './http/core/unmatched.js';
 import { routes } from './routes.js';
 
-/** The API's middleware, top to bottom. The steps inside an operation's route are in api/http/serve. */
+/** The API's middleware, top to bottom. The steps inside an operation's route are in api/http/core/serve. */
 export function createApp(deps: ApiDeps): Koa {
   const app = new Koa();
   app.context.onerror = answerBroken;

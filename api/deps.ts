@@ -7,12 +7,12 @@ import { openStorage } from '../src/files/open-storage.js';
 import type { Storage } from '../src/files/storage.js';
 import type { Logger } from '../src/platform/logger.js';
 import { createReadiness, stateOf, type Readiness } from '../src/platform/readiness.js';
-import { createMcpNetwork, type McpNetwork } from '../src/mcp/network.js';
+import { createMcpNetwork, type McpNetwork } from '../src/network/network.js';
 import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
 import { createRateLimiter, type RateLimiter } from '../src/projects/limits.js';
-import { UploadSlots } from './http/upload-slots.js';
+import { UploadSlots } from './http/upload/upload-slots.js';
 import { openTurnParts, type TurnParts } from './turn-parts.js';
 
 /** Dependencies of the operations, created once by main. Each resource adds its own. */

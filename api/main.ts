@@ -3,15 +3,15 @@ import { ConfigError, type Config } from '../src/platform/config.js';
 import { isEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
 import { observePool } from '../src/platform/database-metrics.js';
-import { loadSettings } from '../src/platform/settings.js';
+import { loadSettings } from '../src/models/settings.js';
 import { startStatusServer } from '../src/platform/status-server.js';
 import { traceTemporal } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
 import '../src/webhooks/metrics.js';
 import { createApp } from './app.js';
 import { openDeps } from './deps.js';
-import { createDrain } from './http/drain.js';
-import { createHttpServer, listen } from './http/server.js';
+import { createDrain } from './http/core/drain.js';
+import { createHttpServer, listen } from './http/core/server.js';
 
 /** A running API. */
 export interface Api {

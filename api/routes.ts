@@ -7,7 +7,7 @@ import { getFile } from './files/get.js';
 import { getDownloadLink } from './files/link.js';
 import { listFiles } from './files/list.js';
 import { uploadFile } from './files/upload.js';
-import type { Route } from './http/operation.js';
+import type { Route } from './http/core/operation.js';
 import { acceptMcpTools } from './mcp-servers/accept-tools.js';
 import { authorizeMcpServer } from './mcp-servers/authorize.js';
 import { mcpOauthCallback } from './mcp-servers/oauth-callback.js';

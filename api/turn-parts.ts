@@ -1,12 +1,12 @@
 import type { ConnectionLike } from '@temporalio/client';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../src/platform/config.js';
-import { Feed } from '../src/events/feed.js';
-import { Notifier } from '../src/events/notify.js';
+import { Feed } from '../src/stream/feed.js';
+import { Notifier } from '../src/stream/notify.js';
 import type { Logger } from '../src/platform/logger.js';
 import { connectLazily } from '../src/temporal/connection.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
-import { startTurnReconciler, type TurnReconciler } from '../src/turns/reconciler.js';
+import { startTurnReconciler, type TurnReconciler } from '../src/reconciler/start.js';
 import { OpenStreams } from './events/open-streams.js';
 
 /** The API's dependencies for turns: to start, cancel and stream them. */

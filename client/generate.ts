@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
-import { openApiDocument } from '../api/http/openapi.js';
+import { openApiDocument } from '../api/http/openapi/openapi.js';
 import { routes } from '../api/routes.js';
 
 export const GENERATED = fileURLToPath(new URL('src/generated/schema.ts', import.meta.url));

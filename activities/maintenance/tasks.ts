@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../src/platform/config.js';
-import { dropOldPartitions } from '../../src/events/delta-partitions.js';
+import { dropOldPartitions } from '../../src/stream/delta-partitions.js';
 import { cleanStorage, type CleanPosition } from '../../src/files/maintenance.js';
 import type { Storage } from '../../src/files/storage.js';
 import type { Logger } from '../../src/platform/logger.js';

@@ -1,6 +1,6 @@
 import { APIConnectionError, APIError } from '@anthropic-ai/sdk';
 import type { Redactor } from '../../src/platform/text.js';
-import type { ModelFailure } from '../../src/turns/model-call.js';
+import type { ModelFailure } from '../../src/steps/model-call.js';
 
 /** The model sent nothing for too long (contract.md §3). */
 export class ModelIdleTimeoutError extends Error {

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { isDeeperThan } from '../../src/platform/depth.js';
 import { storableText, type Redactor } from '../../src/platform/text.js';
-import type { AssistantBlock } from '../../src/turns/content.js';
+import type { AssistantBlock } from '../../src/models/content.js';
 import { ModelStreamError } from './failures.js';
 
 /** Postgres and JSON.stringify recurse over a tool's input and fail at a few thousand levels. */

@@ -2,7 +2,7 @@ import type Anthropic from '@anthropic-ai/sdk';
 import { APIConnectionError } from '@anthropic-ai/sdk';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { Redactor } from '../../src/platform/text.js';
-import type { Answer, CallUsage } from '../../src/turns/content.js';
+import type { Answer, CallUsage } from '../../src/models/content.js';
 import { begin, complete, finished, grow, type GrowingBlock, type TextObserver } from './growing-block.js';
 import type { ModelClient } from './clients.js';
 import { ModelStreamError } from './failures.js';

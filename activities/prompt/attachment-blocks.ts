@@ -3,8 +3,8 @@ import type { FileSnapshot } from '../../src/events/fields.js';
 import { findFiles, type FileRow } from '../../src/files/store.js';
 import type { Storage } from '../../src/files/storage.js';
 import { nativeBlock, unlessMissing } from '../../src/files/native-block.js';
-import { describeFile } from '../../src/turns/session-files.js';
-import type { ResultBlock } from '../../src/turns/content.js';
+import { describeFile } from '../../src/steps/session-files.js';
+import type { ResultBlock } from '../../src/models/content.js';
 
 /**
  * Limits for the attachments one message shows; the model can read the others with read_file. In base64 these stay well

@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ModelEntry } from '../../src/models/entry.js';
 import type { ModelRequest, ToolDefinition } from '../../src/models/request.js';
-import { loadConversation, type PastTurn, type TurnWithConversation } from '../../src/turns/conversation.js';
+import { loadConversation, type PastTurn, type TurnWithConversation } from '../../src/steps/conversation.js';
 import { attachmentBlocks } from './attachment-blocks.js';
 import { isWorthCompacting } from './compaction.js';
 import { loadMedia } from './media.js';

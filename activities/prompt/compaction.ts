@@ -1,6 +1,6 @@
 import type { ModelEntry } from '../../src/models/entry.js';
 import type { ModelRequest } from '../../src/models/request.js';
-import type { Conversation, PastTurn } from '../../src/turns/conversation.js';
+import type { Conversation, PastTurn } from '../../src/steps/conversation.js';
 import { transcriptOf } from './transcript.js';
 import { bytesOf, estimate } from './tokens.js';
 

@@ -1,8 +1,8 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { ObjectMissingError, type Storage } from '../../src/files/storage.js';
 import { mediaPlaceholder } from '../../src/models/media.js';
-import type { Conversation } from '../../src/turns/conversation.js';
-import type { ResultBlock } from '../../src/turns/content.js';
+import type { Conversation } from '../../src/steps/conversation.js';
+import type { ResultBlock } from '../../src/models/content.js';
 
 /** A request may have 32 MB, and base64 encodes three bytes as four. */
 const REQUEST_BYTES = 22 * 1024 * 1024;

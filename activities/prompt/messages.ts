@@ -1,8 +1,8 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { TurnState } from '../../src/turns/states.js';
-import { describeFile } from '../../src/turns/session-files.js';
-import type { Conversation, PastCall, PastStep, PastTurn } from '../../src/turns/conversation.js';
-import type { ResultBlock } from '../../src/turns/content.js';
+import { describeFile } from '../../src/steps/session-files.js';
+import type { Conversation, PastCall, PastStep, PastTurn } from '../../src/steps/conversation.js';
+import type { ResultBlock } from '../../src/models/content.js';
 
 type ContentBlock = Anthropic.ContentBlockParam;
 type ShownBlock = Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam;

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import type { ModelRequest, ToolDefinition } from '../../src/models/request.js';
-import type { TurnContext } from '../../src/turns/context.js';
+import type { TurnContext } from '../../src/steps/context.js';
 import { systemPrompt } from './system-prompt.js';
 import type { ToolAliases } from './tool-aliases.js';
 

@@ -1,6 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { ulid } from 'ulid';
-import type { AssistantBlock } from '../../src/turns/content.js';
+import type { AssistantBlock } from '../../src/models/content.js';
 
 /** Tool use ids that the Messages API accepts. */
 const TOOL_USE_ID = /^[a-zA-Z0-9_-]{1,128}$/;

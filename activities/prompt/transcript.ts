@@ -1,6 +1,6 @@
-import { describeFile } from '../../src/turns/session-files.js';
-import { textOf } from '../../src/turns/content.js';
-import type { PastTurn } from '../../src/turns/conversation.js';
+import { describeFile } from '../../src/steps/session-files.js';
+import { textOf } from '../../src/models/content.js';
+import type { PastTurn } from '../../src/steps/conversation.js';
 
 /** A summary reads only the start and the end of longer texts. */
 const MAX_SAID = 12_000;

@@ -1,7 +1,7 @@
 import type { ToolDefinition } from '../../src/models/request.js';
 import { mustAsk } from '../../src/sessions/tools.js';
-import type { TurnContext } from '../../src/turns/context.js';
-import type { CallPermission } from '../../src/turns/step-calls.js';
+import type { TurnContext } from '../../src/steps/context.js';
+import type { CallPermission } from '../../src/steps/step-calls.js';
 import { builtInTools } from './built-in/index.js';
 import { mcpToolsOf, type McpServerTool } from './mcp/names.js';
 import type { BuiltInTool } from './tool.js';

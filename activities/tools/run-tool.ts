@@ -1,10 +1,10 @@
 import { Ajv } from 'ajv';
 import { unlessAborted } from '../../src/platform/abort.js';
 import { toolCallSeconds } from '../../src/platform/metrics.js';
-import type { TurnContext } from '../../src/turns/context.js';
+import type { TurnContext } from '../../src/steps/context.js';
 import type { OfferedTool } from './offered-tools.js';
 import { callTurnMcpTool } from './mcp/call.js';
-import type { ToolCallRow } from '../../src/turns/tool-call.js';
+import type { ToolCallRow } from '../../src/steps/tool-call.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from './tool.js';
 
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });

@@ -1,10 +1,10 @@
 import type { NewEvent } from '../../src/events/schema.js';
 import type { Storage } from '../../src/files/storage.js';
 import { truncateUtf8 } from '../../src/platform/text.js';
-import { textOf, type ResultBlock } from '../../src/turns/content.js';
-import { closeToolCall, endToolCall, type ToolCallRow } from '../../src/turns/tool-call.js';
+import { textOf, type ResultBlock } from '../../src/models/content.js';
+import { closeToolCall, endToolCall, type ToolCallRow } from '../../src/steps/tool-call.js';
 import type { TurnDeps } from '../../src/turns/write.js';
-import { shortenResult } from '../../src/turns/shorten-result.js';
+import { shortenResult } from '../../src/steps/shorten-result.js';
 import { unrunResult } from './unrun-result.js';
 import type { ToolResult } from './tool.js';
 

@@ -5,7 +5,7 @@ import type { Storage } from '../../src/files/storage.js';
 import type { ByteBudget } from '../../src/platform/byte-budget.js';
 import type { Logger } from '../../src/platform/logger.js';
 import type { BuiltInToolName } from '../../src/sessions/tools.js';
-import type { ResultBlock } from '../../src/turns/content.js';
+import type { ResultBlock } from '../../src/models/content.js';
 import type { ToolDefinition } from '../../src/models/request.js';
 import type { McpConnections } from './mcp/connections.js';
 

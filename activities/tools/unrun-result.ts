@@ -1,5 +1,5 @@
 import type { EventData } from '../../src/events/schema.js';
-import type { ToolCallRow } from '../../src/turns/tool-call.js';
+import type { ToolCallRow } from '../../src/steps/tool-call.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
 import { textResult, type ToolResult } from './tool.js';
 

@@ -1,5 +1,5 @@
 import { TurnEndedError } from '../../src/turns/turn.js';
-import { advanceWait as advance } from '../../src/turns/wait.js';
+import { advanceWait as advance } from '../../src/answers/wait.js';
 import type { ActivityDeps } from '../deps.js';
 import type { TurnActivities } from './turn-activities.js';
 

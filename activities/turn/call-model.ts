@@ -1,8 +1,8 @@
 import type { ModelRequest } from '../../src/models/request.js';
-import { beginModelCall, type ModelCall } from '../../src/turns/model-call.js';
-import { storedOutcome, storeStep, type StepOutcome } from '../../src/turns/model-step.js';
-import type { TurnContext } from '../../src/turns/context.js';
-import { loadConversation } from '../../src/turns/conversation.js';
+import { beginModelCall, type ModelCall } from '../../src/steps/model-call.js';
+import { storedOutcome, storeStep, type StepOutcome } from '../../src/steps/model-step.js';
+import type { TurnContext } from '../../src/steps/context.js';
+import { loadConversation } from '../../src/steps/conversation.js';
 import { isOpen } from '../../src/turns/states.js';
 import { OvertakenError, TurnEndedError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';

@@ -1,12 +1,12 @@
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
-import type { TurnContext } from '../../src/turns/context.js';
+import type { TurnContext } from '../../src/steps/context.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
 import { outcomeUnknown, runTool } from '../tools/run-tool.js';
 import { ConcurrencyLimit } from '../concurrency-limit.js';
 import { findTool, offeredTools } from '../tools/offered-tools.js';
-import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/turns/tool-call.js';
+import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/steps/tool-call.js';
 import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
 import type { ToolResult } from '../tools/tool.js';
 import type { TurnActivities } from './turn-activities.js';

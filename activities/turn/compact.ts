@@ -1,11 +1,11 @@
-import { storeSummary } from '../../src/turns/compaction.js';
+import { storeSummary } from '../../src/steps/compaction.js';
 import type { ModelRequest } from '../../src/models/request.js';
-import { beginModelCall, endModelCall } from '../../src/turns/model-call.js';
+import { beginModelCall, endModelCall } from '../../src/steps/model-call.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
 import { runActivity } from './run-activity.js';
-import { loadConversation } from '../../src/turns/conversation.js';
+import { loadConversation } from '../../src/steps/conversation.js';
 import type { TurnActivities } from './turn-activities.js';
 
 const noopObserver: CallObserver = { text: () => undefined, thinking: () => undefined, settle: async () => undefined };

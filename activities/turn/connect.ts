@@ -2,7 +2,7 @@ import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import type { NewEvent } from '../../src/events/schema.js';
 import { findServers } from '../../src/mcp/find-servers.js';
 import { claimTurn } from '../../src/turns/claim.js';
-import { recordConnections } from '../../src/turns/servers.js';
+import { recordConnections } from '../../src/steps/servers.js';
 import { connectServers, type ConnectedServer } from './connect-servers.js';
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';

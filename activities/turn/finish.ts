@@ -1,5 +1,5 @@
 import { endTurn } from '../../src/turns/finish.js';
-import { lastModelFailure, modelOfTurn } from '../../src/turns/model-call.js';
+import { lastModelFailure, modelOfTurn } from '../../src/steps/model-call.js';
 import type { TurnOutcome } from '../../src/turns/outcome.js';
 import type { TurnFailureType } from '../../src/turns/states.js';
 import type { ActivityDeps } from '../deps.js';

@@ -1,5 +1,5 @@
-import type { StepOutcome } from '../../src/turns/model-step.js';
-import type { StepWait } from '../../src/turns/wait.js';
+import type { StepOutcome } from '../../src/steps/model-step.js';
+import type { StepWait } from '../../src/answers/wait.js';
 import type { TurnFailureType } from '../../src/turns/states.js';
 
 /** Activities of the turn workflow. They pass ids and small facts only: content stays in Postgres and file storage. */

@@ -1,5 +1,5 @@
-import type { McpNetwork } from '../../src/mcp/network.js';
-import { RedirectError, UnsafeAddressError } from '../../src/mcp/network.js';
+import type { McpNetwork } from '../../src/network/network.js';
+import { RedirectError, UnsafeAddressError } from '../../src/network/network.js';
 import { connectionFailure } from '../../src/mcp/reasons.js';
 import type { AttemptResult } from '../../src/webhooks/attempts.js';
 import { parseRetryAfter } from '../../src/webhooks/schedule.js';

@@ -3,7 +3,7 @@ import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporal
 import pRetry from 'p-retry';
 import type { DataSource } from 'typeorm';
 import { isDatabaseAway } from '../../src/db/transaction.js';
-import type { McpNetwork } from '../../src/mcp/network.js';
+import type { McpNetwork } from '../../src/network/network.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { unseal, UnsealError } from '../../src/platform/sealed.js';
 import { isoNow } from '../../src/platform/timestamps.js';

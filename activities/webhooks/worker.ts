@@ -2,7 +2,7 @@ import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/w
 import type { Config } from '../../src/platform/config.js';
 import { createTemporalClient } from '../../src/temporal/connection.js';
 import { createDeliveryWorkflows } from '../../src/temporal/delivery-workflows.js';
-import { startDeliveryReconciler } from '../../src/webhooks/reconcile.js';
+import { startDeliveryReconciler } from '../../src/webhooks/start-deliveries.js';
 import { webhookTaskQueue } from '../../workflows/contract.js';
 import { ConcurrencyLimit } from '../concurrency-limit.js';
 import { createDeliveryActivities, type DeliveryDeps } from './send-delivery.js';

@@ -2,9 +2,9 @@ import { ServiceError } from '../../src/platform/errors.js';
 import { eventJson, readHistory } from '../../src/events/store.js';
 import { pageOf } from '../../src/platform/page.js';
 import type { Session } from '../../src/sessions/store.js';
-import { operation } from '../http/operation.js';
-import { pageRequest, pageSchema } from '../http/page.js';
-import { sessionOfPath } from '../http/session-of-path.js';
+import { operation } from '../http/core/operation.js';
+import { pageRequest, pageSchema } from '../http/core/page.js';
+import { sessionOfPath } from '../http/core/session-of-path.js';
 import { eventSchema } from '../../src/events/schema.js';
 
 /** Events of all turns, oldest first, including the events so far of a running turn. */

@@ -1,5 +1,5 @@
 import { createEventBuffer, type EventBuffer } from 'better-sse';
-import type { Frame } from '../../src/events/frames.js';
+import type { Frame } from '../../src/stream/frames.js';
 
 /** About the amount that a socket accepts at once. */
 const MAX_CHARACTERS = 64 * 1024;

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { parseEventId, START, type Position } from '../../src/events/position.js';
+import { parseEventId, START, type Position } from '../../src/stream/position.js';
 import { isOpen, type TurnState } from '../../src/turns/states.js';
 import { findTurn } from '../../src/turns/turn.js';
 

@@ -1,12 +1,12 @@
-import { countPendingCharacters, readFrames, type Frame } from '../../src/events/frames.js';
-import { START, type Position } from '../../src/events/position.js';
-import { isTerminal } from '../../src/events/reader.js';
+import { countPendingCharacters, readFrames, type Frame } from '../../src/stream/frames.js';
+import { START, type Position } from '../../src/stream/position.js';
+import { isTerminal } from '../../src/stream/reader.js';
 import { streamLagSeconds } from '../../src/platform/metrics.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
 import type { ApiDeps } from '../deps.js';
 import { frameSchema } from '../../src/events/schema.js';
-import { operation } from '../http/operation.js';
-import { sessionOfPath } from '../http/session-of-path.js';
+import { operation } from '../http/core/operation.js';
+import { sessionOfPath } from '../http/core/session-of-path.js';
 import type { OpenStream } from './open-streams.js';
 import { portionsOf } from './portions.js';
 import { SseConnection } from './sse-connection.js';

@@ -4,7 +4,7 @@ import { openContent } from '../../src/files/content.js';
 import { verifyLink } from '../../src/files/download-link.js';
 import { contentDisposition } from '../../src/files/filename.js';
 import { getLinkedFile, type FileRow } from '../../src/files/store.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { askedRange } from './range.js';
 
 /**

@@ -1,6 +1,6 @@
 import { removeFile } from '../../src/files/remove.js';
 import type { FileRow } from '../../src/files/store.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { fileOfPath } from './resource.js';
 
 /** DELETE /v1/files/{file_id} */

@@ -1,5 +1,5 @@
 import { LINK_SECONDS, type FileRow } from '../../src/files/store.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { fileOfPath } from './resource.js';
 
 /** GET /v1/files/{file_id}/content: redirects to a link that works for an hour without a key. */

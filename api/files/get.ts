@@ -1,4 +1,4 @@
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { fileOfPath } from './resource.js';
 import type { FileRow } from '../../src/files/store.js';
 import { fileSchema, presentFile } from './present.js';

@@ -1,5 +1,5 @@
 import { LINK_SECONDS, type FileRow } from '../../src/files/store.js';
-import { operation, type JsonSchema } from '../http/operation.js';
+import { operation, type JsonSchema } from '../http/core/operation.js';
 import { fileOfPath } from './resource.js';
 
 const linkSchema = {

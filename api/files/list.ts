@@ -1,7 +1,7 @@
 import { pageOf } from '../../src/platform/page.js';
 import { listFiles as filesOf, type FileFilter, type FileOrigin } from '../../src/files/store.js';
-import { operation } from '../http/operation.js';
-import { newestFirst, pageSchema } from '../http/page.js';
+import { operation } from '../http/core/operation.js';
+import { newestFirst, pageSchema } from '../http/core/page.js';
 import { fileSchema, presentFile } from './present.js';
 
 /** GET /v1/files: the project's files, optionally filtered by the session that delivered them or by origin. */

@@ -1,5 +1,5 @@
 import type { FileRow } from '../../src/files/store.js';
-import type { JsonSchema } from '../http/operation.js';
+import type { JsonSchema } from '../http/core/operation.js';
 
 /** The File resource (spec.md "File"). */
 export const fileSchema = {

@@ -3,8 +3,8 @@ import { checkedFilename } from '../../src/files/filename.js';
 import { saveUpload } from '../../src/files/save.js';
 import { MAX_FILE_BYTES } from '../../src/files/store.js';
 import { jsonHash } from '../../src/projects/idempotency.js';
-import { withUpload, type Upload, type UploadRules } from '../http/multipart.js';
-import { operation, type Call } from '../http/operation.js';
+import { withUpload, type Upload, type UploadRules } from '../http/upload/multipart.js';
+import { operation, type Call } from '../http/core/operation.js';
 import { fileSchema, presentFile } from './present.js';
 
 const RULES: UploadRules = { maxBytes: MAX_FILE_BYTES, tooLarge: 'file_too_large', filename: checkedFilename };

@@ -3,7 +3,7 @@ import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { acceptTools } from '../../src/mcp/store.js';
-import { operation, type JsonSchema } from '../http/operation.js';
+import { operation, type JsonSchema } from '../http/core/operation.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';
 

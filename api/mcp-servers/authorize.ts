@@ -3,7 +3,7 @@ import { transaction } from '../../src/db/transaction.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { restartOauth, storeStarted } from '../../src/mcp/oauth/authorize.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';
 

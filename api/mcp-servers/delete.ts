@@ -4,7 +4,7 @@ import { lockServer } from '../../src/mcp/find-servers.js';
 import { tryRevoke } from '../../src/mcp/oauth/revoke.js';
 import { deleteOauth } from '../../src/mcp/oauth/store.js';
 import { deleteServer } from '../../src/mcp/store.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { mcpServerOfPath } from './resource.js';
 
 export const deleteMcpServer = operation<undefined, McpServerRow>({

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../http/operation.js';
+import type { JsonSchema } from '../http/core/operation.js';
 
 /** Lowercase letters, digits and single hyphens between them (spec.md "MCP server": name). */
 export const nameField = {

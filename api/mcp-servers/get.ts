@@ -1,5 +1,5 @@
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';
 

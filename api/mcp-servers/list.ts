@@ -1,7 +1,7 @@
 import { listServers } from '../../src/mcp/find-servers.js';
 import { pageOf } from '../../src/platform/page.js';
-import { operation } from '../http/operation.js';
-import { newestFirst, pageSchema } from '../http/page.js';
+import { operation } from '../http/core/operation.js';
+import { newestFirst, pageSchema } from '../http/core/page.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 
 export const listMcpServers = operation({

@@ -8,7 +8,7 @@ import { requestAuthOf } from '../../src/mcp/request-auth.js';
 import { storeProbe } from '../../src/mcp/store.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { ApiDeps } from '../deps.js';
-import { operation, type Call } from '../http/operation.js';
+import { operation, type Call } from '../http/core/operation.js';
 import { callbackPage } from './oauth-page.js';
 
 /** The browser needs only the text. It must not send the address, which contains the code, to other sites. */

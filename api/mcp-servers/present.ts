@@ -1,7 +1,7 @@
 import type { McpOauthRow } from '../../src/db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import type { AuthorizationLink } from '../../src/mcp/oauth/authorize.js';
-import type { JsonSchema } from '../http/operation.js';
+import type { JsonSchema } from '../http/core/operation.js';
 
 const timestamp = { type: ['string', 'null'], format: 'date-time' } as const;
 

@@ -4,7 +4,7 @@ import { getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { probeServer } from '../../src/mcp/probe.js';
 import { requestAuthOf } from '../../src/mcp/request-auth.js';
 import { storeProbe } from '../../src/mcp/store.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';
 

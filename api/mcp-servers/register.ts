@@ -8,7 +8,7 @@ import { startOauth, storeStarted } from '../../src/mcp/oauth/authorize.js';
 import { probeServer } from '../../src/mcp/probe.js';
 import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { insertServer, requireKnownTools } from '../../src/mcp/store.js';
-import { operation, type JsonSchema } from '../http/operation.js';
+import { operation, type JsonSchema } from '../http/core/operation.js';
 import { allowedToolsField, authField, nameField, pinToolsField } from './fields.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 

@@ -11,7 +11,7 @@ import { probeServer } from '../../src/mcp/probe.js';
 import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { requireKnownTools, updateServer, type NewAuth } from '../../src/mcp/store.js';
 import type { ApiDeps } from '../deps.js';
-import { operation, type JsonSchema } from '../http/operation.js';
+import { operation, type JsonSchema } from '../http/core/operation.js';
 import { allowedToolsField, authField, nameField, pinToolsField } from './fields.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../src/platform/errors.js';
 import { pageOf } from '../../src/platform/page.js';
-import { operation } from '../http/operation.js';
-import { pageRequest, pageSchema } from '../http/page.js';
+import { operation } from '../http/core/operation.js';
+import { pageRequest, pageSchema } from '../http/core/page.js';
 import { modelSchema, presentModel } from './present.js';
 
 export const listModels = operation({

@@ -1,5 +1,5 @@
 import type { ModelEntry } from '../../src/models/catalogue.js';
-import type { JsonSchema } from '../http/operation.js';
+import type { JsonSchema } from '../http/core/operation.js';
 
 /** A model that sessions can use (contract.md §2). */
 export const modelSchema = {

@@ -1,7 +1,7 @@
 import { findSession, type Session } from '../../src/sessions/store.js';
 import { cancelTurn } from '../../src/turns/cancel.js';
-import { operation } from '../http/operation.js';
-import { sessionNotFound, sessionOfPath } from '../http/session-of-path.js';
+import { operation } from '../http/core/operation.js';
+import { sessionNotFound, sessionOfPath } from '../http/core/session-of-path.js';
 import { presentSession, sessionSchema } from './present.js';
 
 /** Cancels the turn in progress, if there is one. Can be repeated (spec.md "States and transitions"). */

@@ -6,8 +6,8 @@ import type { ModelCatalogue } from '../../src/models/catalogue.js';
 import { requireScope } from '../../src/projects/permissions.js';
 import { MAX_METADATA_PAIRS, MAX_METADATA_KEY_LENGTH, MAX_METADATA_VALUE_LENGTH } from '../../src/sessions/metadata.js';
 import { insertSession, missingMcpServers } from '../../src/sessions/store.js';
-import type { SessionTool } from '../../src/sessions/tools.js';
-import { operation, type JsonSchema } from '../http/operation.js';
+import type { SessionTool } from '../../src/db/entities/sessions.js';
+import { operation, type JsonSchema } from '../http/core/operation.js';
 import { presentSession, sessionSchema } from './present.js';
 import { checkTools, requireOfferedTools, sessionToolsSchema, toModelTools } from './tools.js';
 

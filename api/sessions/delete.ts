@@ -1,8 +1,8 @@
 import { transaction } from '../../src/db/transaction.js';
 import { sessionRunning } from '../../src/sessions/required-actions.js';
 import { lockSession, softDeleteSession, type Session } from '../../src/sessions/store.js';
-import { operation } from '../http/operation.js';
-import { sessionNotFound, sessionOfPath } from '../http/session-of-path.js';
+import { operation } from '../http/core/operation.js';
+import { sessionNotFound, sessionOfPath } from '../http/core/session-of-path.js';
 
 export const deleteSession = operation<undefined, Session>({
   id: 'deleteSession',

@@ -1,7 +1,7 @@
 import type { Session } from '../../src/sessions/store.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { presentSession, sessionSchema } from './present.js';
-import { sessionOfPath } from '../http/session-of-path.js';
+import { sessionOfPath } from '../http/core/session-of-path.js';
 
 export const getSession = operation<undefined, Session>({
   id: 'getSession',

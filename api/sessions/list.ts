@@ -1,7 +1,7 @@
 import { pageOf } from '../../src/platform/page.js';
 import { listSessions as findSessions } from '../../src/sessions/store.js';
-import { operation } from '../http/operation.js';
-import { newestFirst, pageSchema } from '../http/page.js';
+import { operation } from '../http/core/operation.js';
+import { newestFirst, pageSchema } from '../http/core/page.js';
 import { presentSession, sessionSchema } from './present.js';
 
 export const listSessions = operation({

@@ -1,6 +1,6 @@
 import { requiredAction } from '../../src/events/fields.js';
 import type { Session } from '../../src/sessions/store.js';
-import type { JsonSchema } from '../http/operation.js';
+import type { JsonSchema } from '../http/core/operation.js';
 import { sessionToolsSchema } from './tools.js';
 
 /** The Session resource (spec.md "Session", contract.md §2). */

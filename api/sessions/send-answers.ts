@@ -4,9 +4,9 @@ import { actionsAnswered } from '../../src/platform/metrics.js';
 import { answerEventSchema } from '../../src/events/schema.js';
 import { eventJson, type EventRow } from '../../src/events/store.js';
 import type { Session } from '../../src/sessions/store.js';
-import { storeAnswers, type Answer } from '../../src/turns/answer.js';
-import { operation, type JsonSchema } from '../http/operation.js';
-import { sessionOfPath } from '../http/session-of-path.js';
+import { storeAnswers, type Answer } from '../../src/answers/answer.js';
+import { operation, type JsonSchema } from '../http/core/operation.js';
+import { sessionOfPath } from '../http/core/session-of-path.js';
 import { sendMessage } from './send-message.js';
 
 const MAX_EVENTS = 50;

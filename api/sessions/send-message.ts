@@ -10,8 +10,8 @@ import { findSkills, skillNotFound } from '../../src/skills/store.js';
 import { queueTurn, type QueuedTurn } from '../../src/turns/queue.js';
 import type { ApiDeps } from '../deps.js';
 import { userMessageSchema } from '../../src/events/schema.js';
-import { operation, type Call, type JsonSchema } from '../http/operation.js';
-import { sessionOfPath } from '../http/session-of-path.js';
+import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
+import { sessionOfPath } from '../http/core/session-of-path.js';
 
 const body = {
   type: 'object',

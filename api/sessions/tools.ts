@@ -4,14 +4,9 @@ import type { Db } from '../../src/db/transaction.js';
 import { sanitizeInputSchema } from '../../src/mcp/input-schema.js';
 import { findServers } from '../../src/mcp/find-servers.js';
 import { isUsableSchema } from '../../src/sessions/custom-tool-schema.js';
-import {
-  BUILT_IN_TOOL_NAMES,
-  MCP_TOOL_PREFIX,
-  type CustomTool,
-  type McpToolset,
-  type SessionTool,
-} from '../../src/sessions/tools.js';
-import type { JsonSchema } from '../http/operation.js';
+import type { CustomTool, McpToolset, SessionTool } from '../../src/db/entities/sessions.js';
+import { BUILT_IN_TOOL_NAMES, MCP_TOOL_PREFIX } from '../../src/sessions/tools.js';
+import type { JsonSchema } from '../http/core/operation.js';
 
 const MAX_CUSTOM_TOOLS = 64;
 const MAX_TOOLSETS = 10;

@@ -8,9 +8,9 @@ import {
   type Metadata,
 } from '../../src/sessions/metadata.js';
 import { lockSession, updateMetadata, type Session } from '../../src/sessions/store.js';
-import { operation, type JsonSchema } from '../http/operation.js';
+import { operation, type JsonSchema } from '../http/core/operation.js';
 import { presentSession, sessionSchema } from './present.js';
-import { sessionNotFound, sessionOfPath } from '../http/session-of-path.js';
+import { sessionNotFound, sessionOfPath } from '../http/core/session-of-path.js';
 
 const body = {
   type: 'object',

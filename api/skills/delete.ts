@@ -1,6 +1,6 @@
 import { removeArchive } from '../../src/skills/content.js';
 import { skillNotFound, softDeleteSkill, type Skill } from '../../src/skills/store.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { skillOfPath } from './resource.js';
 
 export const deleteSkill = operation<undefined, Skill>({

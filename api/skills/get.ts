@@ -1,5 +1,5 @@
 import type { Skill } from '../../src/skills/store.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { presentSkill, skillSchema } from './present.js';
 import { skillOfPath } from './resource.js';
 

@@ -1,7 +1,7 @@
 import { pageOf } from '../../src/platform/page.js';
 import { listSkills as findSkills } from '../../src/skills/store.js';
-import { operation } from '../http/operation.js';
-import { newestFirst, pageSchema } from '../http/page.js';
+import { operation } from '../http/core/operation.js';
+import { newestFirst, pageSchema } from '../http/core/page.js';
 import { presentSkill, skillSchema } from './present.js';
 
 export const listSkills = operation({

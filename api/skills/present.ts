@@ -1,5 +1,5 @@
 import type { Skill } from '../../src/skills/store.js';
-import type { JsonSchema } from '../http/operation.js';
+import type { JsonSchema } from '../http/core/operation.js';
 
 /** The Skill resource (spec.md "Skill"). */
 export const skillSchema = {

@@ -4,8 +4,8 @@ import { jsonHash } from '../../src/projects/idempotency.js';
 import { MAX_PACKAGE_BYTES, readBundle } from '../../src/skills/bundle.js';
 import { storeArchive } from '../../src/skills/content.js';
 import { insertSkill } from '../../src/skills/store.js';
-import { withUpload, type Upload, type UploadRules } from '../http/multipart.js';
-import { operation, type Call } from '../http/operation.js';
+import { withUpload, type Upload, type UploadRules } from '../http/upload/multipart.js';
+import { operation, type Call } from '../http/core/operation.js';
 import { presentSkill, skillSchema } from './present.js';
 
 const PACKAGE: UploadRules = { maxBytes: MAX_PACKAGE_BYTES, tooLarge: 'skill_bundle_too_large' };

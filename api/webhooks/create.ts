@@ -3,7 +3,7 @@ import { transaction } from '../../src/db/transaction.js';
 import { newSecret } from '../../src/webhooks/sign.js';
 import { insertWebhook } from '../../src/webhooks/store.js';
 import { checkWebhookUrl } from '../../src/webhooks/url.js';
-import { operation, type JsonSchema } from '../http/operation.js';
+import { operation, type JsonSchema } from '../http/core/operation.js';
 import { descriptionField, enabledField, eventTypesField, urlField } from './fields.js';
 import { webhookWithSecretSchema } from './present.js';
 import { answerWithSecret, replaySecret } from './secret-answer.js';

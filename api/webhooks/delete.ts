@@ -1,6 +1,6 @@
 import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { deleteWebhook as removeWebhook } from '../../src/webhooks/store.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { webhookNotFound, webhookOfPath } from './resource.js';
 
 export const deleteWebhook = operation<undefined, WebhookRow>({

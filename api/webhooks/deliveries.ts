@@ -1,8 +1,8 @@
 import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { pageOf } from '../../src/platform/page.js';
 import { listDeliveries } from '../../src/webhooks/deliveries.js';
-import { operation } from '../http/operation.js';
-import { newestFirst, pageSchema } from '../http/page.js';
+import { operation } from '../http/core/operation.js';
+import { newestFirst, pageSchema } from '../http/core/page.js';
 import { deliverySchema, presentDelivery } from './present.js';
 import { webhookOfPath } from './resource.js';
 

@@ -1,5 +1,5 @@
 import { WEBHOOK_EVENT_TYPES } from '../../src/webhooks/event-types.js';
-import type { JsonSchema } from '../http/operation.js';
+import type { JsonSchema } from '../http/core/operation.js';
 
 export const urlField = {
   type: 'string',

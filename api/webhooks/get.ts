@@ -1,5 +1,5 @@
 import type { WebhookRow } from '../../src/db/entities/webhooks.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { presentWebhook, webhookSchema } from './present.js';
 import { webhookOfPath } from './resource.js';
 

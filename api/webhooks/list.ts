@@ -1,7 +1,7 @@
 import { pageOf } from '../../src/platform/page.js';
 import { listWebhooks as readWebhooks } from '../../src/webhooks/store.js';
-import { operation } from '../http/operation.js';
-import { newestFirst, pageSchema } from '../http/page.js';
+import { operation } from '../http/core/operation.js';
+import { newestFirst, pageSchema } from '../http/core/page.js';
 import { presentWebhook, webhookSchema } from './present.js';
 
 export const listWebhooks = operation({

@@ -1,7 +1,7 @@
 import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import type { DeliveryRow } from '../../src/webhooks/deliveries.js';
 import { WEBHOOK_EVENT_TYPES } from '../../src/webhooks/event-types.js';
-import type { JsonSchema } from '../http/operation.js';
+import type { JsonSchema } from '../http/core/operation.js';
 
 const timestamp = { type: 'string', format: 'date-time' } as const;
 

@@ -2,7 +2,7 @@ import { WebhookEntity, type WebhookRow } from '../../src/db/entities/webhooks.j
 import { findResource } from '../../src/db/resources.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import { hasDelivery } from '../../src/webhooks/deliveries.js';
-import { resourceOfPath, type PathOf } from '../http/resource.js';
+import { resourceOfPath, type PathOf } from '../http/core/resource.js';
 
 /** Finds the webhook in the path. @throws ServiceError `webhook_not_found` */
 export const webhookOfPath = resourceOfPath<WebhookRow>(

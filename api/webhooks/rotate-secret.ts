@@ -2,7 +2,7 @@ import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { transaction } from '../../src/db/transaction.js';
 import { newSecret } from '../../src/webhooks/sign.js';
 import { rotateSecret } from '../../src/webhooks/store.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { webhookWithSecretSchema } from './present.js';
 import { webhookNotFound, webhookOfPath } from './resource.js';
 import { answerWithSecret, replaySecret } from './secret-answer.js';

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { unseal } from '../../src/platform/sealed.js';
-import type { Call } from '../http/operation.js';
+import type { Call } from '../http/core/operation.js';
 import { presentWebhook } from './present.js';
 
 /**

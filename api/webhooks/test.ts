@@ -1,7 +1,7 @@
 import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { transaction } from '../../src/db/transaction.js';
 import { insertTestDelivery } from '../../src/webhooks/deliveries.js';
-import { operation } from '../http/operation.js';
+import { operation } from '../http/core/operation.js';
 import { deliverySchema, presentDelivery } from './present.js';
 import { requireEnabled, webhookOfPath } from './resource.js';
 

@@ -3,7 +3,7 @@ import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { transaction } from '../../src/db/transaction.js';
 import { updateWebhook as writeWebhook } from '../../src/webhooks/store.js';
 import { checkWebhookUrl } from '../../src/webhooks/url.js';
-import { operation, type JsonSchema } from '../http/operation.js';
+import { operation, type JsonSchema } from '../http/core/operation.js';
 import { descriptionField, enabledField, eventTypesField, urlField } from './fields.js';
 import { presentWebhook, webhookSchema } from './present.js';
 import { webhookNotFound, webhookOfPath } from './resource.js';

@@ -4,8 +4,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { openDataSource } from '../../src/db/data-source.js';
-import { DeltaStore } from '../../src/events/delta-store.js';
-import { Notifier } from '../../src/events/notify.js';
+import { DeltaStore } from '../../src/stream/delta-store.js';
+import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
 
 const [databaseUrl, ids, seconds, pace] = process.argv.slice(2) as [string, string, string, string];

@@ -1,6 +1,6 @@
 import { ConfigError, type Config } from '../../src/platform/config.js';
 import { loadModels } from '../../src/models/catalogue.js';
-import { loadSettings } from '../../src/platform/settings.js';
+import { loadSettings } from '../../src/models/settings.js';
 import { runCheck, type Finding } from './check.js';
 import { modelCheck } from './models.js';
 import { publicUrlCheck } from './oauth.js';

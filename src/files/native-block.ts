@@ -1,7 +1,7 @@
 import { ObjectMissingError, type Storage } from './storage.js';
-import { MAX_IMAGE_BYTES, readImageType } from './image-type.js';
+import { MAX_IMAGE_BYTES, readImageType } from '../models/image-type.js';
 import type { FileRow } from '../db/entities/files.js';
-import type { ResultBlock } from '../turns/content.js';
+import type { ResultBlock } from '../models/content.js';
 
 const MIB = 1024 * 1024;
 /** A request may have 32 MB, and base64 adds a third. */

@@ -4,7 +4,7 @@ import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontex
 import { ErrorCode, McpError, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { limitedFetch } from './limited-fetch.js';
 import { AnswerLostError, McpRequest } from './mcp-request.js';
-import type { McpNetwork } from './network.js';
+import type { McpNetwork } from '../network/network.js';
 import type { RequestAuth } from './request-auth.js';
 
 /** The maximum of setTimeout, so that the SDK's own timeout never fires. Callers limit the time by their signals. */

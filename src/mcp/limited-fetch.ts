@@ -1,7 +1,7 @@
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { setTimeout } from 'node:timers/promises';
 import { McpRequest } from './mcp-request.js';
-import type { McpNetwork } from './network.js';
+import type { McpNetwork } from '../network/network.js';
 import type { Authorization, RequestAuth } from './request-auth.js';
 
 /** Large enough for a few images in base64. */

@@ -2,10 +2,10 @@ import type { McpTool } from '../db/entities/mcp-servers.js';
 import { ServiceError } from '../platform/errors.js';
 import { storableText } from '../platform/text.js';
 import { McpConnection } from './client.js';
-import { UnsafeAddressError, type McpNetwork } from './network.js';
+import { UnsafeAddressError, type McpNetwork } from '../network/network.js';
 import type { RequestAuth } from './request-auth.js';
 import { failureReason, McpTimeoutError } from './reasons.js';
-import { privateAddress } from './server-url.js';
+import { privateAddress } from '../network/server-url.js';
 import { cleanerFor, cut, keepTools } from './tools.js';
 
 /** spec.md "Limits": time limit of the whole MCP probe on registration. */

@@ -2,10 +2,10 @@ import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamable
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { errors } from 'undici';
 import { UnsealError } from '../platform/sealed.js';
-import { ResponseTooLargeError } from './bounded-body.js';
+import { ResponseTooLargeError } from '../network/bounded-body.js';
 import { McpProtocolError } from './protocol-error.js';
 import { AnswerLostError } from './mcp-request.js';
-import { RedirectError, UnsafeAddressError } from './network.js';
+import { RedirectError, UnsafeAddressError } from '../network/network.js';
 import { AuthorizationRequiredError, OauthFailure, OauthUnavailableError } from './oauth/failure.js';
 
 /** The time limit of the whole attempt is over. */

@@ -1,25 +1,4 @@
-/** Permission of a tool: run each call at once, or only after a person allowed it. */
-export interface PermissionPolicy {
-  type: 'always_allow' | 'always_ask';
-}
-
-/** Permissions for the tools of one of the session's MCP servers (contract.md §6). */
-export interface McpToolset {
-  type: 'mcp_toolset';
-  mcp_server_id: string;
-  default_config?: { permission_policy: PermissionPolicy };
-  configs?: { name: string; permission_policy: PermissionPolicy }[];
-}
-
-/** A tool that the client runs (contract.md §6). */
-export interface CustomTool {
-  type: 'custom';
-  name: string;
-  description: string;
-  input_schema: Record<string, unknown>;
-}
-
-export type SessionTool = McpToolset | CustomTool;
+import type { SessionTool } from '../db/entities/sessions.js';
 
 /** Names of the built-in tools (contract.md §4), reserved for them. */
 export const BUILT_IN_TOOL_NAMES = ['use_skill', 'read_skill_file', 'list_files', 'read_file', 'deliver_file'] as const;

@@ -1,5 +1,5 @@
 import { rawSql } from '../db/sql.js';
-import { cutOffMessage } from '../events/frames.js';
+import { cutOffMessage } from '../stream/frames.js';
 import type { TurnOutcome } from './outcome.js';
 import { OvertakenError, TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';

@@ -1,8 +1,8 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { joinSql, rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import { transaction, type Db } from '../db/transaction.js';
-import type { LiveEvents, Notifier } from '../events/notify.js';
-import type { Position } from '../events/position.js';
+import type { LiveEvents, Notifier } from '../stream/notify.js';
+import type { Position } from '../stream/position.js';
 import type { NewEvent } from '../events/schema.js';
 import { insertEvents, newEvents, type EventRow } from '../events/store.js';
 import type { Logger } from '../platform/logger.js';

@@ -1,4 +1,4 @@
-import type { McpNetwork } from '../mcp/network.js';
+import type { McpNetwork } from '../network/network.js';
 import { ServiceError } from '../platform/errors.js';
 
 /**

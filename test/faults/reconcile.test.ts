@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { transaction } from '../../src/db/transaction.js';
-import { Notifier } from '../../src/events/notify.js';
+import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { requestCancel } from '../../src/turns/cancel.js';
 import { queueTurn } from '../../src/turns/queue.js';

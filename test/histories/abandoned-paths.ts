@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { Notifier } from '../../src/events/notify.js';
+import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { endTurn } from '../../src/turns/finish.js';
 import { text, wait } from '../support/scripted-model.js';

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { DeltaRun } from '../../src/events/delta-batch.js';
+import type { DeltaRun } from '../../src/stream/delta-batch.js';
 
 /** The stored deltas of a turn, in order. */
 export async function storedDeltas(

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
-import { createMcpNetwork, type McpNetwork } from '../../src/mcp/network.js';
+import { createMcpNetwork, type McpNetwork } from '../../src/network/network.js';
 import type { Credential } from '../../src/mcp/auth.js';
 import { seal } from '../../src/platform/sealed.js';
 import { OauthAccess } from '../../src/mcp/oauth/tokens.js';

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { openApiDocument } from '../../api/http/openapi.js';
+import { openApiDocument } from '../../api/http/openapi/openapi.js';
 import { routes } from '../../api/routes.js';
 import type { ResponseCheck } from './client.js';
 import { reachedBy } from './rows.js';

@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm';
 import { buildRequest, type BuiltRequest } from '../../activities/prompt/build-request.js';
 import { offeredTools } from '../../activities/tools/offered-tools.js';
-import { loadConversation } from '../../src/turns/conversation.js';
-import { Notifier } from '../../src/events/notify.js';
+import { loadConversation } from '../../src/steps/conversation.js';
+import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';

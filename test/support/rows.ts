@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { errorsByStatus } from '../../api/http/openapi-errors.js';
+import { errorsByStatus } from '../../api/http/openapi/openapi-errors.js';
 import { routes } from '../../api/routes.js';
 import type { ErrorType } from '../../src/platform/errors.js';
 

@@ -1,5 +1,5 @@
 // API and worker in one process, as `npm start` runs them, against the database and the Temporal server of its environment.
-import { loadSettings } from '../../dist/src/platform/settings.js';
+import { loadSettings } from '../../dist/src/models/settings.js';
 import { startService } from '../../dist/temporal-dev/service.js';
 
 const service = await startService(await loadSettings(process.env));

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Notifier } from '../../src/events/notify.js';
+import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { writeTurn } from '../../src/turns/write.js';
 import { startTurnService, type TurnService } from '../support/turns.js';

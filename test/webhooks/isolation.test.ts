@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MAX_STARTED_PER_PROJECT } from '../../src/webhooks/reconcile.js';
+import { MAX_STARTED_PER_PROJECT } from '../../src/webhooks/start-deliveries.js';
 import { eventually } from '../support/eventually.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';

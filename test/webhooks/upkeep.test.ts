@@ -5,7 +5,7 @@ import { reencryptSecrets } from '../../src/db/reencrypt.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { isSealedWithNewest } from '../../src/platform/sealed.js';
-import { INTERVAL_MS } from '../../src/webhooks/reconcile.js';
+import { INTERVAL_MS } from '../../src/webhooks/start-deliveries.js';
 import { sampleOf } from '../support/metrics.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';

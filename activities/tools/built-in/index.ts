@@ -1,4 +1,4 @@
-import type { TurnContext } from '../../../src/turns/context.js';
+import type { TurnContext } from '../../../src/steps/context.js';
 import { deliverFile } from './deliver-file.js';
 import { listFiles } from './list-files.js';
 import { readFile } from './read-file.js';

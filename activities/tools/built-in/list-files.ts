@@ -1,4 +1,4 @@
-import { describeFile, sessionFiles } from '../../../src/turns/session-files.js';
+import { describeFile, sessionFiles } from '../../../src/steps/session-files.js';
 import { textResult, type BuiltInTool } from '../tool.js';
 
 /** Maximum number of lines; the newest files are listed. */

@@ -1,7 +1,7 @@
 import { detectEncoding, toUtf8Lines } from './decode-text.js';
 import { nativeBlock, unlessMissing, type ShowableFile } from '../../../src/files/native-block.js';
-import { findShortenedResult, MAX_LINE } from '../../../src/turns/shorten-result.js';
-import { describeFile, sessionFiles, type SessionFile } from '../../../src/turns/session-files.js';
+import { findShortenedResult, MAX_LINE } from '../../../src/steps/shorten-result.js';
+import { describeFile, sessionFiles, type SessionFile } from '../../../src/steps/session-files.js';
 import { DEFAULT_LINES, PAGE_BYTES, showPage } from './show-page.js';
 import { readTextPage } from './text-page.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';

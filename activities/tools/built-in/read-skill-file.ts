@@ -7,8 +7,8 @@ import { openSkillFile, readSkillFile, type StoredFile } from '../../../src/skil
 import { safeSegments } from '../../../src/skills/paths.js';
 import { detectEncoding, toUtf8Lines } from './decode-text.js';
 import { fileList } from './file-list.js';
-import { MAX_IMAGE_BYTES, readImageType } from '../../../src/files/image-type.js';
-import { MAX_LINE } from '../../../src/turns/shorten-result.js';
+import { MAX_IMAGE_BYTES, readImageType } from '../../../src/models/image-type.js';
+import { MAX_LINE } from '../../../src/steps/shorten-result.js';
 import { SNIFFED_BYTES } from './read-file.js';
 import { withSelectedSkill, type OpenSkill } from './selected-skill.js';
 import { DEFAULT_LINES, PAGE_BYTES, showPage } from './show-page.js';

@@ -3,7 +3,7 @@ import { ProjectLimits } from '../../../src/platform/project-limits.js';
 import type { Config } from '../../../src/platform/config.js';
 import { unlessAborted } from '../../../src/platform/abort.js';
 import { McpConnection } from '../../../src/mcp/client.js';
-import type { McpNetwork } from '../../../src/mcp/network.js';
+import type { McpNetwork } from '../../../src/network/network.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { requestAuthOf, type RequestAuth } from '../../../src/mcp/request-auth.js';

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clean } from '../../../src/mcp/tools.js';
 import { isDeeperThan } from '../../../src/platform/depth.js';
-import { imageTypeOf, MAX_IMAGE_BYTES, type ImageType } from '../../../src/files/image-type.js';
+import { imageTypeOf, MAX_IMAGE_BYTES, type ImageType } from '../../../src/models/image-type.js';
 import { storageKey } from '../../../src/files/storage.js';
 import type { ToolCall, ToolDeps, ToolResult } from '../tool.js';
-import type { ResultBlock } from '../../../src/turns/content.js';
+import type { ResultBlock } from '../../../src/models/content.js';
 
 type Json = Record<string, unknown>;
 

@@ -1,5 +1,27 @@
 import { EntitySchema } from 'typeorm';
-import type { CustomTool, SessionTool } from '../../sessions/tools.js';
+
+/** Permission of a tool: run each call at once, or only after a person allowed it. */
+export interface PermissionPolicy {
+  type: 'always_allow' | 'always_ask';
+}
+
+/** Permissions for the tools of one of the session's MCP servers (contract.md §6). */
+export interface McpToolset {
+  type: 'mcp_toolset';
+  mcp_server_id: string;
+  default_config?: { permission_policy: PermissionPolicy };
+  configs?: { name: string; permission_policy: PermissionPolicy }[];
+}
+
+/** A tool that the client runs (contract.md §6). */
+export interface CustomTool {
+  type: 'custom';
+  name: string;
+  description: string;
+  input_schema: Record<string, unknown>;
+}
+
+export type SessionTool = McpToolset | CustomTool;
 
 export interface SessionRow {
   id: string;

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Deltas as packed rows in partitions of ten minutes (src/events/delta-partitions creates and drops them). */
+/** Deltas as packed rows in partitions of ten minutes (src/stream/delta-partitions creates and drops them). */
 export class PackedDeltas1700000000003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -3,7 +3,7 @@ import { registerClient, startAuthorization } from '@modelcontextprotocol/sdk/cl
 import type { EntityManager } from 'typeorm';
 import type { McpOauthRow, OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import type { Config } from '../../platform/config.js';
-import type { McpNetwork } from '../network.js';
+import type { McpNetwork } from '../../network/network.js';
 import { discover } from './discover.js';
 import { OauthFailure, oauthFailed } from './failure.js';
 import { oauthFetch } from './oauth-fetch.js';

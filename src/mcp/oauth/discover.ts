@@ -8,7 +8,7 @@ import type { OAuthProtectedResourceMetadata } from '@modelcontextprotocol/sdk/s
 import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
 import type { OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import { ServiceError } from '../../platform/errors.js';
-import type { McpNetwork } from '../network.js';
+import type { McpNetwork } from '../../network/network.js';
 import { failureReason } from '../reasons.js';
 import { OauthFailure, OauthUnavailableError } from './failure.js';
 import { oauthFetch, REQUEST_TIMEOUT_MS } from './oauth-fetch.js';

@@ -1,5 +1,5 @@
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { RedirectError, UnsafeAddressError, type McpNetwork } from '../network.js';
+import { RedirectError, UnsafeAddressError, type McpNetwork } from '../../network/network.js';
 import { failureReason } from '../reasons.js';
 import { OauthFailure, OauthUnavailableError } from './failure.js';
 

@@ -6,7 +6,7 @@ import { McpOauthEntity, type McpOauthRow } from '../../db/entities/mcp-oauth.js
 import type { McpServerRow } from '../../db/entities/mcp-servers.js';
 import { transaction } from '../../db/transaction.js';
 import type { Config } from '../../platform/config.js';
-import type { McpNetwork } from '../network.js';
+import type { McpNetwork } from '../../network/network.js';
 import { checkTokens } from './check-tokens.js';
 import { AuthorizationRequiredError, OauthUnavailableError } from './failure.js';
 import { oauthFetch, REQUEST_TIMEOUT_MS } from './oauth-fetch.js';

@@ -8,7 +8,7 @@ import type { SendRequest } from '../../../activities/model/send.js';
 import { Redactor } from '../../../src/platform/text.js';
 import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '../../support/scripted-model.js';
 import type { ScriptedModel } from '../../support/scripted-model.js';
-import type { Answer } from '../../../src/turns/content.js';
+import type { Answer } from '../../../src/models/content.js';
 
 const send: SendRequest = (url, init, onProgress) => {
   onProgress?.();

@@ -5,7 +5,7 @@ import { signThinking } from '../../support/scripted-model-wire.js';
 import { seedSession, type StepSeed, type TurnSeed } from '../../support/conversations.js';
 import { openRequestBuilder, type RequestBuilder } from '../../support/request-builder.js';
 import { validate } from '../../support/scripted-model-validator.js';
-import type { AssistantBlock, ResultBlock } from '../../../src/turns/content.js';
+import type { AssistantBlock, ResultBlock } from '../../../src/models/content.js';
 
 const said = fc.oneof(
   fc.string({ maxLength: 30 }),

@@ -4,7 +4,7 @@ import type { BuiltRequest } from '../../../activities/prompt/build-request.js';
 import { insertFile } from '../../../src/files/store.js';
 import { seedSession, type TurnSeed } from '../../support/conversations.js';
 import { openRequestBuilder, type RequestBuilder } from '../../support/request-builder.js';
-import type { AssistantBlock, ResultBlock } from '../../../src/turns/content.js';
+import type { AssistantBlock, ResultBlock } from '../../../src/models/content.js';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 

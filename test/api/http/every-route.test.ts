@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Route } from '../../../api/http/operation.js';
+import type { Route } from '../../../api/http/core/operation.js';
 import { routes } from '../../../api/routes.js';
 import { SCOPES } from '../../../src/projects/permissions.js';
 import type { ApiCall, ApiResponse } from '../../support/client.js';

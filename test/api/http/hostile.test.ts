@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { JsonSchema, Route } from '../../../api/http/operation.js';
+import type { JsonSchema, Route } from '../../../api/http/core/operation.js';
 import { routes } from '../../../api/routes.js';
 import { startService, type TestService } from '../../support/service.js';
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createServer, type Server } from 'node:http';
-import { readBody } from '../../../api/http/read-body.js';
+import { readBody } from '../../../api/http/core/read-body.js';
 import { ServiceError } from '../../../src/platform/errors.js';
-import { listen } from '../../../api/http/server.js';
+import { listen } from '../../../api/http/core/server.js';
 import { rawHttp } from '../../support/raw-http.js';
 import { startService, type TestService } from '../../support/service.js';
 

@@ -3,7 +3,7 @@ import Koa from 'koa';
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { responseTimeout } from '../../../api/http/response-timeout.js';
+import { responseTimeout } from '../../../api/http/core/response-timeout.js';
 
 /** More than the sockets of both sides hold. */
 const BODY = 'x'.repeat(30 * 1024 * 1024);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect } from 'node:net';
-import { createHttpServer, listen } from '../../../api/http/server.js';
+import { createHttpServer, listen } from '../../../api/http/core/server.js';
 import { rawHttp } from '../../support/raw-http.js';
 
 describe('limits of the HTTP server', () => {

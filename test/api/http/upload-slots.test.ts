@@ -46,7 +46,7 @@ describe('uploads at a time', () => {
   });
 
   it('take the room that is set for temporary files, and no more', async () => {
-    const { UploadSlots } = await import('../../../api/http/upload-slots.js');
+    const { UploadSlots } = await import('../../../api/http/upload/upload-slots.js');
     const slots = new UploadSlots(100, 50);
     const ctx = { request: { length: 80 } } as Parameters<typeof slots.within>[0];
     let finish!: () => void;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
-import { createMcpNetwork, type McpNetwork } from '../../../src/mcp/network.js';
+import { createMcpNetwork, type McpNetwork } from '../../../src/network/network.js';
 import { startOauthPair, type OauthPair } from '../../support/oauth-server.js';
 import { reachedBy } from '../../support/rows.js';
 import { startService, type TestService } from '../../support/service.js';

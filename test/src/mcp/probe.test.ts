@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { createServer as createNetServer, type AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { NO_CREDENTIAL, type Credential } from '../../../src/mcp/auth.js';
-import { createMcpNetwork } from '../../../src/mcp/network.js';
+import { createMcpNetwork } from '../../../src/network/network.js';
 import { probeServer, type ProbeResult } from '../../../src/mcp/probe.js';
 import { credentialAuth } from '../../../src/mcp/request-auth.js';
 import { cert, key } from '../../support/self-signed.js';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { listen } from '../../../api/http/server.js';
+import { listen } from '../../../api/http/core/server.js';
 import { ConfigError, type Config } from '../../../src/platform/config.js';
 import { BUILT_IN_MODELS } from '../../../src/models/built-in.js';
 import { apiKeyOf, loadModels } from '../../../src/models/catalogue.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ConfigError, loadConfig } from '../../../src/platform/config.js';
-import { loadSettings } from '../../../src/platform/settings.js';
+import { loadSettings } from '../../../src/models/settings.js';
 
 const KEY = Buffer.alloc(32, 1).toString('base64');
 const GOOD = { DATABASE_URL: 'postgres://localhost/x', ENCRYPTION_KEY: KEY };

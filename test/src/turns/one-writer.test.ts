@@ -7,7 +7,7 @@ const WRITERS: Record<string, string[]> = {
   'src/turns/write.ts': ['UPDATE turns'],
   'src/turns/queue.ts': ['INSERT INTO turns'],
   // The time of the reconciler's last look; nothing that a client sees.
-  'src/turns/reconcile.ts': ['UPDATE turns'],
+  'src/reconciler/rounds.ts': ['UPDATE turns'],
   'src/events/store.ts': ['INSERT INTO events'],
   // The end of a deleted session.
   'src/sessions/purge.ts': ['DELETE FROM turns'],

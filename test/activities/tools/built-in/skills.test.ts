@@ -6,7 +6,7 @@ import type { Storage } from '../../../../src/files/storage.js';
 import { createLogger } from '../../../../src/platform/logger.js';
 import { startService, type TestService } from '../../../support/service.js';
 import { skillMd, zip } from '../../../src/skills/zip.js';
-import type { ResultBlock } from '../../../../src/turns/content.js';
+import type { ResultBlock } from '../../../../src/models/content.js';
 
 const TURN_ID = 'turn_01hzzzzzzzzzzzzzzzzzzzzzzz';
 /** 1 × 1, transparent. */

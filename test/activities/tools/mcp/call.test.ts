@@ -3,7 +3,7 @@ import { createServer as createNetServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
-import { createMcpNetwork } from '../../../../src/mcp/network.js';
+import { createMcpNetwork } from '../../../../src/network/network.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import {
   startMcpServer,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { connectServers } from '../../../../activities/turn/connect-servers.js';
 import { createLogger } from '../../../../src/platform/logger.js';
-import { createMcpNetwork } from '../../../../src/mcp/network.js';
+import { createMcpNetwork } from '../../../../src/network/network.js';
 import { OauthAccess } from '../../../../src/mcp/oauth/tokens.js';
 import { findServers } from '../../../../src/mcp/find-servers.js';
 import { McpConnections } from '../../../../activities/tools/mcp/connections.js';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { NO_CREDENTIAL } from '../../../../src/mcp/auth.js';
-import { createMcpNetwork } from '../../../../src/mcp/network.js';
+import { createMcpNetwork } from '../../../../src/network/network.js';
 import { probeServer } from '../../../../src/mcp/probe.js';
 import { credentialAuth } from '../../../../src/mcp/request-auth.js';
 import { startEverythingServer } from '../../../support/everything-server.js';

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import getPort from 'get-port';
 import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
 import { NO_CREDENTIAL } from '../../../../src/mcp/auth.js';
-import { createMcpNetwork } from '../../../../src/mcp/network.js';
+import { createMcpNetwork } from '../../../../src/network/network.js';
 import { probeServer } from '../../../../src/mcp/probe.js';
 import { credentialAuth } from '../../../../src/mcp/request-auth.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';

@@ -1,0 +1,76 @@
+import type { Context, Middleware } from 'koa';
+import { isDatabaseAway } from '../../../src/db/transaction.js';
+import { ServiceError } from '../../../src/platform/errors.js';
+import type { Logger } from '../../../src/platform/logger.js';
+import { lingerForBody } from './linger.js';
+
+/** Converts every error that a handler throws into a response (contract.md §1 "Error envelope"). */
+export function errorResponse(): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (thrown) {
+      const error = serviceErrorOf(thrown, ctx.state.log as Logger);
+      if (ctx.headerSent) {
+        // The response has begun and cannot be replaced. Cutting the connection shows the client that it is incomplete.
+        ctx.res.destroy();
+        return;
+      }
+      respondWith(ctx, error);
+    }
+    lingerForBody(ctx);
+  };
+}
+
+/**
+ * Replaces Koa's own error handler, which answers in plain text. It gets errors after the middleware: a failing body
+ * stream, or a client that disconnected.
+ */
+export function answerBroken(this: Context, fault: Error | null): void {
+  if (fault === null) return;
+  if (this.headerSent || !this.writable) {
+    (this.state.log as Logger).info({ err: fault }, 'the response broke off');
+    this.res.destroy();
+    return;
+  }
+  respondWith(this, serviceErrorOf(fault, this.state.log as Logger));
+  this.res.end(this.body);
+}
+
+/** Headers set before the error would describe a body that is not sent. */
+const OF_SUCCESS = ['Accept-Ranges', 'Content-Disposition', 'Content-Length', 'Content-Range', 'ETag', 'Location'];
+
+function respondWith(ctx: Context, error: ServiceError): void {
+  ctx.status = error.status;
+  ctx.set(retryHeaders(error));
+  ctx.set(error.headers);
+  for (const name of OF_SUCCESS) ctx.remove(name);
+  ctx.set('Content-Type', 'application/json');
+  ctx.body = JSON.stringify(errorEnvelope(error, ctx.state.requestId as string));
+}
+
+export function errorEnvelope({ type, message, details }: ServiceError, requestId: string): object {
+  return { type: 'error', error: { type, message, ...(details && { details }) }, request_id: requestId };
+}
+
+function retryHeaders(error: ServiceError): Record<string, string> {
+  if (error.type === 'idempotency_key_in_use') return { 'X-Should-Retry': 'true', 'Retry-After': '1' };
+  if (error.status === 409) return { 'X-Should-Retry': 'false' };
+  if (error.status === 503) return { 'X-Should-Retry': 'true', 'Retry-After': '1' };
+  if (error.status === 502) return { 'X-Should-Retry': 'true' };
+  return {};
+}
+
+/** Converts an error for the client. An internal error is logged, and the client gets no details. */
+function serviceErrorOf(thrown: unknown, log: Logger): ServiceError {
+  if (thrown instanceof ServiceError) return thrown;
+  if (isDatabaseAway(thrown)) {
+    log.warn({ err: thrown }, 'Postgres is away');
+    return new ServiceError('service_unavailable', 'The service cannot reach its database. Try again.');
+  }
+  log.error({ err: thrown }, 'unexpected error');
+  return new ServiceError(
+    'internal_error',
+    'Something went wrong on our side. Name the request_id when you ask about it.',
+  );
+}

@@ -1,0 +1,27 @@
+import type { Middleware } from 'koa';
+import { metricsText, registry } from '../../../src/platform/metrics.js';
+import { answerReadiness, type Readiness } from '../../../src/platform/readiness.js';
+
+/** `GET /healthz`: the process is alive. */
+export function healthz(): Middleware {
+  return (ctx) => {
+    ctx.body = { status: 'ok' };
+  };
+}
+
+/** `GET /readyz`, `?deep=1` (contract.md §5). */
+export function readyz(readiness: Readiness): Middleware {
+  return async (ctx) => {
+    const { status, body } = await answerReadiness(readiness, ctx.query.deep === '1');
+    ctx.status = status;
+    ctx.body = body;
+  };
+}
+
+/** `GET /metrics`: Prometheus text. */
+export function metrics(): Middleware {
+  return async (ctx) => {
+    ctx.set('Content-Type', registry.contentType);
+    ctx.body = await metricsText();
+  };
+}

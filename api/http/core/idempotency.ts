@@ -1,0 +1,73 @@
+import type { Context } from 'koa';
+import { ServiceError } from '../../../src/platform/errors.js';
+import type { Logger } from '../../../src/platform/logger.js';
+import {
+  beginIdempotent,
+  releaseLease,
+  renewLease,
+  storeAnswer,
+  type IdempotencyKey,
+  type Lease,
+} from '../../../src/projects/idempotency.js';
+import type { ApiDeps } from '../../deps.js';
+import type { Call } from './operation.js';
+
+/** A third of the lease, so that one late renewal does not lose it. */
+const RENEW_MS = 10_000;
+
+type Idempotency = Pick<Call, 'once' | 'record' | 'hasKey'>;
+
+/** For a request without the header: runs the work and records nothing. */
+export const withoutKey: Idempotency = { once: (_hash, work) => work(), record: async () => undefined, hasKey: false };
+
+/**
+ * Reads the request's `Idempotency-Key` (contract.md §1).
+ * @throws ServiceError `bad_request` if the key is malformed
+ */
+export function idempotencyOf(ctx: Context, deps: ApiDeps, projectId: string, status: number): Idempotency {
+  const key = ctx.headers['idempotency-key'];
+  if (key === undefined) return withoutKey;
+  if (typeof key !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(key)) {
+    throw new ServiceError('bad_request', 'Idempotency-Key must be 1 to 255 printable ASCII characters.');
+  }
+  return idempotent(ctx, deps, { projectId, path: ctx.path, key }, status);
+}
+
+function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, status: number): Idempotency {
+  let lease: Lease | undefined;
+  let recorded = false;
+  const store = async (target: Parameters<typeof storeAnswer>[0], response: unknown): Promise<void> => {
+    await storeAnswer(target, lease!, { status, response });
+    recorded = true;
+  };
+  return {
+    hasKey: true,
+    record: (tx, response) => store(tx, response),
+    once: async <T>(hash: Buffer, work: () => Promise<T>, replay?: (recorded: unknown) => T): Promise<T> => {
+      const begun = await beginIdempotent(db, key, hash);
+      if ('response' in begun) {
+        ctx.set('Idempotency-Replayed', 'true');
+        return replay === undefined ? (begun.response as T) : replay(begun.response);
+      }
+      lease = begun;
+      const stopRenewing = keepLease(db, begun, log);
+      try {
+        const answer = await work();
+        if (!recorded) await store(db, answer);
+        return answer;
+      } catch (error) {
+        await releaseLease(db, begun).catch((err: unknown) => log.warn({ err }, 'a lease is left to run out'));
+        throw error;
+      } finally {
+        stopRenewing();
+      }
+    },
+  };
+}
+
+function keepLease(db: ApiDeps['db'], lease: Lease, log: Logger): () => void {
+  const timer = setInterval(() => {
+    renewLease(db, lease).catch((err: unknown) => log.warn({ err }, 'a lease was not renewed'));
+  }, RENEW_MS);
+  return () => clearInterval(timer);
+}

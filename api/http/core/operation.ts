@@ -1,0 +1,114 @@
+import type Koa from 'koa';
+import type { Db } from '../../../src/db/transaction.js';
+import type { ErrorType } from '../../../src/platform/errors.js';
+import type { Logger } from '../../../src/platform/logger.js';
+import type { Scope } from '../../../src/projects/permissions.js';
+import type { ApiDeps } from '../../deps.js';
+
+export type JsonSchema = Record<string, unknown>;
+
+/** The caller: the request's API key, already checked. */
+export interface Caller {
+  keyId: string;
+  projectId: string;
+  scopes: ReadonlySet<string>;
+}
+
+/** One request of an operation. Everything is validated except the operation's own rules. */
+export interface Call<Body = unknown, Resource = unknown> {
+  deps: ApiDeps;
+  caller: Caller;
+  requestId: string;
+  log: Logger;
+  /** Path parameters, percent-decoded. */
+  params: Record<string, string>;
+  /** Query parameters by name. If one is repeated, the last counts. */
+  query: Record<string, string>;
+  /** The return value of the operation's `resource`. */
+  resource: Resource;
+  /** The body, validated by the operation's schema (undefined without a schema). */
+  body: Body;
+  /**
+   * Stores the response in the request's idempotency record, in the transaction that has the effect (contract.md §1).
+   * Does nothing without an `Idempotency-Key`. Every POST that creates something calls it.
+   */
+  record: (tx: Db, response: unknown) => Promise<void>;
+  /** True if the request has an `Idempotency-Key`, so that `record` writes. */
+  hasKey: boolean;
+  /**
+   * Only for uploads, whose content is known after reading: runs `work` under the request's `Idempotency-Key`, or
+   * returns the response of an earlier request with the same content.
+   */
+  once: <T>(contentHash: Buffer, work: () => Promise<T>, replay?: (recorded: unknown) => T) => Promise<T>;
+  /** For operations that write the response themselves (streams, redirects, uploads). */
+  ctx: Koa.Context;
+}
+
+/**
+ * An operation of the API: one file each, starting with its schema. The order of checks is that of contract.md §1: key,
+ * permission, rate limit, `resource` (from the path), body, idempotency, `handle` (api/http/core/serve).
+ */
+// oxlint-disable-next-line typescript/no-explicit-any -- a table holds many types; operation() keeps each together
+export interface Operation<Body = any, Resource = any> {
+  /** operationId and one-line summary of the OpenAPI document. */
+  id: string;
+  summary: string;
+  /** JSON Schema (an object) of the query parameters except `limit` and `cursor`. Their values are strings. */
+  query?: JsonSchema;
+  /** The operation answers a page: it accepts `limit` and `cursor` (api/http/core/page reads them). */
+  paged?: true;
+  /** Strict JSON Schema of the JSON body (`additionalProperties: false`). If absent, the body is ignored. */
+  body?: JsonSchema;
+  /** The operation reads the body itself, as a stream (multipart). */
+  multipart?: true;
+  /** Id of the operation whose rate limit this one shares; if absent, it has its own. */
+  rateLimit?: string;
+  /** The operation supports `Idempotency-Key`. */
+  idempotent?: true;
+  /** Additional request headers of this operation, for the OpenAPI document. */
+  headers?: Record<string, string>;
+  /** The response on success: status and body. */
+  success: Success;
+  /** Error types in addition to the common ones. */
+  errors: ErrorType[];
+  /** Loads the resource in the path, or throws its 404. Runs before the body is read. */
+  resource?: (call: Omit<Call<undefined, undefined>, 'body' | 'resource'>) => Promise<Resource>;
+  /** Builds the response from a recorded one; if absent, the record is the response. */
+  replay?: (call: Call<Body, Resource>, recorded: unknown) => unknown;
+  /**
+   * Checks of the body beyond its schema, and of permissions for resources in the body. They run before an idempotent
+   * replay, whose response may contain data that this key must not see.
+   */
+  check?: (call: Pick<Call<Body>, 'body' | 'caller'>) => void | Promise<void>;
+  /** Returns the body of the success response (undefined: no body, or the response is written to `ctx`). */
+  handle: (call: Call<Body, Resource>) => Promise<unknown>;
+}
+
+export interface Success {
+  status: number;
+  description: string;
+  /** A schema with `$id` becomes a named component of the OpenAPI document. */
+  schema?: JsonSchema;
+  /** JSON when absent. */
+  mediaType?: string;
+  /** Additional response headers of this operation: name → description. */
+  headers?: Record<string, string>;
+}
+
+/** Ties the types of an operation's body and resource together. */
+export function operation<Body = undefined, Resource = undefined>(
+  definition: Operation<Body, Resource>,
+): Operation<Body, Resource> {
+  return definition;
+}
+
+/** A row of the routes table. */
+export type Route = readonly [
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  /** As in the specification: `/v1/sessions/{session_id}`. */
+  path: string,
+  /** The required permission of the key; null: no key is required (outside of /v1 only). */
+  permission: Scope | null,
+  limited: boolean,
+  operation: Operation,
+];

@@ -1,0 +1,62 @@
+import { ServiceError, validationError } from '../../../src/platform/errors.js';
+import { decodeCursor, type PageRequest } from '../../../src/platform/page.js';
+import type { JsonSchema } from './operation.js';
+
+const DEFAULT_LIMIT = 20;
+const MAX_LIMIT = 100;
+
+/**
+ * Reads `limit` and `cursor` (spec.md "Pagination") of a list whose cursors have `keyLength` parts. `list` is the
+ * list's name with its filter.
+ */
+export function pageRequest(query: Record<string, string>, list: string, keyLength: number): PageRequest {
+  return {
+    limit: limitOf(query.limit),
+    after: query.cursor === undefined ? null : decodeCursor(list, keyLength, query.cursor),
+  };
+}
+
+/** The same for a list sorted by creation, with the key (created_at, id). */
+export function newestFirst(query: Record<string, string>, list: string): PageRequest {
+  const request = pageRequest(query, list, 2);
+  if (request.after !== null && !isTimestamp(request.after[0]!)) {
+    throw new ServiceError(
+      'invalid_cursor',
+      'The cursor is malformed. Pass meta.next_cursor of the previous page unchanged.',
+    );
+  }
+  return request;
+}
+
+function limitOf(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_LIMIT;
+  const limit = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > MAX_LIMIT)
+    throw validationError('/query/limit', `must be an integer from 1 to ${MAX_LIMIT}`);
+  return limit;
+}
+
+/** A date that does not exist, such as February 30, matches the pattern but fails in Postgres. */
+function isTimestamp(text: string): boolean {
+  if (!/^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/.test(text)) return false;
+  const time = new Date(`${text.slice(0, 23)}Z`);
+  return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 23) === text.slice(0, 23);
+}
+
+/** The schema of a page of `item` (spec.md "Pagination"). */
+export function pageSchema(item: JsonSchema): JsonSchema {
+  return {
+    type: 'object',
+    properties: {
+      items: { type: 'array', items: item },
+      meta: {
+        type: 'object',
+        properties: { next_cursor: { type: ['string', 'null'] } },
+        required: ['next_cursor'],
+        additionalProperties: false,
+      },
+    },
+    required: ['items', 'meta'],
+    additionalProperties: false,
+  };
+}

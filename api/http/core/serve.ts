@@ -1,0 +1,88 @@
+import type { Context, Middleware } from 'koa';
+import { jsonHash } from '../../../src/projects/idempotency.js';
+import { requireScope } from '../../../src/projects/permissions.js';
+import { isStorableText } from '../../../src/platform/text.js';
+import type { Logger } from '../../../src/platform/logger.js';
+import type { ApiDeps } from '../../deps.js';
+import { idempotencyOf, withoutKey } from './idempotency.js';
+import { readJson } from './json-body.js';
+import type { Call, Caller, Operation, Route } from './operation.js';
+import { applyRateLimit } from './rate-limit.js';
+import { bodyCheck, queryCheck } from './validate.js';
+
+/** Runs one operation with the common steps, in the order of contract.md §1. */
+export function serve([, path, permission, limited, operation]: Route, deps: ApiDeps): Middleware {
+  const checkBody = operation.body && bodyCheck(operation.body);
+  const checkQuery = operation.query && queryCheck(operation.query);
+
+  return async (ctx) => {
+    ctx.state.route = path;
+    const caller = ctx.state.caller as Caller;
+    if (permission !== null) requireScope(caller, permission);
+    if (limited) await applyRateLimit(ctx, deps.rateLimiter, caller.projectId, operation.rateLimit ?? operation.id);
+
+    const request = requestOf(ctx, deps, caller);
+    const resource: unknown = await operation.resource?.({ ...request, ...withoutKey });
+    if (checkQuery) checkQuery(request.query);
+    const body = checkBody && checkBody(await readJson(ctx));
+    await operation.check?.({ body, caller });
+    if (ctx.method === 'HEAD' && operation.success.mediaType === 'text/event-stream') return headOf(ctx, operation);
+
+    const idempotency = operation.idempotent
+      ? idempotencyOf(ctx, deps, caller.projectId, operation.success.status)
+      : withoutKey;
+    const call: Call = { ...request, ...idempotency, resource, body };
+    const answer =
+      operation.idempotent && !operation.multipart
+        ? await idempotency.once(
+            jsonHash(body),
+            () => operation.handle(call),
+            operation.replay && ((recorded) => operation.replay!(call, recorded)),
+          )
+        : await operation.handle(call);
+    respond(ctx, operation, answer);
+  };
+}
+
+function requestOf(
+  ctx: Context,
+  deps: ApiDeps,
+  caller: Caller,
+): Omit<Call, 'resource' | 'body' | 'once' | 'record' | 'hasKey'> {
+  return {
+    deps,
+    caller,
+    requestId: ctx.state.requestId as string,
+    log: ctx.state.log as Logger,
+    params: storableParams(ctx.params as Record<string, string>),
+    query: lastOfEach(ctx.query),
+    ctx,
+  };
+}
+
+/** Replaces an id that Postgres cannot accept by the empty id, which no resource has. */
+function storableParams(params: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, isStorableText(value) ? value : '']));
+}
+
+function lastOfEach(query: Context['query']): Record<string, string> {
+  const values = Object.entries(query).map(([name, value]) => [name, Array.isArray(value) ? value.at(-1)! : value!]);
+  return Object.fromEntries(values) as Record<string, string>;
+}
+
+function headOf(ctx: Context, { success }: Operation): void {
+  ctx.status = success.status;
+  ctx.set('Content-Type', success.mediaType!);
+  ctx.body = '';
+}
+
+function respond(ctx: Context, { success }: Operation, answer: unknown): void {
+  if (answer !== undefined) {
+    ctx.status = success.status;
+    ctx.set('Content-Type', 'application/json');
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = JSON.stringify(answer);
+  } else if (success.status === 204) {
+    ctx.status = 204;
+  }
+}

@@ -1,0 +1,85 @@
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { ServiceError } from '../../../src/platform/errors.js';
+import { isStorableText } from '../../../src/platform/text.js';
+import { pointerToken } from './json-body.js';
+import type { JsonSchema } from './operation.js';
+
+/** Lengths count code points (contract.md §1 "Characters"), as ajv does. */
+const ajv = new Ajv2020({
+  allErrors: true,
+  strict: true,
+  allowUnionTypes: true,
+  strictRequired: false,
+  useDefaults: true,
+  discriminator: true,
+});
+formats.default(ajv);
+
+const MAX_LISTED = 50;
+
+/**
+ * Validates a value and returns it with defaults filled in. @throws ServiceError `validation_error` listing every error
+ */
+export type Check = (value: unknown) => unknown;
+
+/** Compiles the schema of a body once. */
+export function bodyCheck(schema: JsonSchema): Check {
+  const validate = ajv.compile(schema);
+  return (body) => {
+    if (!validate(body)) throw invalid(validate.errors!, '');
+    return body;
+  };
+}
+
+/** Compiles the schema of an operation's query parameters once. */
+export function queryCheck(schema: JsonSchema): Check {
+  const validate = ajv.compile(schema);
+  const names = Object.keys(schema.properties as object);
+  return (query) => {
+    const values = query as Record<string, string>;
+    for (const name of names.filter((known) => values[known] !== undefined && !isStorableText(values[known]))) {
+      throw invalidPlaces([{ path: `/query/${name}`, message: 'has a NUL character or an unpaired surrogate' }]);
+    }
+    if (!validate(values)) throw invalid(validate.errors!, '/query');
+    return values;
+  };
+}
+
+function invalid(errors: ErrorObject[], root: string): ServiceError {
+  const places = new Map<string, { path: string; message: string }>();
+  for (const error of errors) {
+    const { path, message } = placeOf(error);
+    // Skip the errors of combining keywords: they only repeat the errors they combine.
+    if (error.keyword === 'propertyNames' || error.keyword === 'if') continue;
+    places.set(`${path} ${message}`, { path: root + path, message });
+    if (places.size === MAX_LISTED) break;
+  }
+  return invalidPlaces([...places.values()]);
+}
+
+function invalidPlaces(errors: { path: string; message: string }[]): ServiceError {
+  const { path, message } = errors[0]!;
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more, see details.errors)` : '';
+  return new ServiceError('validation_error', `${path === '' ? 'The body' : path} ${message}${more}.`, { errors });
+}
+
+function placeOf(error: ErrorObject): { path: string; message: string } {
+  const { keyword, instancePath, propertyName, params, message } = error;
+  switch (keyword) {
+    case 'required':
+      return { path: `${instancePath}/${pointerToken(String(params.missingProperty))}`, message: 'is required' };
+    case 'additionalProperties':
+    case 'unevaluatedProperties':
+      return {
+        path: `${instancePath}/${pointerToken(String(params.additionalProperty ?? params.unevaluatedProperty))}`,
+        message: 'is not a field of this operation',
+      };
+    case 'enum':
+      return { path: instancePath, message: `must be one of ${(params.allowedValues as unknown[]).join(', ')}` };
+    default:
+      return propertyName === undefined
+        ? { path: instancePath, message: message! }
+        : { path: `${instancePath}/${pointerToken(propertyName)}`, message: `is not a valid key: it ${message}` };
+  }
+}

@@ -1,0 +1,88 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { temporalSettings } from '../../../src/temporal/connection.js';
+import type { ApiDeps } from '../../deps.js';
+
+/** The output folder of `npm run build` for the console. The path also works when this file runs from its sources. */
+const BUILT = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? '../../../dist/console' : '../../../console', import.meta.url),
+);
+/** The page needs only its own scripts, styles and icon, and the API: nothing inline, no other host. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+interface Asset {
+  content: Buffer;
+  compressed: Buffer;
+}
+
+/** `/console`: the built files of the console, and `config.json` with the address of the Temporal UI. */
+export function addConsole(router: Router, { config, log }: Pick<ApiDeps, 'config' | 'log'>): void {
+  if (!existsSync(BUILT)) {
+    log.warn(
+      { folder: BUILT },
+      'the console is not built, /console answers 404: run `npm run build` or set CONSOLE=off',
+    );
+    return;
+  }
+  router.get('/console', (ctx) => {
+    ctx.status = 308;
+    // A relative redirect, because a proxy may add a path prefix.
+    ctx.set('Location', 'console/');
+  });
+  router.get('/console/config.json', (ctx) => {
+    ctx.set('Cache-Control', 'no-cache');
+    ctx.body = { workflow_url: workflowUrl(config.temporalUiUrl) };
+  });
+  for (const name of fileNames()) {
+    const isPage = name === 'index.html';
+    const asset = readAsset(name);
+    router.get(isPage ? '/console/' : `/console/${name}`, (ctx) => {
+      if (isPage) ctx.set('Content-Security-Policy', POLICY);
+      // The names of built assets contain a content hash, so they can be cached forever.
+      ctx.set('Cache-Control', name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache');
+      send(ctx, name, asset);
+    });
+  }
+}
+
+/** The address of a turn's workflow in the Temporal UI. The workflow id is the turn id. */
+function workflowUrl(temporalUiUrl: string | null): string | null {
+  if (temporalUiUrl === null) return null;
+  return `${temporalUiUrl}/namespaces/${encodeURIComponent(temporalSettings().namespace)}/workflows/{turn_id}`;
+}
+
+function fileNames(): string[] {
+  return readdirSync(BUILT, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(BUILT, join(entry.parentPath, entry.name)).replaceAll(sep, '/'));
+}
+
+/** Reads and compresses the files once: they are few and small. */
+function readAsset(name: string): Asset {
+  const content = readFileSync(join(BUILT, name));
+  return { content, compressed: gzipSync(content, { level: 9 }) };
+}
+
+function send(ctx: Context, name: string, { content, compressed }: Asset): void {
+  ctx.type = extname(name);
+  ctx.vary('Accept-Encoding');
+  if (ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
+    ctx.set('Content-Encoding', 'gzip');
+    ctx.body = compressed;
+  } else {
+    ctx.body = content;
+  }
+}

@@ -1,0 +1,45 @@
+import type { ImageType } from './image-type.js';
+
+/** The contents of a model step and a tool call, as stored in their rows. */
+
+/** A block of a model's response, in the form of the Messages API. */
+export type AssistantBlock =
+  | { type: 'text'; text: string }
+  | { type: 'thinking'; thinking: string; signature: string }
+  | { type: 'redacted_thinking'; data: string }
+  | ToolUseBlock;
+
+export interface ToolUseBlock {
+  type: 'tool_use';
+  id: string;
+  name: string;
+  input: Record<string, unknown>;
+}
+
+/** A block of a tool's result. Media bytes stay in file storage and are read when a model request is sent. */
+export type ResultBlock =
+  | { type: 'text'; text: string }
+  | { type: 'image'; media_type: ImageType; storage_key: string }
+  | { type: 'document'; media_type: 'application/pdf'; storage_key: string; title: string };
+
+/** The text of a result's blocks. */
+export function textOf(content: ResultBlock[]): string {
+  return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
+}
+
+/** Usage of a model call as the API counts it: `input_tokens` excludes tokens read from or written to the cache. */
+export interface CallUsage {
+  input_tokens: number;
+  output_tokens: number;
+  cache_read_input_tokens: number;
+  cache_creation_input_tokens: number;
+}
+
+/** A model's response, streaming or complete. */
+export interface Answer {
+  content: AssistantBlock[];
+  stopReason: string | null;
+  usage: CallUsage;
+  /** Milliseconds from the call to the first text or thinking. */
+  firstTokenMs: number | null;
+}

@@ -1,0 +1,23 @@
+import { ConfigError, loadConfig, type Config } from '../platform/config.js';
+import { checkModels } from './catalogue.js';
+
+/**
+ * The settings of a process that runs turns: `loadConfig`, and the models from MODELS_FILE.
+ * @throws ConfigError listing every error of both
+ */
+export async function loadSettings(env: NodeJS.ProcessEnv): Promise<Config> {
+  const faults: string[] = [];
+  const note = (error: unknown): void => {
+    if (!(error instanceof ConfigError)) throw error;
+    faults.push(...error.faults);
+  };
+  let config: Config | undefined;
+  try {
+    config = loadConfig(env);
+  } catch (error) {
+    note(error);
+  }
+  await checkModels(env).catch(note);
+  if (config === undefined || faults.length > 0) throw new ConfigError(faults);
+  return config;
+}

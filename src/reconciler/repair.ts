@@ -1,0 +1,111 @@
+import { rawSql, runSql, sql } from '../db/sql.js';
+import type { DataSource } from 'typeorm';
+import type { Notifier } from '../stream/notify.js';
+import type { Logger } from '../platform/logger.js';
+import type { TurnWorkflows, WorkflowState } from '../temporal/turn-workflows.js';
+import { endTurn } from '../turns/finish.js';
+import type { TurnOutcome } from '../turns/outcome.js';
+import { OPEN } from '../turns/states.js';
+import { runningMs } from '../turns/totals.js';
+
+/** What the reconciler works with. */
+export interface ReconcileDeps {
+  db: DataSource;
+  notifier: Notifier;
+  workflows: TurnWorkflows;
+  log: Logger;
+  /** Counts what the reconciler did, by action. */
+  count: (action: string) => void;
+}
+
+/** An open turn that is compared with its workflow, with what a start of the workflow needs. */
+export interface StaleTurn {
+  id: string;
+  session_id: string;
+  project_id: string;
+  model_id: string;
+  mcp_servers: number;
+  running_ms: number;
+  trace: string | null;
+  cancel_requested: boolean;
+  may_wait: boolean;
+  /** It has open calls. */
+  waits: boolean;
+  /** Answers are stored that its workflow has not taken. */
+  has_answers: boolean;
+}
+
+export const STALE_TURN = rawSql(
+  `SELECT turns.id, turns.session_id, turns.project_id, model_id, cardinality(mcp_servers) AS mcp_servers, turns.trace,
+     ${runningMs('turns')} AS running_ms,
+     cancel_requested_at IS NOT NULL AS cancel_requested, json_array_length(sessions.tools) > 0 AS may_wait,
+     EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open') AS waits,
+     EXISTS (SELECT FROM required_actions a
+             WHERE a.turn_id = turns.id AND answered_at IS NOT NULL AND taken_at IS NULL) AS has_answers
+   FROM turns JOIN sessions ON sessions.id = turns.session_id`,
+);
+
+/** What the end of a workflow that left its turn open means for the turn. */
+const OUTCOME_OF: Partial<Record<WorkflowState, TurnOutcome>> = {
+  terminated: {
+    kind: 'failed',
+    type: 'terminated',
+    message: 'The turn was terminated by an operator.',
+    retryable: true,
+  },
+  'timed out': {
+    kind: 'failed',
+    type: 'turn_timeout',
+    message: 'The turn took longer than a turn may.',
+    retryable: true,
+  },
+  failed: {
+    kind: 'failed',
+    type: 'internal_error',
+    message: 'The turn failed for an internal reason.',
+    retryable: true,
+  },
+  cancelled: { kind: 'cancelled' },
+};
+
+/** Compares an open turn with its workflow, and mends what does not fit. */
+export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promise<void> {
+  const { workflows, log, count } = deps;
+  const state = await workflows.describe(turn.id);
+  if (state === 'running' || state === 'waiting') {
+    // A signal was lost, or the tables were restored and know nothing of the wait: the workflow reads them again.
+    if (turn.has_answers || (state === 'waiting' && !turn.waits)) {
+      await workflows.signalAnswers(turn.id);
+      count('answers_signalled');
+    }
+    return;
+  }
+  if (state === 'stuck') return endStuckTurn(deps, turn.id);
+  // A workflow that is complete knew of more than the tables: they were restored from a backup, and the tables count.
+  const again = state === 'completed' && (await isStillOpen(deps, turn.id));
+  if (state === 'not found' || again) {
+    await workflows.start(turn, { again });
+    if (turn.cancel_requested) await workflows.cancel(turn.id);
+    count('started');
+    log.warn({ turn_id: turn.id }, 'the reconciler started the workflow of a turn');
+    return;
+  }
+  const outcome = OUTCOME_OF[state];
+  if (outcome !== undefined && (await endTurn(deps, turn.id, outcome))) {
+    count('ended');
+    log.warn({ turn_id: turn.id, workflow: state }, 'the reconciler ended a turn whose workflow is over');
+  }
+}
+
+/** No worker can go on with the workflow's history: a deploy changed the workflow without `patched`. */
+async function endStuckTurn(deps: ReconcileDeps, turnId: string): Promise<void> {
+  if (!(await endTurn(deps, turnId, OUTCOME_OF.failed!))) return;
+  deps.count('ended');
+  deps.log.error({ turn_id: turnId }, 'the reconciler ended a turn whose workflow task keeps failing');
+  await deps.workflows.terminate(turnId, 'its workflow task kept failing; the turn has ended as internal_error');
+}
+
+async function isStillOpen({ db }: ReconcileDeps, turnId: string): Promise<boolean> {
+  const rows = await runSql(db, sql`SELECT id FROM turns WHERE id = ${turnId} AND ${rawSql(OPEN)}`);
+  return rows.length > 0;
+}

@@ -1,0 +1,175 @@
+import pLimit from 'p-limit';
+import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import type { Lease } from './lease.js';
+import { deadWorkers, forgetWorker } from './worker-lease.js';
+import type { Logger } from '../platform/logger.js';
+import { endTurn } from '../turns/finish.js';
+import { reconcileTurn, STALE_TURN, type ReconcileDeps, type StaleTurn } from './repair.js';
+import { notifyCancel } from '../turns/running-turns.js';
+import { OPEN } from '../turns/states.js';
+
+/** A turn without a sign of life for that long is looked at; a healthy one again after as long as it has been quiet. */
+const STALE_SECONDS = 5;
+const MAX_CHECK_INTERVAL_SECONDS = 60;
+/** A turn that waits for answers needs a look now and then: its workflow may have vanished. */
+const MAX_WAITING_CHECK_INTERVAL_SECONDS = 600;
+const MAX_TURNS = 100;
+const PARALLEL = 8;
+/** A cancel that has not ended its turn by then is delivered again, and then carried out here, worker or not. */
+const CANCEL_REDELIVERED_SECONDS = 1.5;
+const CANCEL_OVERDUE_SECONDS = 4;
+/** After an outage of Postgres every lease has run out. Workers get that long to renew theirs. */
+const STEADY_BEFORE_TAKEOVER_MS = 5_000;
+/** Temporal's list of closed workflows lags behind; a turn in it that has ended is skipped. */
+const CLOSED_LOOKBACK_MS = 60_000;
+
+/** The open turns of this namespace; a turn without one was queued by an earlier version. */
+const openIn = (namespace: string): Sql => sql`${rawSql(OPEN)} AND coalesce(namespace, ${namespace}) = ${namespace}`;
+
+const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000 };
+
+/**
+ * Keeps open turns moving: starts workflows that never started or vanished, delivers cancels, ends turns whose workflow is
+ * gone, gives the activities of dead workers to living ones. The process that holds the lease does it; the others stand
+ * by. Returns a function that stops it after the rounds under way.
+ */
+export function startReconciler(deps: ReconcileDeps, leader: Lease): () => Promise<void> {
+  const whileLeading = (round: () => Promise<void>) => async (): Promise<void> => {
+    if (leader.isHeld) await round();
+  };
+  // Loops of their own: what needs no Temporal must not wait for a Temporal that is away.
+  const stops = [
+    repeat(
+      deps.log,
+      INTERVALS_MS.stale,
+      whileLeading(() => reconcileOnce(deps)),
+    ),
+    repeat(
+      deps.log,
+      INTERVALS_MS.closed,
+      whileLeading(() => reconcileClosed(deps)),
+    ),
+    repeat(
+      deps.log,
+      INTERVALS_MS.cancels,
+      whileLeading(() => cancelOverdue(deps)),
+    ),
+    repeat(
+      deps.log,
+      INTERVALS_MS.takeOver,
+      whileLeading(async () => {
+        if (leader.steadyMs > STEADY_BEFORE_TAKEOVER_MS) await takeOver(deps);
+      }),
+    ),
+  ];
+  return async () => {
+    await Promise.all(stops.map((stop) => stop()));
+    await leader.release();
+  };
+}
+
+/** Runs rounds, one after the other; returns a function that stops after the one under way. */
+function repeat(log: Logger, intervalMs: number, round: () => Promise<void>): () => Promise<void> {
+  let stopped = false;
+  let timer: NodeJS.Timeout;
+  let current: Promise<void> = Promise.resolve();
+  const next = (): void => {
+    if (stopped) return;
+    timer = setTimeout(() => {
+      current = round()
+        .catch((err: unknown) => log.warn({ err }, 'a round of the reconciler failed, the next one follows'))
+        .then(next);
+    }, intervalMs);
+  };
+  next();
+  return async () => {
+    stopped = true;
+    clearTimeout(timer);
+    await current;
+  };
+}
+
+/** One round over the turns that show no sign of life. */
+export async function reconcileOnce(deps: ReconcileDeps): Promise<void> {
+  const turns = await runSql<StaleTurn>(
+    deps.db,
+    sql`WITH stale AS (
+          SELECT id FROM turns WHERE ${openIn(deps.workflows.namespace)}
+            AND progress_at < statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s'
+            -- A turn that streams does not touch its row: its deltas are the sign of life.
+            AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
+              AND stored_at > statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s')
+            AND (checked_at IS NULL OR statement_timestamp() - checked_at > least(
+              checked_at - progress_at,
+              CASE WHEN waiting_started_at IS NULL THEN ${MAX_CHECK_INTERVAL_SECONDS}::float
+                ELSE ${MAX_WAITING_CHECK_INTERVAL_SECONDS}::float END * interval '1 s'))
+          ORDER BY progress_at LIMIT ${MAX_TURNS}::integer FOR NO KEY UPDATE SKIP LOCKED),
+        checked AS (
+          UPDATE turns SET checked_at = statement_timestamp() FROM stale WHERE turns.id = stale.id RETURNING turns.id)
+        ${STALE_TURN} WHERE turns.id IN (SELECT id FROM checked)`,
+  );
+  await reconcileAll(deps, turns);
+}
+
+/** Looks at the turns whose workflow an operator terminated, or that failed or timed out, soon after it happened. */
+async function reconcileClosed(deps: ReconcileDeps): Promise<void> {
+  const ids = await deps.workflows.listFailed(new Date(Date.now() - CLOSED_LOOKBACK_MS));
+  if (ids.length === 0) return;
+  const turns = await runSql<StaleTurn>(
+    deps.db,
+    sql`${STALE_TURN} WHERE turns.id = ANY(${ids}::text[]) AND ${openIn(deps.workflows.namespace)}`,
+  );
+  await reconcileAll(deps, turns);
+}
+
+async function reconcileAll(deps: ReconcileDeps, turns: StaleTurn[]): Promise<void> {
+  await inParallel(turns, (turn) =>
+    reconcileTurn(deps, turn).catch((err: unknown) =>
+      deps.log.warn({ err, turn_id: turn.id }, 'a turn could not be reconciled, the next round tries again'),
+    ),
+  );
+}
+
+/** Delivers cancels that have not ended their turn, and ends the turns whose cancel request no worker carried out. */
+export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
+  const { db, workflows, log, count } = deps;
+  const overdue = await runSql<{ id: string; is_overdue: boolean }>(
+    db,
+    sql`SELECT id, cancel_requested_at < statement_timestamp() - ${CANCEL_OVERDUE_SECONDS}::float * interval '1 s' AS is_overdue
+        FROM turns WHERE ${openIn(workflows.namespace)}
+          AND cancel_requested_at < statement_timestamp() - ${CANCEL_REDELIVERED_SECONDS}::float * interval '1 s'`,
+  );
+  await inParallel(overdue, async ({ id, is_overdue }) => {
+    try {
+      if (is_overdue && (await endTurn(deps, id, { kind: 'cancelled' }))) {
+        count('cancelled');
+        log.warn({ turn_id: id }, 'the reconciler cancelled a turn that no worker cancelled');
+      } else if (!is_overdue) {
+        await notifyCancel(db, id);
+        count('cancel_delivered');
+      }
+    } catch (err) {
+      log.warn({ err, turn_id: id }, 'a turn could not be cancelled, the next round tries again');
+    }
+    // Without waiting for a Temporal that is away.
+    workflows.cancel(id).catch((err: unknown) => log.warn({ err, turn_id: id }, 'a cancel did not reach Temporal'));
+  });
+}
+
+/** Has Temporal retry the activities of dead workers at once, on living ones. */
+async function takeOver(deps: ReconcileDeps): Promise<void> {
+  const { db, workflows, log, count } = deps;
+  for (const workerId of await deadWorkers(db, workflows.namespace)) {
+    const turns = await runSql<{ id: string }>(db, sql`SELECT id FROM turns WHERE ${openIn(workflows.namespace)}`);
+    const counts = await inParallel(turns, ({ id }) => workflows.failActivities(id, workerId));
+    if (!(await forgetWorker(db, workflows.namespace, workerId))) continue;
+    const activities = counts.reduce((sum, one) => sum + one, 0);
+    count('worker_taken_over');
+    log.warn({ worker_id: workerId, activities }, 'a worker is dead: its activities go to other workers');
+  }
+}
+
+async function inParallel<T, R>(items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const limit = pLimit(PARALLEL);
+  return Promise.all(items.map((item) => limit(() => work(item))));
+}

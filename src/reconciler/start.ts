@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import type { ConnectionLike } from '@temporalio/client';
+import type { DataSource } from 'typeorm';
+import type { Config } from '../platform/config.js';
+import type { Notifier } from '../stream/notify.js';
+import type { Logger } from '../platform/logger.js';
+import { Lease } from './lease.js';
+import { observeService } from '../platform/database-metrics.js';
+import { reconcileActions } from '../platform/metrics.js';
+import { createTemporalClient, temporalSettings } from '../temporal/connection.js';
+import { ensureSearchAttributes } from '../temporal/search-attributes.js';
+import { readBacklogs, temporalHealth, type TemporalHealth } from '../temporal/health.js';
+import { createTurnWorkflows, type TurnWorkflows } from '../temporal/turn-workflows.js';
+import { startReconciler } from './rounds.js';
+
+/** Beyond a turn's own limit: the server's timeout is only a backstop. */
+const EXECUTION_MARGIN_MS = 600_000;
+const ATTRIBUTES_RETRY_MS = 10_000;
+
+/** What each process does for turns: starts their workflows, and stands by to reconcile them. */
+export interface TurnReconciler {
+  workflows: TurnWorkflows;
+  health: () => Promise<TemporalHealth>;
+  /** Whether the namespace knows the search attributes. */
+  searchable: () => boolean;
+  close(): Promise<void>;
+}
+
+/** `eager`: client and worker share this process and the connection. */
+export function startTurnReconciler(
+  config: Config,
+  parts: { db: DataSource; notifier: Notifier; log: Logger; connection: ConnectionLike; eager: boolean },
+): TurnReconciler {
+  const { db, notifier, log, connection, eager } = parts;
+  const { namespace } = temporalSettings();
+  const client = createTemporalClient(connection);
+
+  // Until the namespace is known to have them, turns start without search attributes: a start with an unknown one is
+  // refused, and a message must not wait for Temporal.
+  let searchable = false;
+  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
+  const checkAttributes = async (): Promise<void> => {
+    const state = await ensureSearchAttributes(client, namespace, log);
+    searchable = state === 'present';
+    if (state === 'unknown' && !closed) timer = setTimeout(() => void checkAttributes(), ATTRIBUTES_RETRY_MS);
+  };
+  void checkAttributes();
+
+  const workflows = createTurnWorkflows(client, {
+    taskQueue: config.taskQueue,
+    executionTimeoutMs: ({ may_wait }) => {
+      const waitMs = may_wait ? config.maxSteps * config.actionTimeoutSeconds * 1000 : 0;
+      return config.turnTimeoutSeconds * 1000 + waitMs + EXECUTION_MARGIN_MS;
+    },
+    maxSteps: config.maxSteps,
+    turnTimeoutMs: config.turnTimeoutSeconds * 1000,
+    eager,
+    searchable: () => searchable,
+  });
+  const leader = new Lease(db, {
+    name: `reconciler:${namespace}`,
+    holder: randomUUID(),
+    durationMs: 2500,
+    intervalMs: 1000,
+  });
+  const count = (action: string): void => reconcileActions.inc({ action });
+  const stopReconciler = startReconciler({ db, notifier, workflows, log, count }, leader);
+  const stopObserving = observeService({
+    db,
+    isLeader: () => leader.isHeld,
+    readBacklogs: () => readBacklogs(client, namespace, config.taskQueue),
+  });
+  return {
+    workflows,
+    searchable: () => searchable,
+    health: () => temporalHealth(client, namespace, config.taskQueue),
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      stopObserving();
+      await stopReconciler();
+    },
+  };
+}

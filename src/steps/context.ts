@@ -1,0 +1,64 @@
+import type { McpTool } from '../db/entities/mcp-servers.js';
+import { rawSql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import type { CustomTool, SessionTool } from '../db/entities/sessions.js';
+import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
+import { loadToolset } from '../mcp/toolsets.js';
+import type { TurnState } from '../turns/states.js';
+
+/** A server of the session as recorded when the turn connected to it. */
+export interface TurnServer {
+  id: string;
+  name: string;
+  tools: readonly McpTool[];
+  /** Names of the offered tools; null: all. */
+  offered_tools: string[] | null;
+}
+
+/** The fields of a turn that its activities need. */
+export interface TurnContext {
+  id: string;
+  sessionId: string;
+  projectId: string;
+  number: number;
+  state: TurnState;
+  queuedAt: string;
+  skills: SkillSnapshot[];
+  files: FileSnapshot[];
+  modelId: string;
+  thinkingEnabled: boolean;
+  instruction: string | null;
+  /** The connected servers, in the session's order. */
+  servers: TurnServer[];
+  /** The session's `tools`, and the custom ones in the form sent to the model. */
+  tools: SessionTool[];
+  customTools: CustomTool[];
+}
+
+/** The columns and tables of a `ContextRow`. Append a condition on `turns`. */
+export const CONTEXT = rawSql(`
+  turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", turns.number, turns.state,
+  turns.queued_at AS "queuedAt", turns.skills, turns.files, model_id AS "modelId", thinking_enabled AS "thinkingEnabled",
+  instruction, sessions.tools, model_tools AS "customTools", coalesce((
+    SELECT json_agg(json_build_object('id', server_id, 'name', name, 'toolset_hash', toolset_hash,
+      'offered_tools', offered_tools, 'tools', turn_servers.tools) ORDER BY index)
+    FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
+  FROM turns JOIN sessions ON sessions.id = turns.session_id`);
+
+/** A turn as selected by `CONTEXT`. */
+export interface ContextRow extends Omit<TurnContext, 'servers'> {
+  servers: (Pick<TurnServer, 'id' | 'name' | 'offered_tools'> & {
+    /** Null if an older version connected the turn: it stored `tools` with the turn. */
+    toolset_hash: string | null;
+    tools: McpTool[] | null;
+  })[];
+}
+
+/** Adds the tools of its servers to a turn. The process caches toolsets, which never change. */
+export async function withToolsets(db: Db, row: ContextRow): Promise<TurnContext> {
+  const servers = row.servers.map(async ({ toolset_hash, tools, ...server }): Promise<TurnServer> => ({
+    ...server,
+    tools: toolset_hash === null ? (tools ?? []) : await loadToolset(db, server.id, toolset_hash),
+  }));
+  return { ...row, servers: await Promise.all(servers) };
+}

@@ -1,0 +1,105 @@
+import type { FileSnapshot } from '../events/fields.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import type { AssistantBlock, ResultBlock } from '../models/content.js';
+import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
+import type { TurnState } from '../turns/states.js';
+import { TurnEndedError } from '../turns/turn.js';
+
+/** A turn in the form for the model. */
+export interface PastTurn {
+  id: string;
+  number: number;
+  state: TurnState;
+  content: string;
+  files: FileSnapshot[];
+  queuedAt: string;
+  steps: PastStep[];
+  /** The streamed part of a message that a cancel request or a failure cut off. */
+  cutOff: string | null;
+}
+
+export interface PastStep {
+  step: number;
+  content: AssistantBlock[];
+  stopReason: string;
+  /** In the order of the step's tool uses. */
+  calls: PastCall[];
+}
+
+export interface PastCall {
+  index: number;
+  toolUseId: string;
+  name: string;
+  /** Null while there is no result. */
+  content: ResultBlock[] | null;
+  isError: boolean;
+  /** Key of the object with the full text, if `content` is shortened. */
+  overflowKey: string | null;
+}
+
+/** The model's view of a session: the summary of earlier turns, then the other turns in order, the current one last. */
+export interface Conversation {
+  summary: string | null;
+  /** Outcome of the last summarised turn. */
+  summarisedState: TurnState | null;
+  turns: PastTurn[];
+}
+
+/** A turn with the conversation that leads up to it. */
+export interface TurnWithConversation {
+  turn: TurnContext;
+  conversation: Conversation;
+}
+
+type Row = PastTurn & {
+  /** Only for the current turn. */
+  context: Omit<ContextRow, 'queuedAt'> | null;
+  summary: string | null;
+  summarised_state: TurnState | null;
+};
+
+const STEPS = `(
+  SELECT json_agg(json_build_object('step', step, 'content', content, 'stopReason', stop_reason, 'calls', coalesce((
+    SELECT json_agg(json_build_object('index', index, 'toolUseId', tool_use_id, 'name', name, 'content', content,
+      'isError', coalesce(is_error, false), 'overflowKey', overflow_key) ORDER BY index)
+    FROM tool_calls WHERE tool_calls.turn_id = past.id AND tool_calls.step = model_steps.step), '[]')) ORDER BY step)
+  FROM model_steps WHERE model_steps.turn_id = past.id)`;
+
+/** Loads a turn and its session's conversation, from the latest summary up to this turn. */
+export async function loadConversation(db: Db, turnId: string): Promise<TurnWithConversation> {
+  const rows = await runSql<Row>(
+    db,
+    sql`WITH current AS (
+          SELECT ${CONTEXT} WHERE turns.id = ${turnId}),
+        latest AS (
+          SELECT turn_number, summary, turns.state AS summarised_state
+          FROM current, compactions JOIN turns ON turns.session_id = compactions.session_id AND turns.number = turn_number
+          WHERE compactions.session_id = current."sessionId" AND turn_number < current.number
+          ORDER BY turn_number DESC LIMIT 1)
+        SELECT past.id, past.number, past.state, past.content, past.files, past.queued_at AS "queuedAt",
+          coalesce(${rawSql(STEPS)}, '[]') AS steps,
+          CASE WHEN past.state IN ('cancelled', 'failed') THEN (
+            SELECT data->>'content' FROM events
+            WHERE turn_id = past.id AND type = 'agent.message' AND data->>'incomplete' = 'true') END AS "cutOff",
+          CASE WHEN past.id = ${turnId} THEN (SELECT row_to_json(current) FROM current) END AS context,
+          summary, summarised_state
+        FROM turns past LEFT JOIN latest ON past.id = ${turnId}
+        WHERE past.session_id = (SELECT "sessionId" FROM current)
+          AND past.number > coalesce((SELECT turn_number FROM latest), 0)
+          AND past.number <= (SELECT number FROM current)
+        ORDER BY past.number`,
+  );
+  const current = rows.at(-1);
+  if (current?.context == null) throw new TurnEndedError(turnId);
+  return {
+    turn: await withToolsets(db, { ...current.context, queuedAt: current.queuedAt }),
+    conversation: {
+      summary: current.summary,
+      summarisedState: current.summarised_state,
+      turns: rows.map(({ id, number, state, content, files, queuedAt, steps, cutOff }) => ({
+        ...{ id, number, state, content, files, queuedAt, steps, cutOff },
+      })),
+    },
+  };
+}

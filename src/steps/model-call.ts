@@ -1,0 +1,155 @@
+import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
+import { newId } from '../platform/ids.js';
+import type { Answer, CallUsage } from '../models/content.js';
+import type { TurnFailureType } from '../turns/states.js';
+import { startClock, stopClock } from '../turns/totals.js';
+import { OvertakenError, TurnEndedError } from '../turns/turn.js';
+import { writeTurn, type TurnDeps, type WriteFence } from '../turns/write.js';
+
+/** One model call, recorded before it is sent. Its deltas and its usage refer to it. */
+export interface ModelCall {
+  turnId: string;
+  step: number;
+  /** The turn's last stored event when the call began. */
+  position: number;
+  /** Number of the attempt since that event. */
+  attempt: number;
+  /** Number of the call in its turn. */
+  call: number;
+  messageId: string;
+  /** Failures of the model in this step so far, and the age of the first one. */
+  failures: number;
+  failingForMs: number;
+  /** Usage of this call that the turn's totals already include. */
+  recorded: CallUsage;
+}
+
+/** Why the model failed. */
+export interface ModelFailure {
+  type: Extract<TurnFailureType, 'model_error' | 'model_overloaded' | 'model_rate_limited' | 'context_too_long'>;
+  /** The message for the client. It is never sent to Temporal. */
+  message: string;
+  /** True if sending the message again later may help. */
+  retryable: boolean;
+  /** The delay that the model's API asked for. */
+  retryAfterMs?: number;
+}
+
+type Registered = Pick<ModelCall, 'position' | 'attempt' | 'failures'> & { failing_ms: number | null };
+
+const COUNT_CALL = rawSql('model_calls = turns.model_calls + 1');
+
+/**
+ * Claims the turn and records a new model call.
+ * @throws TurnEndedError if the turn has ended, or the tables lack the end of the previous step: they were restored
+ * from a backup older than the workflow
+ */
+export async function beginModelCall(deps: TurnDeps, turnId: string, step: number): Promise<ModelCall> {
+  const messageId = newId('message');
+  const guard = sql`
+    INSERT INTO model_attempts (turn_id, step, position, attempt, message_id)
+    SELECT turn.id, ${step}::integer, turn.position, 1 + coalesce(
+      (SELECT max(attempt) FROM model_attempts a WHERE a.turn_id = turn.id AND a.position = turn.position), 0), ${messageId}
+    FROM turn
+    WHERE (${step}::integer = 1 OR EXISTS (SELECT FROM model_steps s WHERE s.turn_id = turn.id AND s.step = ${step}::integer - 1))
+      AND NOT EXISTS (
+        SELECT FROM tool_calls c WHERE c.turn_id = turn.id AND c.step = ${step}::integer - 1 AND c.state <> 'done')
+    RETURNING position, attempt,
+      (SELECT count(*) FROM model_attempts a WHERE a.turn_id = ${turnId} AND a.step = ${step}::integer AND a.error IS NOT NULL) AS failures,
+      (SELECT extract(epoch FROM clock_timestamp() - min(a.started_at)) * 1000 FROM model_attempts a
+       WHERE a.turn_id = ${turnId} AND a.step = ${step}::integer AND a.error IS NOT NULL) AS failing_ms`;
+  try {
+    const change = { claim: true, set: [COUNT_CALL, startClock('model')], guard };
+    const { guard: row, model_calls } = await writeTurn<Registered>(deps, turnId, { from: 'open' }, change);
+    const { position, attempt, failures, failing_ms } = row;
+    const recorded = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+    const failingForMs = failing_ms ?? 0;
+    return { turnId, step, position, attempt, call: model_calls, messageId, failures, failingForMs, recorded };
+  } catch (error) {
+    if (error instanceof OvertakenError) throw new TurnEndedError(turnId);
+    // Another attempt, which should be dead, took the same number at the same moment.
+    if (violatedUniqueConstraint(error) === 'model_attempts_pkey') return beginModelCall(deps, turnId, step);
+    throw error;
+  }
+}
+
+/** Guards the outcome of a call: refuses it if another call has begun or the turn has moved on. */
+export function callFence({ position, call }: ModelCall): WriteFence {
+  return { from: 'running', where: sql`position = ${position} AND model_calls = ${call}` };
+}
+
+/** Records the usage of a call when it starts, so that it counts even if the process dies. */
+export async function recordUsage(deps: TurnDeps, call: ModelCall, usage: CallUsage): Promise<void> {
+  const guard = sql`
+    UPDATE model_attempts SET usage = ${JSON.stringify(usage)}::json FROM turn AS source
+    WHERE ${rowOf(call)} AND usage IS NULL RETURNING turn_id`;
+  await writeTurn(deps, call.turnId, { from: 'running' }, { set: [addUsage(call, usage)], guard });
+  call.recorded = usage;
+}
+
+/** Records the usage of a call that ended without an outcome, and the reason if the model failed. */
+export async function endModelCall(
+  deps: TurnDeps,
+  call: ModelCall,
+  answer: Answer,
+  failure: ModelFailure | null,
+): Promise<void> {
+  const guard = sql`${endOfCall(call, answer, failure, 'turn')} RETURNING turn_id`;
+  await writeTurn(deps, call.turnId, { from: 'running' }, { set: spend(call, answer), guard });
+}
+
+/**
+ * The statement that finishes the row of a call. It reads from the turn before (`turn`) or after the write (`written`).
+ */
+export function endOfCall(
+  call: ModelCall,
+  answer: Answer,
+  failure: ModelFailure | null,
+  source: 'turn' | 'written',
+): Sql {
+  return sql`
+    UPDATE model_attempts SET ended_at = clock_timestamp(), usage = ${JSON.stringify(answer.usage)}::json,
+      error = ${failure === null ? null : JSON.stringify(failure)}::json
+    FROM ${rawSql(source)} AS source WHERE ${rowOf(call)}`;
+}
+
+/** Adds a call's usage to the turn's totals. Only the latest call stops the clock. */
+export function spend(call: ModelCall, { usage, firstTokenMs }: Answer): Sql[] {
+  return [
+    addUsage(call, usage),
+    sql`first_token_at = coalesce(turns.first_token_at,
+      turns.model_started_at + ${firstTokenMs}::double precision * interval '1 ms')`,
+    stopClock('model', sql`turns.model_calls = ${call.call}`),
+  ];
+}
+
+function rowOf({ position, attempt }: ModelCall): Sql {
+  return sql`turn_id = source.id AND model_attempts.position = ${position} AND attempt = ${attempt}`;
+}
+
+function addUsage({ recorded }: ModelCall, usage: CallUsage): Sql {
+  const more = (field: keyof CallUsage): number => usage[field] - recorded[field];
+  return sql`input_tokens = turns.input_tokens + ${more('input_tokens')}::bigint,
+    output_tokens = turns.output_tokens + ${more('output_tokens')}::bigint,
+    cache_read_input_tokens = turns.cache_read_input_tokens + ${more('cache_read_input_tokens')}::bigint,
+    cache_creation_input_tokens = turns.cache_creation_input_tokens + ${more('cache_creation_input_tokens')}::bigint`;
+}
+
+/** Why the turn's last call failed; null if it succeeded, even after failed attempts. */
+export async function lastModelFailure(db: Db, turnId: string): Promise<ModelFailure | null> {
+  const [row] = await runSql<{ error: ModelFailure | null }>(
+    db,
+    sql`SELECT error FROM model_attempts WHERE turn_id = ${turnId} ORDER BY started_at DESC LIMIT 1`,
+  );
+  return row?.error ?? null;
+}
+
+/** The model id of the turn's session; null if the turn does not exist. */
+export async function modelOfTurn(db: Db, turnId: string): Promise<string | null> {
+  const [row] = await runSql<{ model_id: string }>(
+    db,
+    sql`SELECT model_id FROM sessions JOIN turns ON turns.session_id = sessions.id WHERE turns.id = ${turnId}`,
+  );
+  return row?.model_id ?? null;
+}

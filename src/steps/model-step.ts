@@ -1,0 +1,128 @@
+import { runSql, sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import type { NewEvent } from '../events/schema.js';
+import { storableText } from '../platform/text.js';
+import type { Answer, AssistantBlock } from '../models/content.js';
+import { callFence, endOfCall, spend, type ModelCall } from './model-call.js';
+import type { StopReason, TurnState } from '../turns/states.js';
+import {
+  eventsOfCalls,
+  insertCalls,
+  planCalls,
+  waitsForAnswer,
+  type CallPermission,
+  type StepCall,
+} from './step-calls.js';
+import { OvertakenError, TurnEndedError } from '../turns/turn.js';
+import { writeTurn, type TurnDeps } from '../turns/write.js';
+
+/** What the workflow does after the model's response. */
+export type StepOutcome =
+  /** Absent fields: the result is from an earlier build, or another process ended the turn. */
+  | { kind: 'ended'; state?: TurnState; stopReason?: StopReason }
+  /** Full names of the tools to run, in order of their indices. */
+  | {
+      kind: 'tools';
+      tools: string[];
+      /** Indices of the calls that need an answer before they run (contract.md §6). */
+      waiting?: number[];
+    }
+  /** The model paused: call it again. */
+  | { kind: 'again' };
+
+/** A model response to store. `toolName` returns the full name of a tool that the model calls by an alias. */
+export interface StepAnswer {
+  call: ModelCall;
+  answer: Answer;
+  /** Number of streamed deltas of the response. */
+  deltas: number;
+  toolName: (alias: string) => string;
+  /** Returns the answer that a tool call needs; null in a session without `tools`. */
+  permissionOf: (toolName: string) => CallPermission | null;
+  /** True for the last step that the turn may take. */
+  isLast: boolean;
+}
+
+/**
+ * Stores the outcome of a step with its events. If no tools are left to run, the same write ends the turn. Running it
+ * again after its commit changes nothing and returns the same.
+ * @throws TurnEndedError, OvertakenError
+ */
+export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepOutcome> {
+  const { call, answer, isLast } = step;
+  const stopReason = answer.stopReason ?? 'end_turn';
+  const uses = answer.content.filter((block) => block.type === 'tool_use');
+  const runs = uses.length > 0 && !isLast;
+  const ends = !runs && (stopReason !== 'pause_turn' || isLast);
+  const turnStopReason = stopReasonOf(stopReason, isLast && (uses.length > 0 || stopReason === 'pause_turn'));
+  const calls = await planCalls(deps.db, call.turnId, uses, { ...step, runs });
+  try {
+    const { result } = await writeTurn(deps, call.turnId, callFence(call), {
+      events: eventsOf(step, calls),
+      streamed: { attempt: call.attempt, deltas: step.deltas },
+      outcome: ends ? { kind: 'completed', stopReason: turnStopReason } : undefined,
+      set: spend(call, answer),
+      guard: sql`
+        INSERT INTO model_steps (turn_id, step, message_id, content, stop_reason)
+        SELECT id, ${call.step}, ${call.messageId}, ${JSON.stringify(answer.content)}::json, ${stopReason} FROM turn
+        ON CONFLICT DO NOTHING RETURNING step`,
+      parts: [endOfCall(call, answer, null, 'written'), ...insertCalls(call.step, calls)],
+    });
+    if (result !== null) return { kind: 'ended', state: result.state, stopReason: result.stop_reason };
+    const waiting = calls.flatMap((each, index) => (waitsForAnswer(each) ? [index] : []));
+    return outcomeOf({ state: 'running', tools: runs ? calls.map(({ name }) => name) : [], waiting });
+  } catch (error) {
+    if (!(error instanceof OvertakenError || error instanceof TurnEndedError)) throw error;
+    const stored = await storedOutcome(deps.db, call.turnId, call.step);
+    if (stored === null) throw error;
+    return stored;
+  }
+}
+
+/** The stored outcome of a step; null if there is none. */
+export async function storedOutcome(db: Db, turnId: string, step: number): Promise<StepOutcome | null> {
+  const [row] = await runSql<StoredStep>(
+    db,
+    sql`SELECT state, array(
+          SELECT name FROM tool_calls c WHERE c.turn_id = s.turn_id AND c.step = s.step ORDER BY index) AS tools,
+          array(SELECT index FROM required_actions a WHERE a.turn_id = s.turn_id AND a.step = s.step ORDER BY index)
+            AS waiting
+        FROM model_steps s JOIN turns ON turns.id = s.turn_id WHERE s.turn_id = ${turnId} AND s.step = ${step}`,
+  );
+  return row === undefined ? null : outcomeOf(row);
+}
+
+interface StoredStep {
+  state: TurnState;
+  tools: string[];
+  waiting: number[];
+}
+
+/** What a stored step means for the workflow. */
+export function outcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
+  if (state !== 'running') return { kind: 'ended', state };
+  if (tools.length === 0) return { kind: 'again' };
+  return { kind: 'tools', tools, ...(waiting.length > 0 && { waiting }) };
+}
+
+/** The events of one model call: thinking, at most one message, and tool uses, in that order (contract.md §3). */
+function eventsOf({ call, answer }: StepAnswer, calls: StepCall[]): NewEvent[] {
+  const message_id = call.messageId;
+  const thinking = joined(answer.content, (block) => (block.type === 'thinking' ? storableText(block.thinking) : ''));
+  const text = joined(answer.content, (block) => (block.type === 'text' ? block.text : ''));
+  const events: NewEvent[] = [];
+  if (thinking !== '') events.push({ type: 'agent.thinking', data: { message_id, content: thinking } });
+  if (text !== '') events.push({ type: 'agent.message', data: { message_id, content: text } });
+  events.push(...eventsOfCalls(calls));
+  return events;
+}
+
+function joined(content: AssistantBlock[], textOf: (block: AssistantBlock) => string): string {
+  return content.map(textOf).join('');
+}
+
+function stopReasonOf(modelReason: string, isCutShort: boolean): StopReason {
+  if (isCutShort) return 'max_steps';
+  if (modelReason === 'max_tokens' || modelReason === 'model_context_window_exceeded') return 'max_output_tokens';
+  return modelReason === 'refusal' ? 'refusal' : 'end_turn';
+}

@@ -1,0 +1,77 @@
+import type { EntityManager } from 'typeorm';
+import type { McpServerRow } from '../db/entities/mcp-servers.js';
+import { sql } from '../db/sql.js';
+import type { NewEvent } from '../events/schema.js';
+import { deleteUnusedToolsets } from '../mcp/toolsets.js';
+import { OvertakenError } from '../turns/turn.js';
+import { writeTurn, type TurnDeps } from '../turns/write.js';
+
+/** The result of connecting a turn's servers. */
+export interface Connections {
+  events: NewEvent[];
+  records: readonly TurnServerRecord[];
+  tookMs: number;
+}
+
+/** Records once per turn which servers are connected and which tools they offer. The first attempt's records stay. */
+export async function recordConnections(
+  deps: TurnDeps,
+  turnId: string,
+  { events, records, tookMs }: Connections,
+): Promise<void> {
+  const fence = { from: 'running', where: sql`connected_at IS NULL` } as const;
+  const set = [sql`connected_at = now.at, connect_ms = ${tookMs}::integer`];
+  try {
+    await writeTurn(deps, turnId, fence, { events, set, also: (tx) => recordServers(tx, turnId, records) });
+  } catch (error) {
+    if (!(error instanceof OvertakenError)) throw error;
+  }
+}
+
+/** A server as a turn offers it. */
+export interface TurnServerRecord {
+  server: McpServerRow;
+  connected: boolean;
+  /** Null: all tools of the version. */
+  offeredTools: string[] | null;
+}
+
+/**
+ * Records the servers of a turn, each with the version of its tools. A version that no turn has used yet is copied from
+ * the server's row; unused older versions are deleted.
+ * @throws Error if a probe has replaced the version meanwhile: read the servers again
+ */
+async function recordServers(tx: EntityManager, turnId: string, records: readonly TurnServerRecord[]): Promise<void> {
+  const ids = records.map(({ server }) => server.id);
+  const hashes = records.map(({ server }) => server.toolset_hash);
+  const added = await tx.query<{ server_id: string }[]>(
+    `INSERT INTO mcp_toolsets (server_id, hash, tools)
+     SELECT id, toolset_hash, tools FROM mcp_servers JOIN unnest($1::text[], $2::text[]) AS wanted (server_id, hash)
+       ON id = server_id AND toolset_hash = hash
+     WHERE NOT EXISTS (SELECT FROM mcp_toolsets kept WHERE kept.server_id = id AND kept.hash = toolset_hash)
+     ON CONFLICT DO NOTHING RETURNING server_id`,
+    [ids, hashes],
+  );
+  // The lock keeps the versions from being deleted before the turn's rows are committed.
+  const locked = await tx.query<unknown[]>(
+    `SELECT FROM mcp_toolsets WHERE (server_id, hash) IN (SELECT * FROM unnest($1::text[], $2::text[])) FOR KEY SHARE`,
+    [ids, hashes],
+  );
+  if (locked.length < records.length) throw new Error('the tools of an MCP server changed while the turn connected');
+  await tx.query(
+    `INSERT INTO turn_servers (turn_id, server_id, index, name, toolset_hash, offered_tools, connected)
+     SELECT $1, id, n, name, hash,
+       CASE WHEN offered IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(offered)) END, connected
+     FROM unnest($2::text[], $3::text[], $4::text[], $5::json[], $6::boolean[])
+       WITH ORDINALITY AS server (id, name, hash, offered, connected, n)`,
+    [
+      turnId,
+      ids,
+      records.map(({ server }) => server.name),
+      hashes,
+      records.map(({ offeredTools }) => (offeredTools === null ? null : JSON.stringify(offeredTools))),
+      records.map(({ connected }) => connected),
+    ],
+  );
+  for (const { server_id } of added) await deleteUnusedToolsets(tx, server_id);
+}

@@ -1,0 +1,106 @@
+import { runSql, sql, type Sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import { storageKey, type Storage } from '../files/storage.js';
+import { isStorableText, truncateUtf8 } from '../platform/text.js';
+import { textOf, type AssistantBlock, type ResultBlock } from '../models/content.js';
+import { writeTurn, type TurnDeps } from '../turns/write.js';
+
+/** read_file splits a longer line into several, so that minified code and data stay readable to the end. */
+export const MAX_LINE = 4000;
+
+/** Parts of the storage key of a shortened result. */
+export interface ResultKey {
+  turnId: string;
+  step: number;
+  index: number;
+  toolUseId: string;
+}
+
+export interface ShortenedResult {
+  content: ResultBlock[];
+  /** Key of the object with the full text. */
+  overflowKey: string;
+}
+
+/**
+ * Cuts a result's text to `keepBytes` and adds how to read the rest. The full text goes to file storage, unless an
+ * earlier shortening already stored it (`storedKey`).
+ */
+export async function shortenResult(
+  storage: Storage,
+  call: ResultKey,
+  content: ResultBlock[],
+  keepBytes: number,
+  storedKey: string | null,
+): Promise<ShortenedResult> {
+  const text = textOf(content);
+  const overflowKey = storedKey ?? storageKey('results', call.turnId, `${call.step}-${call.index}`);
+  if (storedKey === null) {
+    const bytes = Buffer.from(text);
+    await storage.put(overflowKey, bytes, { contentType: 'text/plain; charset=utf-8', size: bytes.length });
+  }
+  const shown = truncateUtf8(text, keepBytes);
+  const id = JSON.stringify(call.toolUseId);
+  const note =
+    shown === ''
+      ? `[Left out to save room. read_file {"file_id": ${id}} shows it again.]`
+      : `${shown}\n\n[The first ${Buffer.byteLength(shown)} bytes${storedKey === null ? ` of ${Buffer.byteLength(text)}` : ''}. ` +
+        `Read on with read_file {"file_id": ${id}, "offset": ${linesOf(shown)}}.]`;
+  return { content: [{ type: 'text', text: note }], overflowKey };
+}
+
+/** Number of whole lines in a preview, counted as read_file does. */
+function linesOf(preview: string): number {
+  return preview
+    .split('\n')
+    .map((line, index, { length }) => {
+      const isLast = index === length - 1;
+      return isLast ? Math.floor(line.length / MAX_LINE) : Math.max(1, Math.ceil(line.length / MAX_LINE));
+    })
+    .reduce((sum, lines) => sum + lines, 0);
+}
+
+/** Results and contents of a turn's steps to store in a shorter form. */
+export interface ShortenedSteps {
+  results: (ShortenedResult & Pick<ResultKey, 'step' | 'index'>)[];
+  contents: { step: number; content: AssistantBlock[] }[];
+}
+
+/** Replaces results and contents of a running turn by a shorter form, for all later requests to the model. */
+export async function storeShortenedSteps(deps: TurnDeps, turnId: string, steps: ShortenedSteps): Promise<void> {
+  await writeTurn(deps, turnId, { from: 'running' }, { parts: [updateResults(steps), updateContents(steps)] });
+}
+
+function updateResults({ results }: ShortenedSteps): Sql {
+  return sql`
+    UPDATE tool_calls SET content = short.content, overflow_key = short.key
+    FROM written, unnest(${results.map(({ step }) => step)}::integer[], ${results.map(({ index }) => index)}::integer[],
+      ${results.map(({ content }) => JSON.stringify(content))}::json[],
+      ${results.map(({ overflowKey }) => overflowKey)}::text[]) AS short(step, index, content, key)
+    WHERE turn_id = written.id AND tool_calls.step = short.step AND tool_calls.index = short.index`;
+}
+
+function updateContents({ contents }: ShortenedSteps): Sql {
+  return sql`
+    UPDATE model_steps SET content = short.content
+    FROM written, unnest(${contents.map(({ step }) => step)}::integer[],
+      ${contents.map(({ content }) => JSON.stringify(content))}::json[]) AS short(step, content)
+    WHERE turn_id = written.id AND model_steps.step = short.step`;
+}
+
+/** Finds the full text of a shortened result in the session. */
+export async function findShortenedResult(
+  db: Db,
+  sessionId: string,
+  toolUseId: string,
+): Promise<{ overflow_key: string; name: string } | null> {
+  // The model invented the id. Postgres would refuse such text.
+  if (!isStorableText(toolUseId)) return null;
+  const [row] = await runSql<{ overflow_key: string; name: string }>(
+    db,
+    sql`SELECT overflow_key, name FROM tool_calls JOIN turns ON turns.id = turn_id
+        WHERE session_id = ${sessionId} AND tool_use_id = ${toolUseId} AND overflow_key IS NOT NULL
+        ORDER BY number DESC LIMIT 1`,
+  );
+  return row ?? null;
+}

@@ -1,0 +1,124 @@
+import { runSql, sql, type Sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import type { NewEvent } from '../events/schema.js';
+import { jsonHash } from '../projects/idempotency.js';
+import type { ToolUseBlock } from '../models/content.js';
+
+/** Requirement before a call runs: none, a person's decision, or a result from the client, which runs it. */
+export type CallPermission = 'allow' | 'ask' | 'custom';
+
+/** A tool call of a step, about to be stored. */
+export interface StepCall {
+  id: string;
+  /** The tool's full name. */
+  name: string;
+  input: Record<string, unknown>;
+  /** Null in a session without `tools`. */
+  permission: CallPermission | null;
+  /** Error result for a call that is refused at once. */
+  refusal: string | null;
+}
+
+const NOT_RUN = 'Not run: the turn has reached its limit of model calls.';
+
+export interface StepCallRules {
+  toolName: (alias: string) => string;
+  permissionOf: (toolName: string) => CallPermission | null;
+  /** False at the turn's last step. */
+  runs: boolean;
+}
+
+/** The calls of a model's response. Those that must not run are marked as refused. */
+export async function planCalls(
+  db: Db,
+  turnId: string,
+  uses: ToolUseBlock[],
+  { toolName, permissionOf, runs }: StepCallRules,
+): Promise<StepCall[]> {
+  const calls = uses.map(({ id, name: alias, input }): StepCall => {
+    const name = toolName(alias);
+    return { id, name, input, permission: permissionOf(name), refusal: runs ? null : NOT_RUN };
+  });
+  if (!runs || !calls.some(({ permission }) => permission === 'ask')) return calls;
+  const denied = await loadDeniedCalls(db, turnId);
+  return calls.map((call) => {
+    const earlier = call.permission === 'ask' ? denied.get(keyOf(call)) : undefined;
+    return earlier === undefined ? call : { ...call, refusal: deniedAgain(earlier.deny_message) };
+  });
+}
+
+/** contract.md §6: two calls are the same if name and input are equal as JSON values. */
+function keyOf({ name, input }: Pick<StepCall, 'name' | 'input'>): string {
+  return `${name} ${jsonHash(input).toString('hex')}`;
+}
+
+interface DeniedCall extends Pick<StepCall, 'name' | 'input'> {
+  deny_message: string | null;
+}
+
+async function loadDeniedCalls(db: Db, turnId: string): Promise<Map<string, DeniedCall>> {
+  const rows = await runSql<DeniedCall>(
+    db,
+    sql`SELECT c.name, c.input, e.data->>'deny_message' AS deny_message
+        FROM required_actions a JOIN tool_calls c USING (turn_id, step, index)
+          JOIN events e ON e.turn_id = a.turn_id AND e.position = a.answer_position
+        WHERE a.turn_id = ${turnId} AND a.state = 'denied'`,
+  );
+  return new Map(rows.map((row) => [keyOf(row), row]));
+}
+
+function deniedAgain(message: string | null): string {
+  return (
+    'A person denied the same call earlier in this turn, so it was not run and nobody was asked again. ' +
+    (message === null ? 'Go on without it.' : `The reason given then: ${message}`)
+  );
+}
+
+/** Statements that store the calls as part of a write. They read the turn from the row `written`. */
+export function insertCalls(step: number, calls: StepCall[]): Sql[] {
+  if (calls.length === 0) return [];
+  const waits = calls.map(waitsForAnswer);
+  const insert = sql`
+    INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input, state, content, is_error)
+    SELECT written.id, ${step}, n - 1, call.id, name, input, CASE WHEN content IS NULL THEN 'pending' ELSE 'done' END,
+      content, CASE WHEN content IS NOT NULL THEN true END
+    FROM written, unnest(${calls.map(({ id }) => id)}::text[], ${calls.map(({ name }) => name)}::text[],
+      ${calls.map(({ input }) => JSON.stringify(input))}::json[], ${calls.map(refusalContent)}::json[])
+      WITH ORDINALITY AS call(id, name, input, content, n)`;
+  if (!waits.includes(true)) return [insert];
+  const kinds = calls.map((call, index) => (waits[index] ? kindOf(call) : null));
+  return [
+    insert,
+    sql`INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind)
+        SELECT written.id, ${step}, n - 1, session_id, call.id, kind
+        FROM written, unnest(${calls.map(({ id }) => id)}::text[], ${kinds}::text[]) WITH ORDINALITY AS call(id, kind, n)
+        WHERE kind IS NOT NULL`,
+  ];
+}
+
+export function waitsForAnswer({ permission, refusal }: StepCall): boolean {
+  return refusal === null && (permission === 'ask' || permission === 'custom');
+}
+
+function kindOf({ permission }: StepCall): string {
+  return permission === 'custom' ? 'custom_tool_result' : 'tool_confirmation';
+}
+
+function refusalContent({ refusal }: StepCall): string | null {
+  return refusal === null ? null : JSON.stringify([{ type: 'text', text: refusal }]);
+}
+
+/** The events of the calls in order, then the results of the refused ones. */
+export function eventsOfCalls(calls: StepCall[]): NewEvent[] {
+  const uses = calls.map(({ id, name, input, permission }): NewEvent => {
+    const data = { tool_use_id: id, name, input };
+    if (permission === 'custom') return { type: 'agent.custom_tool_use', data };
+    return { type: 'agent.tool_use', data: permission === null ? data : { ...data, evaluated_permission: permission } };
+  });
+  const results = calls.flatMap(({ id, name, refusal }): NewEvent[] =>
+    refusal === null
+      ? []
+      : [{ type: 'agent.tool_result', data: { tool_use_id: id, name, is_error: true, content: refusal } }],
+  );
+  return [...uses, ...results];
+}

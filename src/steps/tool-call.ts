@@ -1,0 +1,131 @@
+import type { EntityManager } from 'typeorm';
+import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import type { EventData, NewEvent } from '../events/schema.js';
+import type { ActionKind } from '../sessions/required-actions.js';
+import type { ActionState } from '../answers/actions.js';
+import type { Answer } from '../answers/answer.js';
+import type { ResultBlock } from '../models/content.js';
+import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
+import { setWaitingClock, startClock, stopClock } from '../turns/totals.js';
+import { OvertakenError, TurnEndedError } from '../turns/turn.js';
+import { writeTurn, type TurnDeps } from '../turns/write.js';
+
+/** A tool call as stored in its row. */
+export interface ToolCallRow {
+  turnId: string;
+  step: number;
+  index: number;
+  toolUseId: string;
+  name: string;
+  input: Record<string, unknown>;
+  /** pending → started (recorded before the call is sent) → done */
+  state: 'pending' | 'started' | 'done';
+  /** Present if the call needs an answer. */
+  action: CallAction | null;
+}
+
+/** The answer that a call waits for, and its outcome. */
+export interface CallAction {
+  kind: ActionKind;
+  state: ActionState;
+  answer: EventData[Answer['type']] | null;
+}
+
+/**
+ * Loads a tool call with its turn.
+ * @throws TurnEndedError if the turn is missing, or older than its workflow (restored from a backup)
+ */
+export async function loadToolCall(
+  db: Db,
+  turnId: string,
+  step: number,
+  index: number,
+): Promise<{ turn: TurnContext; call: ToolCallRow }> {
+  const [row] = await runSql<ContextRow & { call: Omit<ToolCallRow, 'turnId' | 'step' | 'index'> | null }>(
+    db,
+    sql`SELECT (
+          SELECT json_build_object('toolUseId', c.tool_use_id, 'name', name, 'input', input, 'state', c.state,
+            'action', CASE WHEN a.kind IS NOT NULL
+              THEN json_build_object('kind', a.kind, 'state', a.state, 'answer', e.data) END)
+          FROM tool_calls c LEFT JOIN required_actions a USING (turn_id, step, index)
+            LEFT JOIN events e ON e.turn_id = c.turn_id AND e.position = a.answer_position
+          WHERE c.turn_id = turns.id AND c.step = ${step} AND c.index = ${index}) AS call,
+          ${CONTEXT} WHERE turns.id = ${turnId}`,
+  );
+  if (row?.call == null) throw new TurnEndedError(turnId);
+  const { call, ...turn } = row;
+  return { turn: await withToolsets(db, turn), call: { turnId, step, index, ...call } };
+}
+
+/**
+ * Records that the call is about to be sent to its server.
+ * @throws TurnEndedError, or OvertakenError if another attempt was first
+ */
+export async function startToolCall(deps: TurnDeps, call: ToolCallRow): Promise<void> {
+  const guard = sql`
+    UPDATE tool_calls SET state = 'started', started_at = coalesce(tool_calls.started_at, clock_timestamp())
+    FROM turn WHERE ${rowOf(call)} AND state = ${call.state} RETURNING index`;
+  const set = call.state === 'pending' ? [rawSql('tools_running = turns.tools_running + 1'), startClock('tools')] : [];
+  if (call.action !== null) set.push(stopClock('waiting', rawSql('true')));
+  await writeTurn(deps, call.turnId, { from: 'running' }, { set, guard });
+}
+
+/** The stored result of a finished call. */
+export interface ToolOutcome {
+  content: ResultBlock[];
+  isError: boolean;
+  /** Key of the object with the full text, if `content` is shortened. */
+  overflowKey: string | null;
+  /** The call's `agent.tool_result`; null if another event takes its place. */
+  event: NewEvent | null;
+  /** Events to store before the result, computed while the transaction holds the turn's lock. */
+  eventsBefore?: (tx: EntityManager) => Promise<NewEvent[]>;
+  /** Writes rows in the same transaction as the result. */
+  commit?: (tx: EntityManager) => Promise<void>;
+}
+
+/** Stores the result of a call that ran. A second result for the same call changes nothing. */
+export async function endToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
+  await storeOutcome(deps, call, outcome, 'started', [
+    stopClock('tools', rawSql('turns.tools_running = 1')),
+    rawSql('tools_running = turns.tools_running - 1'),
+    ...(call.action === null ? [] : [setWaitingClock(1)]),
+  ]);
+}
+
+/** Stores the result of a call that was answered, denied or expired. It never ran here. */
+export async function closeToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
+  await storeOutcome(deps, call, outcome, 'pending', [setWaitingClock(0)]);
+}
+
+async function storeOutcome(
+  deps: TurnDeps,
+  call: ToolCallRow,
+  outcome: ToolOutcome,
+  from: ToolCallRow['state'],
+  set: Sql[],
+): Promise<void> {
+  const { content, isError, overflowKey, eventsBefore, commit: also } = outcome;
+  const events = outcome.event === null ? [] : [outcome.event];
+  const guard = sql`
+    UPDATE tool_calls SET state = 'done', content = ${JSON.stringify(content)}::json, is_error = ${isError},
+      overflow_key = ${overflowKey}, ended_at = clock_timestamp()
+    FROM turn WHERE ${rowOf(call)} AND state = ${from} RETURNING index`;
+  const alone = { events, streamed: { attempt: 0, deltas: 0 }, set, guard, also };
+  const change =
+    eventsBefore === undefined
+      ? alone
+      : async (_turn: unknown, tx: EntityManager) => ({ ...alone, events: [...(await eventsBefore(tx)), ...events] });
+  try {
+    await writeTurn(deps, call.turnId, { from: 'running' }, change);
+  } catch (error) {
+    if (!(error instanceof OvertakenError)) throw error;
+    const stored = await loadToolCall(deps.db, call.turnId, call.step, call.index);
+    if (stored.call.state !== 'done') throw error;
+  }
+}
+
+function rowOf({ step, index }: ToolCallRow) {
+  return sql`turn_id = turn.id AND step = ${step} AND index = ${index}`;
+}

@@ -1,0 +1,56 @@
+import type { Position } from './position.js';
+import type { DeltaType } from '../events/schema.js';
+
+/**
+ * The position of a model call's deltas: the turn's last stored event when the call began, and the attempt after that
+ * event.
+ */
+export interface DeltaPlace {
+  turnId: string;
+  position: number;
+  attempt: number;
+  messageId: string;
+}
+
+/** A streaming model call. */
+export interface DeltaSource extends DeltaPlace {
+  /** The number of the call in its turn. Only the turn's latest call may store deltas. */
+  call: number;
+}
+
+/** Consecutive deltas of one type: the type, then the content of each. */
+export type DeltaRun = [type: DeltaType, ...contents: string[]];
+
+/** Consecutive deltas of one model call, numbered from 1. `first` is the number of the first one here. */
+export interface DeltaBatch extends DeltaPlace {
+  first: number;
+  runs: DeltaRun[];
+}
+
+export interface Delta {
+  position: Position;
+  type: DeltaType;
+  content: string;
+}
+
+/** Appends a delta to runs. */
+export function addDelta(runs: DeltaRun[], type: DeltaType, content: string): void {
+  const run = runs.at(-1);
+  if (run?.[0] === type) run.push(content);
+  else runs.push([type, content]);
+}
+
+export function countDeltas(runs: DeltaRun[]): number {
+  return runs.reduce((count, run) => count + run.length - 1, 0);
+}
+
+/** The deltas of a batch in order, each with its position. */
+export function* unpackDeltas({ position, attempt, first, runs }: DeltaBatch): Generator<Delta> {
+  let number = first;
+  for (const [type, ...contents] of runs) {
+    for (const content of contents) {
+      yield { position: [position, attempt, number], type, content };
+      number += 1;
+    }
+  }
+}

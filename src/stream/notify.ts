@@ -1,0 +1,163 @@
+import { setImmediate } from 'node:timers/promises';
+import type { DataSource } from 'typeorm';
+import type { Logger } from '../platform/logger.js';
+import { addDelta, type DeltaBatch, type DeltaRun, type DeltaSource } from './delta-batch.js';
+import type { Position } from './position.js';
+import type { DeltaType } from '../events/schema.js';
+import type { EventRow } from '../events/store.js';
+
+/**
+ * The number of channels is fixed: processes of different builds must agree on it. A process listens only on those it
+ * needs.
+ */
+export const CHANNELS = 256;
+const MAX_PER_STATEMENT = 200;
+/** Postgres requires payloads shorter than 8,000 bytes. */
+const MAX_PAYLOAD_BYTES = 7_999;
+/** The remaining bytes are for ids and positions. */
+const MAX_RUNS_BYTES = 7_700;
+
+/** Largest stored events that a notification carries. Deltas always fit. */
+export type TurnNotification =
+  | { kind: 'stored'; turnId: string; sessionId: string; position: number; live: LiveEvents | null }
+  | (DeltaBatch & { kind: 'deltas'; sentAt: number });
+
+/** Stored events for readers that have every frame up to `after`: these readers need no query. */
+export interface LiveEvents {
+  after: Position;
+  events: EventRow[];
+}
+
+interface Outgoing {
+  channel: string;
+  payload: () => string;
+}
+
+/** The channel for notifications of a turn, or of a session's first turn. */
+export function channelOf(id: string): string {
+  let hash = 0;
+  for (let index = 0; index < id.length; index += 1) hash = (hash * 31 + id.charCodeAt(index)) | 0;
+  return `turn_events_${(hash >>> 0) % CHANNELS}`;
+}
+
+/**
+ * Sends notifications, one statement at a time and outside any transaction, because NOTIFY in a transaction serialises
+ * commits of the whole server. Notifications that arrive during a statement leave together with the next one. Deltas of
+ * one model call share a payload.
+ */
+export class Notifier {
+  #queue: Outgoing[] = [];
+  /** For each model call, its last queued payload while that has room. */
+  #open = new Map<DeltaSource, DeltaBatch & { bytes: number }>();
+  #sending: Promise<void> | null = null;
+
+  constructor(
+    private readonly db: DataSource,
+    private readonly log: Logger,
+  ) {}
+
+  /** Call after a commit that stored events of a turn up to `position`. */
+  notify(turn: { id: string; session_id: string; position: number }, live: LiveEvents | null = null): void {
+    const payload = formatStored(turn, live);
+    this.#push({ channel: channelOf(turn.id), payload: () => payload });
+    // Streams that wait for the first turn of a session do not have the turn's id yet.
+    if (turn.position === 1) this.#push({ channel: channelOf(turn.session_id), payload: () => payload });
+  }
+
+  /** Sends a delta live. `content` must fit into a payload (see delta-writer). */
+  delta(source: DeltaSource, number: number, type: DeltaType, content: string): void {
+    const bytes = Buffer.byteLength(JSON.stringify(content)) + 30;
+    const open = this.#open.get(source);
+    if (open !== undefined && open.bytes + bytes <= MAX_RUNS_BYTES) {
+      addDelta(open.runs, type, content);
+      open.bytes += bytes;
+      return;
+    }
+    const { turnId, position, attempt, messageId } = source;
+    const runs: DeltaRun[] = [[type, content]];
+    const batch = { turnId, position, attempt, messageId, first: number, runs, bytes };
+    this.#open.set(source, batch);
+    this.#push({ channel: channelOf(turnId), payload: () => formatBatch(batch) });
+  }
+
+  /** Resolves when all notifications so far were sent or have failed. */
+  async flush(): Promise<void> {
+    while (this.#sending !== null) await this.#sending;
+  }
+
+  #push(outgoing: Outgoing): void {
+    this.#queue.push(outgoing);
+    this.#sending ??= this.#send();
+  }
+
+  async #send(): Promise<void> {
+    // The deltas of one chunk of the model's response are written in the same tick of the event loop.
+    await setImmediate();
+    while (this.#queue.length > 0) {
+      const outgoing = this.#queue.splice(0, MAX_PER_STATEMENT);
+      this.#open.clear();
+      await this.db
+        .query('SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n(channel, payload)', [
+          outgoing.map(({ channel }) => channel),
+          outgoing.map(({ payload }) => payload()),
+        ])
+        // Readers poll the tables: if a notification is lost, they catch up within a second.
+        .catch((err: unknown) => this.log.warn({ err }, 'notifications of turns could not be sent'));
+    }
+    this.#sending = null;
+  }
+}
+
+function formatStored(turn: { id: string; session_id: string; position: number }, live: LiveEvents | null): string {
+  const named = [turn.position, turn.session_id];
+  if (live !== null) {
+    const events = live.events.map(({ id, type, created_at, data }) => [id, type, created_at, data]);
+    const payload = `${turn.id} ${JSON.stringify([...named, live.after, events])}`;
+    if (Buffer.byteLength(payload) <= MAX_PAYLOAD_BYTES) return payload;
+  }
+  return `${turn.id} ${JSON.stringify(named)}`;
+}
+
+function formatBatch({ turnId, position, attempt, first, messageId, runs }: DeltaBatch): string {
+  return `${turnId} ${JSON.stringify([position, attempt, first, messageId, runs, Date.now()])}`;
+}
+
+/** Parses a payload. Returns null if it is malformed, for example from another version. */
+export function parseNotification(payload: string): TurnNotification | null {
+  const space = payload.indexOf(' ');
+  if (space < 0) return null;
+  const turnId = payload.slice(0, space);
+  const parts = JSON.parse(payload.slice(space + 1)) as unknown[];
+  if (parts.length === 2 || parts.length === 4) {
+    const [position, sessionId, after, events] = parts as [number, string, Position?, StoredEvent[]?];
+    const live = after && events && { after, events: rowsOf(turnId, position, events) };
+    return { kind: 'stored', turnId, position, sessionId, live: live ?? null };
+  }
+  if (parts.length !== 6) return null;
+  const [position, attempt, first, messageId, runs, sentAt] = parts as [
+    number,
+    number,
+    number,
+    string,
+    DeltaRun[],
+    number,
+  ];
+  return { kind: 'deltas', turnId, position, attempt, first, messageId, runs, sentAt };
+}
+
+type StoredEvent = [id: string, type: string, createdAt: string, data: string];
+
+function rowsOf(turnId: string, position: number, events: StoredEvent[]): EventRow[] {
+  const first = position - events.length + 1;
+  return events.map(([id, type, created_at, data], index) => {
+    return { id, turn_id: turnId, position: first + index, type, created_at, data };
+  });
+}
+
+/**
+ * Reads the turn's id from a payload without parsing the rest: a channel carries turns that this process does not
+ * watch.
+ */
+export function turnOfNotification(payload: string): string {
+  return payload.slice(0, payload.indexOf(' '));
+}

@@ -1,0 +1,249 @@
+import { expect } from 'chai';
+import pg from 'pg';
+import type { DataSource } from 'typeorm';
+import { openDataSource } from '../../../src/db/data-source.js';
+import { createPartitions, dropOldPartitions } from '../../../src/stream/delta-partitions.js';
+import { DeltaStore } from '../../../src/stream/delta-store.js';
+import { readFrames } from '../../../src/stream/frames.js';
+import { CHANNELS, channelOf, Notifier, parseNotification, type TurnNotification } from '../../../src/stream/notify.js';
+import { START } from '../../../src/stream/position.js';
+import { TurnReader } from '../../../src/stream/reader.js';
+import { RingBudget } from '../../../src/stream/ring.js';
+import { createLogger } from '../../../src/platform/logger.js';
+import { createKey } from '../../../src/projects/api-keys.js';
+import { claimTurn } from '../../../src/turns/claim.js';
+import { endTurn } from '../../../src/turns/finish.js';
+import { beginModelCall } from '../../../src/steps/model-call.js';
+import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
+import type { TurnDeps } from '../../../src/turns/write.js';
+import { storedDeltas } from '../../support/deltas.js';
+import { eventually } from '../../support/eventually.js';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { insertSessions } from '../../support/factories.js';
+
+const DELTA = 'agent.message.delta';
+
+/** Deltas between a model call and the tables: what a stream shows of them is tested in test/api/events. */
+describe('deltas', () => {
+  const log = createLogger('silent', 'test');
+  let database: TestDatabase;
+  let db: DataSource;
+  let notifier: Notifier;
+  let deps: TurnDeps;
+  let projectId: string;
+  let listener: pg.Client;
+  const payloads: string[] = [];
+  before(async () => {
+    database = await createTestDatabase();
+    db = await openDataSource(database.url, 10, 'test');
+    notifier = new Notifier(db, log);
+    deps = { db, notifier, log };
+    ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 }));
+    listener = new pg.Client({ connectionString: database.url });
+    await listener.connect();
+    listener.on('notification', ({ payload }) => payloads.push(payload!));
+    for (let channel = 0; channel < CHANNELS; channel += 1) await listener.query(`LISTEN turn_events_${channel}`);
+  });
+  after(async () => {
+    await listener.end();
+    await notifier.flush();
+    await db.destroy();
+    await database.drop();
+  });
+
+  const running = async (): Promise<QueuedTurn> => {
+    const [id] = await insertSessions(db, projectId, 1);
+    const turn = await queueTurn(db, projectId, id!, { content: 'x', files: [], skills: [] });
+    await claimTurn(deps, turn.id);
+    return turn;
+  };
+  const open = (turn: QueuedTurn, store = new DeltaStore(db, notifier, log), onFenced = () => undefined as void) =>
+    beginModelCall(deps, turn.id, 1).then((call) => store.open(call, onFenced));
+  const framesOf = async (turn: QueuedTurn): Promise<string[]> => {
+    const { frames } = await readFrames(db, turn.id, START, true);
+    return frames.filter(({ type }) => type === DELTA).map(({ id, type, json }) => [id, type, json].join(' '));
+  };
+  const partitions = async (): Promise<string[]> =>
+    (
+      await db.query<{ name: string }[]>(
+        `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'deltas'::regclass ORDER BY 1`,
+      )
+    ).map(({ name }) => name);
+  /** Deltas notified of a turn so far. */
+  const notified = async (turn: QueuedTurn): Promise<Extract<TurnNotification, { kind: 'deltas' }>[]> => {
+    await notifier.flush();
+    await listener.query('SELECT 1');
+    return payloads
+      .map((payload) => parseNotification(payload)!)
+      .filter((notification) => notification.kind === 'deltas')
+      .filter(({ turnId }) => turnId === turn.id);
+  };
+
+  it('of many streams are stored by one statement, one row for each stream', async () => {
+    const store = new DeltaStore(db, notifier, log);
+    const turns = await Promise.all(Array.from({ length: 5 }, running));
+    const writers = await Promise.all(turns.map((turn) => open(turn, store)));
+    for (const word of ['One ', 'two ', 'three.']) for (const writer of writers) writer.write(DELTA, word);
+    await Promise.all(writers.map((writer) => writer.flush()));
+    const rows = await db.query<{ xmin: string; turn_id: string }[]>('SELECT xmin::text, turn_id FROM deltas');
+    expect(rows.map(({ turn_id }) => turn_id)).to.have.members(turns.map(({ id }) => id));
+    expect(new Set(rows.map(({ xmin }) => xmin)).size).to.equal(1);
+    for (const turn of turns) {
+      expect((await storedDeltas(db, turn.id)).map(({ content }) => content)).to.deep.equal(['One ', 'two ', 'three.']);
+    }
+  });
+
+  it('that are ready together share a notification on the channel of their turn, of less than 8,000 bytes', async () => {
+    const turn = await running();
+    const writer = await open(turn);
+    const contents = ['a', 'b', '\u0001'.repeat(1200), '👋'.repeat(599), 'c', 'd'];
+    for (const content of contents) writer.write(DELTA, content);
+    await writer.flush();
+    const batches = await notified(turn);
+    expect(batches.length).to.be.lessThan(contents.length);
+    expect(batches.flatMap(({ runs }) => runs.flatMap(([, ...some]) => some))).to.deep.equal(contents);
+    const all = payloads.filter((payload) => payload.startsWith(turn.id));
+    for (const payload of all) expect(Buffer.byteLength(payload)).to.be.lessThan(8000);
+    expect(channelOf(turn.id)).to.match(/^turn_events_\d+$/);
+  });
+
+  it('have the same frames live and from the table, also when a flush was sent twice', async () => {
+    const turn = await running();
+    const writer = await open(turn);
+    for (const word of ['One ', 'two ']) writer.write(DELTA, word);
+    await writer.flush();
+    writer.write('agent.thinking.delta', 'Hm.');
+    writer.write(DELTA, 'three.');
+    await writer.flush();
+    const once = await framesOf(turn);
+    expect(once).to.have.length(3);
+    expect(once[2]).to.contain(`${turn.id}:1.1.4 `).and.contain('"content":"three."');
+    await db.query('INSERT INTO deltas SELECT * FROM deltas WHERE turn_id = $1', [turn.id]);
+    expect(await framesOf(turn)).to.deep.equal(once);
+    await endTurn(deps, turn.id, { kind: 'cancelled' });
+    const [cut] = await db.query<{ data: { content: string } }[]>(
+      `SELECT data FROM events WHERE turn_id = $1 AND type = 'agent.message'`,
+      [turn.id],
+    );
+    expect(cut!.data).to.deep.include({ content: 'One two three.', incomplete: true });
+  });
+
+  it('let the events that follow them come with their notification; others are read from the tables', async () => {
+    const turn = await running();
+    let reads = 0;
+    const counted = {
+      query: (...query: Parameters<DataSource['query']>) => {
+        reads += 1;
+        return db.query(...query);
+      },
+    } as DataSource;
+    const reader = new TurnReader(turn.id, new RingBudget().createRing(), Promise.resolve(), counted, log);
+    expect(await reader.after(START)).to.have.length(1);
+    const writer = await open(turn);
+    writer.write(DELTA, 'Hello');
+    await notifier.flush();
+    const live = (): TurnNotification | null | undefined =>
+      payloads.map(parseNotification).find((one) => one?.turnId === turn.id && one.kind === 'deltas');
+    await eventually('the delta arrives', () => live() !== undefined);
+    reader.takeLive(live() as TurnNotification & { kind: 'deltas' });
+
+    const event = (id: string, position: number) => {
+      return {
+        id,
+        turn_id: turn.id,
+        position,
+        type: 'agent.message',
+        created_at: new Date().toISOString(),
+        data: '{}',
+      };
+    };
+    const before = reads;
+    reader.takeStored(2, { after: [1, 1, 1], events: [event('event_1', 2)] });
+    expect((await reader.after(START)).map(({ type }) => type)).to.deep.equal(['user.message', DELTA, 'agent.message']);
+    expect(reads).to.equal(before);
+
+    reader.takeStored(4, { after: [3, 0, 0], events: [event('event_3', 4)] });
+    await eventually('it reads', () => reads > before);
+    expect((await reader.after(START)).at(-1)!.position).to.deep.equal([2, 0, 0]);
+    reader.close();
+    await endTurn(deps, turn.id, { kind: 'cancelled' });
+  });
+
+  it('are not followed live by events that are too long for a notification', async () => {
+    const turn = await running();
+    const event = { id: 'event_1', turn_id: turn.id, position: 2, type: 'agent.message', created_at: 'now' };
+    for (const length of [10, 8_000]) {
+      const data = JSON.stringify({ content: 'ä'.repeat(length / 2) });
+      notifier.notify({ ...turn, position: 2 }, { after: [1, 0, 0], events: [{ ...event, data }] });
+    }
+    await notifier.flush();
+    await eventually('both arrive', () => payloads.filter((payload) => payload.startsWith(turn.id)).length >= 2);
+    const stored = payloads.filter((payload) => payload.startsWith(turn.id)).map(parseNotification);
+    const live = stored.map((one) => one?.kind === 'stored' && one.live && one.live.events.map(({ id }) => id));
+    expect(live.slice(-2)).to.deep.equal([['event_1'], null]);
+    await endTurn(deps, turn.id, { kind: 'cancelled' });
+  });
+
+  it('stop before the reconciler carries out an old cancel request: the message contains all that watchers received', async () => {
+    const turn = await running();
+    let fence = (): void => undefined;
+    const fenced = new Promise<void>((resolve) => (fence = resolve));
+    const writer = await open(turn, new DeltaStore(db, notifier, log), () => fence());
+    writer.write(DELTA, 'Begun');
+    await db.query(`UPDATE turns SET cancel_requested_at = now() - interval '11 s' WHERE id = $1`, [turn.id]);
+    const flushed = writer.flush();
+    writer.write(DELTA, ', and shown meanwhile');
+    await flushed;
+    writer.write(DELTA, ', and too late');
+    await fenced;
+    await endTurn(deps, turn.id, { kind: 'cancelled' });
+    const shown = (await notified(turn)).flatMap(({ runs }) => runs.flatMap(([, ...some]) => some));
+    const [cut] = await db.query<{ content: string }[]>(
+      `SELECT data->>'content' AS content FROM events WHERE turn_id = $1 AND type = 'agent.message'`,
+      [turn.id],
+    );
+    expect(cut!.content).to.equal('Begun, and shown meanwhile').and.equal(shown.join(''));
+  });
+
+  describe('in partitions', () => {
+    it('are stored although no worker has created the partition', async () => {
+      for (const name of await partitions()) await db.query(`DROP TABLE ${name}`);
+      const turn = await running();
+      const writer = await open(turn);
+      writer.write(DELTA, 'Hello');
+      await writer.flush();
+      expect(await storedDeltas(db, turn.id)).to.have.length(1);
+      expect(await partitions()).to.have.length(4);
+    });
+
+    it('are created once by parallel calls', async () => {
+      for (const name of await partitions()) await db.query(`DROP TABLE ${name}`);
+      const created = await Promise.all([1, 2, 3].map(() => createPartitions(db)));
+      expect(created.toSorted()).to.deep.equal([0, 0, 4]);
+    });
+
+    it('are dropped when these are over; those of open turns stay', async () => {
+      const [ended, living] = [await running(), await running()];
+      for (const turn of [ended, living]) {
+        const writer = await open(turn);
+        writer.write(DELTA, 'Hello');
+        await writer.flush();
+      }
+      await endTurn(deps, ended.id, { kind: 'cancelled' });
+      await db.query(`UPDATE turns SET ended_at = ended_at - interval '61 s' WHERE id = $1`, [ended.id]);
+      expect(await dropOldPartitions(db)).to.equal(0);
+      expect(await storedDeltas(db, ended.id)).to.have.length(1);
+
+      await db.query(
+        `CREATE TABLE deltas_200001010000 PARTITION OF deltas FOR VALUES FROM ('2000-01-01') TO ('2000-01-02')`,
+      );
+      await db.query(`UPDATE deltas SET stored_at = '2000-01-01 12:00Z' WHERE turn_id = ANY($1)`, [
+        [ended.id, living.id],
+      ]);
+      expect(await dropOldPartitions(db)).to.equal(1);
+      expect(await storedDeltas(db, ended.id)).to.deep.equal([]);
+      expect(await storedDeltas(db, living.id)).to.have.length(1);
+      expect(await partitions()).not.to.include('deltas_200001010000');
+    });
+  });
+});

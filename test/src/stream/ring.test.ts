@@ -1,0 +1,52 @@
+import { expect } from 'chai';
+import type { Frame } from '../../../src/stream/frames.js';
+import { START } from '../../../src/stream/position.js';
+import { RingBudget } from '../../../src/stream/ring.js';
+
+const frame = (number: number, characters = 10_000): Frame => ({
+  position: [number, 0, 0],
+  id: `turn-${number}`,
+  type: 'agent.message',
+  json: 'x'.repeat(characters),
+});
+const numbersOf = (frames: Frame[] | null): number[] | undefined => frames?.map(({ position }) => position[0]);
+
+describe('the ring of a turn’s latest frames', () => {
+  it('returns the frames after a position, the same array to equally advanced watchers', () => {
+    const ring = new RingBudget().createRing();
+    expect(ring.after(START)).to.equal(null);
+    ring.begin(START);
+    ring.append([frame(1), frame(2), frame(3)]);
+    expect(numbersOf(ring.after([1, 0, 0]))).to.deep.equal([2, 3]);
+    expect(ring.after([1, 0, 0])).to.equal(ring.after([1, 0, 0]));
+    ring.append([frame(4)]);
+    expect(numbersOf(ring.after([1, 0, 0]))).to.deep.equal([2, 3, 4]);
+    expect(numbersOf(ring.after([4, 0, 0]))).to.deep.equal([]);
+  });
+
+  it('gives up its oldest frames beyond a megabyte: they are read from the tables', () => {
+    const ring = new RingBudget().createRing();
+    ring.begin(START);
+    for (let number = 1; number <= 300; number += 1) ring.append([frame(number)]);
+    expect(ring.bytes).to.be.within(900_000, 1024 * 1024);
+    expect(ring.after(START)).to.equal(null);
+    expect(numbersOf(ring.after([299, 0, 0]))).to.deep.equal([300]);
+    ring.append([frame(301, 5_000_000)]);
+    expect(numbersOf(ring.after([300, 0, 0]))).to.deep.equal([301]);
+  });
+
+  it('shares a budget with the other rings of the process', () => {
+    const budget = new RingBudget(1_000_000);
+    const rings = Array.from({ length: 50 }, () => budget.createRing());
+    for (const ring of rings) ring.begin(START);
+    for (let number = 1; number <= 40; number += 1) {
+      for (const ring of rings) ring.append([frame(number)]);
+      expect(budget.used).to.be.at.most(1_000_000);
+    }
+    for (const ring of rings) {
+      expect(numbersOf(ring.after([39, 0, 0]))).to.deep.equal([40]);
+      ring.clear();
+    }
+    expect(budget.used).to.equal(0);
+  });
+});
