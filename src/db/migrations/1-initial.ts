@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** Every table of the service. */
-export class Initial1700000000001 implements MigrationInterface {
+export class Initial1800000000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE TABLE projects (
@@ -34,17 +34,32 @@ export class Initial1700000000001 implements MigrationInterface {
       CREATE UNIQUE INDEX skills_name ON skills (project_id, name) WHERE deleted_at IS NULL;
       CREATE INDEX skills_list ON skills (project_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
 
+      CREATE FUNCTION mcp_tool_list(tools json) RETURNS json LANGUAGE sql IMMUTABLE AS $$
+        SELECT coalesce(json_agg(json_build_object('name', tool->'name', 'description', tool->'description') ORDER BY n), '[]')
+        FROM json_array_elements(tools) WITH ORDINALITY AS listed (tool, n)
+      $$;
+      CREATE FUNCTION mcp_toolset_hash(tools json) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+        SELECT encode(sha256(convert_to(tools::text, 'UTF8')), 'hex')
+      $$;
+
       CREATE TABLE mcp_servers (
         id text PRIMARY KEY,
         project_id text NOT NULL REFERENCES projects,
         name text NOT NULL,
         url text NOT NULL,
-        auth_type text NOT NULL CHECK (auth_type IN ('NONE', 'BEARER', 'HEADER')),
+        auth_type text NOT NULL CHECK (auth_type IN ('NONE', 'BEARER', 'HEADER', 'OAUTH')),
         auth_header text,
         credential text,
         credential_version integer NOT NULL DEFAULT 1,
         allowed_tools text[],
         tools json NOT NULL,
+        -- What clients see of the tools: no schemas, which are large.
+        tool_list json NOT NULL GENERATED ALWAYS AS (mcp_tool_list(tools)) STORED,
+        toolset_hash text NOT NULL GENERATED ALWAYS AS (mcp_toolset_hash(tools)) STORED,
+        pin_tools boolean NOT NULL DEFAULT false,
+        -- The version of the tools that a person accepted, where they are pinned.
+        accepted_hash text,
+        changed_tools json NOT NULL DEFAULT '[]',
         server_name text,
         last_probed_at timestamptz,
         last_connected_at timestamptz,
@@ -57,6 +72,36 @@ export class Initial1700000000001 implements MigrationInterface {
       CREATE UNIQUE INDEX mcp_servers_url ON mcp_servers (project_id, url) WHERE deleted_at IS NULL;
       CREATE INDEX mcp_servers_list ON mcp_servers (project_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
 
+      -- The versions of a server's tools that turns refer to, and the accepted one. Rows never change.
+      CREATE TABLE mcp_toolsets (
+        server_id text NOT NULL REFERENCES mcp_servers,
+        hash text NOT NULL,
+        tools json NOT NULL,
+        PRIMARY KEY (server_id, hash)
+      );
+
+      -- The OAuth side of a server of type OAUTH; id is that of the server. client, tokens and code_verifier are sealed.
+      CREATE TABLE mcp_oauth (
+        id text PRIMARY KEY REFERENCES mcp_servers,
+        -- The scopes that the registration names; null: those of the resource's metadata.
+        scopes text[],
+        client text NOT NULL,
+        -- True when the service registered the client by itself (RFC 7591).
+        client_is_dynamic boolean NOT NULL,
+        -- What discovery found: resource and authorization server.
+        discovery json NOT NULL,
+        redirect_uri text NOT NULL,
+        tokens text,
+        tokens_expire_at timestamptz,
+        tokens_version integer NOT NULL DEFAULT 0,
+        -- Null while authorization is required.
+        authorized_at timestamptz,
+        -- The authorization under way; of its state only the SHA-256 is stored.
+        state_hash bytea CONSTRAINT mcp_oauth_state UNIQUE,
+        state_expires_at timestamptz,
+        code_verifier text
+      );
+
       CREATE TABLE sessions (
         id text PRIMARY KEY,
         project_id text NOT NULL REFERENCES projects,
@@ -65,6 +110,9 @@ export class Initial1700000000001 implements MigrationInterface {
         instruction text,
         mcp_servers text[] NOT NULL,
         metadata json NOT NULL,
+        -- As the client gave them, and the custom ones with schemas that a model's API accepts.
+        tools json NOT NULL DEFAULT '[]',
+        model_tools json NOT NULL DEFAULT '[]',
         turn_count integer NOT NULL DEFAULT 0,
         last_turn_id text,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -72,6 +120,7 @@ export class Initial1700000000001 implements MigrationInterface {
         deleted_at timestamptz
       );
       CREATE INDEX sessions_list ON sessions (project_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
+      CREATE INDEX sessions_retention ON sessions (metadata_updated_at) WHERE deleted_at IS NULL;
       CREATE INDEX sessions_deleted ON sessions (deleted_at) WHERE deleted_at IS NOT NULL;
 
       CREATE TABLE files (
@@ -96,7 +145,10 @@ export class Initial1700000000001 implements MigrationInterface {
       CREATE TABLE turns (
         id text PRIMARY KEY,
         session_id text NOT NULL REFERENCES sessions,
-        project_id text NOT NULL REFERENCES projects,
+        -- No reference: its check would lock the project's row for each new turn. The session has one.
+        project_id text NOT NULL,
+        -- The Temporal namespace whose workers run the turn; null: any.
+        namespace text,
         number integer NOT NULL,
         state text NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'cancelled', 'failed')),
         position integer NOT NULL DEFAULT 0,
@@ -109,20 +161,68 @@ export class Initial1700000000001 implements MigrationInterface {
         ended_at timestamptz,
         transition_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         cancel_requested_at timestamptz,
-        -- Last sign of life: a stored event, a batch of deltas or the reconciler's look at the workflow.
+        -- Last sign of life: a stored event or a batch of deltas.
         progress_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        -- The reconciler's last look at the workflow.
+        checked_at timestamptz,
         connected_at timestamptz,
         connect_ms integer,
         first_token_at timestamptz,
+        -- What the terminal event reports, written with each step: the end of a turn sums nothing up.
+        -- As the model's API counts: input_tokens without what came from or went to its cache.
+        input_tokens bigint NOT NULL DEFAULT 0,
+        output_tokens bigint NOT NULL DEFAULT 0,
+        cache_read_input_tokens bigint NOT NULL DEFAULT 0,
+        cache_creation_input_tokens bigint NOT NULL DEFAULT 0,
+        -- Every call, failed ones included. The number of the latest call fences off the ones before it.
+        model_calls integer NOT NULL DEFAULT 0,
+        -- Time spent so far; started_at is set while a model call or at least one tool call runs, or while calls wait for
+        -- an answer and nothing runs.
+        model_time interval,
+        model_started_at timestamptz,
+        tools_time interval,
+        tools_started_at timestamptz,
+        tools_running integer NOT NULL DEFAULT 0,
+        waiting_time interval,
+        waiting_started_at timestamptz,
         CONSTRAINT turns_number UNIQUE (session_id, number)
       );
       CREATE UNIQUE INDEX turns_open_session ON turns (session_id) WHERE state IN ('queued', 'running');
       CREATE INDEX turns_open_project ON turns (project_id) WHERE state IN ('queued', 'running');
-      CREATE INDEX turns_ended ON turns (ended_at) WHERE ended_at IS NOT NULL;
+
+      -- Locks a session, and reads what a new turn is decided by. Messages that are under way at the same time are at most
+      -- as many as there are connections. Only where they could take the last places together, they wait for each other's
+      -- commits, and the count after the lock sees what was committed before.
+      CREATE FUNCTION lock_session_for_turn(the_project text, the_session text)
+      RETURNS TABLE (model_id text, mcp_servers integer, turn_count integer, last_state text, open_turns bigint,
+        max_running_turns integer)
+      LANGUAGE plpgsql AS $$
+      #variable_conflict use_column
+      DECLARE
+        most integer;
+        taken bigint;
+        connections integer := current_setting('max_connections')::integer;
+      BEGIN
+        PERFORM FROM sessions WHERE id = the_session AND project_id = the_project FOR NO KEY UPDATE;
+        SELECT max_running_turns INTO most FROM projects WHERE id = the_project;
+        -- A limit within the number of connections needs the lock whatever is taken.
+        IF most > connections THEN
+          SELECT count(*) INTO taken FROM turns WHERE project_id = the_project AND state IN ('queued', 'running');
+        END IF;
+        IF most <= connections OR taken + connections >= most THEN
+          PERFORM pg_advisory_xact_lock(hashtextextended('new turn ' || the_project, 0));
+          SELECT count(*) INTO taken FROM turns WHERE project_id = the_project AND state IN ('queued', 'running');
+        END IF;
+        RETURN QUERY
+          SELECT s.model_id, cardinality(s.mcp_servers), s.turn_count,
+            (SELECT state FROM turns WHERE turns.id = s.last_turn_id), taken, most
+          FROM sessions s
+          WHERE s.id = the_session AND s.project_id = the_project AND s.deleted_at IS NULL;
+      END $$;
 
       -- Stored events: positions are given while the turn row is locked, gap-free from 1.
       CREATE TABLE events (
-        id text NOT NULL CONSTRAINT events_id UNIQUE,
+        id text NOT NULL,
         session_id text NOT NULL,
         turn_id text NOT NULL REFERENCES turns ON DELETE CASCADE,
         turn_number integer NOT NULL,
@@ -136,17 +236,22 @@ export class Initial1700000000001 implements MigrationInterface {
       CREATE UNIQUE INDEX events_one_end ON events (turn_id)
         WHERE type IN ('turn.completed', 'turn.cancelled', 'turn.failed');
 
-      -- Stream-only fragments, kept for resuming until a minute after the turn.
+      -- Stream-only fragments, kept for resuming until a minute after the turn. A row holds what one model call streamed
+      -- between two flushes. Its partitions of ten minutes are created and dropped by src/stream/delta-partitions.
+      -- No foreign key and no unique key: a flush that is sent twice leaves a copy, which readers skip by its numbers.
       CREATE TABLE deltas (
-        turn_id text NOT NULL REFERENCES turns ON DELETE CASCADE,
+        stored_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+        turn_id text NOT NULL,
+        -- The turn's last stored event when the model call began, and which call it is after that.
         position integer NOT NULL,
         attempt integer NOT NULL,
-        number integer NOT NULL,
-        type text NOT NULL,
+        -- The number of the last delta in the row.
+        last integer NOT NULL,
         message_id text NOT NULL,
-        content text NOT NULL,
-        PRIMARY KEY (turn_id, position, attempt, number)
-      );
+        -- JSON: runs of deltas of one type, each [type, content, content, …].
+        runs text NOT NULL
+      ) PARTITION BY RANGE (stored_at);
+      CREATE INDEX deltas_place ON deltas (turn_id, position, attempt, last);
 
       -- The session's MCP servers as this turn offers them: renames, probes and deletions take effect from the next one.
       CREATE TABLE turn_servers (
@@ -154,7 +259,11 @@ export class Initial1700000000001 implements MigrationInterface {
         server_id text NOT NULL,
         index integer NOT NULL,
         name text NOT NULL,
-        tools json NOT NULL,
+        toolset_hash text,
+        -- The tools of the version that the turn offers; null: all of them.
+        offered_tools text[],
+        -- The tools themselves where toolset_hash is null.
+        tools json,
         connected boolean NOT NULL,
         PRIMARY KEY (turn_id, server_id)
       );
@@ -205,6 +314,35 @@ export class Initial1700000000001 implements MigrationInterface {
         PRIMARY KEY (turn_id, step, index)
       );
 
+      -- Calls that need an answer. planned → open (asked) → allowed, denied, answered or expired; cancelled with the turn.
+      CREATE TABLE required_actions (
+        turn_id text NOT NULL,
+        step integer NOT NULL,
+        index integer NOT NULL,
+        session_id text NOT NULL,
+        tool_use_id text NOT NULL,
+        kind text NOT NULL CHECK (kind IN ('tool_confirmation', 'custom_tool_result')),
+        state text NOT NULL DEFAULT 'planned'
+          CHECK (state IN ('planned', 'open', 'allowed', 'denied', 'answered', 'expired', 'cancelled')),
+        asked_at timestamptz,
+        expires_at timestamptz,
+        -- The stored user event that answers the call.
+        answer_position integer,
+        answered_at timestamptz,
+        -- When the workflow took the answer over; until then the reconciler signals it again.
+        taken_at timestamptz,
+        PRIMARY KEY (turn_id, step, index),
+        FOREIGN KEY (turn_id, step, index) REFERENCES tool_calls ON DELETE CASCADE,
+        CHECK ((state = 'planned') = (asked_at IS NULL) OR state = 'cancelled'),
+        CHECK ((asked_at IS NULL) = (expires_at IS NULL)),
+        CHECK ((state IN ('allowed', 'denied', 'answered')) = (answer_position IS NOT NULL)),
+        CHECK ((answer_position IS NULL) = (answered_at IS NULL)),
+        CHECK (state NOT IN ('allowed', 'denied') OR kind = 'tool_confirmation'),
+        CHECK (state <> 'answered' OR kind = 'custom_tool_result')
+      );
+      CREATE INDEX required_actions_use ON required_actions (session_id, tool_use_id);
+      CREATE INDEX required_actions_open ON required_actions (asked_at) WHERE state = 'open';
+
       -- A summary stands for every turn of the session up to and with turn_number.
       CREATE TABLE compactions (
         session_id text NOT NULL,
@@ -228,6 +366,74 @@ export class Initial1700000000001 implements MigrationInterface {
         PRIMARY KEY (project_id, path, key)
       );
       CREATE INDEX idempotency_records_age ON idempotency_records (created_at);
+
+      CREATE TABLE webhooks (
+        id text PRIMARY KEY,
+        project_id text NOT NULL REFERENCES projects,
+        url text NOT NULL,
+        event_types text[] NOT NULL,
+        description text,
+        enabled boolean NOT NULL,
+        disabled_reason text,
+        -- Sealed; null once the webhook is deleted.
+        secret text,
+        -- Sealed; the secret before the last rotation also signs until previous_secret_until.
+        previous_secret text,
+        previous_secret_until timestamptz,
+        -- The first failed attempt since the last successful one.
+        failing_since timestamptz,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        deleted_at timestamptz
+      );
+      CREATE INDEX webhooks_list ON webhooks (project_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
+
+      CREATE TABLE webhook_deliveries (
+        id text PRIMARY KEY,
+        webhook_id text NOT NULL,
+        project_id text NOT NULL,
+        event_type text NOT NULL,
+        -- Null for webhook.test.
+        event_id text,
+        session_id text,
+        turn_id text,
+        -- The session's metadata at the time of the event.
+        metadata json NOT NULL DEFAULT '{}',
+        state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'failed')),
+        -- The latest attempts, oldest first: {at, status, error, duration_ms}.
+        attempts json NOT NULL DEFAULT '[]',
+        attempt_count integer NOT NULL DEFAULT 0,
+        -- Pauses of the schedule that were used up.
+        pauses integer NOT NULL DEFAULT 0,
+        -- Counts requests to send it again, so that an attempt under way cannot close over one.
+        retry_requests integer NOT NULL DEFAULT 0,
+        next_attempt_at timestamptz,
+        -- When the reconciler starts or wakes the workflow, unless an attempt moves it on before.
+        wake_at timestamptz NOT NULL,
+        created_at timestamptz NOT NULL
+      );
+      CREATE INDEX webhook_deliveries_list ON webhook_deliveries (webhook_id, created_at DESC, id DESC);
+      CREATE INDEX webhook_deliveries_age ON webhook_deliveries (created_at);
+      CREATE INDEX webhook_deliveries_new ON webhook_deliveries (project_id, wake_at)
+        WHERE state = 'pending' AND attempt_count = 0;
+      CREATE INDEX webhook_deliveries_retried ON webhook_deliveries (wake_at)
+        WHERE state = 'pending' AND attempt_count > 0;
+      CREATE INDEX webhook_deliveries_due ON webhook_deliveries (next_attempt_at) WHERE state = 'pending';
+      CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (created_at) WHERE state = 'pending';
+
+      -- Names that one process at a time may hold.
+      CREATE TABLE leases (
+        name text PRIMARY KEY,
+        holder text NOT NULL,
+        until timestamptz NOT NULL
+      );
+
+      -- The id of this installation: what the file storage is marked with.
+      CREATE TABLE installation (
+        id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+        is_only boolean NOT NULL DEFAULT true UNIQUE CHECK (is_only)
+      );
+      INSERT INTO installation DEFAULT VALUES;
 
       -- The table of rate-limiter-flexible.
       CREATE TABLE rate_limits (
