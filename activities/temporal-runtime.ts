@@ -1,11 +1,10 @@
 import { makeTelemetryFilterString, Runtime, type LogEntry, type RuntimeOptions } from '@temporalio/worker';
 import getPort from 'get-port';
-import type { Logger } from '../src/platform/logger.js';
+import type { LogFields, Logger } from '../src/platform/logger.js';
 import { addMetricsSource } from '../src/platform/metrics.js';
 
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
-/** Fields of the SDK's metadata that we log: ids and small facts. */
-const FIELDS = ['workflowId', 'activityType', 'attempt', 'taskQueue', 'sdkComponent'] as const;
+type Metadata = NonNullable<LogEntry['meta']>;
 const SCRAPE_MS = 2000;
 
 let installed: Promise<void> | undefined;
@@ -16,10 +15,8 @@ export function installTemporalRuntime(log: Logger): Promise<void> {
 }
 
 async function install(log: Logger): Promise<void> {
-  const write = (entry: Pick<LogEntry, 'level' | 'message'>, meta: Record<string, unknown> = {}): void => {
-    if (!log.isLevelEnabled(LEVELS[entry.level])) return;
-    const fields = Object.fromEntries(FIELDS.flatMap((name) => (name in meta ? [[name, meta[name]]] : [])));
-    log[LEVELS[entry.level]]({ ...fields, err: meta.error }, entry.message);
+  const write = (entry: Pick<LogEntry, 'level' | 'message'>, meta: Metadata = {}): void => {
+    if (log.isLevelEnabled(LEVELS[entry.level])) log[LEVELS[entry.level]](fieldsOf(meta), entry.message);
   };
   const options: RuntimeOptions = {
     logger: {
@@ -48,4 +45,17 @@ async function install(log: Logger): Promise<void> {
     const response = await fetch(`http://${bindAddress}/metrics`, { signal: AbortSignal.timeout(SCRAPE_MS) });
     return response.text();
   });
+}
+
+/** The ids and small facts in the SDK's metadata, under our names: a turn's line is found by its `turn_id`. */
+function fieldsOf({ workflowId, activityType, attempt, taskQueue, sdkComponent, error }: Metadata): LogFields {
+  const workflow = workflowId as string | undefined;
+  return {
+    ...(workflow?.startsWith('turn_') === true ? { turn_id: workflow } : { workflow_id: workflow }),
+    activity: activityType as string | undefined,
+    attempt: attempt as number | undefined,
+    task_queue: taskQueue as string | undefined,
+    sdk_component: sdkComponent as string | undefined,
+    err: error,
+  };
 }

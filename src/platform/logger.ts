@@ -1,7 +1,5 @@
 import { trace } from '@opentelemetry/api';
-import { pino, type DestinationStream, type Logger } from 'pino';
-
-export type { Logger };
+import { pino, type DestinationStream } from 'pino';
 
 const SEVERITY: Record<string, string> = {
   trace: 'DEBUG',
@@ -12,21 +10,50 @@ const SEVERITY: Record<string, string> = {
   fatal: 'CRITICAL',
 };
 
-/** The only fields a log line may have: ids and small facts. Any other field is dropped. */
-const FIELDS = new Set(
-  `role err
-   request_id project_id key_id session_id turn_id step index trace_id
-   method path route status complete ms url delay
-   activity attempt outcome task from task_queue workflow workflowId activityType taskQueue sdkComponent
-   state reason input_tokens output_tokens cache_read_input_tokens cache_creation_input_tokens model_calls
-   queued_ms connect_ms first_token_ms model_ms tools_ms total_ms cancel_ms
-   mcp_server_id webhook_id delivery_id file key attributes missing schedules removed`.split(/\s+/),
-);
+const FACTS = [
+  ...['request_id', 'method', 'path', 'route', 'status', 'complete', 'ms', 'url', 'folder'],
+  ...['project_id', 'key_id', 'session_id', 'turn_id', 'step', 'index', 'mcp_server_id', 'webhook_id', 'delivery_id'],
+  ...[
+    'activity',
+    'attempt',
+    'outcome',
+    'task',
+    'task_queue',
+    'workflow',
+    'workflow_id',
+    'worker_id',
+    'activities',
+    'sdk_component',
+  ],
+  ...['state', 'reason', 'model_calls', 'input_tokens', 'output_tokens'],
+  ...['cache_read_input_tokens', 'cache_creation_input_tokens'],
+  ...['queued_ms', 'connect_ms', 'first_token_ms', 'model_ms', 'tools_ms', 'waiting_ms', 'total_ms', 'cancel_ms'],
+  ...['answers', 'attributes', 'delay', 'file', 'key', 'missing', 'owner', 'removed', 'schedules'],
+] as const;
+const FIELDS: ReadonlySet<string> = new Set(['role', 'trace_id', 'err', ...FACTS]);
 const MAX_TEXT = 2000;
 
+type Scalar = string | number | boolean | null | undefined;
+/** The fields that a log line may have: ids and small facts. Message text, credentials and tool results are none. */
+export type LogFields = { [name in (typeof FACTS)[number]]?: Scalar | readonly Scalar[] } & { err?: unknown };
+/** Rejects a field that is not in the list, also one that a spread brings. */
+type OnlyLogFields<F> = F & { [name in Exclude<keyof F, keyof LogFields>]: never };
+
+interface WriteLine {
+  <F extends LogFields>(fields: OnlyLogFields<F>, message: string): void;
+  (message: string): void;
+}
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
+export type Logger = Record<LogLevel, WriteLine> & {
+  /** A logger that adds the fields to each of its lines. */
+  child<F extends LogFields>(fields: OnlyLogFields<F>): Logger;
+  isLevelEnabled(level: LogLevel): boolean;
+};
+
 /**
- * Logs one line of JSON per event to standard output, with Cloud Logging's severity names. Message text, credentials
- * and tool results must never be logged: a field that is not in the list above is dropped, and `redacted` names it.
+ * Logs one line of JSON per event to standard output, with Cloud Logging's severity names. The compiler rejects fields
+ * that are not in the list above. At run time such a field and a value that is an object are dropped, and `redacted`
+ * names them, because they could hold content or credentials.
  */
 export function createLogger(level: string, role: string, destination?: DestinationStream): Logger {
   const log = pino(
@@ -47,7 +74,7 @@ export function createLogger(level: string, role: string, destination?: Destinat
   // pino passes the fields of child loggers to no formatter. Children inherit this method.
   // oxlint-disable-next-line typescript/unbound-method -- called below with the logger it is called on
   const { child } = log;
-  log.child = function (this: Logger, fields, options) {
+  log.child = function (this: typeof log, fields, options) {
     return child.call(this, allowed(fields), options) as never;
   };
   return log;

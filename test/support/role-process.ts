@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../temporal-dev/free-port.js';
+import { checkLog } from './log.js';
 
 /** `service`: API and worker in one process, as `npm start` runs them. */
 export type Role = 'api' | 'worker' | 'service';
@@ -43,6 +44,10 @@ export async function startRole(role: Role, env: Record<string, string>): Promis
   const url = `http://127.0.0.1:${port}`;
   let child: ChildProcess;
   let log = '';
+  const onOutput = (chunk: Buffer): void => {
+    log += String(chunk);
+    checkLog(String(chunk));
+  };
 
   const gone = async (): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
@@ -59,7 +64,7 @@ export async function startRole(role: Role, env: Record<string, string>): Promis
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (log += String(chunk)));
+    for (const stream of [child.stdout!, child.stderr!]) stream.on('data', onOutput);
     const until = performance.now() + READY_MS;
     while (!(await answers(`${url}/healthz`))) {
       if (child.exitCode !== null) throw new Error(`the ${role} ended at its start:\n${log}`);

@@ -2,11 +2,11 @@ import type { DataSource } from 'typeorm';
 import { startApi, type Api } from '../../api/main.js';
 import type { Config } from '../../src/platform/config.js';
 import { openDataSource } from '../../src/db/data-source.js';
-import { createLogger } from '../../src/platform/logger.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import { createKey, type NewKey } from '../../src/projects/api-keys.js';
 import { apiClient, type ApiCall } from './client.js';
 import { testConfig, TEST_MODEL } from './config.js';
+import { testLogger } from './log.js';
 import { checkAgainstOpenApi } from './openapi-check.js';
 import { createTestDatabase, type TestDatabase } from './postgres.js';
 import { temporalAddress } from './temporal.js';
@@ -44,7 +44,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const { config, remove } = testConfig(database.url, options.models ?? [TEST_MODEL], options.config ?? {});
   // The SDK's own environment configuration names the Temporal server (contract.md §5).
   process.env.TEMPORAL_ADDRESS = options.temporalAddress ?? (await temporalAddress());
-  const log = createLogger(config.logLevel, 'test');
+  const log = testLogger();
   const db = await openDataSource(database.url, 4, 'test');
   const api = await startApi(config, log);
   const others: Api[] = [];

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { RunningWorker } from '../../activities/main.js';
 import { startWorker } from '../../activities/main.js';
 import type { Config } from '../../src/platform/config.js';
-import { createLogger } from '../../src/platform/logger.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import { AgentSessionClient } from '../../client/src/index.js';
+import { testLogger } from './log.js';
 import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
 import { startService, type ServiceOptions, type TestService } from './service.js';
 import { openSse, type SseReader } from './sse-reader.js';
@@ -61,7 +61,7 @@ export async function startTurnService(options: TurnServiceOptions = {}): Promis
   const service = await startService({ ...options, models: options.models ?? [entry], config });
   const workers: RunningWorker[] = [];
   const addWorker = async (own: Partial<Config> = {}): Promise<RunningWorker> => {
-    const worker = await startWorker({ ...service.config, ...own }, createLogger(service.config.logLevel, 'worker'));
+    const worker = await startWorker({ ...service.config, ...own }, testLogger('worker'));
     workers.push(worker);
     return worker;
   };
