@@ -90,6 +90,10 @@ export const LIMITS = [
   'custom tool result: 100,000 characters',
   'running turns of a project',
   'webhooks of a project: 10',
+  'headers of a part: 16 KiB',
+  'Content-Disposition: 8 KiB',
+  'Content-Disposition: 16 parameters',
+  'boundary: 70 characters',
 ] as const;
 
 /** One middleware answers with these, whatever the operation: one operation stands for all. */

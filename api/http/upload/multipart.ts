@@ -1,23 +1,19 @@
-import { multipart } from 'formidable';
 import type Koa from 'koa';
-import { koaBody } from 'koa-body';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { storageError } from '../../../src/files/storage.js';
-import { missingFile, PartCollector, type Part, type Upload, type UploadRules } from './part-collector.js';
+import { brokenBody, MAX_BOUNDARY_LENGTH } from './multipart-parser.js';
+import { PartCollector, type Upload, type UploadRules } from './part-collector.js';
 
 export type { Upload, UploadRules };
 
-/** formidable's error codes for an interrupted or malformed multipart body. */
-const BROKEN_BODY = new Set<unknown>([1002, 1012, 1013, 1014, 'ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET']);
-
 /**
  * Receives the single file of a multipart body, in its field `file`, into a temporary file that exists while `use`
- * runs. Every limit is enforced while bytes arrive, and the temporary file is always removed (spec.md "Errors",
- * contract.md §1).
+ * runs. Every limit is enforced while bytes arrive, and the temporary file is always removed (docs/contract.md §1,
+ * §14).
  * @throws ServiceError `unsupported_media_type`, `bad_request`, `validation_error`, the rules' `tooLarge`,
  * `content_too_large`, `request_timeout`
  */
@@ -40,45 +36,28 @@ export async function withUpload<T>(
 }
 
 async function receive(ctx: Koa.Context, rules: UploadRules, path: string): Promise<Upload> {
-  // Without Content-Length and Transfer-Encoding there is no body, and the parser would wait forever.
-  if (ctx.is('multipart/form-data') === null) throw missingFile();
-  const collector = new PartCollector(ctx.req, rules, path);
-  const parse = koaBody({
-    multipart: true,
-    json: false,
-    urlencoded: false,
-    text: false,
-    patchKoa: false,
-    // Keep names as bytes: if formidable decodes them, a character split between two packets is lost.
-    formidable: {
-      encoding: 'binary',
-      enabledPlugins: [withoutFileNames, multipart],
-      onPart: (part) => collector.onPart(part as unknown as Part),
-    },
-  });
+  const collector = new PartCollector(ctx.req, boundaryOf(ctx.get('content-type')), rules, path);
   try {
-    const received = Promise.all([parse(ctx, () => Promise.resolve()), finished(ctx.req, { writable: false })]);
-    await Promise.race([collector.refused, received]);
+    await Promise.race([collector.refused, finished(ctx.req, { writable: false }).catch(cutOff)]);
     return await collector.result();
   } catch (error) {
     await collector.discard();
-    throw refusalOf(error);
+    throw error;
   } finally {
-    collector.stopWatching();
+    collector.stop();
   }
 }
 
-/**
- * Disables formidable's own search for the file name. Its regular expression takes quadratic time (over a minute for a
- * header of 1 MB), and the result is not used (api/http/upload/disposition parses the header).
- */
-function withoutFileNames(form: object): void {
-  Object.assign(form, { _getFileName: () => null });
+function boundaryOf(contentType: string): string {
+  const [, quoted, token] = /;\s*boundary=(?:"([^"]*)"|([^\s;"]*))/i.exec(contentType) ?? [];
+  const boundary = quoted ?? token ?? '';
+  if (boundary.length >= 1 && boundary.length <= MAX_BOUNDARY_LENGTH) return boundary;
+  throw new ServiceError(
+    'bad_request',
+    `Content-Type must name the boundary of the parts, with 1 to ${MAX_BOUNDARY_LENGTH} characters.`,
+  );
 }
 
-function refusalOf(error: unknown): unknown {
-  const { code } = error as { code?: unknown };
-  return BROKEN_BODY.has(code)
-    ? new ServiceError('bad_request', 'The multipart body is broken or was not sent to its end.')
-    : error;
+function cutOff(): never {
+  throw brokenBody();
 }

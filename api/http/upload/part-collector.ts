@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import type { Stream } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ServiceError, validationError } from '../../../src/platform/errors.js';
 import { storageError } from '../../../src/files/storage.js';
-import { parsePartDisposition } from './disposition.js';
+import { MultipartParser } from './multipart-parser.js';
+import { readPartHeader } from './part-header.js';
 import { UploadWatch, type UploadPace } from './upload-watch.js';
 
-/** Limit of bytes in addition to the file: other parts, headers and boundaries (contract.md §1 "Uploads"). */
+/** Limit of bytes in addition to the file: other parts, headers and boundaries (docs/contract.md §1 "Uploads"). */
 const MAX_OTHER_BYTES = 1024 * 1024;
 const FIELD = 'file';
 
@@ -28,91 +28,76 @@ export interface Upload {
   sha256: string;
 }
 
-/** A part from formidable: an old-style stream. */
-export interface Part extends Stream {
-  headers: Record<string, string>;
-}
-
 /** Receives the parts: the file goes to disk; other parts are only counted. */
 export class PartCollector {
   /** Rejects as soon as the body breaks a rule. The rest of the body is ignored. */
   readonly refused: Promise<never>;
-  private refuse!: (error: unknown) => void;
+  private reject!: (error: unknown) => void;
   private readonly watch: UploadWatch;
+  private readonly parser: MultipartParser;
   private readonly hash = createHash('sha256');
   private file: { filename: string; stream: ReturnType<typeof createWriteStream> } | null = null;
+  private isInFile = false;
   private parts = 0;
   private received = 0;
   private size = 0;
 
   constructor(
     private readonly request: IncomingMessage,
+    boundary: string,
     private readonly rules: UploadRules,
     private readonly path: string,
   ) {
-    this.refused = new Promise((_, reject) => (this.refuse = reject));
+    this.refused = new Promise((_, reject) => (this.reject = reject));
     this.refused.catch(() => undefined);
+    this.parser = new MultipartParser(boundary, {
+      onHeader: (header) => this.onHeader(header),
+      onContent: (content) => this.isInFile && this.write(this.file!.stream, content),
+      onEnd: () => this.endFile(),
+    });
     this.watch = new UploadWatch(request, (error) => this.refuse(error), rules);
-    // The first 'data' listener starts the flow. This one runs before formidable's, which is attached some ticks later.
-    request.on('newListener', this.joinFormidable);
+    request.on('data', this.onData);
   }
-
-  private readonly joinFormidable = (event: string): void => {
-    if (event !== 'data') return;
-    this.request.off('newListener', this.joinFormidable);
-    this.request.on('data', this.onData);
-  };
 
   private readonly onData = (chunk: Buffer): void => {
     this.watch.arrived(chunk.length);
     this.received += chunk.length;
-    // After the parser has processed this chunk, the bytes outside the file are counted.
-    setImmediate(() => this.checkRest());
+    try {
+      this.parser.push(chunk);
+      this.checkRest();
+    } catch (error) {
+      this.refuse(error);
+    }
   };
+
+  private refuse(error: unknown): void {
+    this.request.off('data', this.onData);
+    this.reject(error);
+  }
 
   private checkRest(): void {
     if (this.received - this.size <= MAX_OTHER_BYTES) return;
-    this.refuse(
-      new ServiceError('content_too_large', 'The body holds more than 1 MiB beside the file.', {
-        max_bytes: MAX_OTHER_BYTES,
-      }),
-    );
+    throw new ServiceError('content_too_large', 'The body holds more than 1 MiB beside the file.', {
+      max_bytes: MAX_OTHER_BYTES,
+    });
   }
 
-  onPart(part: Part): void {
+  private onHeader(header: string): void {
     this.parts += 1;
     if (this.parts > 1) {
-      this.refuse(new ServiceError('bad_request', 'The body must have one part only: the field `file` with one file.'));
-      return;
+      throw new ServiceError('bad_request', 'The body must have one part only: the field `file` with one file.');
     }
-    const disposition = parsePartDisposition(part.headers['content-disposition'] ?? '');
-    if (disposition === null) {
-      this.refuse(new ServiceError('bad_request', 'The Content-Disposition of a part cannot be read.'));
-    } else if (disposition.name === FIELD && disposition.filename !== null) {
-      this.startFile(part, disposition.filename);
-    }
+    const { name, filename } = readPartHeader(header);
+    if (name === FIELD && filename !== null) this.startFile(this.rules.filename?.(filename) ?? filename);
   }
 
-  private startFile(part: Part, submitted: string): void {
-    let filename: string;
-    try {
-      filename = this.rules.filename?.(submitted) ?? submitted;
-    } catch (error) {
-      // formidable calls this from a listener: an exception here would end the process.
-      this.refuse(error);
-      return;
-    }
+  private startFile(filename: string): void {
     const stream = createWriteStream(this.path, { flags: 'wx' });
     this.file = { filename, stream };
+    this.isInFile = true;
     stream.on('error', (error) => this.refuse(storageError(error)));
     stream.on('drain', () => {
       this.watch.resumed();
-      this.request.resume();
-    });
-    part.on('data', (chunk: Buffer) => this.write(stream, chunk));
-    part.on('end', () => {
-      stream.end();
-      // An ended stream emits no 'drain': the paused request would never resume.
       this.request.resume();
     });
   }
@@ -121,8 +106,7 @@ export class PartCollector {
     this.size += chunk.length;
     if (this.size > this.rules.maxBytes) {
       const { tooLarge, maxBytes } = this.rules;
-      this.refuse(new ServiceError(tooLarge, `The file is larger than ${maxBytes} bytes.`, { max_bytes: maxBytes }));
-      return;
+      throw new ServiceError(tooLarge, `The file is larger than ${maxBytes} bytes.`, { max_bytes: maxBytes });
     }
     this.hash.update(chunk);
     if (stream.write(chunk)) return;
@@ -130,26 +114,33 @@ export class PartCollector {
     this.request.pause();
   }
 
-  /** The file; resolves after the whole body has arrived. */
+  private endFile(): void {
+    this.isInFile = false;
+    this.file?.stream.end();
+    // An ended stream emits no 'drain': the paused request would never resume.
+    this.request.resume();
+  }
+
+  /** The file. Call it when the whole body has arrived. */
   async result(): Promise<Upload> {
-    this.checkRest();
-    await Promise.race([this.refused, this.file === null ? undefined : finished(this.file.stream)]);
+    if (this.received === 0) throw missingFile();
+    this.parser.end();
     if (this.file === null) throw missingFile();
+    await Promise.race([this.refused, finished(this.file.stream)]);
     return { filename: this.file.filename, path: this.path, size: this.size, sha256: this.hash.digest('hex') };
   }
 
   /** Deletes the received parts. Later bytes are read and ignored (api/http/core/linger). */
   async discard(): Promise<void> {
-    this.request.removeAllListeners('data');
+    this.stop();
     this.request.resume();
     const stream = this.file?.stream;
     if (stream === undefined || stream.closed) return;
     await new Promise<void>((resolve) => stream.once('close', () => resolve()).destroy());
   }
 
-  stopWatching(): void {
+  stop(): void {
     this.watch.stop();
-    this.request.off('newListener', this.joinFormidable);
     this.request.off('data', this.onData);
   }
 }

@@ -121,20 +121,6 @@ describe('withUpload', () => {
     pace = {};
   });
 
-  it('reads a part with a megabyte of header without holding up other requests', async () => {
-    let last = performance.now();
-    let longest = 0;
-    const look = setInterval(() => {
-      longest = Math.max(longest, performance.now() - last);
-      last = performance.now();
-    }, 10);
-    const disposition = `form-data; name="file"; ${'filename=" '.repeat(90_000)}`;
-    const { status } = await post(multipartBody([{ disposition, content: 'x' }]));
-    clearInterval(look);
-    expect(status).to.equal(400);
-    expect(longest).to.be.below(10_000);
-  });
-
   it('names the limit that it was given', async () => {
     const content = Buffer.alloc(100_001);
     const answer = await post(multipartBody([{ disposition: 'form-data; name="file"; filename="a"', content }]));

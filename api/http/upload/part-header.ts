@@ -1,4 +1,12 @@
 import { parse } from 'content-disposition';
+import { ServiceError } from '../../../src/platform/errors.js';
+
+/** Limits of docs/contract.md §14: the parser's time grows with the square of the number of parameters. */
+const MAX_DISPOSITION_BYTES = 8 * 1024;
+const MAX_PARAMETERS = 16;
+
+/** Encodings that leave the bytes as they are. */
+const IDENTITY = new Set(['', 'binary', '7bit', '8bit']);
 
 export interface PartName {
   /** Name of the form field; null if the header has none. */
@@ -8,11 +16,34 @@ export interface PartName {
 }
 
 /**
- * Parses a part's Content-Disposition header, given as bytes in latin1. Names are decoded as UTF-8, which every client
- * sends, and otherwise as latin1. `filename*` (RFC 5987) takes precedence over `filename`. Returns null if the header
- * is malformed.
+ * Reads the header block of a part, given as bytes in latin1.
+ * @throws ServiceError `bad_request`
  */
-export function parsePartDisposition(bytes: string): PartName | null {
+export function readPartHeader(block: string): PartName {
+  const fields = new Map(block.split('\r\n').filter(Boolean).map(nameAndValue));
+  if (!IDENTITY.has((fields.get('content-transfer-encoding') ?? '').toLowerCase())) {
+    throw new ServiceError('bad_request', 'Send the bytes of the file as they are, without Content-Transfer-Encoding.');
+  }
+  return readDisposition(fields.get('content-disposition') ?? '');
+}
+
+function nameAndValue(line: string): [string, string] {
+  const colon = line.indexOf(':');
+  if (colon < 1) throw new ServiceError('bad_request', 'A header of a part is not a name, a colon and a value.');
+  return [line.slice(0, colon).trimEnd().toLowerCase(), line.slice(colon + 1).trim()];
+}
+
+/**
+ * Names are decoded as UTF-8, which every client sends, and otherwise as latin1. `filename*` (RFC 5987) takes
+ * precedence over `filename`.
+ */
+function readDisposition(bytes: string): PartName {
+  if (bytes.length > MAX_DISPOSITION_BYTES) {
+    throw new ServiceError(
+      'bad_request',
+      `The Content-Disposition of a part is larger than ${MAX_DISPOSITION_BYTES} bytes. Send a shorter file name.`,
+    );
+  }
   const header = keepPathSeparators(bytes);
   const parameters =
     parametersOf(header) ??
@@ -21,7 +52,13 @@ export function parsePartDisposition(bytes: string): PartName | null {
     parametersOf(header.replace(/[\x00-\x1f\x7f]/g, '\x80')) ?? // oxlint-disable-line no-control-regex
     // A `filename*` that cannot be decoded counts as absent (RFC 6266, 4.3).
     parametersOf(extensionsRenamed(header));
-  if (parameters === null) return null;
+  if (parameters === null) throw new ServiceError('bad_request', 'The Content-Disposition of a part cannot be read.');
+  if (Object.keys(parameters).length > MAX_PARAMETERS) {
+    throw new ServiceError(
+      'bad_request',
+      `The Content-Disposition of a part has more than ${MAX_PARAMETERS} parameters. Send name and filename only.`,
+    );
+  }
   const { name, filename } = parameters;
   const isExtended = 'filename_x' in (parametersOf(extensionsRenamed(header)) ?? {}) && !('filename_x' in parameters);
   return {
