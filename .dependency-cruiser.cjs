@@ -55,12 +55,7 @@ module.exports = {
       from: { path: '^activities/(prompt|model|tools)/' },
       to: { path: '^activities/', pathNot: '^activities/$1/' },
     },
-    only(
-      'ops-imports',
-      '^ops/',
-      [npm, '^ops/', '^src/', '^temporal-dev/'],
-      'commands of an operator; temporal-dev only where it finds the embedded parts',
-    ),
+    only('ops-imports', '^ops/', [npm, '^ops/', '^src/'], 'commands of an operator; the image runs them'),
     only(
       'console-uses-the-public-api',
       '^console/src/',

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 
 /** The arguments are not valid; the message says why. */
@@ -15,19 +14,12 @@ export function parseOptions<T extends ParseArgsConfig>(config: T): ReturnType<t
   }
 }
 
-/** The folder of the embedded parts. */
-export function dataDirOf(env: NodeJS.ProcessEnv): string {
-  return resolve(env.DATA_DIR || '.data');
-}
-
-/**
- * Runs `work` on DATABASE_URL, else on the embedded database of DATA_DIR, whether the service runs or not. The image has
- * no embedded database: its code is loaded only where it is used.
- */
-export async function onDatabase<T>(env: NodeJS.ProcessEnv, work: (url: string) => Promise<T>): Promise<T> {
-  if (env.DATABASE_URL) return work(env.DATABASE_URL);
-  const { withEmbeddedDatabase } = await import('../temporal-dev/borrow-database.js');
-  return withEmbeddedDatabase(dataDirOf(env), work);
+/** The database of the service. @throws Error if DATABASE_URL is unset */
+export function databaseUrlOf(env: NodeJS.ProcessEnv): string {
+  if (env.DATABASE_URL) return env.DATABASE_URL;
+  throw new Error(
+    'DATABASE_URL is not set. Set it to the database of the service: postgres://USER:PASSWORD@HOST:5432/NAME.',
+  );
 }
 
 /**

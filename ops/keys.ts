@@ -1,6 +1,5 @@
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../src/db/data-source.js';
-import { migrate } from '../src/db/migrate.js';
 import { isEntry } from '../src/platform/is-entry.js';
 import { codePointLength, isStorableText } from '../src/platform/text.js';
 import {
@@ -13,7 +12,7 @@ import {
   type ListedKey,
 } from '../src/projects/api-keys.js';
 import { isScope, SCOPES, type Scope } from '../src/projects/permissions.js';
-import { onDatabase, parseOptions, runCommand, UsageError } from './command.js';
+import { databaseUrlOf, parseOptions, runCommand, UsageError } from './command.js';
 
 const USAGE = `Usage:
   npm run --silent keys -- create --project NAME [--scopes a,b | all] [--max-running-turns N]
@@ -177,10 +176,5 @@ function lineOf({ id, project, scopes, created_at, revoked_at, expires_at, live 
 
 if (isEntry(import.meta.url)) {
   const { env, argv } = process;
-  await runCommand(USAGE, () =>
-    onDatabase(env, async (url) => {
-      if (!env.DATABASE_URL) await migrate(url);
-      return runKeys(argv.slice(2), url);
-    }),
-  );
+  await runCommand(USAGE, async () => runKeys(argv.slice(2), databaseUrlOf(env)));
 }

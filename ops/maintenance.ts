@@ -5,7 +5,7 @@ import { openStorage } from '../src/files/open-storage.js';
 import type { Storage } from '../src/files/storage.js';
 import { defaultStorageUrl } from '../src/platform/config.js';
 import { isEntry } from '../src/platform/is-entry.js';
-import { dataDirOf, onDatabase, parseOptions, runCommand, UsageError } from './command.js';
+import { databaseUrlOf, parseOptions, runCommand, UsageError } from './command.js';
 
 const USAGE = `Usage: npm run maintenance -- storage [--older-than-hours 24] [--limit 1000] [--remove-missing]
        npm run maintenance -- adopt-storage`;
@@ -70,13 +70,14 @@ function optionsOf(args: string[]): Options {
 if (isEntry(import.meta.url)) {
   const { env, argv } = process;
   await runCommand(USAGE, async () => {
+    const databaseUrl = databaseUrlOf(env);
     const storage = await openStorage({
-      storageUrl: env.STORAGE_URL || defaultStorageUrl(dataDirOf(env)),
+      storageUrl: env.STORAGE_URL || defaultStorageUrl(env.DATA_DIR || '.data'),
       // Needed for download links only, which cleaning does not create.
       publicUrl: '',
       encryptionKeys: [],
     });
-    await onDatabase(env, (url) => runMaintenance(argv.slice(2), url, storage));
+    await runMaintenance(argv.slice(2), databaseUrl, storage);
     return 0;
   });
 }

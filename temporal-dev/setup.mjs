@@ -10,10 +10,11 @@ import { cacheDir, temporalCli } from './temporal-cli.mjs';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Prepares a checkout: locked dependencies, compiled code, a Temporal server. Skips steps that are already done.
+ * Prepares a checkout: locked dependencies, compiled code and, with `temporal`, a Temporal server. Skips steps that are
+ * already done.
  * Plain Node without packages, because it runs before anything is installed.
  */
-export async function setup() {
+export async function setup({ temporal = !process.env.TEMPORAL_ADDRESS } = {}) {
   checkNode();
   const stop = endCommandsWithUs();
   let isReported = false;
@@ -30,7 +31,7 @@ export async function setup() {
     stop();
   }
   const stopAgain = endCommandsWithUs();
-  if (!process.env.TEMPORAL_ADDRESS) await temporalCli();
+  if (temporal) await temporalCli();
   stopAgain();
 }
 

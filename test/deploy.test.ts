@@ -159,6 +159,19 @@ describe('the entry script of the image', () => {
     expect(await ran('console')).to.deep.include({ code: 2 });
   });
 
+  it('says which setting is missing', async () => {
+    const unset = { ...env, DATABASE_URL: undefined };
+    for (const name of ['migrate', 'doctor', 'keys', 'maintenance', 'reencrypt']) {
+      const args = { keys: ['list'], maintenance: ['storage'] }[name] ?? [];
+      const { ended, output } = launch('sh', ['deploy/image/entrypoint.sh', name, ...args], unset);
+      expect(await ended, name).to.be.greaterThan(0);
+      expect(output(), name).to.match(/Set DATABASE_URL|DATABASE_URL is not set|DATABASE_URL must be set/);
+      expect(output(), name)
+        .to.not.contain('MODULE_NOT_FOUND')
+        .and.not.match(/^ +at /m);
+    }
+  });
+
   /** Sends SIGTERM once the process has written `line`, and expects it to end well. */
   async function terminateAfter(line: string, { child, ended, output }: Started): Promise<void> {
     while (!output().includes(line)) {

@@ -13,8 +13,7 @@ import { makeStateDir } from '../support/state-dir.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const START = join(root, 'temporal-dev', 'start.mjs');
-const KEYS = join(root, 'dist', 'ops', 'keys.js');
-const DOCTOR = join(root, 'dist', 'ops', 'doctor.js');
+const OPS = join(root, 'temporal-dev', 'ops.mjs');
 
 /** What a developer has who typed `npm start`. */
 interface Running {
@@ -95,14 +94,14 @@ async function workflowStatus(dataDir: string, workflowId: string): Promise<stri
 }
 
 async function createKey(dataDir: string): Promise<string> {
-  const args = [KEYS, 'create', '--project', 'demo'];
+  const args = [OPS, 'keys', 'create', '--project', 'demo'];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root, env: environment(dataDir) });
   return stdout;
 }
 
 /** What `npm run doctor` prints, whatever it finds. */
 async function doctor(dataDir: string): Promise<string> {
-  const ran = promisify(execFile)(process.execPath, [DOCTOR], { cwd: root, env: environment(dataDir) });
+  const ran = promisify(execFile)(process.execPath, [OPS, 'doctor'], { cwd: root, env: environment(dataDir) });
   return (await ran.catch((error: { stdout: string }) => error)).stdout;
 }
 
@@ -143,8 +142,11 @@ describe('npm start', () => {
     expect([processIdentity(pids.postgres), processIdentity(pids.temporal)]).to.deep.equal([null, null]);
   });
 
-  it('lends its database to the keys command while it does not run', async () => {
+  it('lends its database to the commands of operators while it does not run', async () => {
     expect(await createKey(dataDir)).to.match(/^\S+\n$/);
+    expect(await doctor(dataDir))
+      .to.match(/^npm start does not run on/)
+      .and.match(/^ok +schema/m);
   });
 
   it('restarts with the same data, and stops on a repeated Ctrl-C', async () => {
