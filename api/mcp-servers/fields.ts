@@ -25,7 +25,7 @@ export const authField = {
       pattern: '^[\\x20-\\x7e]+$',
       description: 'A client that the authorization server knows; without it the service registers one.',
     },
-    client_secret: { type: 'string', minLength: 1, maxLength: 2048, pattern: '^[\\x20-\\x7e]+$' },
+    client_secret: { type: 'string', minLength: 1, maxLength: 8192, pattern: '^[\\x20-\\x7e]+$' },
     scopes: {
       type: 'array',
       items: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' },

@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import type { McpOauthRow, OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import type { Config } from '../../platform/config.js';
 import type { McpNetwork } from '../../network/network.js';
-import { discover } from './discover.js';
+import { CLIENT_AUTH_METHODS, discover } from './discover.js';
 import { OauthFailure, oauthFailed } from './failure.js';
 import { oauthFetch } from './oauth-fetch.js';
 import { openClient, storeSetup, type OauthClient, type OauthSetup, type PendingAuthorization } from './store.js';
@@ -141,6 +141,5 @@ async function registerDynamically(
 
 /** RFC 8414 §2: the default without a list is client_secret_basic. */
 function clientAuthMethod({ token_endpoint_auth_methods_supported: supported }: OauthDiscovery['server']): string {
-  const preferred = ['client_secret_basic', 'client_secret_post', 'none'];
-  return preferred.find((method) => supported?.includes(method)) ?? 'client_secret_basic';
+  return CLIENT_AUTH_METHODS.find((method) => supported?.includes(method)) ?? 'client_secret_basic';
 }

@@ -10,6 +10,7 @@ import type { OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import { ServiceError } from '../../platform/errors.js';
 import type { McpNetwork } from '../../network/network.js';
 import { failureReason } from '../reasons.js';
+import { checkList } from './document.js';
 import { OauthFailure, OauthUnavailableError } from './failure.js';
 import { oauthFetch, REQUEST_TIMEOUT_MS } from './oauth-fetch.js';
 
@@ -23,6 +24,9 @@ const INITIALIZE = {
     clientInfo: { name: 'agent-session-service', version: '1' },
   },
 };
+
+/** How a client may identify itself, the preferred one first. The SDK knows no other. */
+export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none'];
 
 /**
  * Discovers the authorization server of an MCP server (MCP specification, "Authorization"), with checks that the SDK
@@ -40,9 +44,11 @@ export async function discover(network: McpNetwork, serverUrl: URL): Promise<Oau
     throw new OauthFailure('its resource metadata is that of another resource');
   }
   const issuer = resource?.authorization_servers?.[0] ?? String(new URL('/', serverUrl));
+  const challengedScopes = scope?.split(' ') ?? null;
+  if (challengedScopes !== null) checkList('scope', challengedScopes);
   return {
     resource: resource?.resource ?? defaultResource.href,
-    scopes: resource?.scopes_supported ?? scope?.split(' ') ?? null,
+    scopes: resource?.scopes_supported ?? challengedScopes,
     server: await serverMetadata(network, issuer),
   };
 }
@@ -111,6 +117,9 @@ async function serverMetadata(network: McpNetwork, issuer: string): Promise<Oaut
   if (metadata.code_challenge_methods_supported?.includes('S256') !== true) {
     throw new OauthFailure('its authorization server does not announce PKCE with S256');
   }
+  if (!metadata.response_types_supported.includes('code')) {
+    throw new OauthFailure('its authorization server does not support the authorization code');
+  }
   const { revocation_endpoint: revocation } = document;
   const endpoints = [metadata.authorization_endpoint, metadata.token_endpoint];
   for (const endpoint of endpoints) await requireSafe(network, endpoint);
@@ -120,9 +129,11 @@ async function serverMetadata(network: McpNetwork, issuer: string): Promise<Oaut
     token_endpoint: metadata.token_endpoint,
     registration_endpoint: metadata.registration_endpoint,
     revocation_endpoint: typeof revocation === 'string' ? revocation : undefined,
-    response_types_supported: metadata.response_types_supported,
-    code_challenge_methods_supported: metadata.code_challenge_methods_supported,
-    token_endpoint_auth_methods_supported: metadata.token_endpoint_auth_methods_supported,
+    response_types_supported: ['code'],
+    code_challenge_methods_supported: ['S256'],
+    token_endpoint_auth_methods_supported: metadata.token_endpoint_auth_methods_supported?.filter((method) =>
+      CLIENT_AUTH_METHODS.includes(method),
+    ),
     authorization_response_iss_parameter_supported: document.authorization_response_iss_parameter_supported === true,
   };
 }

@@ -234,7 +234,7 @@ describe('MCP servers with OAuth', () => {
   it('show a client of its own to its own authorization server only', async () => {
     const pair = await start();
     const other = await start();
-    const { body } = await register(pair, { client_id: 'known', client_secret: 'known-secret-0123', scopes: ['x'] });
+    const { body } = await register(pair, { client_id: 'known', client_secret: 's'.repeat(8192), scopes: ['x'] });
     expect(new URL(body.auth.authorization_url).searchParams.get('client_id')).to.equal('known');
     expect(new URL(body.auth.authorization_url).searchParams.get('scope')).to.equal('x');
     pair.resource.authorization_servers = [other.issuer];
@@ -249,6 +249,7 @@ describe('MCP servers with OAuth', () => {
       [{ token: 'x' }, '/auth/token'],
       [{ scopes: 'x' }, '/auth/scopes'],
       [{ scopes: ['a b'] }, '/auth/scopes/0'],
+      [{ client_id: 'x', client_secret: 'x'.repeat(8193) }, '/auth/client_secret'],
     ] as const) {
       const { status, body } = await register(pair, auth);
       expect([status, body.error.details.errors[0].path]).to.deep.equal([422, path]);
@@ -297,6 +298,43 @@ describe('MCP servers with OAuth', () => {
         /redirects/,
       ],
       [
+        'with metadata of more than 64 KiB',
+        (pair) => metadata(pair, (it) => (it.service_documentation = 'x'.repeat(64 * 1024))),
+        /more than 64 KiB/,
+      ],
+      [
+        'with lists of wrong items',
+        (pair) => metadata(pair, (it) => (it.scopes_supported = Array(1000).fill({}))),
+        /something else than texts \(scopes_supported\)/,
+      ],
+      [
+        'with more than 1,000 scopes',
+        (pair) => (pair.resource.scopes_supported = Array.from({ length: 1001 }, (_, n) => `scope-${n}`)),
+        /more than 1000 items \(scopes_supported\)/,
+      ],
+      [
+        'with text that cannot be stored in the metadata of the resource',
+        (pair) => (pair.resource.scopes_supported = ['tools', 'a\0b']),
+        /NUL/,
+      ],
+      [
+        'with text that cannot be stored in the metadata of the authorization server',
+        (pair) => metadata(pair, (it) => (it.token_endpoint = `${pair.issuer}/token#\ud800`)),
+        /lone surrogates/,
+      ],
+      [
+        'with a client secret of more than 8 KiB',
+        (pair) => {
+          pair.gateway = (req, res) => {
+            if (req.url !== '/reg') return false;
+            const client = { client_id: 'c', client_secret: 'x'.repeat(8193), redirect_uris: [] };
+            res.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify(client));
+            return true;
+          };
+        },
+        /more than 8192 bytes \(client_secret\)/,
+      ],
+      [
         'when no client can be registered',
         (pair) => metadata(pair, (it) => delete it.registration_endpoint),
         /send client_id/,
@@ -311,6 +349,51 @@ describe('MCP servers with OAuth', () => {
         expect(rows).to.deep.equal([]);
       });
     }
+  });
+
+  it('are found behind a server whose pages of missing paths are large', async () => {
+    const pair = await start();
+    pair.resource.authorization_servers = [`${pair.issuer}/tenant`];
+    pair.gateway = (req, res) => {
+      if (!req.url!.startsWith('/.well-known/') && !req.url!.startsWith('/tenant')) return false;
+      if (req.url !== '/tenant/.well-known/openid-configuration') {
+        res.writeHead(404, { 'content-type': 'text/html' }).end('x'.repeat(200_000));
+        return true;
+      }
+      const document = {
+        issuer: `${pair.issuer}/tenant`,
+        authorization_endpoint: `${pair.issuer}/auth`,
+        token_endpoint: `${pair.issuer}/token`,
+        jwks_uri: `${pair.issuer}/jwks`,
+        response_types_supported: ['code'],
+        subject_types_supported: ['public'],
+        id_token_signing_alg_values_supported: ['RS256'],
+        code_challenge_methods_supported: ['S256'],
+        padding: 'x'.repeat(60 * 1024),
+      };
+      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
+      return true;
+    };
+    expect((await register(pair, { client_id: 'known' })).status).to.equal(201);
+  });
+
+  it('refuse tokens of more than 8 KiB', async () => {
+    const pair = await start();
+    const { body } = await register(pair);
+    for (const field of ['refresh_token', 'access_token']) {
+      const restarted = await service.api('POST', `/v1/mcp-servers/${body.id}/authorize`);
+      const callback = await pair.consent(restarted.body.auth.authorization_url);
+      pair.gateway = (req, res) => {
+        if (req.url !== '/token') return false;
+        const tokens = { access_token: 'a', token_type: 'Bearer', [field]: 'x'.repeat(8193) };
+        res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(tokens));
+        return true;
+      };
+      const { status: shown, page } = await callBack(callback);
+      pair.gateway = undefined;
+      expect([shown, page.includes(`8192 bytes (${field})`)]).to.deep.equal([422, true]);
+    }
+    expect(await authOf(`/v1/mcp-servers/${body.id}`)).to.deep.equal(REQUIRED);
   });
 
   it('keep every token sealed in the database', async () => {
