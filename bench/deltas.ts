@@ -39,9 +39,9 @@ async function runningTurns(count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, () => newId('turn'));
   const sessions = await insertSessions(db, projectId, count);
   await db.query(
-    `INSERT INTO turns (id, session_id, project_id, number, state, position, model_calls, content, files, skills,
+    `INSERT INTO turns (id, session_id, project_id, number, state, position, model_calls,
        queued_at, started_at, transition_at, progress_at)
-     SELECT id, session_id, $3, 1, 'running', 1, 1, 'Hello', '[]', '[]', now(), now(), now(), now()
+     SELECT id, session_id, $3, 1, 'running', 1, 1, now(), now(), now(), now()
      FROM unnest($1::text[], $2::text[]) AS t(id, session_id)`,
     [ids, sessions, projectId],
   );

@@ -46,12 +46,12 @@ async function fill(from: number, to: number, client = admin): Promise<void> {
     `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata, turn_count, last_turn_id)
      SELECT ${session}, '${projectId}', 'm', false, '{}', '{}', ${TURNS_PER_SESSION}, 'turn_' || md5((n + 9)::text)
      FROM ${series} WHERE n % ${TURNS_PER_SESSION} = 0`,
-    `INSERT INTO turns (id, session_id, project_id, number, state, position, content, files, skills, queued_at, started_at, ended_at)
-     SELECT ${turn}, ${session}, '${projectId}', n % ${TURNS_PER_SESSION} + 1, 'completed', 3, 'Hello', '[]', '[]', ${at}, ${at}, ${at}
+    `INSERT INTO turns (id, session_id, project_id, number, state, position, queued_at, started_at, ended_at)
+     SELECT ${turn}, ${session}, '${projectId}', n % ${TURNS_PER_SESSION} + 1, 'completed', 3, ${at}, ${at}, ${at}
      FROM ${series}`,
     `INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
      SELECT 'evt_' || md5(n || type), ${session}, ${turn}, n % ${TURNS_PER_SESSION} + 1, place, type,
-       json_build_object('content', '${WORDS}'), ${at}
+       json_build_object('content', '${WORDS}', 'files', '[]'::json, 'skills', '[]'::json), ${at}
      FROM ${series}, unnest(ARRAY['user.message', 'agent.message', 'turn.completed']) WITH ORDINALITY AS e(type, place)`,
     `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id) SELECT ${turn}, 1, 1, 1, 'msg_' || n FROM ${series}`,
     `INSERT INTO model_steps (turn_id, step, message_id, content, stop_reason)
@@ -109,10 +109,11 @@ async function measure(turns: number): Promise<void> {
   );
   const name = `${turns.toLocaleString('en')} turns`;
   row(`${name}: database`, size[0]!.size);
-  row(`${name}: queue a turn`, await timed(SAMPLES, (n) => queueTurn(db, projectId, fresh[n]!, MESSAGE)));
+  row(`${name}: queue a turn`, await timed(SAMPLES, (n) => queueTurn(db, projectId, fresh[n]!, MESSAGE, 'bench')));
   // Each message counts the project's open turns, and these would stay open.
   await admin.query(`UPDATE turns SET state = 'completed', ended_at = now() WHERE state = 'queued'`);
-  await admin.query('VACUUM turns');
+  await admin.query('DELETE FROM open_turns');
+  await admin.query('VACUUM turns, open_turns');
   row(`${name}: page of a history (25)`, await timed(rows.length, (n) => readHistory(db, rows[n]!.id, [0, 0], 25)));
   await admin.query(
     `UPDATE sessions SET deleted_at = now() - interval '2 hours' WHERE id IN (

@@ -55,7 +55,12 @@ async function measure(
   const began = performance.now();
   // Replaces the workers: ends turns, so that only a few are open at a time.
   const ending = setInterval(() => {
-    void service.db.query(`UPDATE turns SET state = 'completed' WHERE state = 'queued'`).catch(() => undefined);
+    void service.db
+      .query(
+        `WITH ended AS (DELETE FROM open_turns RETURNING turn_id)
+         UPDATE turns SET state = 'completed' FROM ended WHERE id = turn_id`,
+      )
+      .catch(() => undefined);
   }, 50);
   const sender = async (): Promise<void> => {
     for (let n = next++; n < POSTS; n = next++) {
@@ -83,7 +88,7 @@ try {
     };
     // The transaction alone, with one connection per parallel message.
     const db = await openDataSource(postgres.url, AT_ONCE, 'bench');
-    const queued = ({ projectId }: Target, id: string) => queueTurn(db, projectId, id, MESSAGE);
+    const queued = ({ projectId }: Target, id: string) => queueTurn(db, projectId, id, MESSAGE, 'bench');
     await measure('(warm-up)', service, 1, FAR, queued);
     for (const disk of ['this disk', 'slow disk']) {
       if (disk === 'slow disk') {

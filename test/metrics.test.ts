@@ -41,7 +41,9 @@ describe('the metrics of turns', () => {
       await tx.query('SET LOCAL enable_seqscan = off');
       return tx.query<object[]>(`EXPLAIN ${OPEN_TURNS}`);
     });
-    expect(JSON.stringify(plan)).to.match(/turns_open_(project|session)/);
+    expect(JSON.stringify(plan))
+      .to.match(/open_turns_\w+/)
+      .and.match(/turns_pkey/);
   });
 
   it('tell of turns, model calls, tools, tokens, retries and lag, and name no project', async () => {

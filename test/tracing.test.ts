@@ -5,6 +5,7 @@ import { transaction } from '../src/db/transaction.js';
 import { startApi, type Api } from '../api/main.js';
 import { createLogger } from '../src/platform/logger.js';
 import { stopTracing, isTracingConfigured, withTrace } from '../src/platform/tracing.js';
+import { temporalSettings } from '../src/temporal/connection.js';
 import { queueTurn } from '../src/turns/queue.js';
 import { apiClient } from './support/client.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
@@ -42,7 +43,9 @@ describe('traces', () => {
     const traceId = randomBytes(16).toString('hex');
     const message = { content: 'Hello', files: [], skills: [] };
     await withTrace(`00-${traceId}-${randomBytes(8).toString('hex')}-01`, () =>
-      transaction(service.db, (tx) => queueTurn(tx, session!.project_id, sessionId, message)),
+      transaction(service.db, (tx) =>
+        queueTurn(tx, session!.project_id, sessionId, message, temporalSettings().namespace),
+      ),
     );
     await service.ended(sessionId);
     const until = performance.now() + 20_000;

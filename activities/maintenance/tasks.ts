@@ -31,7 +31,8 @@ export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
 
   /** Removes deleted sessions with their turns and events; files stay and keep their `session_id`. */
   async 'purge-sessions'({ db }) {
-    return whileFull(await purgeSessions(db, BATCH));
+    const counts = await purgeSessions(db, BATCH);
+    return { counts, next: counts.turns + counts.sessions > 0 ? {} : null };
   },
 
   /** Idempotency records older than their 24 h. */

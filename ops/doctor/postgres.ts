@@ -102,9 +102,9 @@ async function listens(listenUrl: string, db: DataSource): Promise<string> {
 async function openTurns(db: DataSource): Promise<string> {
   const { namespace } = temporalSettings();
   const [row] = await db.query<{ own: number; others: number; other: string | null }[]>(
-    `SELECT count(*) FILTER (WHERE coalesce(namespace, $1) = $1) AS own, count(*) FILTER (WHERE namespace <> $1) AS others,
+    `SELECT count(*) FILTER (WHERE namespace = $1) AS own, count(*) FILTER (WHERE namespace <> $1) AS others,
        min(namespace) FILTER (WHERE namespace <> $1) AS other
-     FROM turns WHERE state IN ('queued', 'running')`,
+     FROM open_turns`,
     [namespace],
   );
   const { own, others, other } = row!;

@@ -30,7 +30,7 @@ export async function loadActions(db: Db, sessionId: string, toolUseIds: string[
     sql`SELECT DISTINCT ON (a.tool_use_id) a.turn_id, a.step, a.index, a.tool_use_id, a.kind, a.state,
           e.id AS event_id, e.position, e.type, e.created_at, e.data::text AS data
         FROM required_actions a JOIN turns t ON t.id = a.turn_id
-          LEFT JOIN events e ON e.turn_id = a.turn_id AND e.position = a.answer_position
+          LEFT JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = a.answer_position
         WHERE a.session_id = ${sessionId} AND a.tool_use_id = ANY(${toolUseIds}::text[])
         ORDER BY a.tool_use_id, t.number DESC, a.step DESC, a.index DESC`,
   );

@@ -75,8 +75,8 @@ export async function readHistory(
 export async function hasMcpError(db: Db, turnId: string, serverId: string): Promise<boolean> {
   const events = await runSql<unknown>(
     db,
-    sql`SELECT 1 FROM events
-        WHERE turn_id = ${turnId} AND type = 'agent.mcp_error' AND data->>'mcp_server_id' = ${serverId} LIMIT 1`,
+    sql`SELECT 1 FROM turns JOIN events ON events.session_id = turns.session_id AND turn_number = turns.number
+        WHERE turns.id = ${turnId} AND type = 'agent.mcp_error' AND data->>'mcp_server_id' = ${serverId} LIMIT 1`,
   );
   return events.length > 0;
 }

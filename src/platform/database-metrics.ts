@@ -119,11 +119,10 @@ serviceGauge(
   async ({ readBacklogs }) => (await readBacklogs()).map(({ type, ageSeconds }) => ({ type, value: ageSeconds })),
 );
 
-/** The conditions match the partial index on open turns, so that ended turns are not read. */
 export const OPEN_TURNS = `
   SELECT state, count(id)::integer AS value
   FROM unnest(ARRAY['queued', 'running']) AS states(state)
-  LEFT JOIN (SELECT id, state FROM turns WHERE state IN ('queued', 'running')) AS open USING (state)
+  LEFT JOIN (SELECT id, state FROM open_turns JOIN turns ON id = turn_id) AS open USING (state)
   GROUP BY state`;
 
 const age = (since: string): string =>
@@ -139,7 +138,7 @@ databaseGauges([
   {
     name: 'turns_oldest_queued_seconds',
     help: 'Age of the oldest turn that no worker has begun',
-    query: `SELECT ${age('queued_at')} FROM turns WHERE state = 'queued'`,
+    query: `SELECT ${age('queued_at')} FROM open_turns JOIN turns ON id = turn_id WHERE state = 'queued'`,
   },
   {
     name: 'turns_waiting',

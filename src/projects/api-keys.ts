@@ -98,10 +98,7 @@ export function listProjects(db: Db): Promise<ListedProject[]> {
   return db
     .createQueryBuilder(ProjectEntity, 'p')
     .select('p.id, p.name, p.max_running_turns, p.created_at')
-    .addSelect(
-      `(SELECT count(*) FROM turns WHERE project_id = p.id AND state IN ('queued', 'running'))::integer`,
-      'open_turns',
-    )
+    .addSelect(`(SELECT count(*) FROM open_turns WHERE project_id = p.id)::integer`, 'open_turns')
     .addSelect(`(SELECT count(*) FROM api_keys WHERE project_id = p.id AND ${LIVE})::integer`, 'live_keys')
     .orderBy('p.name')
     .getRawMany();

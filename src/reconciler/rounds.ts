@@ -1,12 +1,11 @@
 import pLimit from 'p-limit';
-import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Lease } from './lease.js';
 import { deadWorkers, forgetWorker } from './worker-lease.js';
 import type { Logger } from '../platform/logger.js';
 import { endTurn } from '../turns/finish.js';
 import { reconcileTurn, STALE_TURN, type ReconcileDeps, type StaleTurn } from './repair.js';
 import { notifyCancel } from '../turns/running-turns.js';
-import { OPEN } from '../turns/states.js';
 
 /** A turn without a sign of life for that long is looked at; a healthy one again after as long as it has been quiet. */
 const STALE_SECONDS = 5;
@@ -23,8 +22,9 @@ const STEADY_BEFORE_TAKEOVER_MS = 5_000;
 /** Temporal's list of closed workflows lags behind; a turn in it that has ended is skipped. */
 const CLOSED_LOOKBACK_MS = 60_000;
 
-/** The open turns of this namespace; a turn without one was queued by an earlier version. */
-const openIn = (namespace: string): Sql => sql`${rawSql(OPEN)} AND coalesce(namespace, ${namespace}) = ${namespace}`;
+/** The open turns of this namespace, for queries of `turns`. */
+const openIn = (namespace: string): Sql =>
+  sql`turns.id IN (SELECT turn_id FROM open_turns WHERE namespace = ${namespace})`;
 
 const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000 };
 
@@ -94,8 +94,8 @@ export async function reconcileOnce(deps: ReconcileDeps): Promise<void> {
   const turns = await runSql<StaleTurn>(
     deps.db,
     sql`WITH stale AS (
-          SELECT id FROM turns WHERE ${openIn(deps.workflows.namespace)}
-            AND progress_at < statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s'
+          SELECT turn_id FROM open_turns JOIN turns ON turns.id = turn_id
+          WHERE namespace = ${deps.workflows.namespace} AND progress_at < statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s'
             -- A turn that streams does not touch its row: its deltas are the sign of life.
             AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
               AND stored_at > statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s')
@@ -103,10 +103,11 @@ export async function reconcileOnce(deps: ReconcileDeps): Promise<void> {
               checked_at - progress_at,
               CASE WHEN waiting_started_at IS NULL THEN ${MAX_CHECK_INTERVAL_SECONDS}::float
                 ELSE ${MAX_WAITING_CHECK_INTERVAL_SECONDS}::float END * interval '1 s'))
-          ORDER BY progress_at LIMIT ${MAX_TURNS}::integer FOR NO KEY UPDATE SKIP LOCKED),
+          ORDER BY progress_at LIMIT ${MAX_TURNS}::integer FOR UPDATE OF open_turns SKIP LOCKED),
         checked AS (
-          UPDATE turns SET checked_at = statement_timestamp() FROM stale WHERE turns.id = stale.id RETURNING turns.id)
-        ${STALE_TURN} WHERE turns.id IN (SELECT id FROM checked)`,
+          UPDATE open_turns SET checked_at = statement_timestamp() FROM stale WHERE open_turns.turn_id = stale.turn_id
+          RETURNING open_turns.turn_id)
+        ${STALE_TURN} WHERE turns.id IN (SELECT turn_id FROM checked)`,
   );
   await reconcileAll(deps, turns);
 }

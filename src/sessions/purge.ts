@@ -1,19 +1,39 @@
 import type { DataSource } from 'typeorm';
 import { transaction } from '../db/transaction.js';
 
+/** The tables with rows of turns by turn id; `required_actions` go with their `tool_calls`. */
+const ROWS_OF_TURNS = ['turn_servers', 'model_attempts', 'model_steps', 'tool_calls'];
+
 /** A deleted session is kept for this long, so that work under way at its deletion can end. */
 const KEPT = "interval '1 hour'";
 
 /**
- * Removes at most `limit` turns (with their events) and `limit` rows of sessions deleted at least an hour ago. Files
- * stay and keep their `session_id`. Objects of the turns become orphans, which storage maintenance removes.
+ * Bounds the work of one statement: a turn of a hundred steps has some 700 rows. A single turn with more is removed
+ * whole.
+ */
+const MAX_ROWS = 20_000;
+
+/**
+ * Removes at most `limit` turns (with their rows, at most about MAX_ROWS in all) and `limit` rows of sessions deleted at
+ * least an hour ago. Files stay and keep their `session_id`. Objects of the turns become orphans, which storage
+ * maintenance removes.
  */
 export async function purgeSessions(db: DataSource, limit: number): Promise<{ turns: number; sessions: number }> {
   return transaction(db, async (tx) => {
-    const [, turns] = await tx.query<[unknown[], number]>(
-      `DELETE FROM turns WHERE id = ANY(ARRAY(
-         SELECT turns.id FROM sessions JOIN turns ON turns.session_id = sessions.id
-         WHERE deleted_at < statement_timestamp() - ${KEPT} AND state NOT IN ('queued', 'running') LIMIT $1))`,
+    const [{ turns }] = await tx.query<[{ turns: number }]>(
+      // Each call of a tool has two events, each step a model call.
+      `WITH due AS (
+         SELECT turns.id, session_id, number, 1 + 2 * position + 2 * model_calls AS rows
+         FROM sessions JOIN turns ON turns.session_id = sessions.id
+         WHERE deleted_at < statement_timestamp() - ${KEPT} AND state NOT IN ('queued', 'running') LIMIT $1),
+       purged AS (
+         SELECT id, session_id, number FROM (SELECT due.*, sum(rows) OVER (ORDER BY id) - rows AS rows_before FROM due) AS due
+         WHERE rows_before < ${MAX_ROWS}),
+       ${ROWS_OF_TURNS.map((table) => `in_${table} AS (DELETE FROM ${table} USING purged WHERE turn_id = purged.id),`).join('\n')}
+       in_events AS (
+         DELETE FROM events USING purged WHERE events.session_id = purged.session_id AND turn_number = purged.number),
+       gone AS (DELETE FROM turns USING purged WHERE turns.id = purged.id RETURNING turns.id)
+       SELECT count(*)::integer AS turns FROM gone`,
       [limit],
     );
     const [rows, sessions] = await tx.query<[{ id: string }[], number]>(

@@ -38,27 +38,25 @@ export interface TurnContext {
 /** The columns and tables of a `ContextRow`. Append a condition on `turns`. */
 export const CONTEXT = rawSql(`
   turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", turns.number, turns.state,
-  turns.queued_at AS "queuedAt", turns.skills, turns.files, model_id AS "modelId", thinking_enabled AS "thinkingEnabled",
+  turns.queued_at AS "queuedAt", message.data->'skills' AS skills, message.data->'files' AS files, model_id AS "modelId", thinking_enabled AS "thinkingEnabled",
   instruction, sessions.tools, model_tools AS "customTools", coalesce((
     SELECT json_agg(json_build_object('id', server_id, 'name', name, 'toolset_hash', toolset_hash,
-      'offered_tools', offered_tools, 'tools', turn_servers.tools) ORDER BY index)
+      'offered_tools', offered_tools) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
-  FROM turns JOIN sessions ON sessions.id = turns.session_id`);
+  FROM turns JOIN sessions ON sessions.id = turns.session_id
+    JOIN events message ON message.session_id = turns.session_id AND message.turn_number = turns.number
+      AND message.position = 1`);
 
 /** A turn as selected by `CONTEXT`. */
 export interface ContextRow extends Omit<TurnContext, 'servers'> {
-  servers: (Pick<TurnServer, 'id' | 'name' | 'offered_tools'> & {
-    /** Null if an older version connected the turn: it stored `tools` with the turn. */
-    toolset_hash: string | null;
-    tools: McpTool[] | null;
-  })[];
+  servers: (Pick<TurnServer, 'id' | 'name' | 'offered_tools'> & { toolset_hash: string })[];
 }
 
 /** Adds the tools of its servers to a turn. The process caches toolsets, which never change. */
 export async function withToolsets(db: Db, row: ContextRow): Promise<TurnContext> {
-  const servers = row.servers.map(async ({ toolset_hash, tools, ...server }): Promise<TurnServer> => ({
+  const servers = row.servers.map(async ({ toolset_hash, ...server }): Promise<TurnServer> => ({
     ...server,
-    tools: toolset_hash === null ? (tools ?? []) : await loadToolset(db, server.id, toolset_hash),
+    tools: await loadToolset(db, server.id, toolset_hash),
   }));
   return { ...row, servers: await Promise.all(servers) };
 }

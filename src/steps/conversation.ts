@@ -77,14 +77,17 @@ export async function loadConversation(db: Db, turnId: string): Promise<TurnWith
           FROM current, compactions JOIN turns ON turns.session_id = compactions.session_id AND turns.number = turn_number
           WHERE compactions.session_id = current."sessionId" AND turn_number < current.number
           ORDER BY turn_number DESC LIMIT 1)
-        SELECT past.id, past.number, past.state, past.content, past.files, past.queued_at AS "queuedAt",
+        SELECT past.id, past.number, past.state, message.data->>'content' AS content,
+          message.data->'files' AS files, past.queued_at AS "queuedAt",
           coalesce(${rawSql(STEPS)}, '[]') AS steps,
           CASE WHEN past.state IN ('cancelled', 'failed') THEN (
             SELECT data->>'content' FROM events
-            WHERE turn_id = past.id AND type = 'agent.message' AND data->>'incomplete' = 'true') END AS "cutOff",
+            WHERE session_id = past.session_id AND turn_number = past.number AND type = 'agent.message' AND data->>'incomplete' = 'true') END AS "cutOff",
           CASE WHEN past.id = ${turnId} THEN (SELECT row_to_json(current) FROM current) END AS context,
           summary, summarised_state
-        FROM turns past LEFT JOIN latest ON past.id = ${turnId}
+        FROM turns past JOIN events message ON message.session_id = past.session_id AND message.turn_number = past.number
+            AND message.position = 1
+          LEFT JOIN latest ON past.id = ${turnId}
         WHERE past.session_id = (SELECT "sessionId" FROM current)
           AND past.number > coalesce((SELECT turn_number FROM latest), 0)
           AND past.number <= (SELECT number FROM current)

@@ -17,8 +17,8 @@ export async function sessionFiles(
 ): Promise<SessionFile[]> {
   return db.query<SessionFile[]>(
     `WITH shown AS (
-       SELECT file, 'attached' AS origin, queued_at AS came_at
-       FROM turns CROSS JOIN json_array_elements(files) AS file WHERE session_id = $1
+       SELECT file, 'attached' AS origin, created_at AS came_at
+       FROM events CROSS JOIN json_array_elements(data->'files') AS file WHERE session_id = $1 AND type = 'user.message'
        UNION ALL
        SELECT data->'file', 'delivered', created_at FROM events WHERE session_id = $1 AND type = 'agent.file'
      ), first AS (

@@ -61,7 +61,8 @@ async function loadDeniedCalls(db: Db, turnId: string): Promise<Map<string, Deni
     db,
     sql`SELECT c.name, c.input, e.data->>'deny_message' AS deny_message
         FROM required_actions a JOIN tool_calls c USING (turn_id, step, index)
-          JOIN events e ON e.turn_id = a.turn_id AND e.position = a.answer_position
+          JOIN turns t ON t.id = a.turn_id
+          JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = a.answer_position
         WHERE a.turn_id = ${turnId} AND a.state = 'denied'`,
   );
   return new Map(rows.map((row) => [keyOf(row), row]));

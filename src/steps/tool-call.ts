@@ -49,7 +49,8 @@ export async function loadToolCall(
             'action', CASE WHEN a.kind IS NOT NULL
               THEN json_build_object('kind', a.kind, 'state', a.state, 'answer', e.data) END)
           FROM tool_calls c LEFT JOIN required_actions a USING (turn_id, step, index)
-            LEFT JOIN events e ON e.turn_id = c.turn_id AND e.position = a.answer_position
+            LEFT JOIN events e ON e.session_id = turns.session_id AND e.turn_number = turns.number
+              AND e.position = a.answer_position
           WHERE c.turn_id = turns.id AND c.step = ${step} AND c.index = ${index}) AS call,
           ${CONTEXT} WHERE turns.id = ${turnId}`,
   );

@@ -21,7 +21,9 @@ export async function createPartitions(db: DataSource): Promise<number> {
       const name = partitionName(slot);
       if (names.includes(name)) continue;
       // ATTACH takes a weaker lock than CREATE TABLE … PARTITION OF, so streams can read and write meanwhile.
-      await tx.query(`CREATE TABLE ${name} (LIKE deltas INCLUDING DEFAULTS)`);
+      await tx.query(
+        `CREATE TABLE ${name} (LIKE deltas INCLUDING DEFAULTS) WITH (autovacuum_vacuum_insert_threshold = -1)`,
+      );
       await tx.query(
         `ALTER TABLE deltas ATTACH PARTITION ${name} FOR VALUES FROM ('${startOf(slot)}') TO ('${startOf(slot + 1)}')`,
       );

@@ -70,8 +70,11 @@ export async function readFrames(
        SELECT position, attempt, last, type, id, created_at, message_id, data,
          sum(octet_length(data)) OVER place - octet_length(data) AS bytes_before, count(*) OVER () AS found
        FROM (
-         (SELECT position, 0 AS attempt, 0 AS last, type, id, created_at, NULL AS message_id, data::text
-          FROM events WHERE turn_id = $1 AND position > $2 ORDER BY position LIMIT ${MAX_ROWS})
+         (SELECT event.* FROM turns CROSS JOIN LATERAL (
+            SELECT position, 0 AS attempt, 0 AS last, type, id, created_at, NULL AS message_id, data::text
+            FROM events WHERE session_id = turns.session_id AND turn_number = turns.number AND position > $2
+            ORDER BY position LIMIT ${MAX_ROWS}) AS event
+          WHERE turns.id = $1)
          UNION ALL
          (SELECT position, attempt, last, NULL, NULL, NULL, message_id, runs
           FROM deltas WHERE $5 AND turn_id = $1 AND (position, attempt, last) > ($2, $3, $4)
@@ -138,7 +141,9 @@ export async function countPendingCharacters(
   [stored, attempt, number]: Position,
 ): Promise<number> {
   const [row]: { characters: number }[] = await db.query(
-    `SELECT (SELECT coalesce(sum(length(data::text)), 0) FROM events WHERE turn_id = $1 AND position > $2)
+    `SELECT (SELECT coalesce(sum(length(data::text)), 0)
+        FROM turns JOIN events ON events.session_id = turns.session_id AND turn_number = turns.number
+        WHERE turns.id = $1 AND events.position > $2)
        + (SELECT coalesce(sum(length(runs)), 0) FROM deltas
           WHERE turn_id = $1 AND (position, attempt, last) > ($2, $3, $4)) AS characters`,
     [turnId, stored, attempt, number],

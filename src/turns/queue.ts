@@ -3,12 +3,18 @@ import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
+import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { insertEvents, newEvents, type EventRow } from '../events/store.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { isOpen, OPEN_STATES, type TurnState } from './states.js';
 import type { Turn } from './turn.js';
 
-export type Message = Pick<Turn, 'content' | 'files' | 'skills'>;
+/** The fields of `user.message`. */
+export interface Message {
+  content: string;
+  files: FileSnapshot[];
+  skills: SkillSnapshot[];
+}
 
 /** A turn just queued; `event` is the row of its `user.message`. */
 export interface QueuedTurn extends Pick<Turn, 'id' | 'session_id' | 'project_id' | 'trace' | 'position'> {
@@ -33,7 +39,7 @@ interface Row {
  *
  * The limit of the project's turns is checked without a lock where more room is left than Postgres has connections; else
  * the messages of the project wait for each other (`lock_session_for_turn`).
- * @param namespace the Temporal namespace that runs the turn; null: that of any reconciler
+ * @param namespace the Temporal namespace that runs the turn
  * @throws ServiceError session_not_found, session_running, too_many_running_turns
  */
 export async function queueTurn(
@@ -41,7 +47,7 @@ export async function queueTurn(
   projectId: string,
   sessionId: string,
   { content, files, skills }: Message,
-  namespace: string | null = null,
+  namespace: string,
 ): Promise<QueuedTurn> {
   const id = newId('turn');
   const trace = traceparent();
@@ -55,11 +61,12 @@ export async function queueTurn(
           SELECT turn_count + 1 AS number, clock_timestamp() AS at FROM session
           WHERE open_turns < max_running_turns AND (last_state IS NULL OR last_state <> ALL(${OPEN_STATES}::text[]))),
         written AS (
-          INSERT INTO turns (id, session_id, project_id, number, state, position, content, files, skills, trace,
-            namespace, queued_at, transition_at, progress_at)
-          SELECT ${id}, ${sessionId}, ${projectId}, number, 'queued', 1, ${content}, ${JSON.stringify(files)}::json,
-            ${JSON.stringify(skills)}::json, ${trace}, ${namespace}::text, at, at, at FROM now
-          RETURNING id, session_id, number, position, queued_at AS at),
+          INSERT INTO turns (id, session_id, project_id, number, state, position, trace, queued_at, transition_at, progress_at)
+          SELECT ${id}, ${sessionId}, ${projectId}, number, 'queued', 1, ${trace}, at, at, at FROM now
+          RETURNING id, session_id, project_id, number, position, queued_at AS at),
+        opened AS (
+          INSERT INTO open_turns (turn_id, session_id, project_id, namespace)
+          SELECT id, session_id, project_id, ${namespace} FROM written),
         counted AS (
           UPDATE sessions SET turn_count = written.number, last_turn_id = written.id
           FROM written WHERE sessions.id = written.session_id),

@@ -1,6 +1,5 @@
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import type { TurnState } from './states.js';
 
 /** A turn's row. Functions that need less of it take a `Pick`. */
@@ -13,9 +12,6 @@ export interface Turn {
   state: TurnState;
   /** Position of the last stored event. */
   position: number;
-  content: string;
-  files: FileSnapshot[];
-  skills: SkillSnapshot[];
   /** `traceparent` of the request that queued it, if it was traced. */
   trace: string | null;
   queued_at: string;

@@ -142,7 +142,7 @@ async function write<Guard>(
         terminal AS (SELECT ${terminal} AS data FROM written),
         ${insertEvents(events, count, outcome && sql`SELECT ${terminalId}, 'turn.' || state, terminal.data FROM written, terminal`)}
         ${joinSql(
-          [...(change.parts ?? []), ...(outcome === undefined ? [] : [CANCEL_ACTIONS])].map(
+          [...(change.parts ?? []), ...(outcome === undefined ? [] : [CLOSE, CANCEL_ACTIONS])].map(
             (part, index) => sql`, ${rawSql(`part${index}`)} AS (${part})`,
           ),
           '',
@@ -176,6 +176,8 @@ const COLUMNS = rawSql(`turns.id, session_id, project_id, number, state, positio
   cancel_requested_at, connect_ms, first_token_at, input_tokens, output_tokens, cache_read_input_tokens,
   cache_creation_input_tokens, model_calls, model_time, model_started_at, tools_time, tools_started_at,
   waiting_time, waiting_started_at`);
+
+const CLOSE = rawSql('DELETE FROM open_turns USING written WHERE turn_id = written.id');
 
 /** Cancels the open actions of a turn that ends. */
 const CANCEL_ACTIONS = rawSql(

@@ -41,7 +41,9 @@ describe('the reconciler', () => {
       [sessionId],
     );
     const message = { content, files: [], skills: [] };
-    const { id } = await transaction(system.db, (tx) => queueTurn(tx, project_id, sessionId, message));
+    const { id } = await transaction(system.db, (tx) =>
+      queueTurn(tx, project_id, sessionId, message, system.client.options.namespace),
+    );
     return { sessionId, turnId: id };
   };
 

@@ -122,13 +122,13 @@ describe('doctor', () => {
   it('reports turns of another Temporal namespace', async () => {
     const sessionId = await service.session();
     await service.db.query(
-      `INSERT INTO turns (id, session_id, project_id, number, state, content, files, skills, namespace)
-       SELECT 'turn_elsewhere', id, project_id, 1, 'running', 'x', '[]', '[]', 'elsewhere' FROM sessions WHERE id = $1`,
+      `INSERT INTO open_turns (turn_id, session_id, project_id, namespace)
+       SELECT 'turn_elsewhere', id, project_id, 'elsewhere' FROM sessions WHERE id = $1`,
       [sessionId],
     );
     const finding = await only('turns');
     expect(finding.detail).to.contain('1 open turns').and.contain('elsewhere');
-    await service.db.query(`DELETE FROM turns WHERE id = 'turn_elsewhere'`);
+    await service.db.query(`DELETE FROM open_turns WHERE turn_id = 'turn_elsewhere'`);
   });
 
   it('reports a PUBLIC_URL that is not registered with authorization servers', async () => {

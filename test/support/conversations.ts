@@ -38,21 +38,14 @@ export async function seedSession(
   for (const [index, turn] of turns.entries()) {
     turnId = newId('turn');
     await db.query(
-      `INSERT INTO turns (id, session_id, project_id, number, state, content, files, skills, started_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())`,
-      [
-        turnId,
-        sessionId,
-        projectId,
-        index + 1,
-        turn.state,
-        turn.content ?? `Message ${index + 1}`,
-        JSON.stringify(turn.files ?? []),
-        JSON.stringify(turn.skills ?? []),
-      ],
+      `INSERT INTO turns (id, session_id, project_id, number, state, started_at)
+       VALUES ($1, $2, $3, $4, $5, clock_timestamp())`,
+      [turnId, sessionId, projectId, index + 1, turn.state],
     );
+    const { content = `Message ${index + 1}`, files = [], skills = [] } = turn;
+    await insertEvent(db, { sessionId, turnId, number: index + 1 }, 1, 'user.message', { content, files, skills });
     for (const [at, step] of (turn.steps ?? []).entries()) await insertStep(db, turnId, at + 1, step);
-    if (turn.cutOff !== undefined) await insertCutOff(db, sessionId, turnId, index + 1, turn.cutOff);
+    if (turn.cutOff !== undefined) await insertCutOff(db, { sessionId, turnId, number: index + 1 }, turn.cutOff);
   }
   return { sessionId, turnId };
 }
@@ -89,16 +82,26 @@ async function insertStep(db: DataSource, turnId: string, number: number, step: 
   }
 }
 
-async function insertCutOff(
+interface TurnOfSeed {
+  sessionId: string;
+  turnId: string;
+  number: number;
+}
+
+async function insertCutOff(db: DataSource, turn: TurnOfSeed, content: string): Promise<void> {
+  await insertEvent(db, turn, 2, 'agent.message', { message_id: 'msg_1', content, incomplete: true });
+}
+
+async function insertEvent(
   db: DataSource,
-  sessionId: string,
-  turnId: string,
-  number: number,
-  content: string,
+  { sessionId, turnId, number }: TurnOfSeed,
+  position: number,
+  type: string,
+  data: object,
 ): Promise<void> {
   await db.query(
     `INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
-     VALUES ($1, $2, $3, $4, 1, 'agent.message', $5, clock_timestamp())`,
-    [newId('event'), sessionId, turnId, number, JSON.stringify({ message_id: 'msg_1', content, incomplete: true })],
+     VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp())`,
+    [newId('event'), sessionId, turnId, number, position, type, JSON.stringify(data)],
   );
 }

@@ -14,13 +14,18 @@ export async function insertSessions(db: DataSource, projectId: string, count: n
   return ids;
 }
 
-/** Makes a turn in this state the session's latest, without any workflow. Returns its id. */
+/** Makes a turn in this state the session's latest, without any workflow or reconciler. Returns its id. */
 export async function insertTurn(db: DataSource, sessionId: string, state: string): Promise<string> {
   const id = `turn_${state}_${sessionId}`;
   await db.query(
-    `INSERT INTO turns (id, session_id, project_id, number, state, content, files, skills)
-     SELECT $1, id, project_id, turn_count + 1, $2, 'hello', '[]', '[]' FROM sessions WHERE id = $3`,
+    `INSERT INTO turns (id, session_id, project_id, number, state)
+     SELECT $1, id, project_id, turn_count + 1, $2 FROM sessions WHERE id = $3`,
     [id, state, sessionId],
+  );
+  await db.query(
+    `INSERT INTO open_turns (turn_id, session_id, project_id, namespace)
+     SELECT id, session_id, project_id, 'none' FROM turns WHERE id = $1 AND state IN ('queued', 'running')`,
+    [id],
   );
   await db.query('UPDATE sessions SET last_turn_id = $1, turn_count = turn_count + 1 WHERE id = $2', [id, sessionId]);
   return id;

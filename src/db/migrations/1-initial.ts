@@ -1,19 +1,31 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
+/** Tables without a bound: autovacuum comes after a fiftieth of their rows, not after a fifth. */
+const LARGE_TABLES = [
+  'sessions',
+  'turns',
+  'events',
+  'model_attempts',
+  'model_steps',
+  'tool_calls',
+  'idempotency_records',
+  'webhook_deliveries',
+];
+
 /** Every table of the service. */
 export class Initial1800000000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE TABLE projects (
-        id text PRIMARY KEY,
-        name text NOT NULL CONSTRAINT projects_name UNIQUE,
+        id text COLLATE "C" PRIMARY KEY,
+        name text COLLATE "C" NOT NULL CONSTRAINT projects_name UNIQUE,
         max_running_turns integer NOT NULL DEFAULT 100 CHECK (max_running_turns > 0),
         created_at timestamptz NOT NULL DEFAULT clock_timestamp()
       );
 
       CREATE TABLE api_keys (
-        id text PRIMARY KEY,
-        project_id text NOT NULL REFERENCES projects,
+        id text COLLATE "C" PRIMARY KEY,
+        project_id text COLLATE "C" NOT NULL REFERENCES projects,
         key_hash bytea NOT NULL CONSTRAINT api_keys_hash UNIQUE,
         scopes text[] NOT NULL,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -22,12 +34,12 @@ export class Initial1800000000001 implements MigrationInterface {
       );
 
       CREATE TABLE skills (
-        id text PRIMARY KEY,
-        project_id text NOT NULL REFERENCES projects,
-        name text NOT NULL,
+        id text COLLATE "C" PRIMARY KEY,
+        project_id text COLLATE "C" NOT NULL REFERENCES projects,
+        name text COLLATE "C" NOT NULL,
         description text NOT NULL,
         size_bytes bigint NOT NULL,
-        storage_key text NOT NULL,
+        storage_key text COLLATE "C" NOT NULL,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         deleted_at timestamptz
       );
@@ -43,10 +55,10 @@ export class Initial1800000000001 implements MigrationInterface {
       $$;
 
       CREATE TABLE mcp_servers (
-        id text PRIMARY KEY,
-        project_id text NOT NULL REFERENCES projects,
-        name text NOT NULL,
-        url text NOT NULL,
+        id text COLLATE "C" PRIMARY KEY,
+        project_id text COLLATE "C" NOT NULL REFERENCES projects,
+        name text COLLATE "C" NOT NULL,
+        url text COLLATE "C" NOT NULL,
         auth_type text NOT NULL CHECK (auth_type IN ('NONE', 'BEARER', 'HEADER', 'OAUTH')),
         auth_header text,
         credential text,
@@ -55,10 +67,10 @@ export class Initial1800000000001 implements MigrationInterface {
         tools json NOT NULL,
         -- What clients see of the tools: no schemas, which are large.
         tool_list json NOT NULL GENERATED ALWAYS AS (mcp_tool_list(tools)) STORED,
-        toolset_hash text NOT NULL GENERATED ALWAYS AS (mcp_toolset_hash(tools)) STORED,
+        toolset_hash text COLLATE "C" NOT NULL GENERATED ALWAYS AS (mcp_toolset_hash(tools)) STORED,
         pin_tools boolean NOT NULL DEFAULT false,
         -- The version of the tools that a person accepted, where they are pinned.
-        accepted_hash text,
+        accepted_hash text COLLATE "C",
         changed_tools json NOT NULL DEFAULT '[]',
         server_name text,
         last_probed_at timestamptz,
@@ -74,15 +86,15 @@ export class Initial1800000000001 implements MigrationInterface {
 
       -- The versions of a server's tools that turns refer to, and the accepted one. Rows never change.
       CREATE TABLE mcp_toolsets (
-        server_id text NOT NULL REFERENCES mcp_servers,
-        hash text NOT NULL,
+        server_id text COLLATE "C" NOT NULL REFERENCES mcp_servers,
+        hash text COLLATE "C" NOT NULL,
         tools json NOT NULL,
         PRIMARY KEY (server_id, hash)
       );
 
       -- The OAuth side of a server of type OAUTH; id is that of the server. client, tokens and code_verifier are sealed.
       CREATE TABLE mcp_oauth (
-        id text PRIMARY KEY REFERENCES mcp_servers,
+        id text COLLATE "C" PRIMARY KEY REFERENCES mcp_servers,
         -- The scopes that the registration names; null: those of the resource's metadata.
         scopes text[],
         client text NOT NULL,
@@ -103,8 +115,8 @@ export class Initial1800000000001 implements MigrationInterface {
       );
 
       CREATE TABLE sessions (
-        id text PRIMARY KEY,
-        project_id text NOT NULL REFERENCES projects,
+        id text COLLATE "C" PRIMARY KEY,
+        project_id text COLLATE "C" NOT NULL REFERENCES projects,
         model_id text NOT NULL,
         thinking_enabled boolean NOT NULL,
         instruction text,
@@ -114,7 +126,7 @@ export class Initial1800000000001 implements MigrationInterface {
         tools json NOT NULL DEFAULT '[]',
         model_tools json NOT NULL DEFAULT '[]',
         turn_count integer NOT NULL DEFAULT 0,
-        last_turn_id text,
+        last_turn_id text COLLATE "C",
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         metadata_updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         deleted_at timestamptz
@@ -124,14 +136,14 @@ export class Initial1800000000001 implements MigrationInterface {
       CREATE INDEX sessions_deleted ON sessions (deleted_at) WHERE deleted_at IS NOT NULL;
 
       CREATE TABLE files (
-        id text PRIMARY KEY,
-        project_id text NOT NULL REFERENCES projects,
+        id text COLLATE "C" PRIMARY KEY,
+        project_id text COLLATE "C" NOT NULL REFERENCES projects,
         filename text NOT NULL,
         mime_type text NOT NULL,
         size_bytes bigint NOT NULL,
         origin text NOT NULL CHECK (origin IN ('UPLOAD', 'OUTPUT')),
-        session_id text,
-        storage_key text NOT NULL,
+        session_id text COLLATE "C",
+        storage_key text COLLATE "C" NOT NULL,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         deleted_at timestamptz
       );
@@ -141,20 +153,16 @@ export class Initial1800000000001 implements MigrationInterface {
       -- Deletions that are not finished.
       CREATE INDEX files_deleted ON files (deleted_at) WHERE deleted_at IS NOT NULL;
 
-      -- The one truth of a turn (states: src/turns/states). position is that of its last stored event.
+      -- The one truth of a turn (states: src/turns/states). position is that of its last stored event. The message is the
+      -- first event: this row is written often and stays narrow.
       CREATE TABLE turns (
-        id text PRIMARY KEY,
-        session_id text NOT NULL REFERENCES sessions,
+        id text COLLATE "C" PRIMARY KEY,
+        session_id text COLLATE "C" NOT NULL REFERENCES sessions,
         -- No reference: its check would lock the project's row for each new turn. The session has one.
-        project_id text NOT NULL,
-        -- The Temporal namespace whose workers run the turn; null: any.
-        namespace text,
+        project_id text COLLATE "C" NOT NULL,
         number integer NOT NULL,
         state text NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'cancelled', 'failed')),
         position integer NOT NULL DEFAULT 0,
-        content text NOT NULL,
-        files json NOT NULL,
-        skills json NOT NULL,
         trace text,
         queued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         started_at timestamptz,
@@ -163,8 +171,6 @@ export class Initial1800000000001 implements MigrationInterface {
         cancel_requested_at timestamptz,
         -- Last sign of life: a stored event or a batch of deltas.
         progress_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-        -- The reconciler's last look at the workflow.
-        checked_at timestamptz,
         connected_at timestamptz,
         connect_ms integer,
         first_token_at timestamptz,
@@ -187,12 +193,24 @@ export class Initial1800000000001 implements MigrationInterface {
         waiting_started_at timestamptz,
         CONSTRAINT turns_number UNIQUE (session_id, number)
       );
-      CREATE UNIQUE INDEX turns_open_session ON turns (session_id) WHERE state IN ('queued', 'running');
-      CREATE INDEX turns_open_project ON turns (project_id) WHERE state IN ('queued', 'running');
 
-      -- Locks a session, and reads what a new turn is decided by. Messages that are under way at the same time are at most
-      -- as many as there are connections. Only where they could take the last places together, they wait for each other's
-      -- commits, and the count after the lock sees what was committed before.
+      -- The queued and running turns. A partial index of turns would say the same, but each claim and each end would then
+      -- write to all indexes of turns: Postgres updates a row in place (HOT) only while no index refers to what changes.
+      CREATE TABLE open_turns (
+        turn_id text COLLATE "C" PRIMARY KEY,
+        session_id text COLLATE "C" NOT NULL CONSTRAINT open_turns_session UNIQUE,
+        project_id text COLLATE "C" NOT NULL,
+        -- The Temporal namespace whose workers run the turn.
+        namespace text COLLATE "C" NOT NULL,
+        -- The reconciler's last look at the workflow.
+        checked_at timestamptz
+      );
+      CREATE INDEX open_turns_project ON open_turns (project_id);
+
+      -- Locks a session, and reads what a new turn is decided by. Where the project has little room left, its messages wait
+      -- for each other's commits, and the count after the lock sees what was committed before. With more room than Postgres
+      -- has connections there is no lock: messages that counted then and commit later, after others took the room, exceed
+      -- the limit by their number, at most the connections. A limit of up to max_connections is never exceeded.
       CREATE FUNCTION lock_session_for_turn(the_project text, the_session text)
       RETURNS TABLE (model_id text, mcp_servers integer, turn_count integer, last_state text, open_turns bigint,
         max_running_turns integer)
@@ -207,11 +225,11 @@ export class Initial1800000000001 implements MigrationInterface {
         SELECT max_running_turns INTO most FROM projects WHERE id = the_project;
         -- A limit within the number of connections needs the lock whatever is taken.
         IF most > connections THEN
-          SELECT count(*) INTO taken FROM turns WHERE project_id = the_project AND state IN ('queued', 'running');
+          SELECT count(*) INTO taken FROM open_turns WHERE project_id = the_project;
         END IF;
         IF most <= connections OR taken + connections >= most THEN
           PERFORM pg_advisory_xact_lock(hashtextextended('new turn ' || the_project, 0));
-          SELECT count(*) INTO taken FROM turns WHERE project_id = the_project AND state IN ('queued', 'running');
+          SELECT count(*) INTO taken FROM open_turns WHERE project_id = the_project;
         END IF;
         RETURN QUERY
           SELECT s.model_id, cardinality(s.mcp_servers), s.turn_count,
@@ -220,19 +238,22 @@ export class Initial1800000000001 implements MigrationInterface {
           WHERE s.id = the_session AND s.project_id = the_project AND s.deleted_at IS NULL;
       END $$;
 
+      -- The rows of a turn, from here on, have no reference to it: they are written under the lock of its row (src/turns/write)
+      -- and deleted with it (src/sessions/purge), and each check of a reference would cost its own statement.
+
       -- Stored events: positions are given while the turn row is locked, gap-free from 1.
       CREATE TABLE events (
-        id text NOT NULL,
-        session_id text NOT NULL,
-        turn_id text NOT NULL REFERENCES turns ON DELETE CASCADE,
+        id text COLLATE "C" NOT NULL,
+        session_id text COLLATE "C" NOT NULL,
+        turn_id text COLLATE "C" NOT NULL,
         turn_number integer NOT NULL,
         position integer NOT NULL,
-        type text NOT NULL,
+        type text COLLATE "C" NOT NULL,
         data json NOT NULL,
         created_at timestamptz NOT NULL,
-        PRIMARY KEY (turn_id, position)
+        -- Serves the history of the session and the stream of a turn.
+        PRIMARY KEY (session_id, turn_number, position)
       );
-      CREATE INDEX events_history ON events (session_id, turn_number, position);
       CREATE UNIQUE INDEX events_one_end ON events (turn_id)
         WHERE type IN ('turn.completed', 'turn.cancelled', 'turn.failed');
 
@@ -241,13 +262,13 @@ export class Initial1800000000001 implements MigrationInterface {
       -- No foreign key and no unique key: a flush that is sent twice leaves a copy, which readers skip by its numbers.
       CREATE TABLE deltas (
         stored_at timestamptz NOT NULL DEFAULT statement_timestamp(),
-        turn_id text NOT NULL,
+        turn_id text COLLATE "C" NOT NULL,
         -- The turn's last stored event when the model call began, and which call it is after that.
         position integer NOT NULL,
         attempt integer NOT NULL,
         -- The number of the last delta in the row.
         last integer NOT NULL,
-        message_id text NOT NULL,
+        message_id text COLLATE "C" NOT NULL,
         -- JSON: runs of deltas of one type, each [type, content, content, …].
         runs text NOT NULL
       ) PARTITION BY RANGE (stored_at);
@@ -255,27 +276,25 @@ export class Initial1800000000001 implements MigrationInterface {
 
       -- The session's MCP servers as this turn offers them: renames, probes and deletions take effect from the next one.
       CREATE TABLE turn_servers (
-        turn_id text NOT NULL REFERENCES turns ON DELETE CASCADE,
-        server_id text NOT NULL,
+        turn_id text COLLATE "C" NOT NULL,
+        server_id text COLLATE "C" NOT NULL,
         index integer NOT NULL,
         name text NOT NULL,
-        toolset_hash text,
+        toolset_hash text COLLATE "C" NOT NULL,
         -- The tools of the version that the turn offers; null: all of them.
         offered_tools text[],
-        -- The tools themselves where toolset_hash is null.
-        tools json,
         connected boolean NOT NULL,
         PRIMARY KEY (turn_id, server_id)
       );
 
       -- Every call of the model, also the failed ones: what they cost counts (contract.md, usage).
       CREATE TABLE model_attempts (
-        turn_id text NOT NULL REFERENCES turns ON DELETE CASCADE,
+        turn_id text COLLATE "C" NOT NULL,
         step integer NOT NULL,
         -- The turn's last stored event when the call began, and which call it is after that: the place of its deltas.
         position integer NOT NULL,
         attempt integer NOT NULL,
-        message_id text NOT NULL,
+        message_id text COLLATE "C" NOT NULL,
         started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         ended_at timestamptz,
         usage json,
@@ -286,9 +305,9 @@ export class Initial1800000000001 implements MigrationInterface {
 
       -- The outcome of a step: what the model answered, in the Messages API's own blocks.
       CREATE TABLE model_steps (
-        turn_id text NOT NULL REFERENCES turns ON DELETE CASCADE,
+        turn_id text COLLATE "C" NOT NULL,
         step integer NOT NULL,
-        message_id text NOT NULL,
+        message_id text COLLATE "C" NOT NULL,
         content json NOT NULL,
         stop_reason text NOT NULL,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -296,10 +315,10 @@ export class Initial1800000000001 implements MigrationInterface {
       );
 
       CREATE TABLE tool_calls (
-        turn_id text NOT NULL REFERENCES turns ON DELETE CASCADE,
+        turn_id text COLLATE "C" NOT NULL,
         step integer NOT NULL,
         index integer NOT NULL,
-        tool_use_id text NOT NULL,
+        tool_use_id text COLLATE "C" NOT NULL,
         name text NOT NULL,
         input json NOT NULL,
         -- pending → started (about to leave for its server) → done
@@ -308,7 +327,7 @@ export class Initial1800000000001 implements MigrationInterface {
         content json,
         is_error boolean,
         -- Object with the whole text where content holds a preview of it only.
-        overflow_key text,
+        overflow_key text COLLATE "C",
         started_at timestamptz,
         ended_at timestamptz,
         PRIMARY KEY (turn_id, step, index)
@@ -316,11 +335,11 @@ export class Initial1800000000001 implements MigrationInterface {
 
       -- Calls that need an answer. planned → open (asked) → allowed, denied, answered or expired; cancelled with the turn.
       CREATE TABLE required_actions (
-        turn_id text NOT NULL,
+        turn_id text COLLATE "C" NOT NULL,
         step integer NOT NULL,
         index integer NOT NULL,
-        session_id text NOT NULL,
-        tool_use_id text NOT NULL,
+        session_id text COLLATE "C" NOT NULL,
+        tool_use_id text COLLATE "C" NOT NULL,
         kind text NOT NULL CHECK (kind IN ('tool_confirmation', 'custom_tool_result')),
         state text NOT NULL DEFAULT 'planned'
           CHECK (state IN ('planned', 'open', 'allowed', 'denied', 'answered', 'expired', 'cancelled')),
@@ -345,7 +364,7 @@ export class Initial1800000000001 implements MigrationInterface {
 
       -- A summary stands for every turn of the session up to and with turn_number.
       CREATE TABLE compactions (
-        session_id text NOT NULL,
+        session_id text COLLATE "C" NOT NULL,
         turn_number integer NOT NULL,
         summary text NOT NULL,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -353,14 +372,14 @@ export class Initial1800000000001 implements MigrationInterface {
       );
 
       CREATE TABLE idempotency_records (
-        project_id text NOT NULL,
-        path text NOT NULL,
-        key text NOT NULL,
+        project_id text COLLATE "C" NOT NULL,
+        path text COLLATE "C" NOT NULL,
+        key text COLLATE "C" NOT NULL,
         request_hash bytea NOT NULL,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         -- Held by a request under way until then; null once there is a response.
         lease_until timestamptz,
-        lease_id text,
+        lease_id text COLLATE "C",
         status integer,
         response json,
         PRIMARY KEY (project_id, path, key)
@@ -368,8 +387,8 @@ export class Initial1800000000001 implements MigrationInterface {
       CREATE INDEX idempotency_records_age ON idempotency_records (created_at);
 
       CREATE TABLE webhooks (
-        id text PRIMARY KEY,
-        project_id text NOT NULL REFERENCES projects,
+        id text COLLATE "C" PRIMARY KEY,
+        project_id text COLLATE "C" NOT NULL REFERENCES projects,
         url text NOT NULL,
         event_types text[] NOT NULL,
         description text,
@@ -389,14 +408,14 @@ export class Initial1800000000001 implements MigrationInterface {
       CREATE INDEX webhooks_list ON webhooks (project_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
 
       CREATE TABLE webhook_deliveries (
-        id text PRIMARY KEY,
-        webhook_id text NOT NULL,
-        project_id text NOT NULL,
+        id text COLLATE "C" PRIMARY KEY,
+        webhook_id text COLLATE "C" NOT NULL,
+        project_id text COLLATE "C" NOT NULL,
         event_type text NOT NULL,
         -- Null for webhook.test.
-        event_id text,
-        session_id text,
-        turn_id text,
+        event_id text COLLATE "C",
+        session_id text COLLATE "C",
+        turn_id text COLLATE "C",
         -- The session's metadata at the time of the event.
         metadata json NOT NULL DEFAULT '{}',
         state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'failed')),
@@ -423,8 +442,8 @@ export class Initial1800000000001 implements MigrationInterface {
 
       -- Names that one process at a time may hold.
       CREATE TABLE leases (
-        name text PRIMARY KEY,
-        holder text NOT NULL,
+        name text COLLATE "C" PRIMARY KEY,
+        holder text COLLATE "C" NOT NULL,
         until timestamptz NOT NULL
       );
 
@@ -435,13 +454,28 @@ export class Initial1800000000001 implements MigrationInterface {
       );
       INSERT INTO installation DEFAULT VALUES;
 
-      -- The table of rate-limiter-flexible.
+      -- The counters of rate-limiter-flexible.
       CREATE TABLE rate_limits (
-        key varchar(255) PRIMARY KEY,
+        key varchar(255) COLLATE "C" PRIMARY KEY,
         points integer NOT NULL DEFAULT 0,
         expire bigint
       );
+
+      -- Room for new versions of a row in its page, so that updates stay in place.
+      ALTER TABLE turns SET (fillfactor = 75);
+      ALTER TABLE open_turns SET (fillfactor = 75);
+      ALTER TABLE sessions SET (fillfactor = 85);
+      ALTER TABLE leases SET (fillfactor = 50);
+      ALTER TABLE rate_limits SET (fillfactor = 50);
+      -- Few rows, replaced all the time: scans of the table stay short.
+      ALTER TABLE open_turns SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
     `);
+    for (const table of LARGE_TABLES) {
+      await runner.query(
+        `ALTER TABLE ${table} SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02,
+           autovacuum_vacuum_insert_scale_factor = 0.05)`,
+      );
+    }
   }
 
   down(): Promise<void> {

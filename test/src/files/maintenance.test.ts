@@ -69,8 +69,8 @@ describe('cleanStorage', () => {
       [PROJECT],
     );
     await db.query(
-      `INSERT INTO turns (id, session_id, project_id, number, state, content, files, skills)
-       VALUES ('turn_1', 'ses_1', $1, 1, 'completed', '', '[]', '[]')`,
+      `INSERT INTO turns (id, session_id, project_id, number, state)
+       VALUES ('turn_1', 'ses_1', $1, 1, 'completed')`,
       [PROJECT],
     );
     const result = await put(storageKey('results', 'turn_1', '0-0'));

@@ -53,7 +53,7 @@ describe('deltas', () => {
 
   const running = async (): Promise<QueuedTurn> => {
     const [id] = await insertSessions(db, projectId, 1);
-    const turn = await queueTurn(db, projectId, id!, { content: 'x', files: [], skills: [] });
+    const turn = await queueTurn(db, projectId, id!, { content: 'x', files: [], skills: [] }, 'test');
     await claimTurn(deps, turn.id);
     return turn;
   };

@@ -57,7 +57,7 @@ describe('interleavings of writers', () => {
 
   const queued = async (): Promise<QueuedTurn> => {
     const [id] = await insertSessions(admin, projectId, 1);
-    return queueTurn(admin, projectId, id!, { content: 'x', files: [], skills: [] });
+    return queueTurn(admin, projectId, id!, { content: 'x', files: [], skills: [] }, 'test');
   };
 
   const moves: Record<Move, (turnId: string) => Promise<unknown>> = {

@@ -2,17 +2,17 @@ import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Who may write to `turns` and `events`, and what. */
+/** Who may write to `turns`, `open_turns` and `events`, and what. */
 const WRITERS: Record<string, string[]> = {
-  'src/turns/write.ts': ['UPDATE turns'],
-  'src/turns/queue.ts': ['INSERT INTO turns'],
+  'src/turns/write.ts': ['UPDATE turns', 'DELETE FROM open_turns'],
+  'src/turns/queue.ts': ['INSERT INTO turns', 'INSERT INTO open_turns'],
   // The time of the reconciler's last look; nothing that a client sees.
-  'src/reconciler/rounds.ts': ['UPDATE turns'],
+  'src/reconciler/rounds.ts': ['UPDATE open_turns'],
   'src/events/store.ts': ['INSERT INTO events'],
   // The end of a deleted session.
-  'src/sessions/purge.ts': ['DELETE FROM turns'],
+  'src/sessions/purge.ts': ['DELETE FROM events', 'DELETE FROM turns'],
 };
-const WRITE = /\b(INSERT INTO|UPDATE|DELETE FROM|MERGE INTO|TRUNCATE|COPY)\s+(turns|events)\b/gi;
+const WRITE = /\b(INSERT INTO|UPDATE|DELETE FROM|MERGE INTO|TRUNCATE|COPY)\s+(turns|open_turns|events)\b/gi;
 
 function sourcesOf(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })

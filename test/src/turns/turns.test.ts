@@ -52,7 +52,7 @@ describe('turns in Postgres', () => {
        VALUES ($1, $2, 'm', true, '{}', '{}', now(), now())`,
       [id, projectId],
     );
-    return queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] });
+    return queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] }, NAMESPACE);
   };
   const running = async (): Promise<QueuedTurn> => {
     const turn = await queued();
@@ -218,7 +218,7 @@ describe('turns in Postgres', () => {
     };
     const quiet = (turn: QueuedTurn): Promise<QueuedTurn> => setBack('progress_at', turn, 6);
     const wished = (turn: QueuedTurn, ago: number): Promise<QueuedTurn> => setBack('cancel_requested_at', turn, ago);
-    beforeEach(() => db.query(`UPDATE turns SET state = 'failed' WHERE state IN ('queued', 'running')`));
+    beforeEach(() => db.query('DELETE FROM open_turns'));
 
     it('start when their workflow is not there', async () => {
       const turn = await quiet(await queued());
@@ -282,8 +282,7 @@ describe('turns in Postgres', () => {
 
     it('are left to the reconciler of the Temporal namespace that they belong to', async () => {
       const [own, other] = [await quiet(await queued()), await quiet(await queued())];
-      await db.query('UPDATE turns SET namespace = $2 WHERE id = $1', [own.id, NAMESPACE]);
-      await db.query(`UPDATE turns SET namespace = 'of-another' WHERE id = $1`, [other.id]);
+      await db.query(`UPDATE open_turns SET namespace = 'of-another' WHERE turn_id = $1`, [other.id]);
       expect((await reconcile('not found')).started).to.deep.equal([own.id]);
     });
 

@@ -66,9 +66,13 @@ describe('file tools', () => {
     const id = newId('turn');
     turns += 1;
     await db.query(
-      `INSERT INTO turns (id, session_id, project_id, number, state, content, files, skills)
-       VALUES ($1, $2, $3, $4, 'completed', 'x', $5, '[]')`,
-      [id, session, PROJECT, turns, JSON.stringify(attached)],
+      `INSERT INTO turns (id, session_id, project_id, number, state) VALUES ($1, $2, $3, $4, 'completed')`,
+      [id, session, PROJECT, turns],
+    );
+    await db.query(
+      `INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+       VALUES ($1, $2, $3, $4, 1, 'user.message', $5, clock_timestamp())`,
+      [newId('event'), session, id, turns, JSON.stringify({ content: 'x', files: attached, skills: [] })],
     );
     return id;
   };

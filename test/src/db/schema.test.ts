@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import type { DataSource } from 'typeorm';
+import { openDataSource } from '../../../src/db/data-source.js';
+import { createLogger } from '../../../src/platform/logger.js';
+import { createKey } from '../../../src/projects/api-keys.js';
+import { beginModelCall } from '../../../src/steps/model-call.js';
+import { Notifier } from '../../../src/stream/notify.js';
+import { requestCancel } from '../../../src/turns/cancel.js';
+import { endTurn } from '../../../src/turns/finish.js';
+import { queueTurn } from '../../../src/turns/queue.js';
+import { insertSessions } from '../../support/factories.js';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+
+const TURNS = 60;
+
+describe('the schema', () => {
+  let database: TestDatabase;
+  let db: DataSource;
+  before(async () => {
+    database = await createTestDatabase();
+    // One connection: it reports its own statistics.
+    db = await openDataSource(database.url, 1, 'test');
+  });
+  after(async () => {
+    await db.destroy();
+    await database.drop();
+  });
+
+  it('lets Postgres update turns in place, from the claim to the end', async () => {
+    const log = createLogger('silent', 'test');
+    const deps = { db, log, notifier: new Notifier(db, log) };
+    const { projectId } = await createKey(db, { project: 'demo', maxRunningTurns: TURNS });
+    const ids: string[] = [];
+    for (const session of await insertSessions(db, projectId, TURNS)) {
+      const message = { content: 'x'.repeat(4000), files: [], skills: [] };
+      ids.push((await queueTurn(db, projectId, session, message, 'test')).id);
+    }
+    for (const id of ids) await beginModelCall(deps, id, 1);
+    for (const id of ids) await requestCancel(deps, id);
+    for (const id of ids) expect(await endTurn(deps, id, { kind: 'cancelled' })).to.equal(true);
+    await deps.notifier.flush();
+    await db.query('SELECT pg_stat_force_next_flush()');
+    const [updates] = await db.query(
+      `SELECT n_tup_upd::integer AS updated, n_tup_hot_upd::integer AS "inPlace"
+       FROM pg_stat_user_tables WHERE relname = 'turns'`,
+    );
+    expect(updates).to.deep.equal({ updated: 3 * TURNS, inPlace: 3 * TURNS });
+    expect(await db.query('SELECT FROM open_turns')).to.have.length(0);
+  });
+
+  it('sorts indexed text by its bytes, so that no locale of the server slows it down or corrupts an index', async () => {
+    const sortedOtherwise = await db.query(
+      `SELECT indexrelid::regclass::text AS index, attname FROM pg_index
+         JOIN pg_class ON pg_class.oid = indexrelid JOIN pg_attribute ON attrelid = indexrelid
+         JOIN pg_collation ON pg_collation.oid = attcollation
+       WHERE relnamespace = 'public'::regnamespace AND collname <> 'C'`,
+    );
+    expect(sortedOtherwise).to.deep.equal([]);
+  });
+
+  it('has the indexes that docs/operations/database.md gives a reason for, and no others', async () => {
+    const rows = await db.query<{ name: string }[]>(
+      `SELECT indexname AS name FROM pg_indexes WHERE schemaname = 'public' AND tablename !~ '^(migrations$|deltas_)'`,
+    );
+    const page = readFileSync(new URL('../../../docs/operations/database.md', import.meta.url), 'utf8');
+    const named = page
+      .split('\n')
+      .flatMap((line) => (line.startsWith('| `') ? line.split('|')[1]!.match(/\w+_\w+/g)! : []));
+    expect(rows.map(({ name }) => name)).to.have.members(named);
+  });
+
+  it('gives all ids the same collation, so that joins can use the index of either side', async () => {
+    const names = await db.query(
+      `SELECT DISTINCT attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+         JOIN pg_collation ON pg_collation.oid = attcollation
+       WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND attname ~ '(^|_)id$' AND collname <> 'C' AND attname <> 'model_id'`,
+    );
+    expect(names).to.deep.equal([]);
+  });
+});

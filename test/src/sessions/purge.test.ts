@@ -1,0 +1,53 @@
+import { expect } from 'chai';
+import type { DataSource } from 'typeorm';
+import { openDataSource } from '../../../src/db/data-source.js';
+import { createKey } from '../../../src/projects/api-keys.js';
+import { purgeSessions } from '../../../src/sessions/purge.js';
+import { insertSessions, insertWaitingTurn } from '../../support/factories.js';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+
+const TABLES = ['turns', 'events', 'turn_servers', 'model_attempts', 'model_steps', 'tool_calls', 'required_actions'];
+
+describe('the purge of deleted sessions', () => {
+  let database: TestDatabase;
+  let db: DataSource;
+  before(async () => {
+    database = await createTestDatabase();
+    db = await openDataSource(database.url, 2, 'test');
+  });
+  after(async () => {
+    await db.destroy();
+    await database.drop();
+  });
+
+  it('bounds a step by the rows of its turns, not by their number alone, and leaves none of them', async () => {
+    const { projectId } = await createKey(db, { project: 'demo' });
+    for (const session of await insertSessions(db, projectId, 3)) {
+      const turn = await insertWaitingTurn(db, session, { toolUseId: `toolu_${session}` });
+      await db.query(`UPDATE turns SET state = 'completed', position = 6000 WHERE id = $1`, [turn]);
+      await db.query(
+        `INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+         SELECT 'evt_' || n || $1, $1, $2, 1, n, 'agent.message', '{}', now() FROM generate_series(1, 3) AS n`,
+        [session, turn],
+      );
+      await db.query(`INSERT INTO model_steps VALUES ($1, 1, 'msg_1', '[]', 'end_turn')`, [turn]);
+      await db.query(
+        `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id) VALUES ($1, 1, 1, 1, 'msg_1')`,
+        [turn],
+      );
+      await db.query(
+        `INSERT INTO turn_servers (turn_id, server_id, index, name, toolset_hash, connected)
+         VALUES ($1, 'mcp_1', 0, 'a', 'hash', true)`,
+        [turn],
+      );
+      await db.query(`INSERT INTO compactions (session_id, turn_number, summary) VALUES ($1, 1, '')`, [session]);
+    }
+    await db.query(`UPDATE sessions SET deleted_at = now() - interval '2 hours'`);
+    expect(await purgeSessions(db, 1000)).to.deep.equal({ turns: 2, sessions: 2 });
+    expect(await purgeSessions(db, 1000)).to.deep.equal({ turns: 1, sessions: 1 });
+    expect(await purgeSessions(db, 1000)).to.deep.equal({ turns: 0, sessions: 0 });
+    for (const table of [...TABLES, 'compactions', 'sessions']) {
+      expect(await db.query(`SELECT FROM ${table}`), table).to.have.length(0);
+    }
+  });
+});
