@@ -96,7 +96,7 @@ export async function startWorker(
   const storage = await openStorage(config);
   void warnOfForeignStorage(db, storage, log);
   const budget = new ByteBudget(config.mediaBudgetBytes);
-  const models = new ModelClients(catalogue, process.env, createSend(storage, budget));
+  const models = await ModelClients.open(catalogue, process.env, createSend(storage, budget));
   const shared = sharedOptions(config, { connection, identity: workerId, tracing });
   const worker = await Worker.create({
     ...shared,

@@ -1,62 +1,63 @@
-import Anthropic from '@anthropic-ai/sdk';
 import { ApplicationFailure } from '@temporalio/common';
+import { openModelApi, type ModelApi } from '../../src/models/api.js';
 import { apiKeyOf, type ModelCatalogue, type ModelEntry } from '../../src/models/catalogue.js';
+import { googleTokens } from '../../src/platform/google-tokens.js';
 import { Redactor } from '../../src/platform/text.js';
 import type { SendRequest } from './send.js';
 import { watchedFetch } from './watchdog.js';
 
 export interface ModelClient {
   entry: ModelEntry;
-  api: Anthropic;
-  /** Redacts the keys of all models: a server may echo the request it received. */
+  api: Pick<ModelApi, 'messages'>;
+  /** Redacts the keys and tokens of all models: a server may echo the request it received. */
   redactor: Redactor;
   /** Whether the server can count tokens; the first attempt shows it. */
   countsTokens: boolean;
+  /**
+   * Waits for the token of the next request, so that its time does not count as the model's. A failure shows in the
+   * request.
+   */
+  authorize(): Promise<void>;
 }
 
 /** The models of the catalogue, each with its client. */
 export class ModelClients {
-  #clients = new Map<string, ModelClient>();
-  readonly #redactor: Redactor;
+  private constructor(private readonly clients: ReadonlyMap<string, ModelClient>) {}
 
-  constructor(
-    private readonly catalogue: ModelCatalogue,
-    private readonly env: NodeJS.ProcessEnv,
-    private readonly send: SendRequest,
-  ) {
-    const keys = [...catalogue.values()].flatMap((entry) => apiKeyOf(entry, env) ?? []);
-    this.#redactor = new Redactor([...new Set(keys)]);
+  /** Opens the clients of all models. Nothing is sent. */
+  static async open(catalogue: ModelCatalogue, env: NodeJS.ProcessEnv, send: SendRequest): Promise<ModelClients> {
+    const options = {
+      send: watchedFetch(send),
+      google: googleTokens(),
+      // Temporal retries, so that retries are visible in its history.
+      maxRetries: 0,
+      // A call is bounded by the idle timeout, not by a total time.
+      timeout: 24 * 3600 * 1000,
+    };
+    const entries = [...catalogue.values()];
+    const apis = await Promise.all(entries.map((entry) => openModelApi(entry, env, options)));
+    const secrets = new ModelSecrets(entries, apis, env);
+    const clients = entries.map((entry, index): [string, ModelClient] => {
+      const { messages, tokens } = apis[index]!;
+      const client = {
+        entry,
+        api: { messages },
+        get redactor() {
+          return secrets.redactor;
+        },
+        countsTokens: true,
+        async authorize() {
+          await tokens?.get().catch(() => undefined);
+        },
+      };
+      return [entry.id, client];
+    });
+    return new ModelClients(new Map(clients));
   }
 
   /** Returns the client of a model, or undefined if the model was removed from the catalogue. */
   get(modelId: string): ModelClient | undefined {
-    const known = this.#clients.get(modelId);
-    const entry = this.catalogue.get(modelId);
-    if (known !== undefined || entry === undefined) return known;
-    const key = apiKeyOf(entry, this.env);
-    const { send } = this;
-    const client: ModelClient = {
-      entry,
-      redactor: this.#redactor,
-      api: new Anthropic({
-        // Without a value here the SDK would read the key from the environment.
-        apiKey: key ?? 'none',
-        authToken: null,
-        defaultHeaders: keyHeaders(entry, key),
-        // The default is ANTHROPIC_BASE_URL or Anthropic's own API. The catalogue was listed from the same address.
-        ...(entry.base_url !== undefined && { baseURL: entry.base_url }),
-        fetch: watchedFetch(send),
-        // Temporal retries, so that retries are visible in its history.
-        maxRetries: 0,
-        // The SDK would log the content of an answer it cannot parse.
-        logLevel: 'off',
-        // A call is bounded by the idle timeout, not by a total time.
-        timeout: 24 * 3600 * 1000,
-      }),
-      countsTokens: true,
-    };
-    this.#clients.set(modelId, client);
-    return client;
+    return this.clients.get(modelId);
   }
 
   /** @throws ApplicationFailure `model_error` if the session's model is no longer in the catalogue */
@@ -67,11 +68,27 @@ export class ModelClients {
   }
 }
 
-/**
- * The SDK sends the key as a bearer token. Many servers with the Messages API expect it in `x-api-key`, as Anthropic
- * documents. A server without a key gets neither header.
- */
-function keyHeaders(entry: ModelEntry, key: string | undefined): Record<string, string | null> {
-  if (key === undefined) return { Authorization: null };
-  return entry.base_url === undefined ? {} : { 'x-api-key': key };
+/** The keys of all models and their newest tokens. */
+class ModelSecrets {
+  readonly #keys: string[];
+  #tokens: string[] = [];
+  #redactor: Redactor;
+
+  constructor(
+    entries: ModelEntry[],
+    private readonly apis: ModelApi[],
+    env: NodeJS.ProcessEnv,
+  ) {
+    this.#keys = [...new Set(entries.flatMap((entry) => apiKeyOf(entry, env) ?? []))];
+    this.#redactor = new Redactor(this.#keys);
+  }
+
+  get redactor(): Redactor {
+    const tokens = [...new Set(this.apis.flatMap((api) => api.tokens?.remembered ?? []))];
+    if (tokens.length !== this.#tokens.length || tokens.some((token, index) => token !== this.#tokens[index])) {
+      this.#tokens = tokens;
+      this.#redactor = new Redactor([...this.#keys, ...tokens]);
+    }
+    return this.#redactor;
+  }
 }

@@ -1,4 +1,4 @@
-import { APIError } from '@anthropic-ai/sdk';
+import { isApiError } from '../../src/models/api-error.js';
 import type { ModelRequest } from '../../src/models/request.js';
 import type { ModelClient } from './clients.js';
 
@@ -19,7 +19,7 @@ export async function countTokens(
   } catch (error) {
     signal.throwIfAborted();
     // A server without this operation is not asked again. Other errors will show up in the call itself.
-    if (error instanceof APIError && (error.status === 404 || error.status === 405 || error.status === 501)) {
+    if (isApiError(error) && (error.status === 404 || error.status === 405 || error.status === 501)) {
       model.countsTokens = false;
     }
     return null;

@@ -1,4 +1,5 @@
-import { APIConnectionError, APIError } from '@anthropic-ai/sdk';
+import { isApiError, isConnectionError } from '../../src/models/api-error.js';
+import { CredentialsError } from '../../src/platform/bearer-tokens.js';
 import type { Redactor } from '../../src/platform/text.js';
 import type { ModelFailure } from '../../src/steps/model-call.js';
 
@@ -27,14 +28,13 @@ const TOO_LONG = /prompt is too long|context (window|length|limit)|too many (inp
  * error's type (errors inside a stream have no status).
  */
 export function modelFailureOf(error: unknown, redactor: Redactor): ModelFailure {
-  if (
-    error instanceof ModelIdleTimeoutError ||
-    error instanceof ModelStreamError ||
-    error instanceof APIConnectionError
-  ) {
+  if (isConnectionError(error) && error.cause instanceof CredentialsError) {
+    return { type: 'model_error', message: error.cause.message, retryable: true };
+  }
+  if (error instanceof ModelIdleTimeoutError || error instanceof ModelStreamError || isConnectionError(error)) {
     return { type: 'model_error', message: sentence(error.message), retryable: true };
   }
-  if (!(error instanceof APIError)) {
+  if (!isApiError(error)) {
     // A TypeError of undici: the connection broke inside the stream. Any other error (a frame that is not JSON, say) also
     // counts as a failure, so that retries end. We do not use its message, because it may quote the answer.
     const broken =
@@ -94,9 +94,9 @@ function retryAfterOf(headers: Headers): number | undefined {
   return Number.isFinite(wait) ? Math.max(0, wait) : undefined;
 }
 
-/** The message from the error's envelope if it has one, never headers or raw bodies. */
+/** The message from the error's envelope if it has one, never headers or raw bodies. Google's may be an array of one. */
 function detailOf(envelope: unknown, redactor: Redactor): string {
-  const body = envelope as { error?: { message?: unknown } } | undefined;
+  const body = (Array.isArray(envelope) ? envelope[0] : envelope) as { error?: { message?: unknown } } | undefined;
   return typeof body?.error?.message === 'string' ? redactor.redact(body.error.message).slice(0, 500) : '';
 }
 

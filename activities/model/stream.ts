@@ -1,5 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk';
-import { APIConnectionError } from '@anthropic-ai/sdk';
+import { isConnectionError } from '../../src/models/api-error.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { Redactor } from '../../src/platform/text.js';
 import type { Answer, CallUsage } from '../../src/models/content.js';
@@ -19,7 +19,7 @@ export interface StreamObserver extends TextObserver {
  * @throws ModelIdleTimeoutError, ModelStreamError, the SDK's APIError, or the abort reason of `signal`
  */
 export async function streamAnswer(
-  { api, redactor }: ModelClient,
+  { api, redactor }: Pick<ModelClient, 'api' | 'redactor'>,
   params: Anthropic.MessageCreateParamsNonStreaming,
   answer: Answer,
   observer: StreamObserver,
@@ -48,7 +48,7 @@ export async function streamAnswer(
     watchdog.signal.throwIfAborted();
     signal.throwIfAborted();
     // The SDK wraps what `send` throws.
-    if (error instanceof APIConnectionError && error.cause instanceof ServiceError) throw error.cause;
+    if (isConnectionError(error) && error.cause instanceof ServiceError) throw error.cause;
     throw error;
   } finally {
     watchdog.stop();

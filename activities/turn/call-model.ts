@@ -50,6 +50,7 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
         if (built === 'compact') return { kind: 'compact' };
         if (refused !== null && built.estimated >= refused.estimated) continue;
         try {
+          await model.authorize();
           const call = await beginModelCall(deps, turnId, step);
           return withOfferedNames(offered, await callAndStore(deps, { turn, offered, model }, built, call, signal));
         } catch (error) {

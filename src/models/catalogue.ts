@@ -1,39 +1,22 @@
 import type { ModelInfo } from '@anthropic-ai/sdk/resources/models';
-import { Ajv, type JSONSchemaType } from 'ajv';
+import { Ajv } from 'ajv';
 import { readFile } from 'node:fs/promises';
 import { ConfigError, type Config } from '../platform/config.js';
 import { BUILT_IN_MODELS } from './built-in.js';
-import type { ModelEntry } from './entry.js';
+import { MODEL_ENTRY_SCHEMA, type ModelEntry } from './entry.js';
+import { FEDERATION_VARIABLES } from './federated-tokens.js';
 
 export type { ModelEntry };
 
 /** The models by id, in display order. */
 export type ModelCatalogue = ReadonlyMap<string, ModelEntry>;
 
-const text = { type: 'string', minLength: 1 } as const;
-const optionalText = { ...text, nullable: true } as const;
-const schema: JSONSchemaType<ModelEntry[]> = {
+const NO_MODEL = 'MODELS_FILE or ANTHROPIC_API_KEY must be set: there is no model to run';
+const check = new Ajv({ allErrors: true }).compile<ModelEntry[]>({
   type: 'array',
   minItems: 1,
-  items: {
-    type: 'object',
-    properties: {
-      id: text,
-      display_name: text,
-      model: text,
-      base_url: { ...optionalText, pattern: '^https?://[^\\s]+$' },
-      api_key_env: optionalText,
-      context_window: { type: 'integer', minimum: 1 },
-      max_output_tokens: { type: 'integer', minimum: 1 },
-      supports_thinking: { type: 'boolean' },
-      thinking: { type: 'string', enum: ['adaptive', 'budget', 'none'], nullable: true },
-    },
-    required: ['id', 'display_name', 'model', 'context_window', 'max_output_tokens', 'supports_thinking'],
-    additionalProperties: false,
-  },
-};
-const NO_MODEL = 'MODELS_FILE or ANTHROPIC_API_KEY must be set: there is no model to run';
-const check = new Ajv({ allErrors: true }).compile(schema);
+  items: MODEL_ENTRY_SCHEMA,
+});
 
 /**
  * Loads the catalogue from `MODELS_FILE`, or else from the account of `ANTHROPIC_API_KEY` (contract.md §5).
@@ -53,12 +36,21 @@ export async function checkModels(env: NodeJS.ProcessEnv): Promise<void> {
   if (!env.MODELS_FILE && !env.ANTHROPIC_API_KEY) throw new ConfigError([NO_MODEL]);
   if (!env.MODELS_FILE) return;
   const models = await readModelsFile(env.MODELS_FILE);
-  const keyless = models.filter(({ api_key_env }) => api_key_env !== undefined && !env[api_key_env]);
-  if (keyless.length > 0) {
-    throw new ConfigError(
-      keyless.map(({ id, api_key_env }) => `${api_key_env} must be set: it is the key of model ${id}`),
-    );
-  }
+  const missing = models.flatMap((entry) =>
+    credentialVariables(entry)
+      .filter((variable) => !env[variable])
+      .map((variable) => `${variable} must be set: ${usedFor(entry)}`),
+  );
+  if (missing.length > 0) throw new ConfigError(missing);
+}
+
+function credentialVariables({ api_key_env, credentials }: ModelEntry): readonly string[] {
+  if (credentials === 'federated') return FEDERATION_VARIABLES;
+  return api_key_env === undefined ? [] : [api_key_env];
+}
+
+function usedFor({ id, credentials }: ModelEntry): string {
+  return credentials === 'federated' ? `model ${id} uses identity federation` : `it is the key of model ${id}`;
 }
 
 /**
@@ -66,6 +58,7 @@ export async function checkModels(env: NodeJS.ProcessEnv): Promise<void> {
  * with its own address must name its own variable.
  */
 export function apiKeyOf(entry: ModelEntry, env: NodeJS.ProcessEnv): string | undefined {
+  if ((entry.provider ?? 'anthropic') !== 'anthropic' || entry.credentials !== undefined) return undefined;
   const variable = entry.api_key_env ?? (entry.base_url === undefined ? 'ANTHROPIC_API_KEY' : undefined);
   return variable === undefined ? undefined : env[variable];
 }
@@ -84,9 +77,19 @@ async function readModelsFile(file: string): Promise<ModelEntry[]> {
   if (!check(models)) {
     throw new ConfigError(check.errors!.map((error) => `MODELS_FILE ${error.instancePath} ${error.message}`));
   }
+  const contradictory = models.filter(hasTwoCredentials);
+  if (contradictory.length > 0) {
+    throw fault(
+      `gives ${contradictory.map(({ id }) => id).join(', ')} two kinds of credentials: keep one of "api_key_env", "credentials" and a Google provider`,
+    );
+  }
   const twice = models.filter(({ id }, index) => models.findIndex((other) => other.id === id) !== index);
   if (twice.length > 0) throw fault(`names an id twice: ${twice.map(({ id }) => id).join(', ')}`);
   return models;
+}
+
+function hasTwoCredentials({ provider = 'anthropic', api_key_env, credentials }: ModelEntry): boolean {
+  return [provider !== 'anthropic', api_key_env !== undefined, credentials !== undefined].filter(Boolean).length > 1;
 }
 
 /**

@@ -3,7 +3,12 @@ import type { TurnService } from './turns.js';
 import { connectClient, fetchHistory, textOfHistory } from './workflow-history.js';
 
 /** Expects that no secret stands in a session's events, in any table, in Temporal, or in what the model was sent. */
-export async function expectNoSecrets(service: TurnService, sessionId: string, secrets: Iterable<string>) {
+export async function expectNoSecrets(
+  service: TurnService,
+  sessionId: string,
+  secrets: Iterable<string>,
+  { model = service.model } = {},
+) {
   const temporal = await connectClient(process.env.TEMPORAL_ADDRESS!);
   const events = await service.history(sessionId);
   const turnIds = [...new Set(events.map(({ turn_id }) => turn_id as string))];
@@ -17,7 +22,7 @@ export async function expectNoSecrets(service: TurnService, sessionId: string, s
     events: JSON.stringify(events),
     tables: JSON.stringify(rows),
     temporal: histories.map(textOfHistory).join('\n'),
-    model: JSON.stringify(service.model.requests.map(({ body }) => body)),
+    model: JSON.stringify(model.requests.map(({ body }) => body)),
   })) {
     expect(content.length, where).to.be.greaterThan(100);
     for (const secret of secrets) expect(content.includes(secret), where).to.equal(false);

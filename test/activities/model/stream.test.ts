@@ -1,6 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
-import type { ModelClient } from '../../../activities/model/clients.js';
 import { ModelIdleTimeoutError } from '../../../activities/model/failures.js';
 import { streamAnswer } from '../../../activities/model/stream.js';
 import { watchedFetch } from '../../../activities/model/watchdog.js';
@@ -37,14 +36,7 @@ describe('the stream of an answer', () => {
     };
     const params = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Go' }] };
     const signal = new AbortController().signal;
-    await streamAnswer(
-      { api, redactor: new Redactor([KEY]) } as ModelClient,
-      params,
-      answer,
-      observer,
-      signal,
-      IDLE_SECONDS,
-    );
+    await streamAnswer({ api, redactor: new Redactor([KEY]) }, params, answer, observer, signal, IDLE_SECONDS);
     return { answer, heard, started };
   };
   const failureOf = (work: Promise<unknown>): Promise<unknown> =>

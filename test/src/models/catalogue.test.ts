@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { listen } from '../../../api/http/core/server.js';
 import { ConfigError, type Config } from '../../../src/platform/config.js';
 import { BUILT_IN_MODELS } from '../../../src/models/built-in.js';
-import { apiKeyOf, loadModels } from '../../../src/models/catalogue.js';
+import { apiKeyOf, checkModels, loadModels } from '../../../src/models/catalogue.js';
 import { TEST_MODEL } from '../../support/config.js';
 
 describe('the model catalogue (contract.md §5)', () => {
@@ -54,6 +54,37 @@ describe('the model catalogue (contract.md §5)', () => {
     expect(apiKeyOf(atAnthropic, env)).to.equal('account');
     expect(apiKeyOf(TEST_MODEL, env)).to.equal(undefined);
     expect(apiKeyOf({ ...TEST_MODEL, api_key_env: 'OTHER' }, env)).to.equal('other');
+  });
+
+  it('reads the provider of a model, and refuses one that is incomplete or has a key as well', async () => {
+    const { base_url: _, ...plain } = TEST_MODEL;
+    const vertex = { ...plain, provider: { google_vertex: { project: 'p', region: 'eu' } } };
+    const cloud = { ...plain, id: 'cloud', provider: { google_cloud: { project: 'p', workspace_id: 'w' } } };
+    const federated = { ...plain, id: 'federated', credentials: 'federated' };
+    const models = await load([vertex, cloud, federated]);
+    expect([...models.values()]).to.deep.equal([vertex, cloud, federated]);
+    for (const entry of models.values()) expect(apiKeyOf(entry, { ANTHROPIC_API_KEY: 'key' })).to.equal(undefined);
+
+    for (const provider of ['google', {}, { google_vertex: { project: 'p' } }, { google_cloud: { region: 'eu' } }])
+      expect((await faultsOf([{ ...plain, provider }])).join(), JSON.stringify(provider)).to.contain('/0/provider');
+    for (const second of [
+      { ...vertex, api_key_env: 'KEY' },
+      { ...vertex, credentials: 'federated' },
+    ])
+      expect((await faultsOf([second])).join()).to.contain('two kinds of credentials');
+  });
+
+  it('asks at the start for what identity federation needs', async () => {
+    const file = join(dir, 'models.json');
+    const { base_url: _, ...plain } = TEST_MODEL;
+    writeFileSync(file, JSON.stringify([{ ...plain, credentials: 'federated' }]));
+    const fault = await checkModels({ MODELS_FILE: file, ANTHROPIC_ORGANIZATION_ID: 'o' }).catch(
+      (error: Error) => error,
+    );
+    expect(String(fault))
+      .to.contain('ANTHROPIC_FEDERATION_RULE_ID must be set')
+      .and.contain('ANTHROPIC_IDENTITY_TOKEN_FILE must be set')
+      .and.not.contain('ORGANIZATION');
   });
 
   describe("from an account's models", () => {
