@@ -12,6 +12,7 @@ import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
 import { createRateLimiter, type RateLimiter } from '../src/projects/limits.js';
+import { ReadSlots } from './http/core/read-slots.js';
 import { UploadSlots } from './http/upload/upload-slots.js';
 import { openTurnParts, type TurnParts } from './turn-parts.js';
 
@@ -30,6 +31,7 @@ export interface ApiDeps extends TurnParts {
   rateLimiter: RateLimiter;
   readiness: Readiness;
   uploads: UploadSlots;
+  reads: ReadSlots;
 }
 
 /** Creates the dependencies of the API. `shared`: the connection of a worker in this process. */
@@ -54,6 +56,7 @@ export async function openDeps(
     keyLookup: createKeyLookup(db),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
     uploads: new UploadSlots(config.uploadBudgetBytes),
+    reads: new ReadSlots(),
     readiness: createReadiness(async () => {
       const [postgres, parts] = await Promise.all([stateOf(() => isReady(db)), turns.parts.health()]);
       return { postgres, ...parts };

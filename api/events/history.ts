@@ -1,5 +1,6 @@
 import { ServiceError } from '../../src/platform/errors.js';
 import { eventJson, readHistory } from '../../src/events/store.js';
+import { JsonText } from '../../src/platform/json-text.js';
 import { pageOf } from '../../src/platform/page.js';
 import type { Session } from '../../src/sessions/store.js';
 import { operation } from '../http/core/operation.js';
@@ -23,7 +24,7 @@ export const listEvents = operation<undefined, Session>({
       list,
       rows,
       (row) => [String(row.turn_number), String(row.position)],
-      (row): unknown => JSON.parse(eventJson(row)),
+      (row) => new JsonText(eventJson(row)),
     );
   },
 });

@@ -26,6 +26,7 @@ export const fileContent = operation({
     const range = answerHead(ctx, file);
     if (range === null) return;
     const content = await openContent(deps.storage, file, range);
+    ctx.state.isDownload = true;
     if (ctx.method === 'HEAD') content.destroy();
     else ctx.body = content;
     ctx.length = range.end - range.start + 1;

@@ -1,5 +1,5 @@
 import { transaction } from '../../src/db/transaction.js';
-import { sessionRunning } from '../../src/sessions/required-actions.js';
+import { sessionRunning, type RequiredAction } from '../../src/sessions/required-actions.js';
 import { lockSession, softDeleteSession, type Session } from '../../src/sessions/store.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionOfPath } from '../http/core/session-of-path.js';
@@ -14,7 +14,7 @@ export const deleteSession = operation<undefined, Session>({
     await transaction(deps.db, async (tx) => {
       const session = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();
       if (session.turn_state === 'queued' || session.turn_state === 'running') {
-        throw sessionRunning(session.required_actions);
+        throw sessionRunning(JSON.parse(session.required_actions) as RequiredAction[]);
       }
       await softDeleteSession(tx, session.id);
     });

@@ -1,4 +1,5 @@
 import { requiredAction } from '../../src/events/fields.js';
+import { JsonText } from '../../src/platform/json-text.js';
 import type { Session } from '../../src/sessions/store.js';
 import type { JsonSchema } from '../http/core/operation.js';
 import { sessionToolsSchema } from './tools.js';
@@ -73,8 +74,8 @@ export function presentSession(session: Session): Record<string, unknown> {
     instruction: session.instruction,
     mcp_servers: session.mcp_servers,
     metadata: session.metadata,
-    tools: session.tools,
-    required_actions: session.required_actions,
+    tools: new JsonText(session.tools),
+    required_actions: new JsonText(session.required_actions),
     last_turn_id: session.last_turn_id,
     created_at: session.created_at,
     updated_at: session.updated_at,

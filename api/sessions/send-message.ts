@@ -77,7 +77,7 @@ export const sendMessage = operation<Body, Session>({
     };
     // Queueing is a single atomic statement. With an idempotency record there are two, which need a transaction.
     const turn = call.hasKey ? await transaction(deps.db, queue) : await queue(deps.db);
-    launch(call, { ...turn, may_wait: session.tools.length > 0 });
+    launch(call, { ...turn, may_wait: session.tools !== '[]' });
     return present(turn);
   },
 });

@@ -1,7 +1,7 @@
 import type { EntitySchema, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
-import { readPage } from './read-page.js';
+import { readPage, type LargeRows } from './read-page.js';
 import type { Db } from './transaction.js';
 
 /** A row with an id, in a project, that can be soft-deleted. */
@@ -46,15 +46,16 @@ export function resourcesOf<Row extends ResourceRow>(
 }
 
 /**
- * Selects the plain columns of the rows, and `extra` expressions by name: typeorm's entity selection does not support
- * expressions.
+ * Selects the plain columns of the rows, and `extra` expressions by name, which replace columns of the same name:
+ * typeorm's entity selection does not support expressions.
  */
 export function selectRows<Row extends ResourceRow>(
   query: SelectQueryBuilder<Row>,
   extra: Record<string, string> = {},
 ): SelectQueryBuilder<Row> {
   const { columns } = query.expressionMap.mainAlias!.metadata;
-  query.select(columns.flatMap(({ isSelect, databaseName }) => (isSelect ? [`r.${databaseName}`] : [])).join(', '));
+  const plain = columns.filter(({ isSelect, databaseName }) => isSelect && !(databaseName in extra));
+  query.select(plain.map(({ databaseName }) => `r.${databaseName}`).join(', '));
   for (const [name, expression] of Object.entries(extra)) query.addSelect(expression, name);
   return query;
 }
@@ -64,6 +65,7 @@ export function listResources<Row>(
   db: Db,
   query: SelectQueryBuilder<ObjectLiteral>,
   { limit, after }: PageRequest,
+  large?: LargeRows,
 ): Promise<PageRows<Row>> {
   if (after !== null) {
     query.andWhere('(r.created_at, r.id) < (CAST(:at AS timestamptz), :id)', { at: after[0], id: after[1] });
@@ -73,7 +75,7 @@ export function listResources<Row>(
     .addOrderBy('r.id', 'DESC')
     .limit(limit + 1)
     .getQueryAndParameters();
-  return readPage<Row>(db, { query: text, values, order: 'created_at DESC, id DESC', limit });
+  return readPage<Row>(db, { query: text, values, order: 'created_at DESC, id DESC', limit, large });
 }
 
 /** Inserts a row; returns it as stored. */

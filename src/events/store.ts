@@ -62,12 +62,16 @@ export async function readHistory(
   limit: number,
 ): Promise<PageRows<EventRow & { turn_number: number }>> {
   return readPage(db, {
-    query: `SELECT id, turn_id, turn_number, position, type, created_at, data::text
+    query: `SELECT id, turn_id, turn_number, position, type, created_at, data, page_bytes
       FROM events WHERE session_id = $1 AND (turn_number, position) > ($2, $3)
       ORDER BY turn_number, position LIMIT $4`,
     values: [sessionId, ...after, limit + 1],
     order: 'turn_number, position',
     limit,
+    large: {
+      bytes: 'page_bytes',
+      columns: 'id, turn_id, turn_number, position, type, created_at, data::text AS data',
+    },
   });
 }
 

@@ -49,8 +49,9 @@ export async function findServers(db: Db, projectId: string, ids: readonly strin
 export function listServers(db: Db, projectId: string, page: PageRequest): Promise<PageRows<McpServerRow>> {
   const query = selectRows(resourcesOf(db, McpServerEntity, projectId).leftJoin('r.oauth', 'oauth'), {
     oauth: `CASE WHEN oauth.id IS NOT NULL THEN json_build_object('authorized_at', oauth.authorized_at) END`,
+    page_bytes: 'r.page_bytes',
   });
-  return listResources(db, query, page);
+  return listResources(db, query, page, { bytes: 'page_bytes', columns: '*' });
 }
 
 /** Reads the tools of the server's last probe with their schemas. */

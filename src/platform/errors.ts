@@ -44,6 +44,7 @@ export const ERROR_STATUS = {
   rate_limit_exceeded: 429,
   too_many_running_turns: 429,
   too_many_streams: 429,
+  too_many_requests: 429,
   internal_error: 500,
   storage_error: 502,
   service_unavailable: 503,

@@ -1,9 +1,5 @@
 import { ServiceError } from './errors.js';
-
-export interface Page<T> {
-  items: T[];
-  meta: { next_cursor: string | null };
-}
+import { JsonText, jsonText } from './json-text.js';
 
 /** A page ends early once it exceeds this (contract.md §5). */
 export const MAX_PAGE_BYTES = 4 * 1024 * 1024;
@@ -54,22 +50,26 @@ function parseCursor(cursor: string): string[] | null {
   }
 }
 
-/** Builds a page. It ends early once its items exceed MAX_PAGE_BYTES; the cursor then points behind its last item. */
-export function pageOf<Row, T>(
+/**
+ * Builds the JSON text of a page. It ends early once its items exceed MAX_PAGE_BYTES; the cursor then points behind its
+ * last item.
+ */
+export function pageOf<Row>(
   list: string,
   { rows, hasMore }: PageRows<Row>,
   keyOf: (row: Row) => string[],
-  present: (row: Row) => T,
-): Page<T> {
-  const items: T[] = [];
+  present: (row: Row) => object,
+): JsonText {
+  const items: string[] = [];
   let bytes = 0;
   for (const row of rows) {
     if (bytes > MAX_PAGE_BYTES) break;
-    const item = present(row);
+    const item = jsonText(present(row));
     items.push(item);
-    bytes += Buffer.byteLength(JSON.stringify(item));
+    bytes += Buffer.byteLength(item);
   }
   const last = rows[items.length - 1];
   const isCut = hasMore || items.length < rows.length;
-  return { items, meta: { next_cursor: isCut && last !== undefined ? encodeCursor(list, keyOf(last)) : null } };
+  const meta = { next_cursor: isCut && last !== undefined ? encodeCursor(list, keyOf(last)) : null };
+  return new JsonText(`{"items":[${items.join(',')}],"meta":${JSON.stringify(meta)}}`);
 }

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { ServiceError } from '../platform/errors.js';
+import { jsonText } from '../platform/json-text.js';
 import type { Db } from '../db/transaction.js';
 
 /** The key of an idempotency record. Its scope is project and path (contract.md §1 "Idempotency-Key"). */
@@ -68,7 +69,7 @@ export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer)
 export async function storeAnswer(db: Db, lease: Lease, { status, response }: StoredAnswer): Promise<void> {
   const [, count] = await db.query<[unknown[], number]>(
     `UPDATE idempotency_records SET status = $5, response = $6, lease_until = NULL WHERE ${HELD}`,
-    [...held(lease), status, JSON.stringify(response)],
+    [...held(lease), status, jsonText(response)],
   );
   if (count === 0) throw inUse();
 }

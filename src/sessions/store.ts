@@ -4,17 +4,19 @@ import { SessionEntity, type SessionRow } from '../db/entities/sessions.js';
 import { findResources, listResources, resourcesOf, selectRows, softDelete } from '../db/resources.js';
 import type { Db } from '../db/transaction.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
-import { OPEN_ACTIONS, WAITS, type RequiredAction } from './required-actions.js';
+import { OPEN_ACTIONS, WAITS } from './required-actions.js';
 
 /** The state of a turn in its row (src/turns/states). */
 type TurnState = 'queued' | 'running' | 'completed' | 'cancelled' | 'failed';
 
 /** A session with the state of its latest turn. */
-export interface Session extends Omit<SessionRow, 'metadata_updated_at' | 'deleted_at' | 'model_tools'> {
+export interface Session extends Omit<SessionRow, 'metadata_updated_at' | 'deleted_at' | 'tools' | 'model_tools'> {
+  /** JSON text, as everything that only answers show: parsed, 2 MiB of it can take 40 MiB. */
+  tools: string;
   /** Null before the first turn. */
   turn_state: TurnState | null;
-  /** The calls of the running turn that wait for an answer (contract.md §6), in order. */
-  required_actions: RequiredAction[];
+  /** JSON text of the calls of the running turn that wait for an answer (contract.md §6), in order. */
+  required_actions: string;
   /** The later of the last metadata change and the last turn's last transition (contract.md §2). */
   updated_at: string;
 }
@@ -29,12 +31,19 @@ function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
   });
 }
 
+/** The columns of a `Session`. */
+const COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
+  turn_count, last_turn_id, turn_state, required_actions::text AS required_actions, created_at, updated_at`;
+
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
 
 /** Finds a session of the project; null if it is missing or deleted. */
 export async function findSession(db: Db, projectId: string, id: string): Promise<Session | null> {
-  statement ??= sessionsOf(db, projectId).andWhere('r.id = :id', { id }).getQueryAndParameters()[0];
+  if (statement === undefined) {
+    const [query] = sessionsOf(db, projectId).andWhere('r.id = :id', { id }).getQueryAndParameters();
+    statement = `SELECT ${COLUMNS} FROM (${query}) AS session`;
+  }
   const [session] = await db.query<Session[]>(statement, [projectId, id]);
   return session ?? null;
 }
@@ -61,9 +70,12 @@ export function listSessions(
   page: PageRequest,
   requiresAction: boolean | null,
 ): Promise<PageRows<Session>> {
-  const query = sessionsOf(db, projectId);
+  const query = sessionsOf(db, projectId).addSelect('r.page_bytes', 'page_bytes');
   if (requiresAction !== null) query.andWhere(requiresAction ? WAITS : `NOT ${WAITS}`);
-  return listResources(db, query, page);
+  return listResources(db, query, page, {
+    bytes: 'page_bytes + octet_length(required_actions::text)',
+    columns: COLUMNS,
+  });
 }
 
 export type NewSession = Pick<
@@ -88,9 +100,9 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
     .values({ ...session, created_at: now, metadata_updated_at: now } as object)
     .returning('created_at, metadata_updated_at AS updated_at')
     .execute();
-  const { model_tools: _, ...shown } = session;
+  const { model_tools: _, ...shown } = { ...session, tools: JSON.stringify(session.tools) };
   const times = (result.raw as [Pick<Session, 'created_at' | 'updated_at'>])[0];
-  return { ...shown, turn_count: 0, last_turn_id: null, turn_state: null, required_actions: [], ...times };
+  return { ...shown, turn_count: 0, last_turn_id: null, turn_state: null, required_actions: '[]', ...times };
 }
 
 /** Replaces the metadata of a locked session and returns the updated session. */

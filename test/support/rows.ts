@@ -94,10 +94,12 @@ export const LIMITS = [
   'Content-Disposition: 8 KiB',
   'Content-Disposition: 16 parameters',
   'boundary: 70 characters',
+  'reads of a project at once: 16',
+  'unread answers: 64 MiB',
 ] as const;
 
 /** One middleware answers with these, whatever the operation: one operation stands for all. */
-const SHARED = new Set<ErrorType>(['internal_error', 'service_unavailable', 'request_timeout']);
+const SHARED = new Set<ErrorType>(['internal_error', 'service_unavailable', 'request_timeout', 'too_many_requests']);
 
 /**
  * A request without a body is the same each time: its key cannot come with other content. The query of the OAuth callback

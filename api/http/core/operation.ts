@@ -112,3 +112,8 @@ export type Route = readonly [
   limited: boolean,
   operation: Operation,
 ];
+
+/** Reads that answer with JSON, which can be large. Streams and downloads have limits of their own. */
+export function isBoundedRead([method, , permission, , { success }]: Route): boolean {
+  return method === 'GET' && permission !== null && success.schema !== undefined && success.mediaType === undefined;
+}

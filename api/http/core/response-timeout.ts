@@ -1,17 +1,43 @@
 import type { Middleware } from 'koa';
 
-const STALL_TIMEOUT_MS = 30_000;
+const STALL_TIMEOUT_MS = 10_000;
+/** A download holds one piece of its file in memory, so its reader may pause for longer. */
+const DOWNLOAD_STALL_TIMEOUT_MS = 60_000;
+const CHECK_INTERVAL_MS = 1_000;
+/** Several parts of the service, and the pipe of a body, wait for the end of a response. */
+const MAX_LISTENERS = 20;
+
+interface Timeouts {
+  answerMs: number;
+  downloadMs: number;
+  checkMs: number;
+}
+
+const TIMEOUTS = {
+  answerMs: STALL_TIMEOUT_MS,
+  downloadMs: DOWNLOAD_STALL_TIMEOUT_MS,
+  checkMs: CHECK_INTERVAL_MS,
+};
 
 /**
- * Closes the connection of a client that reads no byte of its response for 30 to 60 s (Node closes at the second
- * check), because the response stays in memory until then. Event streams have their own rule
- * (api/events/sse-connection).
+ * Closes the connection of a client that reads no byte of its response for 10 s (contract.md §14), because an answer
+ * stays in memory until then. Event streams have their own rule (api/events/sse-connection).
  */
-export function responseTimeout(timeoutMs = STALL_TIMEOUT_MS): Middleware {
+export function responseTimeout({ answerMs, downloadMs, checkMs }: Timeouts = TIMEOUTS): Middleware {
   return async (ctx, next) => {
-    await next();
     const { res } = ctx;
+    res.setMaxListeners(MAX_LISTENERS);
+    await next();
     if (ctx.respond === false || res.writableFinished) return;
-    res.setTimeout(timeoutMs, () => res.destroy());
+    const timeoutMs = ctx.state.isDownload === true ? downloadMs : answerMs;
+    let readAt = Date.now();
+    const check = setInterval(() => {
+      // With nothing to send, the response waits for its content, not for its reader.
+      if (res.writableLength === 0) readAt = Date.now();
+      else if (Date.now() - readAt >= timeoutMs) res.destroy();
+    }, checkMs);
+    check.unref();
+    res.on('drain', () => (readAt = Date.now()));
+    res.once('close', () => clearInterval(check));
   };
 }

@@ -1,17 +1,21 @@
 import type { Context, Middleware } from 'koa';
 import { jsonHash } from '../../../src/projects/idempotency.js';
 import { requireScope } from '../../../src/projects/permissions.js';
+import { jsonText } from '../../../src/platform/json-text.js';
 import { isStorableText } from '../../../src/platform/text.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import type { ApiDeps } from '../../deps.js';
 import { idempotencyOf, withoutKey } from './idempotency.js';
 import { readJson } from './json-body.js';
-import type { Call, Caller, Operation, Route } from './operation.js';
+import { isBoundedRead, type Call, type Caller, type Operation, type Route } from './operation.js';
 import { applyRateLimit } from './rate-limit.js';
+import { sendBytes } from './send-bytes.js';
 import { bodyCheck, queryCheck } from './validate.js';
 
 /** Runs one operation with the common steps, in the order of contract.md §1. */
-export function serve([, path, permission, limited, operation]: Route, deps: ApiDeps): Middleware {
+export function serve(route: Route, deps: ApiDeps): Middleware {
+  const [, path, permission, limited, operation] = route;
+  const isRead = isBoundedRead(route);
   const checkBody = operation.body && bodyCheck(operation.body);
   const checkQuery = operation.query && queryCheck(operation.query);
 
@@ -20,6 +24,7 @@ export function serve([, path, permission, limited, operation]: Route, deps: Api
     const caller = ctx.state.caller as Caller;
     if (permission !== null) requireScope(caller, permission);
     if (limited) await applyRateLimit(ctx, deps.rateLimiter, caller.projectId, operation.rateLimit ?? operation.id);
+    const read = isRead ? await deps.reads.enter(caller.projectId, ctx.res) : null;
 
     const request = requestOf(ctx, deps, caller);
     const resource: unknown = await operation.resource?.({ ...request, ...withoutKey });
@@ -40,7 +45,8 @@ export function serve([, path, permission, limited, operation]: Route, deps: Api
             operation.replay && ((recorded) => operation.replay!(call, recorded)),
           )
         : await operation.handle(call);
-    respond(ctx, operation, answer);
+    const bytes = respond(ctx, operation, answer);
+    read?.answer(bytes);
   };
 }
 
@@ -76,13 +82,14 @@ function headOf(ctx: Context, { success }: Operation): void {
   ctx.body = '';
 }
 
-function respond(ctx: Context, { success }: Operation, answer: unknown): void {
-  if (answer !== undefined) {
-    ctx.status = success.status;
-    ctx.set('Content-Type', 'application/json');
-    ctx.set('Cache-Control', 'no-store');
-    ctx.body = JSON.stringify(answer);
-  } else if (success.status === 204) {
-    ctx.status = 204;
+/** Returns the bytes of the body. They stay in memory until the client has read them. */
+function respond(ctx: Context, { success }: Operation, answer: unknown): number {
+  if (answer === undefined) {
+    if (success.status === 204) ctx.status = 204;
+    return 0;
   }
+  ctx.status = success.status;
+  ctx.set('Content-Type', 'application/json');
+  ctx.set('Cache-Control', 'no-store');
+  return sendBytes(ctx, Buffer.from(jsonText(answer)));
 }

@@ -1,6 +1,6 @@
 import { requiredAction } from '../../../src/events/fields.js';
 import { ERROR_STATUS, type ErrorType } from '../../../src/platform/errors.js';
-import type { JsonSchema, Operation, Route } from '../core/operation.js';
+import { isBoundedRead, type JsonSchema, type Operation, type Route } from '../core/operation.js';
 
 const strings = (name: string): JsonSchema => object({ [name]: { type: 'array', items: { type: 'string' } } });
 const integer = (name: string): JsonSchema => object({ [name]: { type: 'integer' } });
@@ -62,10 +62,12 @@ export function errorSchemaName(type: ErrorType): string {
 }
 
 /** The error types of a route, grouped by status. */
-export function errorsByStatus([, , permission, limited, operation]: Route): Map<number, ErrorType[]> {
+export function errorsByStatus(route: Route): Map<number, ErrorType[]> {
+  const [, , permission, limited, operation] = route;
   const types = new Set<ErrorType>([
     ...(permission === null ? [] : (['authentication_error', 'insufficient_scope'] as const)),
     ...(limited ? (['rate_limit_exceeded'] as const) : []),
+    ...(isBoundedRead(route) ? (['too_many_requests'] as const) : []),
     ...ofOperation(operation),
     ...EVERY,
   ]);

@@ -147,7 +147,7 @@ function successOf({ success, idempotent }: Operation, everywhere: string[]): Js
 /** Additional response headers of error types (contract.md §1). */
 function headersOf(type: ErrorType): string[] {
   if (type === 'authentication_error') return ['WWW-Authenticate'];
-  if (type === 'rate_limit_exceeded' || type === 'too_many_streams') return ['Retry-After'];
+  if (['rate_limit_exceeded', 'too_many_streams', 'too_many_requests'].includes(type)) return ['Retry-After'];
   if (type === 'idempotency_key_in_use' || ERROR_STATUS[type] === 503) return ['X-Should-Retry', 'Retry-After'];
   return [409, 502].includes(ERROR_STATUS[type]) ? ['X-Should-Retry'] : [];
 }

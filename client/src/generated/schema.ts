@@ -1042,6 +1042,16 @@ export interface components {
             };
             request_id: string;
         };
+        TooManyRequestsError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "too_many_requests";
+                message: string;
+            };
+            request_id: string;
+        };
         InternalError: {
             /** @constant */
             type: "error";

@@ -72,6 +72,9 @@ export class Initial1800000000001 implements MigrationInterface {
         -- The version of the tools that a person accepted, where they are pinned.
         accepted_hash text COLLATE "C",
         changed_tools json NOT NULL DEFAULT '[]',
+        -- Bytes of the columns in a page that can be large, so that a page is measured without reading them.
+        page_bytes integer NOT NULL GENERATED ALWAYS AS (
+          octet_length(mcp_tool_list(tools)::text) + octet_length(changed_tools::text)) STORED,
         server_name text,
         last_probed_at timestamptz,
         last_connected_at timestamptz,
@@ -125,6 +128,8 @@ export class Initial1800000000001 implements MigrationInterface {
         -- As the client gave them, and the custom ones with schemas that a model's API accepts.
         tools json NOT NULL DEFAULT '[]',
         model_tools json NOT NULL DEFAULT '[]',
+        page_bytes integer NOT NULL GENERATED ALWAYS AS (
+          octet_length(tools::text) + octet_length(metadata::text) + coalesce(octet_length(instruction), 0)) STORED,
         turn_count integer NOT NULL DEFAULT 0,
         last_turn_id text COLLATE "C",
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -250,6 +255,7 @@ export class Initial1800000000001 implements MigrationInterface {
         position integer NOT NULL,
         type text COLLATE "C" NOT NULL,
         data json NOT NULL,
+        page_bytes integer NOT NULL GENERATED ALWAYS AS (octet_length(data::text)) STORED,
         created_at timestamptz NOT NULL,
         -- Serves the history of the session and the stream of a turn.
         PRIMARY KEY (session_id, turn_number, position)

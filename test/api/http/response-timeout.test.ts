@@ -4,20 +4,22 @@ import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { responseTimeout } from '../../../api/http/core/response-timeout.js';
+import { sendBytes } from '../../../api/http/core/send-bytes.js';
 
 /** More than the sockets of both sides hold. */
-const BODY = 'x'.repeat(30 * 1024 * 1024);
-const TIMEOUT_MS = 300;
+const BODY = Buffer.alloc(30 * 1024 * 1024, 'x');
+const TIMEOUTS = { answerMs: 1_000, downloadMs: 1_000_000, checkMs: 50 };
 
 describe('the reader of a response', () => {
   let server: Server;
   const responses: ServerResponse[] = [];
   before(async () => {
     const app = new Koa();
-    app.use(responseTimeout(TIMEOUT_MS));
+    app.use(responseTimeout(TIMEOUTS));
     app.use((ctx) => {
       responses.push(ctx.res);
-      ctx.body = BODY;
+      ctx.state.isDownload = ctx.path === '/download';
+      sendBytes(ctx, BODY);
     });
     app.silent = true;
     const answer = app.callback();
@@ -30,8 +32,8 @@ describe('the reader of a response', () => {
   });
 
   /** A response of which nothing is read yet. */
-  const openPaused = async (): Promise<IncomingMessage> => {
-    const call = request({ port: (server.address() as AddressInfo).port, agent: false });
+  const openPaused = async (path = '/'): Promise<IncomingMessage> => {
+    const call = request({ port: (server.address() as AddressInfo).port, agent: false, path });
     call.end();
     const [response] = (await once(call, 'response')) as [IncomingMessage];
     response.pause();
@@ -45,6 +47,17 @@ describe('the reader of a response', () => {
     response.resume();
     await new Promise((resolve) => response.once('close', resolve));
     expect(response.complete).to.equal(false);
+  });
+
+  it('may pause a download for longer', async () => {
+    const download = await openPaused('/download');
+    const unread = responses.at(-1)!;
+    // Opened later, so its end shows that the time for answers is over.
+    await openPaused();
+    await once(responses.at(-1)!, 'close');
+    expect(unread.destroyed).to.equal(false);
+    download.resume();
+    await once(download, 'end');
   });
 
   it('is not cut off while it takes a little now and then', async () => {

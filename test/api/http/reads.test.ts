@@ -1,0 +1,184 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { ReadSlots, type Read } from '../../../api/http/core/read-slots.js';
+import type { ServiceError } from '../../../src/platform/errors.js';
+import type { ApiCall } from '../../support/client.js';
+import { reachedLimit } from '../../support/rows.js';
+import { startService, type TestService } from '../../support/service.js';
+
+const MIB = 1024 * 1024;
+
+describe('reads under way', () => {
+  let server: Server;
+  let slots: ReadSlots;
+  /** What the server does with the responses that it gets, in order. */
+  let respond: (res: ServerResponse) => void;
+  before(async () => {
+    server = createServer((_, res) => respond(res)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  /** A request whose response is in the server's hands, and its client. */
+  const open = async (): Promise<{ res: ServerResponse; end: () => Promise<void>; drop: () => void }> => {
+    const taken = new Promise<ServerResponse>((resolve) => (respond = resolve));
+    const request = get({ port: (server.address() as AddressInfo).port, agent: false });
+    request.on('error', () => undefined);
+    const res = await taken;
+    const end = async (): Promise<void> => {
+      const answered = once(request, 'response') as Promise<[IncomingMessage]>;
+      const closed = once(res, 'close');
+      res.end();
+      (await answered)[0].resume();
+      await closed;
+    };
+    return { res, end, drop: () => request.destroy() };
+  };
+  /** A read that was answered with so many bytes, which nobody reads yet. */
+  const unread = async (project: string, bytes = 0) => {
+    const opened = await open();
+    const read = await slots.enter(project, opened.res);
+    read.answer(bytes);
+    return opened;
+  };
+  const refused = (entering: Promise<Read>): Promise<ServiceError> =>
+    entering.then(
+      () => expect.fail('was admitted'),
+      (error: unknown) => error as ServiceError,
+    );
+
+  it('are at most 16 of a project; a further one waits for its turn, and is refused after a while', async () => {
+    slots = new ReadSlots({ waitTimeoutMs: 300 });
+    const opened = [];
+    for (let number = 0; number < 16; number += 1) opened.push(await unread('one'));
+    const { type, status, headers } = await refused(slots.enter('one', (await open()).res));
+    expect([type, status, headers]).to.deep.equal(['too_many_requests', 429, { 'Retry-After': '1' }]);
+    await unread('another');
+
+    slots = new ReadSlots();
+    const again = [];
+    for (let number = 0; number < 16; number += 1) again.push(await unread('one'));
+    const next = slots.enter('one', (await open()).res);
+    await again[0]!.end();
+    await next;
+    reachedLimit('reads of a project at once: 16');
+  });
+
+  it('are admitted in the order of arrival, past those that gave up', async () => {
+    slots = new ReadSlots({ maxReadsPerProject: 1 });
+    const first = await unread('one');
+    const order: number[] = [];
+    const waiting = [];
+    for (const number of [1, 2, 3]) {
+      const { res, drop, end } = await open();
+      const entered = slots.enter('one', res).then(
+        () => order.push(number),
+        () => order.push(-number),
+      );
+      waiting.push({ drop, end, entered });
+    }
+    waiting[0]!.drop();
+    await waiting[0]!.entered;
+    await first.end();
+    await waiting[1]!.entered;
+    await waiting[1]!.end();
+    await waiting[2]!.entered;
+    expect(order).to.deep.equal([-1, 2, 3]);
+  });
+
+  it('free their place when the client is gone, also before the answer', async () => {
+    slots = new ReadSlots({ maxReadsPerProject: 1 });
+    const { res, drop } = await open();
+    const read = await slots.enter('one', res);
+    const next = slots.enter('one', (await open()).res);
+    drop();
+    await next;
+    read.answer(1e9);
+    await unread('another');
+  });
+
+  it('of one project take half of the memory for unread answers; no project keeps another from reading', async () => {
+    slots = new ReadSlots({ waitTimeoutMs: 300 });
+    const held = [];
+    // With 25 MiB unread the next one may bring 8 more, which would be more than half of 64.
+    for (const bytes of [20 * MIB, 5 * MIB]) held.push(await unread('one', bytes));
+    expect((await refused(slots.enter('one', (await open()).res))).type).to.equal('too_many_requests');
+    await unread('two', 32 * MIB);
+    // Nothing is left, and everybody still has one.
+    await unread('three');
+    expect((await refused(slots.enter('two', (await open()).res))).type).to.equal('too_many_requests');
+    await held[1]!.end();
+    await unread('one');
+    reachedLimit('unread answers: 64 MiB');
+  });
+});
+
+describe('lists that nobody reads', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService();
+  });
+  after(() => service.close());
+
+  /** A session of 1.9 MB: small when it is stored, 40 MiB once it is parsed. */
+  const largeTools = (): object[] => {
+    const schema = {
+      type: 'object',
+      anyOf: Array.from({ length: 990 }, () => ({ anyOf: [{}, {}, {}, {}, {}, {}, {}] })),
+    };
+    return Array.from({ length: 62 }, (_, n) => ({
+      type: 'custom',
+      name: `tool_${n}`,
+      description: '',
+      input_schema: schema,
+    }));
+  };
+
+  /** Sends the request and stops reading with the first bytes of the answer. */
+  const readStatus = async (key: string, path: string): Promise<{ socket: Socket; status: number }> => {
+    const { hostname, port } = new URL(service.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.on('error', () => undefined);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+    const [chunk] = (await once(socket, 'data')) as [Buffer];
+    socket.pause();
+    return { socket, status: Number(chunk.toString('latin1', 9, 12)) };
+  };
+
+  it('wait for themselves: other projects read, and memory stays small', async () => {
+    const hostile = await service.newKey({ project: 'hostile' });
+    await insertLargeSessions(service, service.as(hostile), largeTools(), 40);
+    const before = process.memoryUsage().arrayBuffers;
+    let most = 0;
+    const watch = setInterval(() => (most = Math.max(most, process.memoryUsage().arrayBuffers - before)), 10);
+    const lists = Array.from({ length: 40 }, () => readStatus(hostile, '/v1/sessions?limit=100'));
+    await Promise.race(lists);
+    for (let times = 0; times < 10; times += 1) {
+      expect((await service.api('GET', '/v1/sessions')).status).to.equal(200);
+    }
+    const answers = await Promise.all(lists);
+    clearInterval(watch);
+    for (const { socket } of answers) socket.destroy();
+    const statuses = answers.map(({ status }) => status);
+    expect(new Set(statuses)).to.deep.equal(new Set([200, 429]));
+    expect(statuses.filter((status) => status === 200).length).to.be.within(3, 16);
+    expect(most).to.be.lessThan(200 * MIB);
+  });
+});
+
+/** Creates one session and copies its row. */
+async function insertLargeSessions(service: TestService, api: ApiCall, tools: object[], count: number): Promise<void> {
+  const first = await api('POST', '/v1/sessions', { model_id: 'test-model', tools });
+  expect(first.status, JSON.stringify(first.body)).to.equal(201);
+  await service.db.query(
+    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata, tools)
+     SELECT id || n, project_id, model_id, thinking_enabled, mcp_servers, metadata, tools
+     FROM sessions, generate_series(2, $2) AS n WHERE id = $1`,
+    [first.body.id, count],
+  );
+}
