@@ -2,10 +2,10 @@ import { McpProtocolError } from './protocol-error.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ErrorCode, McpError, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
-import { limitedFetch } from './limited-fetch.js';
-import { AnswerLostError, McpRequest } from './mcp-request.js';
-import type { McpNetwork } from '../network/network.js';
-import type { RequestAuth } from './request-auth.js';
+import { limitedFetch, type FetchOptions } from './limited-fetch.js';
+import { AnswerLostError, McpRequest, type RequestOptions } from './mcp-request.js';
+import type { OnLarge } from './wire/answer-body.js';
+import { callLimits, listLimits, shortLimits } from './wire/answer-limits.js';
 
 /** The maximum of setTimeout, so that the SDK's own timeout never fires. Callers limit the time by their signals. */
 const NO_TIMEOUT = 2 ** 31 - 1;
@@ -15,12 +15,8 @@ const MAX_LISTED = 20_000;
 /** Keys in `_meta` of a call. They are equal for every attempt, so that a server can detect a repetition. */
 export const IDEMPOTENCY_META = 'agent-session-service/idempotency-key';
 
-export interface ConnectionOptions {
+export interface ConnectionOptions extends FetchOptions {
   url: URL;
-  auth: RequestAuth;
-  network: McpNetwork;
-  /** Also opens the server's stream of messages, on which some servers report progress. */
-  listen: boolean;
 }
 
 export interface CallOptions {
@@ -28,7 +24,7 @@ export interface CallOptions {
   idempotencyKey: string;
   onProgress: () => void;
   /** Runs before a large answer is read. */
-  onLarge?: () => Promise<void>;
+  onLarge?: OnLarge;
 }
 
 /** One MCP session over Streamable HTTP. */
@@ -40,7 +36,7 @@ export class McpConnection {
   private constructor(readonly options: ConnectionOptions) {
     this.#transport = new StreamableHTTPClientTransport(options.url, {
       requestInit: { headers: { 'User-Agent': 'agent-session-service' } },
-      fetch: limitedFetch(options.network, options.auth, options.listen),
+      fetch: limitedFetch(options),
       // Redirects are followed by the network, which checks each hop and keeps the credential from other origins.
       redirectPolicy: 'follow',
     });
@@ -56,7 +52,7 @@ export class McpConnection {
       await connection.#run(
         signal,
         (inner) => connection.#client.connect(connection.#transport, { signal: inner, timeout: NO_TIMEOUT }),
-        { handshake: true },
+        { handshake: true, limits: shortLimits() },
       );
     } catch (error) {
       await connection.close();
@@ -76,17 +72,16 @@ export class McpConnection {
   }
 
   /** Lists the tools of all pages, unchecked; empty for a server without the tools capability. */
-  async listTools(signal: AbortSignal): Promise<unknown[]> {
+  async listTools(signal: AbortSignal, onLarge?: OnLarge): Promise<unknown[]> {
     if (this.#client.getServerCapabilities()?.tools === undefined) return [];
     const tools: unknown[] = [];
     const seen = new Set<string>();
+    const limits = listLimits();
     for (let cursor: string | undefined; ;) {
       const params = cursor === undefined ? {} : { cursor };
-      const page = await this.#run(signal, (inner) =>
-        this.#client.request({ method: 'tools/list', params }, ResultSchema, { signal: inner, timeout: NO_TIMEOUT }),
-      );
+      const page = await this.#request({ method: 'tools/list', params }, signal, { limits, onLarge });
       if (!Array.isArray(page.tools)) throw new McpProtocolError('tools/list did not answer with a list of tools');
-      tools.push(...(page.tools as unknown[]));
+      for (const tool of page.tools as unknown[]) tools.push(tool);
       if (typeof page.nextCursor !== 'string' || page.nextCursor === '') return tools;
       cursor = page.nextCursor;
       if (seen.has(cursor) || seen.size === MAX_PAGES || tools.length > MAX_LISTED) {
@@ -98,7 +93,7 @@ export class McpConnection {
 
   /** Pings the server; resolves if it still has this session. */
   async ping(signal: AbortSignal): Promise<void> {
-    await this.#run(signal, (inner) => this.#client.ping({ signal: inner, timeout: NO_TIMEOUT }));
+    await this.#request({ method: 'ping' }, signal, { limits: shortLimits() });
   }
 
   /**
@@ -114,17 +109,28 @@ export class McpConnection {
       method: 'tools/call',
       params: { name, arguments: input, _meta: { [IDEMPOTENCY_META]: idempotencyKey } },
     } as const;
-    return this.#run(
-      signal,
-      (inner, request) =>
-        this.#client.request(message, ResultSchema, {
-          signal: inner,
-          timeout: NO_TIMEOUT,
+    return this.#request(message, signal, { limits: callLimits(), onLarge }, onProgress);
+  }
+
+  /** Sends a request and returns its result, unchecked. */
+  #request(
+    message: Parameters<Client['request']>[0],
+    signal: AbortSignal,
+    options: RequestOptions,
+    onProgress?: () => void,
+  ): Promise<Record<string, unknown>> {
+    const send = async (inner: AbortSignal, request: McpRequest): Promise<Record<string, unknown>> => {
+      await this.#client.request(message, ResultSchema, {
+        signal: inner,
+        timeout: NO_TIMEOUT,
+        ...(onProgress !== undefined && {
           onprogress: onProgress,
           onresumptiontoken: () => request.mayResume(),
         }),
-      { onLarge },
-    );
+      });
+      return request.answer;
+    };
+    return this.#run(signal, send, options);
   }
 
   /**

@@ -1,4 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { OnLarge } from './wire/answer-body.js';
+import type { AnswerLimits } from './wire/answer-limits.js';
 
 /** The connection ended before the answer arrived. The server may have carried out the request. */
 export class AnswerLostError extends Error {
@@ -13,6 +15,15 @@ const RESUME_TIMEOUT_MS = 60_000;
 const END_TIMEOUT_MS = 1000;
 /** The reason in `notifications/cancelled`. */
 const ABANDONED = 'The client no longer waits for the answer.';
+
+export interface RequestOptions {
+  /** What is left for the answer. */
+  limits: AnswerLimits;
+  /** The server's own stream, which `send` leaves open, does not belong to the request. */
+  handshake?: boolean;
+  /** Runs before a large answer is read. */
+  onLarge?: OnLarge | undefined;
+}
 
 const running = new AsyncLocalStorage<McpRequest>();
 
@@ -29,10 +40,18 @@ export class McpRequest {
   #open = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(
-    readonly handshake: boolean,
-    readonly onLarge: (() => Promise<void>) | undefined,
-  ) {
+  /** The id of the request's message, as the SDK numbered it. */
+  id: number | undefined;
+  /** The result of the answer, unchecked. The SDK gets an empty one. */
+  answer: Record<string, unknown> = {};
+  readonly limits: AnswerLimits;
+  readonly handshake: boolean;
+  readonly onLarge: OnLarge | undefined;
+
+  private constructor({ limits, handshake = false, onLarge }: RequestOptions) {
+    this.limits = limits;
+    this.handshake = handshake;
+    this.onLarge = onLarge;
     this.#abandoned = new Promise<never>((_, reject) => {
       this.#abandon = reject;
     });
@@ -40,16 +59,15 @@ export class McpRequest {
 
   /**
    * Runs `send` until it answers, `signal` aborts or the answer is lost. In the last two cases `inner` aborts, so that
-   * the SDK sends `notifications/cancelled`. `handshake`: the server's own stream, which `send` leaves open, does not
-   * belong to the request. `onLarge`: see FetchLimits.
+   * the SDK sends `notifications/cancelled`.
    */
   static async run<T>(
     signal: AbortSignal,
     send: (inner: AbortSignal, request: McpRequest) => Promise<T>,
-    { handshake = false, onLarge }: { handshake?: boolean; onLarge?: () => Promise<void> } = {},
+    options: RequestOptions,
   ): Promise<T> {
     signal.throwIfAborted();
-    const request = new McpRequest(handshake, onLarge);
+    const request = new McpRequest(options);
     const inner = new AbortController();
     const onAbort = (): void => {
       request.#abandon(signal.reason);
@@ -74,6 +92,11 @@ export class McpRequest {
   /** The server sends event ids: the SDK can resume an interrupted stream. */
   mayResume(): void {
     this.#resumable = true;
+  }
+
+  /** Ends the request: its answer was refused while it arrived. */
+  fail(error: Error): void {
+    this.#abandon(error);
   }
 
   /** Tracks one fetch, which may carry the answer. */

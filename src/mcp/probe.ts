@@ -7,9 +7,13 @@ import type { RequestAuth } from './request-auth.js';
 import { failureReason, McpTimeoutError } from './reasons.js';
 import { privateAddress } from '../network/server-url.js';
 import { cleanerFor, cut, keepTools } from './tools.js';
+import { Pacer } from './wire/pacer.js';
 
 /** spec.md "Limits": time limit of the whole MCP probe on registration. */
 export const PROBE_SECONDS = 60;
+/** Messages that the server may send unasked during a probe. */
+const UNASKED_BURST = 200;
+const UNASKED_PER_SECOND = 20;
 const MAX_SERVER_NAME_LENGTH = 256;
 
 export interface ProbeResult {
@@ -31,7 +35,10 @@ export async function probeServer(
   const timer = setTimeout(() => deadline.abort(new McpTimeoutError(seconds)), seconds * 1000);
   try {
     const auth = authorize();
-    const connection = await McpConnection.open({ url, auth, network, listen: false }, deadline.signal);
+    const connection = await McpConnection.open(
+      { url, auth, network, listen: false, pacer: new Pacer(UNASKED_BURST, UNASKED_PER_SECOND) },
+      deadline.signal,
+    );
     try {
       const listed = await connection.listTools(deadline.signal);
       const clean = cleanerFor(auth.secrets());

@@ -5,6 +5,7 @@ import { UnsealError } from '../platform/sealed.js';
 import { ResponseTooLargeError } from '../network/bounded-body.js';
 import { McpProtocolError } from './protocol-error.js';
 import { AnswerLostError } from './mcp-request.js';
+import { AnswerRefusedError } from './wire/answer-refused.js';
 import { RedirectError, UnsafeAddressError } from '../network/network.js';
 import { AuthorizationRequiredError, OauthFailure, OauthUnavailableError } from './oauth/failure.js';
 
@@ -64,6 +65,7 @@ export function failureReason(error: unknown): string {
       ? 'it redirects to an address that is not public or not https'
       : `it redirects in a way that cannot be followed (HTTP ${error.status})`;
   }
+  if (error instanceof AnswerRefusedError) return error.message;
   if (error instanceof StreamableHTTPError) return httpReason(error.code);
   if (error instanceof McpError) return `it refused the MCP request (JSON-RPC error ${error.code})`;
   if (error instanceof AnswerLostError) return 'the connection ended before an MCP answer came';

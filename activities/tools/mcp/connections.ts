@@ -7,10 +7,14 @@ import type { McpNetwork } from '../../../src/network/network.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { requestAuthOf, type RequestAuth } from '../../../src/mcp/request-auth.js';
+import { Pacer } from '../../../src/mcp/wire/pacer.js';
 import { cleanerFor, keepTools, type Clean } from '../../../src/mcp/tools.js';
 
 /** contract.md §2 "Tools of a turn": one attempt to connect. */
 export const CONNECT_SECONDS = 8;
+/** Messages that the servers of a project may send unasked, such as progress: at once, and per second after that. */
+const UNASKED_BURST = 1000;
+const UNASKED_PER_SECOND = 500;
 const IDLE_MS = 60_000;
 /** Connections one project may open in parallel, so that host names that do not resolve cannot delay other projects. */
 const MAX_OPENING_PER_PROJECT = 16;
@@ -36,6 +40,8 @@ interface Entry {
 export class McpConnections {
   readonly #entries = new Map<string, Entry>();
   readonly #closing = new AbortController();
+  /** One for each project of which a turn has used MCP. */
+  readonly #pacers = new Map<string, Pacer>();
   readonly #opening = new ProjectLimits(MAX_OPENING_PER_PROJECT);
 
   constructor(
@@ -133,10 +139,17 @@ export class McpConnections {
           auth: this.#authOf(server),
           network: this.network,
           listen: true,
+          pacer: this.#pacerOf(server.project_id),
         },
         bounded,
       ),
     );
+  }
+
+  #pacerOf(projectId: string): Pacer {
+    const pacer = this.#pacers.get(projectId) ?? new Pacer(UNASKED_BURST, UNASKED_PER_SECOND);
+    this.#pacers.set(projectId, pacer);
+    return pacer;
   }
 
   #rest(key: string, entry: Entry): void {

@@ -1,10 +1,10 @@
-import { MAX_RESPONSE_BYTES } from '../../../src/mcp/limited-fetch.js';
+import { MAX_ANSWER_BYTES } from '../../../src/mcp/wire/answer-limits.js';
 import { McpTimeoutError } from '../../../src/mcp/reasons.js';
 import type { ByteBudget } from '../../../src/platform/byte-budget.js';
 import type { ToolCall } from '../tool.js';
 
 /** An answer is in memory three times: as bytes, as text and as parsed JSON. */
-const SHARE_BYTES = 3 * MAX_RESPONSE_BYTES;
+const SHARE_BYTES = 3 * MAX_ANSWER_BYTES;
 /** Timeout for reading a large answer, so that a slow server does not hold its share of the budget for long. */
 const READ_SECONDS = 60;
 const PROGRESS_INTERVAL_MS = 1000;

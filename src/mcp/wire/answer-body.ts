@@ -1,0 +1,74 @@
+import { AnswerRefusedError } from './answer-refused.js';
+
+/** A larger message counts against the process' budget for bytes in flight. */
+export const LARGE_BYTES = 1024 * 1024;
+export const LARGE_VALUES = 10_000;
+/** Minimum rate of a large message, so that a slow server does not hold its share of the budget for long. */
+const MIN_BYTES_PER_SECOND = 64 * 1024;
+const RATE_WINDOW_MS = 10_000;
+
+/** Runs once per body before more of a large message is read. `bytes`: how long the body can become. */
+export type OnLarge = (bytes: number) => Promise<void>;
+
+/** Reads the body of an answer piece by piece. A large message waits for its share of the budget, and must not trickle. */
+export class AnswerBody {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  #hasShare = false;
+  #isMeasured = false;
+  #waitedMs = 0;
+  #arrived = 0;
+
+  constructor(
+    body: ReadableStream<Uint8Array>,
+    private readonly onLarge: OnLarge | undefined,
+    private readonly maxBytes: number,
+  ) {
+    this.#reader = body.getReader();
+  }
+
+  /** The next piece; undefined at the end. @throws AnswerRefusedError if a large message arrives too slowly */
+  async read(): Promise<Uint8Array | undefined> {
+    const reading = this.#reader.read();
+    if (!this.#isMeasured) return (await reading).value;
+    for (;;) {
+      const began = performance.now();
+      const result = await orLater(reading, RATE_WINDOW_MS - this.#waitedMs);
+      this.#waitedMs += performance.now() - began;
+      this.#arrived += result?.value?.length ?? 0;
+      if (this.#waitedMs >= RATE_WINDOW_MS) {
+        if ((this.#arrived / this.#waitedMs) * 1000 < MIN_BYTES_PER_SECOND) {
+          reading.catch(() => undefined);
+          throw new AnswerRefusedError('its answer arrives at less than 64 KiB a second');
+        }
+        this.#waitedMs = 0;
+        this.#arrived = 0;
+      }
+      if (result !== null) return result.value;
+    }
+  }
+
+  /** Call it with the size of the message so far, before reading on or parsing. Waits for the share of the budget. */
+  async weigh({ bytes, values }: { bytes: number; values: number }): Promise<void> {
+    this.#isMeasured = bytes > LARGE_BYTES;
+    if (this.#hasShare || (bytes <= LARGE_BYTES && values <= LARGE_VALUES)) return;
+    this.#hasShare = true;
+    await this.onLarge?.(this.maxBytes);
+  }
+
+  async cancel(reason: unknown): Promise<void> {
+    await this.#reader.cancel(reason).catch(() => undefined);
+  }
+}
+
+/** The result of `work`, or null after `ms`. */
+async function orLater<T>(work: Promise<T>, ms: number): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const later = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), Math.max(0, ms));
+  });
+  try {
+    return await Promise.race([work, later]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

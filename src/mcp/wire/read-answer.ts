@@ -1,0 +1,141 @@
+import { ResponseTooLargeError } from '../../network/bounded-body.js';
+import { McpProtocolError } from '../protocol-error.js';
+import type { McpRequest } from '../mcp-request.js';
+import { AnswerBody } from './answer-body.js';
+import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES, type AnswerLimits } from './answer-limits.js';
+import { AnswerRefusedError } from './answer-refused.js';
+import { JsonScan } from './json-scan.js';
+import type { Pacer } from './pacer.js';
+import { sdkMessage } from './sdk-message.js';
+import { SseEvents, type EventLimits, type SseEvent } from './sse-events.js';
+
+const IS_ARRAY =
+  'its answer is a JSON array (a batch), which MCP has removed: it has to answer each request with one message';
+/** Work that costs as much as a ping. */
+const VALUES_PER_PING = 20;
+const BYTES_PER_PING = 16 * 1024;
+
+/** Reads a JSON answer and returns what the SDK gets instead. @throws AnswerRefusedError, SyntaxError */
+export async function readJsonAnswer(response: Response, request: McpRequest): Promise<Response> {
+  const { limits, onLarge } = request;
+  const body = new AnswerBody(response.body!, onLarge, declaredLength(response) ?? limits.bytes);
+  const scan = new JsonScan();
+  const decoder = new TextDecoder();
+  const pieces: string[] = [];
+  const size = { bytes: 0, values: 0 };
+  try {
+    for (let piece = await body.read(); piece !== undefined; piece = await body.read()) {
+      scan.feed(piece);
+      if (scan.isArray) throw new AnswerRefusedError(IS_ARRAY);
+      size.bytes += piece.length;
+      size.values = scan.values;
+      if (size.values > limits.values) throw new AnswerRefusedError(limits.tooMany);
+      pieces.push(decoder.decode(piece, { stream: true }));
+      await body.weigh(size);
+    }
+  } catch (error) {
+    await body.cancel(error);
+    throw error;
+  }
+  const { text } = sdkMessage(pieces.join('') + decoder.decode(), size, request);
+  if (text === null) throw new McpProtocolError('it sent another message than the answer');
+  return new Response(text, { status: response.status, headers: headersOf(response, 'application/json') });
+}
+
+export interface StreamOptions {
+  /** Undefined for a stream of the server's own messages. */
+  request: McpRequest | undefined;
+  pacer: Pacer;
+  onEnd: () => void;
+}
+
+/** Reads an event stream and returns what the SDK gets instead. */
+export function readEventStream(response: Response, options: StreamOptions): Response {
+  const { request, onEnd } = options;
+  const body = new AnswerBody(response.body!, request?.onLarge, request?.limits.bytes ?? MAX_UNASKED_BYTES);
+  const frames = framesOf(body, options);
+  const encoder = new TextEncoder();
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const next = await frames.next();
+        if (next.done !== true) return controller.enqueue(encoder.encode(next.value));
+        controller.close();
+      } catch (error) {
+        if (error instanceof AnswerRefusedError || error instanceof ResponseTooLargeError) request?.fail(error);
+        controller.error(error);
+        await body.cancel(error);
+      }
+      onEnd();
+    },
+    async cancel(reason) {
+      onEnd();
+      await body.cancel(reason);
+    },
+  });
+  return new Response(stream, { status: response.status, headers: headersOf(response, 'text/event-stream') });
+}
+
+async function* framesOf(body: AnswerBody, { request, pacer }: StreamOptions): AsyncGenerator<string, void> {
+  const events = new SseEvents(eventLimits(request?.limits));
+  for (let piece = await body.read(); piece !== undefined; piece = await body.read()) {
+    for (const event of events.feed(piece)) {
+      await body.weigh(event);
+      const { frame, isAnswer } = frameOf(event, request);
+      if (frame !== '') yield frame;
+      if (!isAnswer) await pacer.charge(1 + event.values / VALUES_PER_PING + event.bytes / BYTES_PER_PING);
+    }
+    await body.weigh(events.pending);
+  }
+}
+
+/** Events that cannot be the answer are dropped when they are too large. */
+function eventLimits(limits: AnswerLimits | undefined): EventLimits {
+  if (limits === undefined) {
+    return { bytes: MAX_UNASKED_BYTES, values: MAX_UNASKED_VALUES, onExceeded: () => undefined };
+  }
+  return {
+    bytes: limits.bytes,
+    values: limits.values,
+    onExceeded: (isArray) => {
+      throw new AnswerRefusedError(isArray ? IS_ARRAY : limits.tooMany);
+    },
+  };
+}
+
+function frameOf(event: SseEvent, request: McpRequest | undefined): { frame: string; isAnswer: boolean } {
+  const { id, retry } = event;
+  const { text, isAnswer } = messageOf(event, request);
+  const lines = [
+    ...(/^\d{1,9}$/.test(retry) ? [`retry: ${retry}`] : []),
+    ...(id === '' || id.includes('\0') ? [] : [`id: ${id}`]),
+    ...(text === null ? [] : [`data: ${text}`]),
+  ];
+  if (lines.length === 0) return { frame: '', isAnswer };
+  // The SDK takes note of an id only with data.
+  return { frame: `${lines.join('\n')}\n${text === null ? 'data:\n' : ''}\n`, isAnswer };
+}
+
+function messageOf(event: SseEvent, request: McpRequest | undefined): ReturnType<typeof sdkMessage> {
+  const { data, event: name } = event;
+  if (data === null || data === '' || (name !== '' && name !== 'message')) return { text: null, isAnswer: false };
+  try {
+    const { text, isAnswer } = sdkMessage(data, event, request);
+    return { text: text === null ? null : text.replaceAll('\n', ' '), isAnswer };
+  } catch (error) {
+    if (error instanceof AnswerRefusedError) throw error;
+    return { text: null, isAnswer: false };
+  }
+}
+
+function declaredLength({ headers }: Response): number | null {
+  const length = headers.get('content-length');
+  return length === null || headers.has('content-encoding') ? null : Number(length);
+}
+
+function headersOf({ headers }: Response, contentType: string): Headers {
+  const kept = new Headers({ 'content-type': contentType });
+  const session = headers.get('mcp-session-id');
+  if (session !== null) kept.set('mcp-session-id', session);
+  return kept;
+}
