@@ -5,7 +5,7 @@ import type { Logger } from '../platform/logger.js';
 import type { TurnWorkflows, WorkflowState } from '../temporal/turn-workflows.js';
 import { endTurn } from '../turns/finish.js';
 import type { TurnOutcome } from '../turns/outcome.js';
-import { OPEN } from '../turns/states.js';
+import { OPEN, type TurnState } from '../turns/states.js';
 import { runningMs } from '../turns/totals.js';
 
 /** What the reconciler works with. */
@@ -14,6 +14,8 @@ export interface ReconcileDeps {
   notifier: Notifier;
   workflows: TurnWorkflows;
   log: Logger;
+  /** A turn's own limit, without the time it waits for answers. */
+  turnTimeoutMs: number;
   /** Counts what the reconciler did, by action. */
   count: (action: string) => void;
 }
@@ -25,7 +27,13 @@ export interface StaleTurn {
   project_id: string;
   model_id: string;
   mcp_servers: number;
+  state: TurnState;
+  queued_ms: number;
   running_ms: number;
+  /** How long ago the first of its open calls expired; negative before that, null without one. */
+  expired_ms: number | null;
+  /** The reconciler looks at it for the first time. */
+  is_unseen: boolean;
   trace: string | null;
   cancel_requested: boolean;
   may_wait: boolean;
@@ -37,12 +45,16 @@ export interface StaleTurn {
 
 export const STALE_TURN = rawSql(
   `SELECT turns.id, turns.session_id, turns.project_id, model_id, cardinality(mcp_servers) AS mcp_servers, turns.trace,
+     turns.state, open_turns.checked_at IS NULL AS is_unseen,
+     (extract(epoch FROM clock_timestamp() - queued_at) * 1000)::double precision AS queued_ms,
      ${runningMs('turns')} AS running_ms,
+     (SELECT extract(epoch FROM clock_timestamp() - min(expires_at)) * 1000 FROM required_actions a
+      WHERE a.turn_id = turns.id AND a.state = 'open')::double precision AS expired_ms,
      cancel_requested_at IS NOT NULL AS cancel_requested, json_array_length(sessions.tools) > 0 AS may_wait,
      EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open') AS waits,
      EXISTS (SELECT FROM required_actions a
              WHERE a.turn_id = turns.id AND answered_at IS NOT NULL AND taken_at IS NULL) AS has_answers
-   FROM turns JOIN sessions ON sessions.id = turns.session_id`,
+   FROM open_turns JOIN turns ON turns.id = turn_id JOIN sessions ON sessions.id = turns.session_id`,
 );
 
 /** What the end of a workflow that left its turn open means for the turn. */
@@ -68,9 +80,35 @@ const OUTCOME_OF: Partial<Record<WorkflowState, TurnOutcome>> = {
   cancelled: { kind: 'cancelled' },
 };
 
+/**
+ * The workflow ends a turn at its limit. If no worker can run the workflow, because its build is gone or none polls, the
+ * reconciler does so after this time: a part that is away for a minute must not fail a turn.
+ */
+const OVERDUE_MARGIN_MS = 120_000;
+/** Likewise for calls whose answer did not come in time. Workers that come back after an outage expire them themselves. */
+const EXPIRED_MARGIN_MS = 3_600_000;
+
+/** True if the turn has used up its time, in the queue or since it began, and its workflow has not ended it. */
+export function isOverdue(turn: StaleTurn, turnTimeoutMs: number): boolean {
+  const spentMs = turn.state === 'queued' ? turn.queued_ms : turn.running_ms;
+  return spentMs > turnTimeoutMs + OVERDUE_MARGIN_MS || (turn.expired_ms ?? 0) > EXPIRED_MARGIN_MS;
+}
+
+/** Ends a turn whose time is over, whether Temporal answers or not. */
+export async function endOverdueTurn(deps: ReconcileDeps, turnId: string): Promise<void> {
+  if (!(await endTurn(deps, turnId, OUTCOME_OF['timed out']!))) return;
+  deps.count('ended');
+  deps.log.error({ turn_id: turnId }, 'the reconciler ended a turn whose workflow did not end it in time');
+  await deps.workflows.terminate(turnId, 'no worker ended the turn in time; it has ended as turn_timeout');
+}
+
 /** Compares an open turn with its workflow, and mends what does not fit. */
 export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promise<void> {
   const { workflows, log, count } = deps;
+  // A message that never started needs one call: the start fails if there is a workflow.
+  if (turn.state === 'queued' && turn.is_unseen && (await workflows.start(turn, { onlyNew: true }))) {
+    return afterStart(deps, turn);
+  }
   const state = await workflows.describe(turn.id);
   if (state === 'running' || state === 'waiting') {
     // A signal was lost, or the tables were restored and know nothing of the wait: the workflow reads them again.
@@ -85,16 +123,19 @@ export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promi
   const again = state === 'completed' && (await isStillOpen(deps, turn.id));
   if (state === 'not found' || again) {
     await workflows.start(turn, { again });
-    if (turn.cancel_requested) await workflows.cancel(turn.id);
-    count('started');
-    log.warn({ turn_id: turn.id }, 'the reconciler started the workflow of a turn');
-    return;
+    return afterStart(deps, turn);
   }
   const outcome = OUTCOME_OF[state];
   if (outcome !== undefined && (await endTurn(deps, turn.id, outcome))) {
     count('ended');
     log.warn({ turn_id: turn.id, workflow: state }, 'the reconciler ended a turn whose workflow is over');
   }
+}
+
+async function afterStart({ workflows, log, count }: ReconcileDeps, turn: StaleTurn): Promise<void> {
+  if (turn.cancel_requested) await workflows.cancel(turn.id);
+  count('started');
+  log.warn({ turn_id: turn.id }, 'the reconciler started the workflow of a turn');
 }
 
 /** No worker can go on with the workflow's history: a deploy changed the workflow without `patched`. */

@@ -4,15 +4,10 @@ import type { Lease } from './lease.js';
 import { deadWorkers, forgetWorker } from './worker-lease.js';
 import type { Logger } from '../platform/logger.js';
 import { endTurn } from '../turns/finish.js';
-import { reconcileTurn, STALE_TURN, type ReconcileDeps, type StaleTurn } from './repair.js';
+import { STALE_TURN, type ReconcileDeps, type StaleTurn } from './repair.js';
+import { reconcileAll, reconcileStale } from './stale-turns.js';
 import { notifyCancel } from '../turns/running-turns.js';
 
-/** A turn without a sign of life for that long is looked at; a healthy one again after as long as it has been quiet. */
-const STALE_SECONDS = 5;
-const MAX_CHECK_INTERVAL_SECONDS = 60;
-/** A turn that waits for answers needs a look now and then: its workflow may have vanished. */
-const MAX_WAITING_CHECK_INTERVAL_SECONDS = 600;
-const MAX_TURNS = 100;
 const PARALLEL = 8;
 /** A cancel that has not ended its turn by then is delivered again, and then carried out here, worker or not. */
 const CANCEL_REDELIVERED_SECONDS = 1.5;
@@ -34,15 +29,15 @@ const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000 }
  * by. Returns a function that stops it after the rounds under way.
  */
 export function startReconciler(deps: ReconcileDeps, leader: Lease): () => Promise<void> {
-  const whileLeading = (round: () => Promise<void>) => async (): Promise<void> => {
-    if (leader.isHeld) await round();
+  const whileLeading = (round: () => Promise<boolean | void>) => async (): Promise<boolean | void> => {
+    if (leader.isHeld) return round();
   };
   // Loops of their own: what needs no Temporal must not wait for a Temporal that is away.
   const stops = [
     repeat(
       deps.log,
       INTERVALS_MS.stale,
-      whileLeading(() => reconcileOnce(deps)),
+      whileLeading(() => reconcileStale(deps)),
     ),
     repeat(
       deps.log,
@@ -68,48 +63,28 @@ export function startReconciler(deps: ReconcileDeps, leader: Lease): () => Promi
   };
 }
 
-/** Runs rounds, one after the other; returns a function that stops after the one under way. */
-function repeat(log: Logger, intervalMs: number, round: () => Promise<void>): () => Promise<void> {
+/**
+ * Runs rounds, one after the other, without a pause after one that returns true. Returns a function that stops after the
+ * current round.
+ */
+function repeat(log: Logger, intervalMs: number, round: () => Promise<boolean | void>): () => Promise<void> {
   let stopped = false;
   let timer: NodeJS.Timeout;
   let current: Promise<void> = Promise.resolve();
-  const next = (): void => {
+  const next = (delayMs: number): void => {
     if (stopped) return;
     timer = setTimeout(() => {
       current = round()
         .catch((err: unknown) => log.warn({ err }, 'a round of the reconciler failed, the next one follows'))
-        .then(next);
-    }, intervalMs);
+        .then((hasMore) => next(hasMore === true ? 0 : intervalMs));
+    }, delayMs);
   };
-  next();
+  next(intervalMs);
   return async () => {
     stopped = true;
     clearTimeout(timer);
     await current;
   };
-}
-
-/** One round over the turns that show no sign of life. */
-export async function reconcileOnce(deps: ReconcileDeps): Promise<void> {
-  const turns = await runSql<StaleTurn>(
-    deps.db,
-    sql`WITH stale AS (
-          SELECT turn_id FROM open_turns JOIN turns ON turns.id = turn_id
-          WHERE namespace = ${deps.workflows.namespace} AND progress_at < statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s'
-            -- A turn that streams does not touch its row: its deltas are the sign of life.
-            AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
-              AND stored_at > statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s')
-            AND (checked_at IS NULL OR statement_timestamp() - checked_at > least(
-              checked_at - progress_at,
-              CASE WHEN waiting_started_at IS NULL THEN ${MAX_CHECK_INTERVAL_SECONDS}::float
-                ELSE ${MAX_WAITING_CHECK_INTERVAL_SECONDS}::float END * interval '1 s'))
-          ORDER BY progress_at LIMIT ${MAX_TURNS}::integer FOR UPDATE OF open_turns SKIP LOCKED),
-        checked AS (
-          UPDATE open_turns SET checked_at = statement_timestamp() FROM stale WHERE open_turns.turn_id = stale.turn_id
-          RETURNING open_turns.turn_id)
-        ${STALE_TURN} WHERE turns.id IN (SELECT turn_id FROM checked)`,
-  );
-  await reconcileAll(deps, turns);
 }
 
 /** Looks at the turns whose workflow an operator terminated, or that failed or timed out, soon after it happened. */
@@ -118,17 +93,9 @@ async function reconcileClosed(deps: ReconcileDeps): Promise<void> {
   if (ids.length === 0) return;
   const turns = await runSql<StaleTurn>(
     deps.db,
-    sql`${STALE_TURN} WHERE turns.id = ANY(${ids}::text[]) AND ${openIn(deps.workflows.namespace)}`,
+    sql`${STALE_TURN} WHERE turns.id = ANY(${ids}::text[]) AND namespace = ${deps.workflows.namespace}`,
   );
   await reconcileAll(deps, turns);
-}
-
-async function reconcileAll(deps: ReconcileDeps, turns: StaleTurn[]): Promise<void> {
-  await inParallel(turns, (turn) =>
-    reconcileTurn(deps, turn).catch((err: unknown) =>
-      deps.log.warn({ err, turn_id: turn.id }, 'a turn could not be reconciled, the next round tries again'),
-    ),
-  );
 }
 
 /** Delivers cancels that have not ended their turn, and ends the turns whose cancel request no worker carried out. */

@@ -65,7 +65,10 @@ export function startTurnReconciler(
     intervalMs: 1000,
   });
   const count = (action: string): void => reconcileActions.inc({ action });
-  const stopReconciler = startReconciler({ db, notifier, workflows, log, count }, leader);
+  const stopReconciler = startReconciler(
+    { db, notifier, workflows, log, count, turnTimeoutMs: config.turnTimeoutSeconds * 1000 },
+    leader,
+  );
   const stopObserving = observeService({
     db,
     isLeader: () => leader.isHeld,

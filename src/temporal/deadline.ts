@@ -43,6 +43,14 @@ async function counted<T>(call: Promise<T>): Promise<T> {
   }
 }
 
+const DEADLINE_EXCEEDED = 4;
+
+/** True if the error means that Temporal is away or accepts no more calls now, whatever the call. */
+export function isTemporalAway(error: unknown): boolean {
+  const cause = error instanceof ServiceError ? error.cause : error;
+  return passingCode(error) !== undefined || (isGrpcServiceError(cause) && Number(cause.code) === DEADLINE_EXCEEDED);
+}
+
 /** The name of a retryable gRPC error. */
 function passingCode(error: unknown): string | undefined {
   const cause = error instanceof ServiceError ? error.cause : error;

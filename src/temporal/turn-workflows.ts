@@ -34,10 +34,10 @@ export interface TurnWorkflows {
   /** The task queue of the workflows. */
   readonly namespace: string;
   /**
-   * Starts the turn's workflow; success if it runs already. Returns false if it has ended, unless `again` allows a
-   * second run.
+   * Starts the turn's workflow; success if it runs already, unless `onlyNew`. Returns false if it has ended, unless
+   * `again` allows a second run.
    */
-  start(turn: StartableTurn, options?: { again: boolean }): Promise<boolean>;
+  start(turn: StartableTurn, options?: { again?: boolean; onlyNew?: boolean }): Promise<boolean>;
   /** Requests the cancellation of the turn's workflow. Does nothing if there is no workflow. */
   cancel(turnId: string): Promise<void>;
   /** Signals that answers of the turn were stored. Does nothing if there is no workflow. */
@@ -78,7 +78,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
   return {
     namespace: client.options.namespace,
 
-    async start(turn, { again } = { again: false }) {
+    async start(turn, { again = false, onlyNew = false } = {}) {
       const searchable = options.searchable();
       const input: TurnInput = {
         id: turn.id,
@@ -95,7 +95,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
             args: [input],
             taskQueue: options.taskQueue,
             workflowIdReusePolicy: again ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
-            workflowIdConflictPolicy: 'USE_EXISTING',
+            workflowIdConflictPolicy: onlyNew ? 'FAIL' : 'USE_EXISTING',
             workflowExecutionTimeout: options.executionTimeoutMs(turn),
             requestEagerStart: options.eager,
             // The fairness key shares a backlog between projects. Activities inherit it.

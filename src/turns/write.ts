@@ -142,7 +142,7 @@ async function write<Guard>(
         terminal AS (SELECT ${terminal} AS data FROM written),
         ${insertEvents(events, count, outcome && sql`SELECT ${terminalId}, 'turn.' || state, terminal.data FROM written, terminal`)}
         ${joinSql(
-          [...(change.parts ?? []), ...(outcome === undefined ? [] : [CLOSE, CANCEL_ACTIONS])].map(
+          [...(change.parts ?? []), ...(outcome === undefined ? [] : CLOSE)].map(
             (part, index) => sql`, ${rawSql(`part${index}`)} AS (${part})`,
           ),
           '',
@@ -177,13 +177,12 @@ const COLUMNS = rawSql(`turns.id, session_id, project_id, number, state, positio
   cache_creation_input_tokens, model_calls, model_time, model_started_at, tools_time, tools_started_at,
   waiting_time, waiting_started_at`);
 
-const CLOSE = rawSql('DELETE FROM open_turns USING written WHERE turn_id = written.id');
-
-/** Cancels the open actions of a turn that ends. */
-const CANCEL_ACTIONS = rawSql(
-  `UPDATE required_actions a SET state = 'cancelled' FROM written
-   WHERE a.turn_id = written.id AND a.state IN ('planned', 'open')`,
-);
+/** What ends with the turn. */
+const CLOSE = [
+  rawSql('DELETE FROM open_turns USING written WHERE turn_id = written.id'),
+  rawSql(`UPDATE required_actions a SET state = 'cancelled' FROM written
+   WHERE a.turn_id = written.id AND a.state IN ('planned', 'open')`),
+];
 
 function assignments({ claim, outcome, set = [] }: TurnChange, events: number): Sql[] {
   const base = sql`position = turns.position + ${events}::integer, progress_at = now.at`;

@@ -7,7 +7,7 @@ const WRITERS: Record<string, string[]> = {
   'src/turns/write.ts': ['UPDATE turns', 'DELETE FROM open_turns'],
   'src/turns/queue.ts': ['INSERT INTO turns', 'INSERT INTO open_turns'],
   // The time of the reconciler's last look; nothing that a client sees.
-  'src/reconciler/rounds.ts': ['UPDATE open_turns'],
+  'src/reconciler/stale-turns.ts': ['UPDATE open_turns', 'UPDATE open_turns'],
   'src/events/store.ts': ['INSERT INTO events'],
   // The end of a deleted session.
   'src/sessions/purge.ts': ['DELETE FROM events', 'DELETE FROM turns'],

@@ -1,3 +1,4 @@
+import { ServiceError } from '@temporalio/client';
 import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
@@ -13,13 +14,15 @@ import { endTurn } from '../../../src/turns/finish.js';
 import type { TurnOutcome } from '../../../src/turns/outcome.js';
 import { beginModelCall } from '../../../src/steps/model-call.js';
 import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
-import { cancelOverdue, reconcileOnce } from '../../../src/reconciler/rounds.js';
+import { cancelOverdue } from '../../../src/reconciler/rounds.js';
+import { MAX_TURNS, reconcileStale } from '../../../src/reconciler/stale-turns.js';
 import type { ReconcileDeps } from '../../../src/reconciler/repair.js';
 import { TurnEndedError } from '../../../src/turns/turn.js';
 import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { storedDeltas } from '../../support/deltas.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
+const TURN_TIMEOUT_MS = 3_600_000;
 const NAMESPACE = 'of-this-installation';
 const FAILED: TurnOutcome = { kind: 'failed', type: 'internal_error', message: 'Broken.', retryable: true };
 
@@ -183,34 +186,59 @@ describe('turns in Postgres', () => {
   });
 
   describe('under the reconciler', () => {
+    interface Asked {
+      started: string[];
+      cancelled: string[];
+      described: string[];
+      terminated: string[];
+    }
+    let asked: Asked;
+    const away = (): Promise<never> =>
+      Promise.reject(
+        new ServiceError('Temporal is away', {
+          cause: Object.assign(new Error('no connection'), { code: 14, details: '', metadata: {} }),
+        }),
+      );
     /** A round of the reconciler while every workflow is in that state, or Temporal away; returns what was asked of it. */
-    const reconcile = async (state: WorkflowState | 'away'): Promise<{ started: string[]; cancelled: string[] }> => {
-      const asked = { started: [] as string[], cancelled: [] as string[] };
+    const reconcile = async (state: WorkflowState | 'away'): Promise<Pick<Asked, 'started' | 'cancelled'>> => {
+      const all: Asked = { started: [], cancelled: [], described: [], terminated: [] };
+      asked = all;
       const deps: ReconcileDeps = {
         db,
         notifier,
         log,
         count: () => undefined,
+        turnTimeoutMs: TURN_TIMEOUT_MS,
         workflows: {
           namespace: NAMESPACE,
-          start: async ({ id }) => asked.started.push(id) > 0,
+          start: async ({ id }, { onlyNew } = {}) => {
+            if (state === 'away') return away();
+            return (onlyNew === true && state !== 'not found') || all.started.push(id) === 0 ? false : true;
+          },
           signalAnswers: async () => undefined,
-          cancel: async (id) => void asked.cancelled.push(id),
-          describe: async () => {
-            if (state === 'away') throw new Error('Temporal is away');
+          cancel: async (id) => void all.cancelled.push(id),
+          describe: async (id) => {
+            if (state === 'away') return away();
+            all.described.push(id);
             return state;
           },
-          terminate: async () => undefined,
+          terminate: async (id) => void all.terminated.push(id),
           listFailed: async () => [],
           failActivities: async () => 0,
         },
       };
       await cancelOverdue(deps);
-      await reconcileOnce(deps);
-      return asked;
+      await reconcileStale(deps);
+      return { started: all.started, cancelled: all.cancelled };
     };
-    const setBack = async (column: string, turn: QueuedTurn, seconds: number): Promise<QueuedTurn> => {
-      await db.query(`UPDATE turns SET ${column} = clock_timestamp() - $2 * interval '1 s' WHERE id = $1`, [
+    const setBack = async (
+      column: string,
+      turn: QueuedTurn,
+      seconds: number,
+      table: 'turns' | 'open_turns' = 'turns',
+    ): Promise<QueuedTurn> => {
+      const id = table === 'turns' ? 'id' : 'turn_id';
+      await db.query(`UPDATE ${table} SET ${column} = clock_timestamp() - $2 * interval '1 s' WHERE ${id} = $1`, [
         turn.id,
         seconds,
       ]);
@@ -226,6 +254,89 @@ describe('turns in Postgres', () => {
       expect(await stateOf(turn)).to.equal('queued');
       // Looked at a moment ago: left alone.
       expect((await reconcile('not found')).started).to.deep.equal([]);
+    });
+
+    it('start with one call when their workflow never started, and are described after that', async () => {
+      const turn = await quiet(await queued());
+      await reconcile('not found');
+      expect(asked.described).to.deep.equal([]);
+      await setBack('checked_at', turn, 30, 'open_turns');
+      await setBack('progress_at', turn, 40);
+      await reconcile('running');
+      expect(asked).to.deep.include({ started: [], described: [turn.id] });
+    });
+
+    it('start before a full round of quiet turns, however many of those there are', async () => {
+      await db.query(
+        `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
+         SELECT 'ses_quiet_' || n, $1, 'm', true, '{}', '{}' FROM generate_series(1, $2::integer) AS n`,
+        [projectId, MAX_TURNS + 1],
+      );
+      await db.query(
+        `WITH quiet AS (
+           INSERT INTO turns (id, session_id, project_id, number, state, started_at, progress_at)
+           SELECT 'turn_quiet_' || n, 'ses_quiet_' || n, $1, 1, 'running', now() - interval '1 hour', now() - interval '1 hour'
+           FROM generate_series(1, $2::integer) AS n RETURNING id, session_id, project_id)
+         INSERT INTO open_turns SELECT id, session_id, 'of other projects', $3 FROM quiet`,
+        [projectId, MAX_TURNS + 1, NAMESPACE],
+      );
+      const never = await quiet(await queued());
+      expect((await reconcile('running')).started).to.deep.equal([]);
+      expect(asked.described).to.have.length(MAX_TURNS).and.include(never.id);
+      // The other two are the oldest of the next round.
+      await reconcile('running');
+      expect(asked.described).to.have.length(2);
+      await db.query('DELETE FROM open_turns');
+    });
+
+    it('are reached by the next round after one that Temporal did not answer', async () => {
+      const turn = await quiet(await queued());
+      expect((await reconcile('away')).started).to.deep.equal([]);
+      expect((await reconcile('not found')).started).to.deep.equal([turn.id]);
+    });
+
+    const TIMED_OUT = `SELECT data->'error'->>'type' AS value FROM events WHERE turn_id = $1 AND type = 'turn.failed'`;
+
+    it('end when they have run for longer than a turn may, even while Temporal is away', async () => {
+      const [late, inTime] = [await quiet(await running()), await quiet(await running())];
+      await setBack('started_at', late, TURN_TIMEOUT_MS / 1000 + 121);
+      await setBack('started_at', inTime, TURN_TIMEOUT_MS / 1000 + 60);
+      await reconcile('away');
+      expect(await column(TIMED_OUT, late)).to.deep.equal(['turn_timeout']);
+      expect(asked.terminated).to.deep.equal([late.id]);
+      expect(await stateOf(inTime)).to.equal('running');
+    });
+
+    it('end when they have been queued for longer than a turn may run', async () => {
+      const [late, inTime] = [await quiet(await queued()), await quiet(await queued())];
+      await setBack('queued_at', late, TURN_TIMEOUT_MS / 1000 + 121);
+      await setBack('queued_at', inTime, TURN_TIMEOUT_MS / 1000 + 60);
+      await reconcile('running');
+      expect(await column(TIMED_OUT, late)).to.deep.equal(['turn_timeout']);
+      expect(await stateOf(inTime)).to.equal('queued');
+    });
+
+    it('wait for answers for longer than they may run, and end an hour after those expired', async () => {
+      const turn = await quiet(await running());
+      await setBack('started_at', turn, 10_000);
+      await setBack('waiting_started_at', turn, 9_900);
+      await db.query(
+        `INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input) VALUES ($1, 1, 0, 'toolu_1', 'a', '{}')`,
+        [turn.id],
+      );
+      await db.query(
+        `INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, state, asked_at, expires_at)
+         VALUES ($1, 1, 0, $2, 'toolu_1', 'tool_confirmation', 'open', now(), now() - interval '50 minutes')`,
+        [turn.id, turn.session_id],
+      );
+      await reconcile('waiting');
+      expect(await stateOf(turn)).to.equal('running');
+      await db.query(`UPDATE required_actions SET expires_at = now() - interval '61 minutes' WHERE turn_id = $1`, [
+        turn.id,
+      ]);
+      await db.query('UPDATE open_turns SET checked_at = NULL WHERE turn_id = $1', [turn.id]);
+      await reconcile('waiting');
+      expect(await column(TIMED_OUT, turn)).to.deep.equal(['turn_timeout']);
     });
 
     it('start again when their workflow thinks it is complete', async () => {

@@ -1,0 +1,68 @@
+import pLimit from 'p-limit';
+import { runSql, sql } from '../db/sql.js';
+import { isTemporalAway } from '../temporal/deadline.js';
+import { endOverdueTurn, isOverdue, reconcileTurn, STALE_TURN, type ReconcileDeps, type StaleTurn } from './repair.js';
+
+/** A turn without a sign of life for that long is looked at; a healthy one again after as long as it has been quiet. */
+const STALE_SECONDS = 5;
+const MAX_CHECK_INTERVAL_SECONDS = 300;
+/** A turn that waits for answers needs a look now and then: its workflow may have vanished. */
+const MAX_WAITING_CHECK_INTERVAL_SECONDS = 600;
+export const MAX_TURNS = 1000;
+const PARALLEL = 64;
+
+/**
+ * One round over the turns that show no sign of life: messages whose workflow may never have started first, then the
+ * turns that were not looked at for longest. Returns whether there may be more of them.
+ */
+export async function reconcileStale(deps: ReconcileDeps): Promise<boolean> {
+  const turns = await runSql<StaleTurn>(
+    deps.db,
+    sql`WITH stale AS (
+          SELECT turn_id FROM open_turns JOIN turns ON turns.id = turn_id
+          WHERE namespace = ${deps.workflows.namespace}
+            AND progress_at < statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s'
+            AND (checked_at IS NULL OR statement_timestamp() - checked_at > least(
+              checked_at - progress_at,
+              CASE WHEN waiting_started_at IS NULL THEN ${MAX_CHECK_INTERVAL_SECONDS}::float
+                ELSE ${MAX_WAITING_CHECK_INTERVAL_SECONDS}::float END * interval '1 s'))
+            -- A turn that streams does not touch its row: its deltas are the sign of life.
+            AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
+              AND stored_at > statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s')
+          ORDER BY checked_at IS NULL AND state = 'queued' DESC, coalesce(checked_at, progress_at)
+          LIMIT ${MAX_TURNS}::integer FOR UPDATE OF open_turns SKIP LOCKED),
+        checked AS (
+          UPDATE open_turns SET checked_at = statement_timestamp() FROM stale WHERE open_turns.turn_id = stale.turn_id
+          RETURNING open_turns.turn_id)
+        ${STALE_TURN} WHERE turns.id IN (SELECT turn_id FROM checked)
+        ORDER BY open_turns.checked_at IS NULL AND turns.state = 'queued' DESC, progress_at`,
+  );
+  const { isTemporalUp } = await reconcileAll(deps, turns);
+  return isTemporalUp && turns.length === MAX_TURNS;
+}
+
+/**
+ * Looks at turns in parallel. While Temporal is away, the round ends early, and the next one looks at the turns that
+ * this one did not reach.
+ */
+export async function reconcileAll(deps: ReconcileDeps, turns: StaleTurn[]): Promise<{ isTemporalUp: boolean }> {
+  const { db, log, turnTimeoutMs } = deps;
+  const unreached: string[] = [];
+  const reconcile = async (turn: StaleTurn): Promise<void> => {
+    try {
+      // Before anything that needs Temporal.
+      if (isOverdue(turn, turnTimeoutMs)) await endOverdueTurn(deps, turn.id);
+      else if (unreached.length >= PARALLEL) unreached.push(turn.id);
+      else await reconcileTurn(deps, turn);
+    } catch (err) {
+      if (isTemporalAway(err)) unreached.push(turn.id);
+      log.warn({ err, turn_id: turn.id }, 'a turn could not be reconciled, a later round tries again');
+    }
+  };
+  const limit = pLimit(PARALLEL);
+  await Promise.all(turns.map((turn) => limit(() => reconcile(turn))));
+  if (unreached.length > 0) {
+    await runSql(db, sql`UPDATE open_turns SET checked_at = NULL WHERE turn_id = ANY(${unreached}::text[])`);
+  }
+  return { isTemporalUp: unreached.length < PARALLEL };
+}
