@@ -18,11 +18,16 @@ const PREVIEW_BYTES = 16 * 1024;
 export async function storeToolResult(
   deps: TurnDeps & { storage: Storage },
   call: ToolCallRow,
-  { content, isError, eventsBefore, commit }: ToolResult,
+  { content, isError, eventsBefore, commit, refused }: ToolResult,
 ): Promise<void> {
   const kept = await limitContent(deps.storage, call, content);
   const event = resultEvent(call, content, isError);
-  await endToolCall(deps, call, { ...kept, isError, event, eventsBefore, commit });
+  try {
+    await endToolCall(deps, call, { ...kept, isError, event, eventsBefore, commit });
+  } catch (error) {
+    if (refused === undefined) throw error;
+    await storeToolResult(deps, call, refused(error));
+  }
 }
 
 /** Stores the outcome of a call that the service does not run: a client's result, a denial, or an expired wait. */

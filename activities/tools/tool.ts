@@ -16,6 +16,8 @@ export interface ToolResult {
   eventsBefore?: (tx: EntityManager) => Promise<NewEvent[]>;
   /** Runs in the transaction that stores the result, so these rows and the result are stored together. */
   commit?: (tx: EntityManager) => Promise<void>;
+  /** The result to store instead if `commit` fails with this error. Throws errors that it has no result for. */
+  refused?: (error: unknown) => ToolResult;
 }
 
 /** A skill selected for the turn, as recorded in `user.message`. */

@@ -20,6 +20,7 @@ export const uploadFile = operation({
     'bad_request',
     'request_timeout',
     'file_too_large',
+    'storage_limit_reached',
     'content_too_large',
     'unsupported_media_type',
     'validation_error',
@@ -36,10 +37,9 @@ export const uploadFile = operation({
 });
 
 async function store(call: Call<undefined, undefined>, { filename, path, size }: Upload): Promise<object> {
-  const { db, storage } = call.deps;
+  const { db, storage, config } = call.deps;
+  const target = { db, storage, projectId: call.caller.projectId, maxBytes: config.maxStoragePerProject };
   const content = { filename, size, open: () => createReadStream(path) };
-  const row = await saveUpload(db, storage, call.caller.projectId, content, (tx, saved) =>
-    call.record(tx, presentFile(saved)),
-  );
+  const row = await saveUpload(target, content, (tx, saved) => call.record(tx, presentFile(saved)));
   return presentFile(row);
 }

@@ -1,4 +1,5 @@
 import { transaction } from '../../src/db/transaction.js';
+import { requireStorage } from '../../src/files/storage-limit.js';
 import { newId } from '../../src/platform/ids.js';
 import { jsonHash } from '../../src/projects/idempotency.js';
 import { MAX_PACKAGE_BYTES, readBundle } from '../../src/skills/bundle.js';
@@ -23,6 +24,7 @@ export const uploadSkill = operation({
     'validation_error',
     'content_too_large',
     'skill_bundle_too_large',
+    'storage_limit_reached',
     'invalid_skill_bundle',
     'skill_name_taken',
     'storage_error',
@@ -39,12 +41,15 @@ async function createSkill({ deps, caller, record, log }: Call, upload: Upload):
   const bundle = await readBundle(upload.path, upload.filename);
   const { name, description, sizeBytes } = bundle;
   const { projectId } = caller;
+  const maxBytes = deps.config.maxStoragePerProject;
+  await requireStorage(deps.db, projectId, maxBytes, sizeBytes);
   const id = newId('skill');
 
   return storeArchive({ storage: deps.storage, log }, { projectId, id, bundle }, (storage_key) =>
     transaction(deps.db, async (tx) => {
       const row = { id, project_id: projectId, name, description, size_bytes: sizeBytes, storage_key };
       const answer = presentSkill(await insertSkill(tx, row));
+      await requireStorage(tx, projectId, maxBytes);
       await record(tx, answer);
       return answer;
     }),

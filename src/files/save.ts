@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { isDatabaseAway, transaction } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { mimeTypeOf } from './filename.js';
+import { requireStorage } from './storage-limit.js';
 import { newStorageKey, type Storage } from './storage.js';
 import { insertFile, type FileRow } from './store.js';
 
@@ -12,17 +13,25 @@ interface Content {
   open: () => Readable;
 }
 
+interface Target {
+  db: DataSource;
+  storage: Storage;
+  projectId: string;
+  /** Limit of the project's storage in bytes; 0: none. */
+  maxBytes: number;
+}
+
 /**
  * Stores an uploaded file: first the object, then the row, so that every row has its object. `commit` adds more writes
  * to the row's transaction.
+ * @throws ServiceError `storage_limit_reached`
  */
 export async function saveUpload(
-  db: DataSource,
-  storage: Storage,
-  projectId: string,
+  { db, storage, projectId, maxBytes }: Target,
   { filename, size, open }: Content,
   commit: (tx: EntityManager, row: FileRow) => Promise<void>,
 ): Promise<FileRow> {
+  await requireStorage(db, projectId, maxBytes, size);
   const mime_type = mimeTypeOf(filename);
   const storage_key = newStorageKey('files', projectId);
   const size_bytes = await storage.put(storage_key, open(), { contentType: mime_type, size });
@@ -30,6 +39,7 @@ export async function saveUpload(
   try {
     return await transaction(db, async (tx) => {
       const row = await insertFile(tx, { ...file, origin: 'UPLOAD', session_id: null });
+      await requireStorage(tx, projectId, maxBytes);
       await commit(tx, row);
       return row;
     });

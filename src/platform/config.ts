@@ -22,6 +22,8 @@ export interface Config {
   /** `host:port` pairs exempt from the https and public-address checks. */
   mcpAllowedHosts: string[];
   rateLimitPerMinute: number;
+  /** Limit of a project's files and skills in bytes; 0: none. */
+  maxStoragePerProject: number;
   /** Limit of open event streams per project and API process. */
   maxStreamsPerProject: number;
   maxSteps: number;
@@ -91,6 +93,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     encryptionKeys: encryptionKeysOf(valid.ENCRYPTION_KEY),
     mcpAllowedHosts: listOf(valid.MCP_ALLOWED_HOSTS).map((pair) => pair.toLowerCase()),
     rateLimitPerMinute: valid.RATE_LIMIT_PER_MINUTE,
+    maxStoragePerProject: valid.MAX_STORAGE_PER_PROJECT,
     maxStreamsPerProject: valid.MAX_STREAMS_PER_PROJECT,
     maxSteps: valid.MAX_STEPS,
     turnTimeoutSeconds: valid.TURN_TIMEOUT_SECONDS,

@@ -28,6 +28,7 @@ export const ERROR_STATUS = {
   content_too_large: 413,
   file_too_large: 413,
   skill_bundle_too_large: 413,
+  storage_limit_reached: 413,
   unsupported_media_type: 415,
   validation_error: 422,
   invalid_cursor: 422,

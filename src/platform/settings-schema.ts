@@ -19,6 +19,7 @@ const schema = {
     ENCRYPTION_KEY: { type: 'string', minLength: 1 },
     MCP_ALLOWED_HOSTS: { type: 'string', default: '' },
     RATE_LIMIT_PER_MINUTE: { type: 'integer', default: 60, minimum: 0 },
+    MAX_STORAGE_PER_PROJECT: { type: 'integer', default: 20 * 1024 ** 3, minimum: 0 },
     MAX_STREAMS_PER_PROJECT: { type: 'integer', default: 1000, minimum: 1 },
     MAX_STEPS: { type: 'integer', default: 100, minimum: 1, maximum: 2000 },
     TURN_TIMEOUT_SECONDS: { type: 'integer', default: 3600, minimum: 1 },

@@ -96,6 +96,7 @@ export const LIMITS = [
   'boundary: 70 characters',
   'reads of a project at once: 16',
   'unread answers: 64 MiB',
+  'storage of a project: 20 GiB',
 ] as const;
 
 /** One middleware answers with these, whatever the operation: one operation stands for all. */

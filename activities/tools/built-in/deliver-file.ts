@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
-import { ServiceError } from '../../../src/platform/errors.js';
+import { ServiceError, type ErrorType } from '../../../src/platform/errors.js';
 import type { NewEvent } from '../../../src/events/schema.js';
 import { checkedFilename, mimeTypeOf } from '../../../src/files/filename.js';
 import { storageKey } from '../../../src/files/storage.js';
+import { requireStorage } from '../../../src/files/storage-limit.js';
 import { insertFile, MAX_FILE_BYTES, type NewFile } from '../../../src/files/store.js';
 import { newId } from '../../../src/platform/ids.js';
-import { textResult, type BuiltInTool } from '../tool.js';
+import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
+
+const REFUSALS: ErrorType[] = ['invalid_filename', 'storage_limit_reached'];
 
 interface Input {
   filename: string;
@@ -32,45 +35,51 @@ export const deliverFile: BuiltInTool = {
     required: ['filename', 'content'],
     additionalProperties: false,
   },
-  async run({ turn, idempotencyKey, input }, { storage }) {
-    const { filename: wanted, content, encoding = 'utf-8' } = input as unknown as Input;
-    const filename = nameOrFault(wanted);
-    if (filename instanceof ServiceError) return textResult(`${filename.message} Nothing was delivered.`, true);
-    const bytes = encoding === 'base64' ? fromBase64(content) : Buffer.from(content);
-    if (bytes === null) return textResult('The content is not valid base64. Nothing was delivered.', true);
-    if (bytes.length > MAX_FILE_BYTES)
-      return textResult('The content is larger than 100 MiB. Nothing was delivered.', true);
-
-    const file: NewFile = {
-      id: newId('file'),
-      project_id: turn.projectId,
-      filename,
-      mime_type: mimeTypeOf(filename),
-      size_bytes: bytes.length,
-      origin: 'OUTPUT',
-      session_id: turn.sessionId,
-      storage_key: storageKey('files', turn.projectId, createHash('sha256').update(idempotencyKey).digest('hex')),
-    };
-    await storage.put(file.storage_key, bytes, { contentType: file.mime_type });
-    return {
-      ...textResult(`Delivered ${JSON.stringify(filename)} (${file.mime_type}, ${bytes.length} bytes) as ${file.id}.`),
-      eventsBefore: async () => [deliveredEvent(file)],
-      commit: async (tx) => void (await insertFile(tx, file)),
-    };
-  },
+  run: (call, deps) => deliver(call, deps).catch(refused),
 };
+
+async function deliver(
+  { turn, idempotencyKey, input }: ToolCall,
+  { config, db, storage }: ToolDeps,
+): Promise<ToolResult> {
+  const { filename: wanted, content, encoding = 'utf-8' } = input as unknown as Input;
+  const filename = checkedFilename(wanted);
+  const bytes = encoding === 'base64' ? fromBase64(content) : Buffer.from(content);
+  if (bytes === null) return textResult('The content is not valid base64. Nothing was delivered.', true);
+  if (bytes.length > MAX_FILE_BYTES)
+    return textResult('The content is larger than 100 MiB. Nothing was delivered.', true);
+  await requireStorage(db, turn.projectId, config.maxStoragePerProject, bytes.length);
+
+  const file: NewFile = {
+    id: newId('file'),
+    project_id: turn.projectId,
+    filename,
+    mime_type: mimeTypeOf(filename),
+    size_bytes: bytes.length,
+    origin: 'OUTPUT',
+    session_id: turn.sessionId,
+    storage_key: storageKey('files', turn.projectId, createHash('sha256').update(idempotencyKey).digest('hex')),
+  };
+  await storage.put(file.storage_key, bytes, { contentType: file.mime_type });
+  return {
+    ...textResult(`Delivered ${JSON.stringify(filename)} (${file.mime_type}, ${bytes.length} bytes) as ${file.id}.`),
+    eventsBefore: async () => [deliveredEvent(file)],
+    commit: async (tx) => {
+      await insertFile(tx, file);
+      await requireStorage(tx, turn.projectId, config.maxStoragePerProject);
+    },
+    refused,
+  };
+}
 
 function deliveredEvent({ id, filename, mime_type, size_bytes }: NewFile): NewEvent {
   return { type: 'agent.file', data: { file: { id, filename, mime_type, size_bytes } } };
 }
 
-function nameOrFault(filename: string): string | ServiceError {
-  try {
-    return checkedFilename(filename);
-  } catch (error) {
-    if (error instanceof ServiceError) return error;
-    throw error;
-  }
+/** The result for the model where the file itself is refused. Other errors are thrown: Temporal retries them. */
+function refused(error: unknown): ToolResult {
+  if (!(error instanceof ServiceError) || !REFUSALS.includes(error.type)) throw error;
+  return textResult(`${error.message} Nothing was delivered.`, true);
 }
 
 /** Checks the format first, because Buffer.from silently ignores invalid characters. */

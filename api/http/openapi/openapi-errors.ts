@@ -28,6 +28,7 @@ const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
   file_too_large: integer('max_bytes'),
   content_too_large: integer('max_bytes'),
   skill_bundle_too_large: integer('max_bytes'),
+  storage_limit_reached: integer('max_bytes'),
   insufficient_scope: object({ required: { type: 'string' } }),
   validation_error: object({
     errors: {

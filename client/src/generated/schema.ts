@@ -866,6 +866,19 @@ export interface components {
             };
             request_id: string;
         };
+        StorageLimitReachedError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "storage_limit_reached";
+                message: string;
+                details?: {
+                    max_bytes: number;
+                };
+            };
+            request_id: string;
+        };
         UnsupportedMediaTypeError: {
             /** @constant */
             type: "error";

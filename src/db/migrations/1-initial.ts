@@ -158,6 +158,28 @@ export class Initial1800000000001 implements MigrationInterface {
       -- Deletions that are not finished.
       CREATE INDEX files_deleted ON files (deleted_at) WHERE deleted_at IS NOT NULL;
 
+      -- Bytes of the files and skills of each project (MAX_STORAGE_PER_PROJECT), kept by triggers: summing up millions of
+      -- rows at each upload would take seconds.
+      CREATE TABLE project_storage (
+        project_id text PRIMARY KEY,
+        bytes bigint NOT NULL
+      );
+      CREATE FUNCTION count_storage() RETURNS trigger LANGUAGE plpgsql AS $$
+      DECLARE
+        stored bigint := CASE WHEN TG_OP <> 'DELETE' AND NEW.deleted_at IS NULL THEN NEW.size_bytes ELSE 0 END;
+        removed bigint := CASE WHEN TG_OP <> 'INSERT' AND OLD.deleted_at IS NULL THEN OLD.size_bytes ELSE 0 END;
+      BEGIN
+        IF stored <> removed THEN
+          INSERT INTO project_storage VALUES (coalesce(NEW.project_id, OLD.project_id), stored - removed)
+          ON CONFLICT (project_id) DO UPDATE SET bytes = project_storage.bytes + excluded.bytes;
+        END IF;
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER files_storage AFTER INSERT OR DELETE OR UPDATE OF deleted_at, size_bytes ON files
+        FOR EACH ROW EXECUTE FUNCTION count_storage();
+      CREATE TRIGGER skills_storage AFTER INSERT OR DELETE OR UPDATE OF deleted_at, size_bytes ON skills
+        FOR EACH ROW EXECUTE FUNCTION count_storage();
+
       -- The one truth of a turn (states: src/turns/states). position is that of its last stored event. The message is the
       -- first event: this row is written often and stays narrow.
       CREATE TABLE turns (

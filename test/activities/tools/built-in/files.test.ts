@@ -35,7 +35,7 @@ describe('file tools', () => {
     database = await createTestDatabase();
     db = await openDataSource(database.url, 4, 'test');
     files = openTestStorage();
-    deps = { db, storage: files.storage } as unknown as ToolDeps;
+    deps = { config: { maxStoragePerProject: 0 }, db, storage: files.storage } as unknown as ToolDeps;
     await db.query('INSERT INTO projects (id, name) VALUES ($1, $1)', [PROJECT]);
   });
   after(async () => {
