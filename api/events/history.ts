@@ -2,20 +2,20 @@ import { ServiceError } from '../../src/platform/errors.js';
 import { eventJson, readHistory } from '../../src/events/store.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import { pageOf } from '../../src/platform/page.js';
-import type { Session } from '../../src/sessions/store.js';
+import type { SessionState } from '../../src/sessions/store.js';
 import { operation } from '../http/core/operation.js';
 import { pageRequest, pageSchema } from '../http/core/page.js';
-import { sessionOfPath } from '../http/core/session-of-path.js';
+import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { eventSchema } from '../../src/events/schema.js';
 
 /** Events of all turns, oldest first, including the events so far of a running turn. */
-export const listEvents = operation<undefined, Session>({
+export const listEvents = operation<undefined, SessionState>({
   id: 'listEvents',
   summary: 'Read the event history of a session',
   paged: true,
   success: { status: 200, description: 'A page of events, oldest first.', schema: pageSchema(eventSchema) },
   errors: ['session_not_found', 'invalid_cursor'],
-  resource: sessionOfPath,
+  resource: sessionStateOfPath,
   async handle({ deps, query, resource: session }) {
     const list = `events of ${session.id}`;
     const { limit, after } = pageRequest(query, list, 2);

@@ -2,11 +2,11 @@ import { countPendingCharacters, readFrames, type Frame } from '../../src/stream
 import { START, type Position } from '../../src/stream/position.js';
 import { isTerminal } from '../../src/stream/reader.js';
 import { streamLagSeconds } from '../../src/platform/metrics.js';
-import { findSession, type Session } from '../../src/sessions/store.js';
+import { findSessionState, type SessionState } from '../../src/sessions/store.js';
 import type { ApiDeps } from '../deps.js';
 import { frameSchema } from '../../src/events/schema.js';
 import { operation } from '../http/core/operation.js';
-import { sessionOfPath } from '../http/core/session-of-path.js';
+import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import type { OpenStream } from './open-streams.js';
 import { portionsOf } from './portions.js';
 import { SseConnection } from './sse-connection.js';
@@ -17,7 +17,7 @@ const RETRY_MS = 2000;
 const RETRY_AFTER_END_MS = 15_000;
 
 /** Events of the current turn as Server-Sent Events. Replay, live events and resuming form one ordered sequence. */
-export const streamEvents = operation<undefined, Session>({
+export const streamEvents = operation<undefined, SessionState>({
   id: 'streamEvents',
   summary: 'Stream the events of the current turn (Server-Sent Events)',
   headers: { 'Last-Event-ID': 'The id of the last frame received: the stream goes on after it.' },
@@ -28,7 +28,7 @@ export const streamEvents = operation<undefined, Session>({
     schema: frameSchema,
   },
   errors: ['session_not_found', 'too_many_streams'],
-  resource: sessionOfPath,
+  resource: sessionStateOfPath,
   async handle({ deps, caller, resource: session, ctx }) {
     await deps.streams.run(caller, ctx.res, async (stream) => {
       const start = await startingPoint(deps.db, session, ctx.get('Last-Event-ID'));
@@ -54,7 +54,7 @@ interface Progress {
 
 async function push(
   deps: ApiDeps,
-  session: Session,
+  session: SessionState,
   start: StartingPoint,
   at: Progress,
   stream: OpenStream,
@@ -68,10 +68,14 @@ async function push(
 }
 
 /** Waits for the first turn of a session; null if the session is deleted or the stream ends. */
-async function firstTurn({ db, feed }: ApiDeps, session: Session, signal: AbortSignal): Promise<PlaceInTurn | null> {
+async function firstTurn(
+  { db, feed }: ApiDeps,
+  session: SessionState,
+  signal: AbortSignal,
+): Promise<PlaceInTurn | null> {
   while (!signal.aborted) {
     const { changed } = await feed.awaitTurn(session.id, signal);
-    const now = await findSession(db, session.project_id, session.id);
+    const now = await findSessionState(db, session.project_id, session.id);
     if (now === null) return null;
     const start = await startingPoint(db, now, '');
     if (start.kind === 'turn') return start;

@@ -1,16 +1,16 @@
-import { findSession, type Session } from '../../src/sessions/store.js';
+import { findSession, type SessionState } from '../../src/sessions/store.js';
 import { cancelTurn } from '../../src/turns/cancel.js';
 import { operation } from '../http/core/operation.js';
-import { sessionNotFound, sessionOfPath } from '../http/core/session-of-path.js';
+import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 import { presentSession, sessionSchema } from './present.js';
 
 /** Cancels the turn in progress, if there is one. Can be repeated (spec.md "States and transitions"). */
-export const cancelSessionTurn = operation<undefined, Session>({
+export const cancelSessionTurn = operation<undefined, SessionState>({
   id: 'cancelTurn',
   summary: 'Cancel the turn in progress',
   success: { status: 200, description: 'The session as it is.', schema: sessionSchema },
   errors: ['session_not_found'],
-  resource: sessionOfPath,
+  resource: sessionStateOfPath,
   async handle({ deps, caller, resource, log }) {
     const turnId = resource.last_turn_id;
     if (turnId !== null) await cancelTurn({ ...deps, log }, turnId);

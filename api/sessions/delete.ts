@@ -1,15 +1,15 @@
 import { transaction } from '../../src/db/transaction.js';
 import { sessionRunning, type RequiredAction } from '../../src/sessions/required-actions.js';
-import { lockSession, softDeleteSession, type Session } from '../../src/sessions/store.js';
+import { lockSession, softDeleteSession, type SessionState } from '../../src/sessions/store.js';
 import { operation } from '../http/core/operation.js';
-import { sessionNotFound, sessionOfPath } from '../http/core/session-of-path.js';
+import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 
-export const deleteSession = operation<undefined, Session>({
+export const deleteSession = operation<undefined, SessionState>({
   id: 'deleteSession',
   summary: 'Delete a session and its events, for good',
   success: { status: 204, description: 'Deleted.' },
   errors: ['session_not_found', 'session_running'],
-  resource: sessionOfPath,
+  resource: sessionStateOfPath,
   async handle({ deps, caller, resource }) {
     await transaction(deps.db, async (tx) => {
       const session = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();

@@ -3,10 +3,10 @@ import { validationError } from '../../src/platform/errors.js';
 import { actionsAnswered } from '../../src/platform/metrics.js';
 import { answerEventSchema } from '../../src/events/schema.js';
 import { eventJson, type EventRow } from '../../src/events/store.js';
-import type { Session } from '../../src/sessions/store.js';
+import type { SessionState } from '../../src/sessions/store.js';
 import { storeAnswers, type Answer } from '../../src/answers/answer.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
-import { sessionOfPath } from '../http/core/session-of-path.js';
+import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { sendMessage } from './send-message.js';
 
 const MAX_EVENTS = 50;
@@ -62,7 +62,7 @@ const body = {
 type Body = FromSchema<typeof body>;
 
 /** Answers waiting calls: all answers are stored, or none. */
-export const sendAnswers = operation<Body, Session>({
+export const sendAnswers = operation<Body, SessionState>({
   id: 'sendAnswers',
   summary: 'Answer calls of the agent that wait for a person or the client',
   body,
@@ -79,7 +79,7 @@ export const sendAnswers = operation<Body, Session>({
     },
   },
   errors: ['session_not_found', 'tool_use_not_found', 'tool_use_not_pending'],
-  resource: sessionOfPath,
+  resource: sessionStateOfPath,
   async handle({ deps, body, resource: session, record, log }) {
     const answers = body.events.map(toAnswer);
     const { events, turnId, stored } = await storeAnswers({ ...deps, log }, session.id, answers, (db, rows) =>

@@ -7,10 +7,10 @@ import {
   mergeMetadata,
   type Metadata,
 } from '../../src/sessions/metadata.js';
-import { lockSession, updateMetadata, type Session } from '../../src/sessions/store.js';
+import { lockSession, updateMetadata, type SessionState } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { presentSession, sessionSchema } from './present.js';
-import { sessionNotFound, sessionOfPath } from '../http/core/session-of-path.js';
+import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 
 const body = {
   type: 'object',
@@ -28,13 +28,13 @@ const body = {
   examples: [{ metadata: { customer: '4712', obsolete: null } }],
 } as const satisfies JsonSchema;
 
-export const updateSession = operation<FromSchema<typeof body>, Session>({
+export const updateSession = operation<FromSchema<typeof body>, SessionState>({
   id: 'updateSession',
   summary: "Change a session's metadata",
   body,
   success: { status: 200, description: 'The session as it is now.', schema: sessionSchema },
   errors: ['session_not_found', 'metadata_too_large'],
-  resource: sessionOfPath,
+  resource: sessionStateOfPath,
   async handle({ deps, caller, resource, body }) {
     const session = await transaction(deps.db, async (tx) => {
       const locked = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();

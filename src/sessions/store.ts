@@ -2,6 +2,7 @@ import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { McpServerEntity } from '../db/entities/mcp-servers.js';
 import { SessionEntity, type SessionRow } from '../db/entities/sessions.js';
 import { findResources, listResources, resourcesOf, selectRows, softDelete } from '../db/resources.js';
+import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { OPEN_ACTIONS, WAITS } from './required-actions.js';
@@ -46,6 +47,20 @@ export async function findSession(db: Db, projectId: string, id: string): Promis
   }
   const [session] = await db.query<Session[]>(statement, [projectId, id]);
   return session ?? null;
+}
+
+/** The ids of a session and the state of its latest turn, without its contents, which may be megabytes. */
+export type SessionState = Pick<Session, 'id' | 'project_id' | 'last_turn_id' | 'turn_state'>;
+
+/** Finds the state of a session of the project; null if it is missing or deleted. */
+export async function findSessionState(db: Db, projectId: string, id: string): Promise<SessionState | null> {
+  const [state] = await runSql<SessionState>(
+    db,
+    sql`SELECT s.id, s.project_id, s.last_turn_id, t.state AS turn_state
+        FROM sessions s LEFT JOIN turns t ON t.id = s.last_turn_id
+        WHERE s.project_id = ${projectId} AND s.id = ${id} AND s.deleted_at IS NULL`,
+  );
+  return state ?? null;
 }
 
 /**

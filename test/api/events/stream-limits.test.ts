@@ -1,8 +1,11 @@
 import { expect } from 'chai';
+import { heapInUse } from '../../support/heap.js';
 import { openSse, type SseReader } from '../../support/sse-reader.js';
 import { startService, type TestService } from '../../support/service.js';
 
-/** contract.md §5 `MAX_STREAMS_PER_PROJECT`. */
+const MIB = 1024 * 1024;
+
+/** docs/contract.md §5 `MAX_STREAMS_PER_PROJECT`. */
 describe('the open streams of a project', () => {
   let service: TestService;
   let sessionId: string;
@@ -37,5 +40,31 @@ describe('the open streams of a project', () => {
     const other = await service.newKey({ project: 'other' });
     const { body } = await service.as(other)('POST', '/v1/sessions', { model_id: 'test-model' });
     expect((await open(other, body.id)).status).to.equal(200);
+  });
+});
+
+describe('the memory of an open stream', () => {
+  let service: TestService;
+  const streams: SseReader[] = [];
+  before(async () => (service = await startService()));
+  after(async () => {
+    for (const stream of streams) stream.close();
+    await service.close();
+  });
+
+  it('does not contain the tools of its session', async () => {
+    const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    // Parsed, they take 20 MiB.
+    const tools = JSON.stringify(Array.from({ length: 300_000 }, () => ({})));
+    await service.db.query('UPDATE sessions SET tools = $1 WHERE id = $2', [tools, body.id]);
+    const open = async (): Promise<void> => {
+      const stream = await openSse(`${service.url}/v1/sessions/${body.id}/events/stream`, service.key);
+      expect(stream.status).to.equal(200);
+      streams.push(stream);
+    };
+    await open();
+    const before = heapInUse();
+    for (let count = 0; count < 10; count += 1) await open();
+    expect(heapInUse() - before).to.be.below(20 * MIB);
   });
 });
