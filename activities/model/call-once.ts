@@ -4,7 +4,7 @@ import { withSpan } from '../../src/platform/tracing.js';
 import { modelCallSeconds, modelRetries, modelTokens } from '../../src/platform/metrics.js';
 import type { Answer, CallUsage } from '../../src/models/content.js';
 import { endModelCall, recordUsage, type ModelCall, type ModelFailure } from '../../src/steps/model-call.js';
-import type { ModelRequest } from '../../src/models/request.js';
+import type { PendingRequest } from '../../src/models/request.js';
 import type { TurnDeps } from '../../src/turns/write.js';
 import type { Config } from '../../src/platform/config.js';
 import type { ModelClient } from './clients.js';
@@ -32,7 +32,7 @@ export interface CallObserver extends Omit<StreamObserver, 'started'> {
 export async function callOnce(
   deps: TurnDeps & { config: Config },
   model: ModelClient,
-  request: ModelRequest,
+  request: PendingRequest,
   call: ModelCall,
   observer: CallObserver,
   signal: AbortSignal,
@@ -44,7 +44,7 @@ export async function callOnce(
   try {
     const started = (first: CallUsage): void => recording.start(first);
     const idle = idleSeconds(deps.config.modelIdleSeconds, call);
-    await withSpan(`chat ${request.model}`, spanOf(request, call), (span) =>
+    await withSpan(`chat ${model.entry.model}`, spanOf(model, call), (span) =>
       streamAnswer(model, request, answer, { ...observer, started }, signal, idle).finally(() =>
         span.setAttributes({
           'gen_ai.usage.input_tokens': usage.input_tokens,
@@ -92,8 +92,8 @@ class UsageRecording {
   }
 }
 
-function spanOf(request: ModelRequest, { step, attempt }: ModelCall): Record<string, string | number> {
-  return { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': request.model, step, attempt };
+function spanOf({ entry }: ModelClient, { step, attempt }: ModelCall): Record<string, string | number> {
+  return { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': entry.model, step, attempt };
 }
 
 /** Not every server can count tokens beforehand. If the API rejects the request as too long, it is rebuilt shorter. */

@@ -3,6 +3,7 @@ import { isConnectionError } from '../../src/models/api-error.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { Redactor } from '../../src/platform/text.js';
 import type { Answer, CallUsage } from '../../src/models/content.js';
+import type { PendingRequest } from '../../src/models/request.js';
 import { begin, complete, finished, grow, type GrowingBlock, type TextObserver } from './growing-block.js';
 import type { ModelClient } from './clients.js';
 import { ModelStreamError } from './failures.js';
@@ -20,7 +21,7 @@ export interface StreamObserver extends TextObserver {
  */
 export async function streamAnswer(
   { api, redactor }: Pick<ModelClient, 'api' | 'redactor'>,
-  params: Anthropic.MessageCreateParamsNonStreaming,
+  request: PendingRequest,
   answer: Answer,
   observer: StreamObserver,
   signal: AbortSignal,
@@ -30,7 +31,9 @@ export async function streamAnswer(
   const watchdog = new Watchdog(idleSeconds);
   const either = AbortSignal.any([signal, watchdog.signal]);
   try {
-    const stream = await watchdog.watch(() => api.messages.create({ ...params, stream: true }, { signal: either }));
+    const stream = await watchdog.watch(() =>
+      api.messages.create({ ...request.take(), stream: true }, { signal: either }),
+    );
     const growing: GrowingBlock[] = [];
     let stopped = false;
     for await (const event of stream) {

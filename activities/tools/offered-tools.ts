@@ -1,15 +1,20 @@
 import type { ToolDefinition } from '../../src/models/request.js';
 import { mustAsk } from '../../src/sessions/tools.js';
 import type { TurnContext } from '../../src/steps/context.js';
+import type { ModelTurn } from '../../src/steps/conversation.js';
 import type { CallPermission } from '../../src/steps/step-calls.js';
 import { builtInTools } from './built-in/index.js';
 import { mcpToolsOf, type McpServerTool } from './mcp/names.js';
 import type { BuiltInTool } from './tool.js';
 
-/** A tool that the turn offers. Built-in tools are repeatable: their effects are keyed by the call. */
-export type OfferedTool =
+/** A tool that the worker runs. Built-in tools are repeatable: their effects are keyed by the call. */
+export type RunnableTool =
   | { kind: 'built-in'; tool: BuiltInTool; repeatable: true }
-  | { kind: 'mcp'; tool: McpServerTool; repeatable: boolean }
+  | { kind: 'mcp'; tool: McpServerTool; repeatable: boolean };
+
+/** A tool that the turn offers to the model. */
+export type OfferedTool =
+  | RunnableTool
   /** Run by the client. */
   | { kind: 'custom'; tool: ToolDefinition; repeatable: false };
 
@@ -17,10 +22,9 @@ export type OfferedTool =
  * The tools of a turn, the same at each step: first the built-in tools, then those of the connected MCP servers in the
  * session's order, then the client's tools.
  */
-export function offeredTools(turn: TurnContext): OfferedTool[] {
+export function offeredTools(turn: ModelTurn): OfferedTool[] {
   return [
-    ...builtInTools(turn).map((tool) => ({ kind: 'built-in', tool, repeatable: true }) as const),
-    ...mcpToolsOf(turn.servers).map((tool) => ({ kind: 'mcp', tool, repeatable: tool.repeatable }) as const),
+    ...runnableTools(turn),
     ...turn.customTools.map(
       ({ name, description, input_schema: inputSchema }) =>
         ({ kind: 'custom', tool: { name, description, inputSchema }, repeatable: false }) as const,
@@ -28,20 +32,21 @@ export function offeredTools(turn: TurnContext): OfferedTool[] {
   ];
 }
 
-/** Finds an offered tool by its full name; undefined if the model invented the name. */
-export function findTool(offered: readonly OfferedTool[], name: string): OfferedTool | undefined {
-  return offered.find(({ tool }) => tool.name === name);
+/** The tools of a turn that run in the worker. */
+export function runnableTools(turn: TurnContext): RunnableTool[] {
+  return [
+    ...builtInTools(turn).map((tool) => ({ kind: 'built-in', tool, repeatable: true }) as const),
+    ...mcpToolsOf(turn.servers).map((tool) => ({ kind: 'mcp', tool, repeatable: tool.repeatable }) as const),
+  ];
 }
 
-/** Returns whether a call may run, must ask, or runs at the client (contract.md §6); null in a session without `tools`. */
-export function permissionOf(
-  { tools }: TurnContext,
-  offered: readonly OfferedTool[],
-  name: string,
-): CallPermission | null {
-  if (tools.length === 0) return null;
-  const found = findTool(offered, name);
-  if (found?.kind === 'custom') return 'custom';
-  const asks = found?.kind === 'mcp' && mustAsk(tools, found.tool.serverId, found.tool.toolName);
-  return asks ? 'ask' : 'allow';
+/** Returns for each offered tool whether a call may run, must ask, or runs at the client (docs/contract.md §6). */
+export function permissionsOf({ toolsets }: TurnContext, offered: OfferedTool[]): Map<string, CallPermission> {
+  return new Map(
+    offered.map((one): [string, CallPermission] => {
+      if (one.kind === 'custom') return [one.tool.name, 'custom'];
+      const asks = one.kind === 'mcp' && mustAsk(toolsets, one.tool.serverId, one.tool.toolName);
+      return [one.tool.name, asks ? 'ask' : 'allow'];
+    }),
+  );
 }

@@ -2,7 +2,7 @@ import { Ajv } from 'ajv';
 import { unlessAborted } from '../../src/platform/abort.js';
 import { toolCallSeconds } from '../../src/platform/metrics.js';
 import type { TurnContext } from '../../src/steps/context.js';
-import type { OfferedTool } from './offered-tools.js';
+import type { RunnableTool } from './offered-tools.js';
 import { callTurnMcpTool } from './mcp/call.js';
 import type { ToolCallRow } from '../../src/steps/tool-call.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from './tool.js';
@@ -26,11 +26,10 @@ export async function runTool(
   deps: ToolDeps,
   turn: TurnContext,
   call: ToolCallRow,
-  found: OfferedTool | undefined,
+  found: RunnableTool | undefined,
   cancelled: AbortSignal,
 ): Promise<ToolResult> {
-  if (found === undefined || found.kind === 'custom')
-    return textResult(`There is no tool ${call.name} in this turn.`, true);
+  if (found === undefined) return textResult(`There is no tool ${call.name} in this turn.`, true);
   const limit = new TimeLimit(deps.config.toolTimeoutSeconds);
   const toolCall: ToolCall = {
     turn,

@@ -1,17 +1,10 @@
-import type { ModelRequest } from '../../src/models/request.js';
 import { beginModelCall, type ModelCall } from '../../src/steps/model-call.js';
-import { storedOutcome, storeStep, type StepOutcome } from '../../src/steps/model-step.js';
-import type { TurnContext } from '../../src/steps/context.js';
-import { loadConversation } from '../../src/steps/conversation.js';
-import { isOpen } from '../../src/turns/states.js';
-import { OvertakenError, TurnEndedError } from '../../src/turns/turn.js';
+import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
+import { OvertakenError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong } from '../model/call-once.js';
-import type { ModelClient } from '../model/clients.js';
-import { countTokens } from '../model/count-tokens.js';
-import { buildRequest, type BuiltRequest } from '../prompt/build-request.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
-import { findTool, offeredTools, permissionOf, type OfferedTool } from '../tools/offered-tools.js';
+import { prepareCall, type PreparedCall } from './prepare-call.js';
 import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
 import type { ModelCallOutcome, TurnActivities } from './turn-activities.js';
@@ -29,52 +22,34 @@ const MAX_UNDERCOUNT = 3;
 export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return ({ turnId, step, compacted }) =>
     runActivity(deps, { turn_id: turnId, step }, async (signal): Promise<ModelCallOutcome> => {
-      let loaded = await loadConversation(deps.db, turnId);
-      const { turn } = loaded;
-      const offered = offeredTools(turn);
-      const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
-      const stored = isStored ? await storedOutcome(deps.db, turnId, step) : null;
-      if (stored !== null) return withOfferedNames(offered, stored);
-      if (!isOpen(turn.state)) throw new TurnEndedError(turnId, turn.state);
-      const model = deps.models.getOrFail(turn.modelId);
-      const options = {
-        entry: model.entry,
-        tools: offered.map(({ tool }) => tool),
-        countTokens: (request: ModelRequest) => countTokens(model, request, signal),
-        compacted,
-      };
       let refused: { estimated: number; error: unknown } | null = null;
       for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
         if (refused !== null && undercount > MAX_UNDERCOUNT) throw refused.error;
-        const built = await buildRequest(deps, loaded, { ...options, undercount }, signal);
-        if (built === 'compact') return { kind: 'compact' };
-        if (refused !== null && built.estimated >= refused.estimated) continue;
+        const prepared = await prepareCall(deps, { turnId, step, compacted, undercount }, signal);
+        if (prepared === 'compact') return { kind: 'compact' };
+        if ('stored' in prepared) return withOfferedNames(prepared, prepared.stored);
+        if (refused !== null && prepared.estimated >= refused.estimated) continue;
         try {
-          await model.authorize();
+          await prepared.model.authorize();
           const call = await beginModelCall(deps, turnId, step);
-          return withOfferedNames(offered, await callAndStore(deps, { turn, offered, model }, built, call, signal));
+          return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
         } catch (error) {
           if (!isTooLong(error)) throw error;
-          refused = { estimated: built.estimated, error };
-          loaded = await loadConversation(deps.db, turnId);
+          refused = { estimated: prepared.estimated, error };
         }
       }
     });
 }
 
-/** True for a tool the turn does not offer. The model invented its name, so the name may contain text of its answer. */
-function withOfferedNames(offered: OfferedTool[], outcome: StepOutcome): StepOutcome {
+/** Replaces the names of tools that the turn does not offer. The model invented them, so they may contain its text. */
+function withOfferedNames({ permissions }: Pick<PreparedCall, 'permissions'>, outcome: StepOutcome): StepOutcome {
   if (outcome.kind !== 'tools') return outcome;
-  return {
-    ...outcome,
-    tools: outcome.tools.map((name) => (findTool(offered, name) === undefined ? UNKNOWN_TOOL : name)),
-  };
+  return { ...outcome, tools: outcome.tools.map((name) => (permissions.has(name) ? name : UNKNOWN_TOOL)) };
 }
 
 async function callAndStore(
   deps: ActivityDeps,
-  { turn, offered, model }: { turn: TurnContext; offered: OfferedTool[]; model: ModelClient },
-  { request, fullName }: BuiltRequest,
+  prepared: PreparedCall,
   call: ModelCall,
   cancelled: AbortSignal,
 ): Promise<StepOutcome> {
@@ -87,8 +62,8 @@ async function callAndStore(
     settle: () => writer.flush(),
   };
   const signal = AbortSignal.any([cancelled, fenced.signal]);
-  const answer = await callOnce(deps, model, request, call, observer, signal);
-  const content = withUsableIds(answer.content, request.messages);
+  const answer = await callOnce(deps, prepared.model, prepared.request, call, observer, signal);
+  const content = withUsableIds(answer.content, prepared.toolUseIds);
   const store = async (): Promise<StepOutcome> => {
     await writer.flush();
     fenced.signal.throwIfAborted();
@@ -96,8 +71,8 @@ async function callAndStore(
       call,
       deltas: writer.count,
       answer: { ...answer, content },
-      toolName: (alias) => fullName(alias) ?? alias,
-      permissionOf: (name) => permissionOf(turn, offered, name),
+      toolName: (alias) => prepared.fullName(alias) ?? alias,
+      permissionOf: (name) => (prepared.hasTools ? (prepared.permissions.get(name) ?? 'allow') : null),
       isLast: call.step >= config.maxSteps,
     });
   };

@@ -5,7 +5,7 @@ import type { TurnContext } from '../../src/steps/context.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
 import { outcomeUnknown, runTool } from '../tools/run-tool.js';
 import { ConcurrencyLimit } from '../concurrency-limit.js';
-import { findTool, offeredTools } from '../tools/offered-tools.js';
+import { runnableTools } from '../tools/offered-tools.js';
 import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/steps/tool-call.js';
 import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
 import type { ToolResult } from '../tools/tool.js';
@@ -41,7 +41,7 @@ async function resultOf(
   call: ToolCallRow,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const tool = findTool(offeredTools(turn), call.name);
+  const tool = runnableTools(turn).find(({ tool: { name } }) => name === call.name);
   if (call.state === 'started' && tool?.repeatable !== true) return outcomeUnknown(call.name);
   await startToolCall(deps, call);
   return runTool(deps, turn, call, tool, signal);

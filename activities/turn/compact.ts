@@ -1,5 +1,5 @@
 import { storeSummary } from '../../src/steps/compaction.js';
-import type { ModelRequest } from '../../src/models/request.js';
+import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
 import { beginModelCall, endModelCall } from '../../src/steps/model-call.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
@@ -25,7 +25,7 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
 
       const summarise = async (request: ModelRequest): Promise<string> => {
         const call = await beginModelCall(deps, turnId, step);
-        const answer = await callOnce(deps, model, request, call, noopObserver, signal);
+        const answer = await callOnce(deps, model, new PendingRequest(request), call, noopObserver, signal);
         await endModelCall(deps, call, { ...answer, firstTokenMs: null }, null);
         return answer.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
       };

@@ -10,3 +10,19 @@ export interface ToolDefinition {
   description: string;
   inputSchema: Record<string, unknown>;
 }
+
+/** A request that is taken once, to be sent: nothing keeps its megabytes while the model answers. */
+export class PendingRequest {
+  #request: ModelRequest | null;
+
+  constructor(request: ModelRequest) {
+    this.#request = request;
+  }
+
+  take(): ModelRequest {
+    const request = this.#request;
+    if (request === null) throw new Error('the request was taken before');
+    this.#request = null;
+    return request;
+  }
+}

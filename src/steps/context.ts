@@ -1,7 +1,7 @@
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import { rawSql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import type { CustomTool, SessionTool } from '../db/entities/sessions.js';
+import type { McpToolset } from '../db/entities/sessions.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { loadToolset } from '../mcp/toolsets.js';
 import type { TurnState } from '../turns/states.js';
@@ -30,16 +30,19 @@ export interface TurnContext {
   instruction: string | null;
   /** The connected servers, in the session's order. */
   servers: TurnServer[];
-  /** The session's `tools`, and the custom ones in the form sent to the model. */
-  tools: SessionTool[];
-  customTools: CustomTool[];
+  /** The permissions in the session's `tools`. Its custom tools are not loaded: they may have megabytes. */
+  toolsets: McpToolset[];
+  /** False if the session's `tools` are empty. */
+  hasTools: boolean;
 }
 
 /** The columns and tables of a `ContextRow`. Append a condition on `turns`. */
 export const CONTEXT = rawSql(`
   turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", turns.number, turns.state,
   turns.queued_at AS "queuedAt", message.data->'skills' AS skills, message.data->'files' AS files, model_id AS "modelId", thinking_enabled AS "thinkingEnabled",
-  instruction, sessions.tools, model_tools AS "customTools", coalesce((
+  instruction, json_array_length(sessions.tools) > 0 AS "hasTools", (
+    SELECT coalesce(json_agg(entry), '[]')
+    FROM json_array_elements(sessions.tools) AS entry WHERE entry->>'type' = 'mcp_toolset') AS toolsets, coalesce((
     SELECT json_agg(json_build_object('id', server_id, 'name', name, 'toolset_hash', toolset_hash,
       'offered_tools', offered_tools) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
@@ -53,7 +56,10 @@ export interface ContextRow extends Omit<TurnContext, 'servers'> {
 }
 
 /** Adds the tools of its servers to a turn. The process caches toolsets, which never change. */
-export async function withToolsets(db: Db, row: ContextRow): Promise<TurnContext> {
+export async function withToolsets<Row extends ContextRow>(
+  db: Db,
+  row: Row,
+): Promise<Omit<Row, 'servers'> & Pick<TurnContext, 'servers'>> {
   const servers = row.servers.map(async ({ toolset_hash, ...server }): Promise<TurnServer> => ({
     ...server,
     tools: await loadToolset(db, server.id, toolset_hash),

@@ -1,4 +1,5 @@
 import type { FileSnapshot } from '../events/fields.js';
+import type { CustomTool } from '../db/entities/sessions.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { AssistantBlock, ResultBlock } from '../models/content.js';
@@ -46,15 +47,21 @@ export interface Conversation {
   turns: PastTurn[];
 }
 
+/** A turn with what its next request to the model needs. */
+export interface ModelTurn extends TurnContext {
+  /** The session's custom tools, with schemas that a model's API accepts. */
+  customTools: CustomTool[];
+}
+
 /** A turn with the conversation that leads up to it. */
 export interface TurnWithConversation {
-  turn: TurnContext;
+  turn: ModelTurn;
   conversation: Conversation;
 }
 
 type Row = PastTurn & {
   /** Only for the current turn. */
-  context: Omit<ContextRow, 'queuedAt'> | null;
+  context: (Omit<ContextRow, 'queuedAt'> & Pick<ModelTurn, 'customTools'>) | null;
   summary: string | null;
   summarised_state: TurnState | null;
 };
@@ -71,7 +78,7 @@ export async function loadConversation(db: Db, turnId: string): Promise<TurnWith
   const rows = await runSql<Row>(
     db,
     sql`WITH current AS (
-          SELECT ${CONTEXT} WHERE turns.id = ${turnId}),
+          SELECT model_tools AS "customTools", ${CONTEXT} WHERE turns.id = ${turnId}),
         latest AS (
           SELECT turn_number, summary, turns.state AS summarised_state
           FROM current, compactions JOIN turns ON turns.session_id = compactions.session_id AND turns.number = turn_number

@@ -12,21 +12,26 @@ export interface SinkModel {
 }
 
 const usage = { input_tokens: 10, output_tokens: 1, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 };
-const ANSWER = [
+const ANSWER = frames([
   {
     type: 'message_start',
     message: { id: 'msg_1', type: 'message', role: 'assistant', model: 'sink', content: [], stop_reason: null, usage },
   },
   { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
   { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Seen.' } },
+]);
+const END = frames([
   { type: 'content_block_stop', index: 0 },
   { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 1 } },
   { type: 'message_stop' },
-]
-  .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
-  .join('');
+]);
 
-export async function startSinkModel(): Promise<SinkModel> {
+function frames(events: Record<string, unknown>[]): string {
+  return events.map((event) => `event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`).join('');
+}
+
+/** `hold`: what an answer waits for before its end. */
+export async function startSinkModel(hold: () => Promise<void> = async () => undefined): Promise<SinkModel> {
   const received: number[] = [];
   let atOnce = 0;
   let mostAtOnce = 0;
@@ -38,7 +43,8 @@ export async function startSinkModel(): Promise<SinkModel> {
     request.on('close', () => (atOnce -= 1));
     request.on('end', () => {
       received.push(bytes);
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(ANSWER);
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(ANSWER);
+      void hold().then(() => response.end(END));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -4,6 +4,7 @@ import { ModelIdleTimeoutError } from '../../../activities/model/failures.js';
 import { streamAnswer } from '../../../activities/model/stream.js';
 import { watchedFetch } from '../../../activities/model/watchdog.js';
 import type { SendRequest } from '../../../activities/model/send.js';
+import { PendingRequest } from '../../../src/models/request.js';
 import { Redactor } from '../../../src/platform/text.js';
 import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '../../support/scripted-model.js';
 import type { ScriptedModel } from '../../support/scripted-model.js';
@@ -36,7 +37,8 @@ describe('the stream of an answer', () => {
     };
     const params = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Go' }] };
     const signal = new AbortController().signal;
-    await streamAnswer({ api, redactor: new Redactor([KEY]) }, params, answer, observer, signal, IDLE_SECONDS);
+    const request = new PendingRequest(params);
+    await streamAnswer({ api, redactor: new Redactor([KEY]) }, request, answer, observer, signal, IDLE_SECONDS);
     return { answer, heard, started };
   };
   const failureOf = (work: Promise<unknown>): Promise<unknown> =>

@@ -1,0 +1,78 @@
+import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
+import { loadConversation } from '../../src/steps/conversation.js';
+import { storedOutcome, type StepOutcome } from '../../src/steps/model-step.js';
+import type { CallPermission } from '../../src/steps/step-calls.js';
+import { isOpen } from '../../src/turns/states.js';
+import { TurnEndedError } from '../../src/turns/turn.js';
+import type { ActivityDeps } from '../deps.js';
+import type { ModelClient } from '../model/clients.js';
+import { countTokens } from '../model/count-tokens.js';
+import { buildRequest } from '../prompt/build-request.js';
+import { toolUseIds } from '../prompt/tool-use-ids.js';
+import { offeredTools, permissionsOf } from '../tools/offered-tools.js';
+
+export interface StepInput {
+  turnId: string;
+  step: number;
+  /** Earlier turns have been summarised for this step already. */
+  compacted: boolean;
+  /** Factor by which the API's count exceeds our estimate. */
+  undercount: number;
+}
+
+/**
+ * The next model call of a turn, with what storing its answer needs. Nothing else of the turn stays in memory while
+ * the model answers: schemas and messages may take megabytes.
+ */
+export interface PreparedCall {
+  model: ModelClient;
+  request: PendingRequest;
+  /** Our estimate of the request's input tokens. */
+  estimated: number;
+  /** Full names of the offered tools, each with the answer that its calls need. */
+  permissions: Map<string, CallPermission>;
+  /** False in a session without `tools`: its calls have no permission. */
+  hasTools: boolean;
+  /** Returns the full name of a tool from its alias in the request; undefined if the model invented the name. */
+  fullName: (alias: string) => string | undefined;
+  toolUseIds: Set<string>;
+}
+
+/**
+ * Loads a turn and builds the request of its next step. Returns the stored outcome if an earlier attempt finished the
+ * step, and `compact` if earlier turns must be summarised first.
+ * @throws TurnEndedError, or ApplicationFailure `context_too_long`
+ */
+export async function prepareCall(
+  deps: ActivityDeps,
+  { turnId, step, compacted, undercount }: StepInput,
+  signal: AbortSignal,
+): Promise<PreparedCall | { stored: StepOutcome; permissions: Map<string, CallPermission> } | 'compact'> {
+  const loaded = await loadConversation(deps.db, turnId);
+  const { turn } = loaded;
+  const offered = offeredTools(turn);
+  const permissions = permissionsOf(turn, offered);
+  const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
+  const stored = isStored ? await storedOutcome(deps.db, turnId, step) : null;
+  if (stored !== null) return { stored, permissions };
+  if (!isOpen(turn.state)) throw new TurnEndedError(turnId, turn.state);
+  const model = deps.models.getOrFail(turn.modelId);
+  const options = {
+    entry: model.entry,
+    tools: offered.map(({ tool }) => tool),
+    countTokens: (request: ModelRequest) => countTokens(model, request, signal),
+    compacted,
+    undercount,
+  };
+  const built = await buildRequest(deps, loaded, options, signal);
+  if (built === 'compact') return built;
+  return {
+    model,
+    request: new PendingRequest(built.request),
+    estimated: built.estimated,
+    permissions,
+    hasTools: turn.hasTools,
+    fullName: built.fullName,
+    toolUseIds: toolUseIds(built.request.messages),
+  };
+}
