@@ -161,7 +161,7 @@ export class Initial1800000000001 implements MigrationInterface {
       -- Bytes of the files and skills of each project (MAX_STORAGE_PER_PROJECT), kept by triggers: summing up millions of
       -- rows at each upload would take seconds.
       CREATE TABLE project_storage (
-        project_id text PRIMARY KEY,
+        project_id text COLLATE "C" PRIMARY KEY,
         bytes bigint NOT NULL
       );
       CREATE FUNCTION count_storage() RETURNS trigger LANGUAGE plpgsql AS $$
