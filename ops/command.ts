@@ -1,4 +1,5 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { DATABASE_AUTH, databaseAddress } from '../src/platform/database-address.js';
 
 /** The arguments are not valid; the message says why. */
 export class UsageError extends Error {
@@ -16,7 +17,9 @@ export function parseOptions<T extends ParseArgsConfig>(config: T): ReturnType<t
 
 /** The database of the service. @throws Error if DATABASE_URL is unset */
 export function databaseUrlOf(env: NodeJS.ProcessEnv): string {
-  if (env.DATABASE_URL) return env.DATABASE_URL;
+  const auth = DATABASE_AUTH.find((name) => name === (env.DATABASE_AUTH || 'password'));
+  if (auth === undefined) throw new Error(`DATABASE_AUTH must be one of ${DATABASE_AUTH.join(', ')}.`);
+  if (env.DATABASE_URL) return databaseAddress(env.DATABASE_URL, auth);
   throw new Error(
     'DATABASE_URL is not set. Set it to the database of the service: postgres://USER:PASSWORD@HOST:5432/NAME.',
   );

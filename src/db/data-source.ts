@@ -1,4 +1,5 @@
 import { DataSource } from 'typeorm';
+import { clientConfig } from './client-config.js';
 import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
 import { PreparedClient } from './prepared-client.js';
@@ -34,7 +35,6 @@ export async function openDataSource(
   const settings = Object.entries({ timezone: 'UTC', jit: 'off', ...limits });
   const dataSource = new DataSource({
     type: 'postgres',
-    url: databaseUrl,
     applicationName: name,
     entities,
     migrations,
@@ -44,6 +44,7 @@ export async function openDataSource(
     poolSize,
     connectTimeoutMS: 5000,
     extra: {
+      ...clientConfig(databaseUrl),
       Client: PreparedClient,
       types: typeParsers,
       keepAlive: true,

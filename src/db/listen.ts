@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { clientConfig } from './client-config.js';
 import type { Logger } from '../platform/logger.js';
 
 const BACKOFF_MS = [50, 100, 250, 500, 1000, 2000];
@@ -79,7 +80,7 @@ export class Listener {
 
   async #connect(): Promise<void> {
     const client = new pg.Client({
-      connectionString: this.databaseUrl,
+      ...clientConfig(this.databaseUrl),
       application_name: 'listen turns',
       keepAlive: true,
       connectionTimeoutMillis: 5000,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { defaultByteBudget, MIB } from './byte-budget.js';
+import { databaseAddress } from './database-address.js';
 import { encryptionKeysOf, listOf, readSettings } from './settings-schema.js';
 
 /** Settings of every process, read once at start from the environment (contract.md §5). */
@@ -9,6 +10,7 @@ export interface Config {
   port: number;
   /** Base address that clients see, without a trailing slash. */
   publicUrl: string;
+  /** With the way to log in (src/platform/database-address). */
   databaseUrl: string;
   /** A direct connection for LISTEN if `databaseUrl` is a pooler. */
   databaseListenUrl: string;
@@ -83,8 +85,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     host: valid.HOST,
     port: valid.PORT,
     publicUrl: (valid.PUBLIC_URL ?? `http://${urlHost(valid.HOST)}:${valid.PORT}`).replace(/\/+$/, ''),
-    databaseUrl: valid.DATABASE_URL,
-    databaseListenUrl: valid.DATABASE_LISTEN_URL ?? valid.DATABASE_URL,
+    databaseUrl: databaseAddress(valid.DATABASE_URL, valid.DATABASE_AUTH),
+    databaseListenUrl: databaseAddress(valid.DATABASE_LISTEN_URL ?? valid.DATABASE_URL, valid.DATABASE_AUTH),
     databasePoolSize: valid.DATABASE_POOL_SIZE,
     taskQueue: valid.TASK_QUEUE,
     storageUrl: valid.STORAGE_URL ?? defaultStorageUrl(valid.DATA_DIR),

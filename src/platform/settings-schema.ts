@@ -1,5 +1,6 @@
 import { Ajv } from 'ajv';
 import type { FromSchema } from 'json-schema-to-ts';
+import { DATABASE_AUTH } from './database-address.js';
 
 const optionalText = { type: 'string', minLength: 1 } as const;
 const schema = {
@@ -10,6 +11,7 @@ const schema = {
     PUBLIC_URL: { ...optionalText, pattern: '^https?://[^\\s]+$' },
     DATABASE_URL: { type: 'string', pattern: '^postgres(ql)?://' },
     DATABASE_LISTEN_URL: { ...optionalText, pattern: '^postgres(ql)?://' },
+    DATABASE_AUTH: { type: 'string', default: 'password', enum: DATABASE_AUTH },
     DATABASE_POOL_SIZE: { type: 'integer', default: 10, minimum: 2, maximum: 500 },
     TASK_QUEUE: { type: 'string', default: 'turns', minLength: 1 },
     STORAGE_URL: { ...optionalText, pattern: '^(file:///|gs://[^/]+)' },
@@ -97,6 +99,12 @@ function contradictions(settings: Record<string, unknown>, env: NodeJS.ProcessEn
   const faults: string[] = [];
   if (settings.METRICS_PORT !== undefined && settings.METRICS_PORT !== 0 && settings.METRICS_PORT === settings.PORT) {
     faults.push('METRICS_PORT is the same as PORT: the worker’s metrics need a port of their own');
+  }
+  for (const name of ['DATABASE_URL', 'DATABASE_LISTEN_URL']) {
+    const url = env[name] ?? '';
+    if (settings.DATABASE_AUTH === 'google_iam' && URL.canParse(url) && new URL(url).password !== '') {
+      faults.push(`${name} has a password, and DATABASE_AUTH=google_iam logs in with tokens: remove one of them`);
+    }
   }
   const keys = listOf(env.ENCRYPTION_KEY);
   if (new Set(keys).size < keys.length) faults.push('ENCRYPTION_KEY names a key twice');

@@ -1,0 +1,14 @@
+import type pg from 'pg';
+import { parseIntoClientConfig } from 'pg-connection-string';
+import { authOf } from '../platform/database-address.js';
+import { googleTokens } from '../platform/google-tokens.js';
+
+const tokens = googleTokens();
+
+/** What a client of pg takes to connect to an address (src/platform/database-address). */
+export function clientConfig(address: string): pg.ClientConfig {
+  const { url, auth } = authOf(address);
+  if (auth === 'password') return { connectionString: url };
+  // Asked for each new connection: a token lasts an hour, a connection may last for weeks.
+  return { ...parseIntoClientConfig(url), password: () => tokens.get() };
+}
