@@ -1,6 +1,7 @@
 # syntax=docker/dockerfile:1
-# Debian: Temporal's core has no musl build.
-FROM node:24-bookworm-slim AS build
+# Debian: Temporal's core has no musl build. deploy/image/build.sh names the base image by its digest.
+ARG NODE_IMAGE=node:24-bookworm-slim
+FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN --mount=type=cache,target=/root/.npm npm ci --no-audit --no-fund
@@ -8,14 +9,14 @@ COPY . .
 RUN npm run build
 
 # A tree of its own: what only development needs (TypeScript, the embedded Postgres, linters) never enters the image.
-FROM node:24-bookworm-slim AS production
+FROM ${NODE_IMAGE} AS production
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY deploy/image ./deploy/image
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --no-audit --no-fund \
   && sh deploy/image/prune.sh "$(node -p 'process.arch === "x64" ? "x86_64" : "aarch64"')-unknown-linux-gnu"
 
-FROM node:24-bookworm-slim
+FROM ${NODE_IMAGE}
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 METRICS_PORT=9464
 # Returns the memory of large buffers (attachments, uploads) to the system when they are freed (docs/operations/gcp.md).
 ENV MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=262144 MALLOC_TRIM_THRESHOLD_=262144

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,12 +57,96 @@ describe('deployment files', () => {
     }
   });
 
-  it('give the migration its own secret alone', () => {
+  it('give the migration its own database login alone', () => {
     const [job] = parseAllDocuments(read('deploy/kubernetes/migrate.yaml'));
     const pod = (job!.getIn(['spec', 'template', 'spec']) as { toJSON(): Pod }).toJSON();
-    expect(pod.containers[0]!.envFrom).to.deep.equal([{ secretRef: { name: 'migrate' } }]);
+    const [container] = pod.containers;
+    expect(container!.envFrom).to.equal(undefined);
+    expect(container!.env.map(({ name }) => name)).to.deep.equal(['DATABASE_AUTH', 'DATABASE_URL']);
+  });
+
+  const documents = (file: string): Manifest[] =>
+    parseAllDocuments(read(`deploy/kubernetes/${file}.yaml`)).map((document) => document.toJSON() as Manifest);
+  const policy = (name: string): PolicySpec =>
+    documents('network-policy').find(({ metadata }) => metadata.name === name)!.spec as PolicySpec;
+  /** The ports that a rule of `rules` opens to an address block. */
+  const portsFor = (rules: PolicyRule[], cidr: string): number[] =>
+    rules.flatMap(({ from, to, ports }) =>
+      (from ?? to ?? []).some((peer) => peer.ipBlock?.cidr === cidr)
+        ? (ports ?? [{ port: 0 }]).map(({ port }) => port)
+        : [],
+    );
+
+  it('let the load balancer and its health checks in, and no other network', () => {
+    const { ingress } = policy('api');
+    for (const range of ['35.191.0.0/16', '130.211.0.0/22'])
+      expect(portsFor(ingress!, range)).to.deep.equal([8080, 9464]);
+    expect(ingress!.every(({ from }) => from !== undefined)).to.equal(true);
+    const [check] = documents('gateway').filter(({ kind }) => kind === 'HealthCheckPolicy');
+    const { port, requestPath } = (check!.spec as HealthCheck).default.config.httpHealthCheck;
+    expect([port, requestPath], 'not what fails in every pod when Postgres fails over').to.deep.equal([
+      9464,
+      '/healthz',
+    ]);
+    expect(portsFor(policy('worker').ingress!, '35.191.0.0/16')).to.deep.equal([]);
+  });
+
+  it('let pods out to public addresses, the metadata server and Postgres in its range alone', () => {
+    const { egress, podSelector } = policy('egress');
+    expect(podSelector.matchExpressions![0]!.values).to.deep.equal(['api', 'worker']);
+    const [everywhere] = egress!.flatMap(({ to }) => to ?? []);
+    expect(everywhere!.ipBlock!.except).to.include.members(['10.0.0.0/8', '169.254.0.0/16', '192.168.0.0/16']);
+    expect(portsFor(egress!, '169.254.169.254/32')).to.deep.equal([80, 988]);
+    const range = /address\s+= "([\d.]+)"\s+prefix_length = (\d+)/.exec(read('deploy/gcp/network.tf'));
+    const postgres = egress!.filter(({ ports }) => ports?.some(({ port }) => port === 5432));
+    expect(postgres.map(({ to }) => to)).to.deep.equal([[{ ipBlock: { cidr: `${range![1]}/${range![2]}` } }]]);
+    expect(policy('migrate').egress!.filter(({ to }) => to === undefined)).to.have.length(1);
+  });
+
+  it('drain for as long as the load balancer still sends requests, and scale each build by its own work', () => {
+    const [api] = documents('api');
+    const pod = (api!.spec as { template: { spec: Pod } }).template.spec;
+    const preStop = pod.containers[0]!.lifecycle!.preStop.sleep.seconds;
+    const grace = Number(pod.containers[0]!.env.find(({ name }) => name === 'SHUTDOWN_GRACE_SECONDS')!.value);
+    expect(preStop).to.be.at.least(25);
+    expect(pod.terminationGracePeriodSeconds).to.be.greaterThan(preStop + grace);
+    const scaled = documents('worker').find(({ kind }) => kind === 'ScaledObject')!;
+    const queries = (scaled.spec as { triggers: { metadata: { query?: string } }[] }).triggers.flatMap(
+      ({ metadata }) => metadata.query ?? [],
+    );
+    expect(queries.length).to.be.greaterThan(0);
+    for (const query of queries) expect(query).to.contain('build="BUILD"');
+  });
+
+  it('make the rules of Managed Prometheus from the same alerts', () => {
+    const made = parse(
+      execFileSync('sh', [fileURLToPath(new URL('deploy/kubernetes/rules.sh', root))], { encoding: 'utf8' }),
+    );
+    expect(made).to.deep.include({ kind: 'Rules', spec: parse(read('deploy/prometheus/alerts.yml')) });
   });
 });
+
+interface Manifest {
+  kind: string;
+  metadata: { name: string };
+  spec: unknown;
+}
+
+interface PolicyRule {
+  from?: { ipBlock?: { cidr: string } }[];
+  to?: { ipBlock?: { cidr: string; except?: string[] } }[];
+  ports?: { port: number }[];
+}
+
+interface PolicySpec {
+  podSelector: { matchExpressions?: { values: string[] }[] };
+  ingress?: PolicyRule[];
+  egress?: PolicyRule[];
+}
+
+interface HealthCheck {
+  default: { config: { httpHealthCheck: { port: number; requestPath: string } } };
+}
 
 interface Pod {
   terminationGracePeriodSeconds: number;
@@ -72,6 +156,7 @@ interface Pod {
     image: string;
     env: { name: string; value: string }[];
     envFrom: unknown[];
+    lifecycle?: { preStop: { sleep: { seconds: number } } };
     securityContext: { readOnlyRootFilesystem: boolean };
   }[];
 }

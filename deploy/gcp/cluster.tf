@@ -17,6 +17,16 @@ resource "google_container_cluster" "service" {
     enable_private_nodes = true
   }
 
+  # Who may reach the control plane's address: nobody but the operators' networks.
+  master_authorized_networks_config {
+    dynamic "cidr_blocks" {
+      for_each = var.operator_networks
+      content {
+        cidr_block = cidr_blocks.value
+      }
+    }
+  }
+
   gateway_api_config {
     channel = "CHANNEL_STANDARD"
   }

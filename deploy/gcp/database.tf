@@ -28,6 +28,30 @@ resource "google_sql_database_instance" "service" {
       }
     }
 
+    # Roles log in as Google accounts: DATABASE_AUTH=google_iam.
+    database_flags {
+      name  = "cloudsql.iam_authentication"
+      value = "on"
+    }
+    database_flags {
+      name  = "log_lock_waits"
+      value = "on"
+    }
+    database_flags {
+      name  = "log_min_duration_statement"
+      value = "1000"
+    }
+    database_flags {
+      name  = "track_io_timing"
+      value = "on"
+    }
+
+    insights_config {
+      query_insights_enabled  = true
+      query_string_length     = 2048
+      record_application_tags = true
+    }
+
     # Processes x (DATABASE_POOL_SIZE + 1 for LISTEN), with room for a rolling restart (docs/operations/gcp.md).
     database_flags {
       name  = "max_connections"
@@ -39,6 +63,30 @@ resource "google_sql_database_instance" "service" {
 resource "google_sql_database" "service" {
   name     = "service"
   instance = google_sql_database_instance.service.name
+  # Bytes compare faster than words, and no update of the system's languages can damage an index.
+  charset   = "UTF8"
+  collation = "C"
+}
+
+# Each role logs in with its own account's token and has no password. The account's name without .gserviceaccount.com
+# is the user's name in Postgres.
+resource "google_sql_user" "role" {
+  for_each = google_service_account.role
+  instance = google_sql_database_instance.service.name
+  type     = "CLOUD_IAM_SERVICE_ACCOUNT"
+  name     = trimsuffix(each.value.email, ".gserviceaccount.com")
+}
+
+resource "google_project_iam_member" "database" {
+  for_each = merge([
+    for name, account in google_service_account.role : {
+      "${name}/client" = { role = "roles/cloudsql.client", member = account.member }
+      "${name}/user"   = { role = "roles/cloudsql.instanceUser", member = account.member }
+    }
+  ]...)
+  project = var.project
+  role    = each.value.role
+  member  = each.value.member
 }
 
 # The name in the server's certificate, in the service's own network: clients verify it (sslmode=verify-full).
@@ -61,4 +109,3 @@ resource "google_dns_record_set" "database" {
   rrdatas      = [google_sql_database_instance.service.private_ip_address]
 }
 
-# The password is set by hand (docs/operations/gcp.md): Terraform's state holds none.

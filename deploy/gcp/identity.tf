@@ -7,7 +7,6 @@ resource "google_service_account" "role" {
 locals {
   # What each role reads. Values are added by hand: gcloud secrets versions add.
   secrets = {
-    database-url      = ["api", "worker", "migrate"]
     encryption-key    = ["api", "worker"]
     temporal-api-key  = ["api", "worker"]
     anthropic-api-key = ["api", "worker"]

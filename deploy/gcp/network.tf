@@ -18,7 +18,8 @@ resource "google_compute_subnetwork" "service" {
   }
 }
 
-# Workers reach models, MCP servers and Temporal Cloud from addresses that others can allow.
+# Workers reach models, MCP servers and Temporal Cloud from addresses that others can allow. A node with two workers may hold
+# 400 model streams to one address, each with a port of its own.
 resource "google_compute_router" "service" {
   name    = "agent-session-service"
   network = google_compute_network.service.id
@@ -27,14 +28,33 @@ resource "google_compute_router" "service" {
 resource "google_compute_router_nat" "service" {
   name                               = "agent-session-service"
   router                             = google_compute_router.service.name
-  nat_ip_allocate_option             = "AUTO_ONLY"
+  nat_ip_allocate_option             = "MANUAL_ONLY"
+  nat_ips                            = google_compute_address.nat[*].self_link
   source_subnetwork_ip_ranges_to_nat = "ALL_SUBNETWORKS_ALL_IP_RANGES"
+  enable_dynamic_port_allocation     = true
+  min_ports_per_vm                   = 1024
+  max_ports_per_vm                   = 16384
+  # Required by dynamic ports.
+  enable_endpoint_independent_mapping = false
+
+  log_config {
+    enable = true
+    filter = "ERRORS_ONLY"
+  }
+}
+
+# 64,512 ports each: two serve 126 nodes with 1,024.
+resource "google_compute_address" "nat" {
+  count = var.nat_addresses
+  name  = "agent-session-nat-${count.index}"
 }
 
 resource "google_compute_global_address" "peering" {
-  name          = "cloud-sql"
-  purpose       = "VPC_PEERING"
-  address_type  = "INTERNAL"
+  name         = "cloud-sql"
+  purpose      = "VPC_PEERING"
+  address_type = "INTERNAL"
+  # The range that deploy/kubernetes/network-policy.yaml lets pods reach.
+  address       = "10.40.0.0"
   prefix_length = 20
   network       = google_compute_network.service.id
 }

@@ -7,6 +7,15 @@ output "api_certificate_record" {
   value = google_certificate_manager_dns_authorization.api.dns_resource_record[0]
 }
 
+# What model providers, MCP servers and receivers of webhooks may allow.
+output "egress_addresses" {
+  value = google_compute_address.nat[*].address
+}
+
+output "images" {
+  value = google_artifact_registry_repository.images.registry_uri
+}
+
 output "bucket" {
   value = google_storage_bucket.files.name
 }

@@ -19,6 +19,30 @@ variable "cors_origins" {
   description = "Origins of web pages that use the API and fetch download links."
 }
 
+variable "operator_networks" {
+  type        = list(string)
+  default     = []
+  description = "Networks from which kubectl reaches the cluster, for example [\"203.0.113.7/32\"]."
+}
+
+variable "nat_addresses" {
+  type        = number
+  default     = 2
+  description = "Fixed addresses from which the service calls models, MCP servers and webhooks."
+}
+
+variable "requests_per_minute" {
+  type        = number
+  default     = 6000
+  description = "Requests for each client address before Cloud Armor answers 429."
+}
+
+variable "temporal_service_attachment" {
+  type        = string
+  default     = ""
+  description = "Private Service Connect attachment of the Temporal Cloud region; empty: Temporal Cloud over the internet."
+}
+
 variable "database_tier" {
   type    = string
   default = "db-custom-2-7680"

@@ -34,12 +34,14 @@ var kinds = map[string]func() any{
 	"gateway.networking.k8s.io/v1/Gateway":   func() any { return &gateway.Gateway{} },
 	"gateway.networking.k8s.io/v1/HTTPRoute": func() any { return &gateway.HTTPRoute{} },
 	"keda.sh/v1alpha1/ScaledObject":          func() any { return &keda.ScaledObject{} },
+	"keda.sh/v1alpha1/TriggerAuthentication": func() any { return &keda.TriggerAuthentication{} },
 }
 
 // Google publishes no Go types of these.
 var unpublished = map[string]bool{
-	"networking.gke.io/v1/GCPBackendPolicy":  true,
-	"networking.gke.io/v1/HealthCheckPolicy": true,
+	"networking.gke.io/v1/GCPBackendPolicy":      true,
+	"networking.gke.io/v1/HealthCheckPolicy":     true,
+	"monitoring.googleapis.com/v1/PodMonitoring": true,
 }
 
 var errUnchecked = errors.New("not checked: its types are not published")
