@@ -77,6 +77,26 @@ describe('the console in a browser', function () {
       await page.getByRole('heading', { name: 'Sessions' }).waitFor();
     });
 
+    it('asks before the key of a link replaces another one, and keeps it unless told otherwise', async () => {
+      const page = await browser.open();
+      const open = async (): Promise<void> => {
+        await page.evaluate(`location.hash = '#key=ask_of-somebody-else'`);
+        await page.getByRole('heading', { name: 'Sign in with the key of a link?' }).waitFor();
+        await page.getByText('ask_of-somebody-else').waitFor();
+      };
+      await open();
+      expect(page.url()).to.not.contain('ask_of-somebody-else');
+      expect(await accessibilityFindings(page)).to.deep.equal([]);
+      await page.getByRole('button', { name: 'Keep my key' }).click();
+      await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+      await open();
+      await page.reload();
+      await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+      await open();
+      await page.getByRole('button', { name: 'Use the key of the link' }).click();
+      await page.getByRole('alert').filter({ hasText: 'does not accept this key' }).waitFor();
+    });
+
     it('takes a typed key, and says when the service refuses it', async () => {
       const page = await browser.open('/sessions', { key: null });
       const field = page.getByLabel('API key');

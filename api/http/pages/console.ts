@@ -1,35 +1,46 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { temporalSettings } from '../../../src/temporal/connection.js';
 import type { ApiDeps } from '../../deps.js';
+import { authenticate } from '../core/authenticate.js';
 
 /** The output folder of `npm run build` for the console. The path also works when this file runs from its sources. */
 const BUILT = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? '../../../dist/console' : '../../../console', import.meta.url),
 );
-/** The page needs only its own scripts, styles and icon, and the API: nothing inline, no other host. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+/**
+ * The page needs only its own script, styles and icon, and the API: nothing inline, no other host. The script has a nonce,
+ * because 'self' would also allow the files of clients, which links of this host serve.
+ */
+const policyOf = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+
+const PAGE = 'index.html';
 
 interface Asset {
   content: Buffer;
   compressed: Buffer;
 }
 
-/** `/console`: the built files of the console, and `config.json` with the address of the Temporal UI. */
-export function addConsole(router: Router, { config, log }: Pick<ApiDeps, 'config' | 'log'>): void {
+/** `/console`: the built files of the console, and for requests with a key the address of the Temporal UI. */
+export function addConsole(
+  router: Router,
+  { config, log, keyLookup }: Pick<ApiDeps, 'config' | 'log' | 'keyLookup'>,
+): void {
   if (!existsSync(BUILT)) {
     log.warn(
       { folder: BUILT },
@@ -42,15 +53,20 @@ export function addConsole(router: Router, { config, log }: Pick<ApiDeps, 'confi
     // A relative redirect, because a proxy may add a path prefix.
     ctx.set('Location', 'console/');
   });
-  router.get('/console/config.json', (ctx) => {
-    ctx.set('Cache-Control', 'no-cache');
+  router.get('/console/config.json', authenticate(keyLookup), (ctx) => {
+    ctx.set('Cache-Control', 'no-store');
     ctx.body = { workflow_url: workflowUrl(config.temporalUiUrl) };
   });
-  for (const name of fileNames()) {
-    const isPage = name === 'index.html';
-    const asset = readAsset(name);
-    router.get(isPage ? '/console/' : `/console/${name}`, (ctx) => {
-      if (isPage) ctx.set('Content-Security-Policy', POLICY);
+  const page = readFileSync(join(BUILT, PAGE), 'utf8');
+  router.get('/console/', (ctx) => {
+    const nonce = randomBytes(16).toString('base64');
+    ctx.set('Content-Security-Policy', policyOf(nonce));
+    ctx.set('Cache-Control', 'no-store');
+    send(ctx, PAGE, compress(Buffer.from(page.replaceAll('<script ', `<script nonce="${nonce}" `))));
+  });
+  for (const name of fileNames().filter((found) => found !== PAGE)) {
+    const asset = compress(readFileSync(join(BUILT, name)));
+    router.get(`/console/${name}`, (ctx) => {
       // The names of built assets contain a content hash, so they can be cached forever.
       ctx.set('Cache-Control', name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache');
       send(ctx, name, asset);
@@ -70,9 +86,7 @@ function fileNames(): string[] {
     .map((entry) => relative(BUILT, join(entry.parentPath, entry.name)).replaceAll(sep, '/'));
 }
 
-/** Reads and compresses the files once: they are few and small. */
-function readAsset(name: string): Asset {
-  const content = readFileSync(join(BUILT, name));
+function compress(content: Buffer): Asset {
   return { content, compressed: gzipSync(content, { level: 9 }) };
 }
 

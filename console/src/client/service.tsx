@@ -30,8 +30,8 @@ export function ServiceProvider({ apiKey, onRefused, children }: Props) {
   const [reachable, setReachable] = useState(true);
   const [config, setConfig] = useState<ConsoleConfig>({ workflow_url: null });
   useEffect(() => {
-    void loadConfig().then(setConfig);
-  }, []);
+    void loadConfig(apiKey).then(setConfig);
+  }, [apiKey]);
 
   const clients = useMemo(() => {
     const watch = { onReachable: setReachable, onRefused };

@@ -25,11 +25,17 @@ describe('/console', () => {
     expect(page.status).to.equal(200);
     expect(page.headers.get('content-type')).to.match(/^text\/html/);
     const policy = page.headers.get('content-security-policy');
-    for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'"]) {
+    for (const part of ["default-src 'none'", "style-src 'self'", "connect-src 'self'"]) {
       expect(policy).to.contain(part);
     }
     expect(policy).to.not.contain('unsafe');
     const html = await page.text();
+    // 'self' would allow the files of clients as scripts.
+    const nonce = /script-src 'nonce-([^']+)';/.exec(policy!)?.[1];
+    expect(nonce).to.match(/^[A-Za-z0-9+/]{22}==$/);
+    expect(html.match(/<script /g)).to.have.length(1);
+    expect(html).to.contain(`<script nonce="${nonce}" `);
+    expect((await get('/console/')).headers.get('content-security-policy')).to.not.contain(nonce);
     expect(html).to.not.match(/<style|style=|<script(?![^>]* src=)|https?:/);
   });
 
@@ -53,13 +59,21 @@ describe('/console', () => {
     expect(zipped.headers.get('content-encoding')).to.equal('gzip');
     expect(plain.headers.get('content-encoding')).to.equal(null);
     expect(zipped.headers.get('vary')).to.contain('Accept-Encoding');
-    expect(await zipped.text()).to.equal(await plain.text());
+    const withoutNonce = async (page: Response): Promise<string> => (await page.text()).replace(/ nonce="[^"]*"/, '');
+    expect(await withoutNonce(zipped)).to.equal(await withoutNonce(plain));
   });
 
-  it('gives the address of a turn in the Temporal UI', async () => {
-    expect(await (await get('/console/config.json')).json()).to.deep.equal({
+  it('gives the address of a turn in the Temporal UI to requests with a key', async () => {
+    const config = await get('/console/config.json', { Authorization: `Bearer ${service.key}` });
+    expect(await config.json()).to.deep.equal({
       workflow_url: 'https://temporal.example.com/namespaces/default/workflows/{turn_id}',
     });
+    const other = `Bearer ask_${'a'.repeat(43)}`;
+    for (const headers of [{}, { Authorization: other }] as Record<string, string>[]) {
+      const answer = await get('/console/config.json', headers);
+      expect(answer.status).to.equal(401);
+      expect(await answer.text()).to.not.contain('temporal.example.com');
+    }
   });
 
   it('has no other paths', async () => {
