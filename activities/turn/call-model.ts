@@ -4,6 +4,7 @@ import { OvertakenError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong } from '../model/call-once.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
+import { endTurnAfterLostWorkers } from './lost-workers.js';
 import { prepareCall, type PreparedCall } from './prepare-call.js';
 import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
@@ -21,7 +22,8 @@ const MAX_UNDERCOUNT = 3;
  */
 export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return ({ turnId, step, compacted }) =>
-    runActivity(deps, { turn_id: turnId, step }, async (signal): Promise<ModelCallOutcome> => {
+    runActivity(deps, { turn_id: turnId, step }, async (signal, { lostWorkers }): Promise<ModelCallOutcome> => {
+      endTurnAfterLostWorkers(lostWorkers);
       let refused: { estimated: number; error: unknown } | null = null;
       for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
         if (refused !== null && undercount > MAX_UNDERCOUNT) throw refused.error;

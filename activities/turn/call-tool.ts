@@ -1,4 +1,5 @@
 import type { ActivityDeps } from '../deps.js';
+import { MAX_LOST_WORKERS } from './lost-workers.js';
 import { runActivity } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
 import type { TurnContext } from '../../src/steps/context.js';
@@ -17,19 +18,20 @@ const TOOLS_SHARE = 0.7;
 
 /**
  * Runs one tool call of a step, at most once: `started` is recorded before the call is sent. A retry that finds `started`
- * without a result does not call again, unless the tool may be repeated (contract.md §3 "Tool calls").
+ * without a result does not call again, unless the tool may be repeated (contract.md §3 "Tool calls") and the call has not
+ * taken several workers down.
  */
 export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
   const slots = (share: number): number => Math.max(1, Math.floor(deps.config.workerMaxActivities * share));
   const limit = new ConcurrencyLimit({ perProject: slots(PROJECT_SHARE), total: slots(TOOLS_SHARE) });
   return ({ turnId, step, index }) =>
-    runActivity(deps, { turn_id: turnId, step, index }, async (signal) => {
+    runActivity(deps, { turn_id: turnId, step, index }, async (signal, { lostWorkers }) => {
       const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
       if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
       if (call.action !== null && call.action.state !== 'allowed') return storeUnrunCall(deps, call);
       await limit.within(turn.projectId, async () => {
-        const result = await resultOf(deps, turn, call, signal);
+        const result = await resultOf(deps, turn, call, lostWorkers, signal);
         await storeOutcome(() => storeToolResult(deps, call, result), signal);
       });
     });
@@ -39,10 +41,12 @@ async function resultOf(
   deps: ActivityDeps,
   turn: TurnContext,
   call: ToolCallRow,
+  lostWorkers: number,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const tool = runnableTools(turn).find(({ tool: { name } }) => name === call.name);
-  if (call.state === 'started' && tool?.repeatable !== true) return outcomeUnknown(call.name);
+  const mayRepeat = tool?.repeatable === true && lostWorkers < MAX_LOST_WORKERS;
+  if (call.state === 'started' && !mayRepeat) return outcomeUnknown(call.name);
   await startToolCall(deps, call);
   return runTool(deps, turn, call, tool, signal);
 }

@@ -4,6 +4,7 @@ import { beginModelCall, endModelCall } from '../../src/steps/model-call.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
+import { endTurnAfterLostWorkers } from './lost-workers.js';
 import { runActivity } from './run-activity.js';
 import { loadConversation } from '../../src/steps/conversation.js';
 import type { TurnActivities } from './turn-activities.js';
@@ -16,7 +17,8 @@ const noopObserver: CallObserver = { text: () => undefined, thinking: () => unde
  */
 export function compactContext(deps: ActivityDeps): TurnActivities['compactContext'] {
   return ({ turnId, step }) =>
-    runActivity(deps, { turn_id: turnId, step }, async (signal) => {
+    runActivity(deps, { turn_id: turnId, step }, async (signal, { lostWorkers }) => {
+      endTurnAfterLostWorkers(lostWorkers);
       const { turn, conversation } = await loadConversation(deps.db, turnId);
       const model = deps.models.getOrFail(turn.modelId);
       const turns = turnsToCompact(conversation, model.entry.context_window);

@@ -41,6 +41,22 @@ export async function connectServers(
   );
 }
 
+/** Reports all servers as failed: connecting them has taken several workers down, and nobody knows which one did. */
+export async function skipServers(
+  servers: readonly McpServerRow[],
+  { db, log }: Pick<ToolDeps, 'db' | 'log'>,
+  lostWorkers: number,
+): Promise<ConnectedServer[]> {
+  const failure = `The MCP server was not connected: ${lostWorkers} workers were lost while they connected the session’s MCP servers.`;
+  return Promise.all(
+    servers.map(async (server) => {
+      log.error({ mcp_server_id: server.id, lost_workers: lostWorkers }, 'an MCP server of a turn was not connected');
+      await recordConnection(db, server.id, failure);
+      return { server, failure };
+    }),
+  );
+}
+
 /** Stores the tools that a pinned server lists now, so that clients see new and changed ones. */
 async function withCurrentTools(db: DataSource, server: McpServerRow, tools: McpTool[]): Promise<McpServerRow> {
   if (hashTools(tools) === server.toolset_hash) return server;

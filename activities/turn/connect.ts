@@ -3,8 +3,9 @@ import type { NewEvent } from '../../src/events/schema.js';
 import { findServers } from '../../src/mcp/find-servers.js';
 import { claimTurn } from '../../src/turns/claim.js';
 import { recordConnections } from '../../src/steps/servers.js';
-import { connectServers, type ConnectedServer } from './connect-servers.js';
+import { connectServers, skipServers, type ConnectedServer } from './connect-servers.js';
 import type { ActivityDeps } from '../deps.js';
+import { MAX_LOST_WORKERS } from './lost-workers.js';
 import { runActivity } from './run-activity.js';
 import { isAllowed, isHeldBack } from '../tools/mcp/names.js';
 import type { TurnActivities } from './turn-activities.js';
@@ -18,12 +19,15 @@ const MAX_LIST_LENGTH = 1000;
  */
 export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMcpServers'] {
   return ({ turnId }) =>
-    runActivity(deps, { turn_id: turnId }, async (signal) => {
+    runActivity(deps, { turn_id: turnId }, async (signal, { lostWorkers }) => {
       const turn = await claimTurn(deps, turnId);
       if (turn.is_connected) return;
       const servers = await findServers(deps.db, turn.project_id, turn.mcp_servers);
       const began = performance.now();
-      const connected = await connectServers(servers, deps, signal);
+      const connected =
+        lostWorkers < MAX_LOST_WORKERS
+          ? await connectServers(servers, deps, signal)
+          : await skipServers(servers, deps, lostWorkers);
       await record(deps, turnId, connected, Math.round(performance.now() - began));
     });
 }

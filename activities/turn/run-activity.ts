@@ -18,6 +18,14 @@ const MAX_UNKNOWN_FAULTS = 10;
 interface HeartbeatDetails {
   /** Counted here, because Temporal's attempts also count outages. */
   unknownFaults: number;
+  /** Attempts that ended by themselves. The other ones lost their worker. */
+  endedAttempts: number;
+}
+
+/** What an attempt knows of the ones before it. */
+export interface EarlierAttempts {
+  /** How many ended because their worker was lost. */
+  lostWorkers: number;
 }
 
 /**
@@ -29,25 +37,39 @@ interface HeartbeatDetails {
 export async function runActivity<T>(
   deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log' | 'runningTurns'>,
   ids: { turn_id: string; step?: number; index?: number },
-  work: (signal: AbortSignal) => Promise<T>,
+  work: (signal: AbortSignal, earlier: EarlierAttempts) => Promise<T>,
 ): Promise<T> {
   const { log, runningTurns } = deps;
   const context = Context.current();
   const running = runningTurns.track(ids.turn_id);
   const began = performance.now();
-  const details: HeartbeatDetails = { unknownFaults: 0, ...(context.info.heartbeatDetails as HeartbeatDetails | null) };
+  const details: HeartbeatDetails = {
+    unknownFaults: 0,
+    endedAttempts: 0,
+    ...(context.info.heartbeatDetails as HeartbeatDetails | null),
+  };
+  const lostWorkers = Math.max(0, context.info.attempt - 1 - details.endedAttempts);
+  if (lostWorkers > 0) {
+    const { activityType: activity, attempt } = context.info;
+    log.warn(
+      { ...ids, activity, attempt, lost_workers: lostWorkers },
+      'earlier attempts of an activity lost their workers',
+    );
+  }
   const logOutcome = (outcome: string): void => {
     const { activityType: activity, attempt } = context.info;
     log.info({ ...ids, activity, attempt, outcome, ms: Math.round(performance.now() - began) }, 'activity');
   };
   const beat = setInterval(() => context.heartbeat(details), HEARTBEAT_INTERVAL_MS);
   try {
-    const result = await work(AbortSignal.any([context.cancellationSignal, running.signal]));
+    const result = await work(AbortSignal.any([context.cancellationSignal, running.signal]), { lostWorkers });
     logOutcome('ok');
     return result;
   } catch (thrown) {
     const error = running.signal.aborted ? await endCancelled(deps, ids.turn_id, thrown) : thrown;
     const failure = knownFailure(error, context) ?? unexpectedFailure(error, context, details, log.child(ids));
+    details.endedAttempts += 1;
+    context.heartbeat(details);
     logOutcome(failure instanceof ApplicationFailure ? (failure.type ?? 'failed') : 'cancelled');
     throw failure;
   } finally {
@@ -113,7 +135,6 @@ function unexpectedFailure(
   const { info } = context;
   log.error({ err: error, activity: info.activityType, attempt: info.attempt }, 'an activity failed unexpectedly');
   details.unknownFaults += 1;
-  context.heartbeat(details);
   return ApplicationFailure.create({
     message: 'Unexpected error. Search the worker’s log for this turn’s id.',
     type: 'InternalError',

@@ -22,6 +22,7 @@ const FACTS = [
     'workflow',
     'workflow_id',
     'worker_id',
+    'lost_workers',
     'activities',
     'sdk_component',
   ],

@@ -42,7 +42,11 @@ describe('unexpected errors of an activity', () => {
       client.workflow.execute('turn', { workflowId, taskQueue, args: [input] }),
     );
     await Promise.all([connection.close(), close()]);
-    expect(counted).to.deep.equal([undefined, { unknownFaults: 1 }, { unknownFaults: 1 }]);
+    expect(counted).to.deep.equal([
+      undefined,
+      { unknownFaults: 1, endedAttempts: 1 },
+      { unknownFaults: 1, endedAttempts: 2 },
+    ]);
     expect(result).to.deep.equal({ state: 'completed', stop_reason: 'end_turn', steps: 1 });
   });
 });

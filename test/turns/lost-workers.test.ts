@@ -1,0 +1,125 @@
+import { ApplicationFailure } from '@temporalio/common';
+import type { Client } from '@temporalio/client';
+import { expect } from 'chai';
+import { MAX_LOST_WORKERS, MAX_LOST_WORKERS_OF_MODEL_CALL } from '../../activities/turn/lost-workers.js';
+import { eventually } from '../support/eventually.js';
+import { McpServers } from '../support/mcp-server.js';
+import { text, toolUse, wait } from '../support/scripted-model.js';
+import { temporalAddress } from '../support/temporal.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+import { connectClient } from '../support/workflow-history.js';
+
+const DIED = ApplicationFailure.create({ message: 'The worker died.', type: 'WorkerDied', nextRetryDelay: 1 });
+
+/** An attempt is failed from outside, as the reconciler does for a dead worker; it never gets to say how it ended. */
+describe('an activity that loses one worker after the other', () => {
+  let service: TurnService;
+  let client: Client;
+  let closeClient: () => Promise<void>;
+  const servers = new McpServers();
+  before(async () => {
+    service = await startTurnService({ config: { mcpAllowedHosts: servers.hosts } });
+    ({ client, close: closeClient } = await connectClient(await temporalAddress()));
+  });
+  after(async () => {
+    await closeClient();
+    await service.close();
+    await servers.close();
+  });
+  beforeEach(() => service.model.reset());
+
+  /** Waits for the given attempt of the turn's only activity and takes its worker away. */
+  const loseWorker = async (turnId: string, attempt: number): Promise<void> => {
+    let activityId: string | undefined;
+    await eventually(`attempt ${attempt} runs`, async () => {
+      const { raw } = await client.workflow.getHandle(turnId).describe();
+      activityId = raw.pendingActivities?.find(
+        ({ attempt: at, state }) => Number(at) === attempt && Number(state) === 2,
+      )?.activityId as string | undefined;
+      return activityId !== undefined;
+    });
+    await client.activity.fail({ workflowId: turnId, activityId: activityId! }, DIED);
+  };
+  const loseWorkers = async (turnId: string, count: number): Promise<void> => {
+    for (let attempt = 1; attempt <= count; attempt += 1) await loseWorker(turnId, attempt);
+  };
+  const register = async (name: string): Promise<{ id: string; hang: () => void; calls: () => number }> => {
+    const server = await servers.start({
+      tools: [{ name: 'look', annotations: { readOnlyHint: true }, run: () => new Promise(() => undefined) }],
+    });
+    const { status, body } = await service.api('POST', '/v1/mcp-servers', { name, url: server.url });
+    expect(status).to.equal(201);
+    return {
+      id: body.id as string,
+      hang: () => (server.options.gateway = () => true),
+      calls: () => server.calls.length,
+    };
+  };
+
+  it('connects no MCP server any more: the turn goes on without them', async () => {
+    const { id, hang } = await register('poison');
+    const sessionId = await service.session({ mcp_servers: [id] });
+    hang();
+    const turnId = await service.send(sessionId, 'hello');
+    await loseWorkers(turnId, MAX_LOST_WORKERS);
+    expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+    const errors = (await service.history(sessionId)).filter(({ type }) => type === 'agent.mcp_error');
+    const message =
+      'The MCP server was not connected: 3 workers were lost while they connected the session’s MCP servers.';
+    expect(errors).to.have.length(1);
+    expect(errors[0]).to.include({ mcp_server_id: id, message });
+    expect((await service.api('GET', `/v1/mcp-servers/${id}`)).body.last_connect_error).to.equal(message);
+  });
+
+  it('sends the call of a repeatable tool no more: its outcome is unknown', async () => {
+    const { id, calls } = await register('look');
+    const sessionId = await service.session({ mcp_servers: [id] });
+    service.model.on(/look/, [toolUse('mcp__look__look')], 'done');
+    const turnId = await service.send(sessionId, 'look');
+    for (let attempt = 1; attempt <= MAX_LOST_WORKERS; attempt += 1) {
+      await eventually('the call arrives', () => calls() === attempt);
+      await loseWorker(turnId, attempt);
+    }
+    expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+    const result = (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
+    expect(result).to.include({ is_error: true });
+    expect(result!.content).to.match(/The outcome of this call of mcp__look__look is unknown/);
+    expect(calls()).to.equal(MAX_LOST_WORKERS);
+  });
+
+  it('ends the turn when it is a model call', async () => {
+    const gate = service.model.gate();
+    service.model.on(/model/, text('never', { before: { 0: wait(gate) } }));
+    const sessionId = await service.session();
+    const turnId = await service.send(sessionId, 'model');
+    await loseWorkers(turnId, MAX_LOST_WORKERS_OF_MODEL_CALL);
+    const end = await service.ended(sessionId);
+    expect([end.type, end.error.type]).to.deep.equal(['turn.failed', 'internal_error']);
+    gate.open();
+  });
+
+  it('counts no attempt that was handed over by a deploy', async () => {
+    const gate = service.model.gate();
+    const late = text('late', { before: { 0: wait(gate) } });
+    service.model.on(/deploy/, late, late, late);
+    const sessionId = await service.session();
+    const turnId = await service.send(sessionId, 'deploy');
+    await loseWorker(turnId, 1);
+    await eventually('the second attempt runs', () => service.model.requests.length === 2);
+    const [first] = service.workers;
+    await service.startWorker();
+    await first!.close();
+    await eventually('the third attempt runs', async () => (await pending(turnId)).attempt === 3);
+    expect((await pending(turnId)).details).to.deep.equal({ unknownFaults: 0, endedAttempts: 1 });
+    gate.open();
+    expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+  });
+
+  const pending = async (turnId: string): Promise<{ attempt: number; details: unknown }> => {
+    const { raw } = await client.workflow.getHandle(turnId).describe();
+    const [activity] = raw.pendingActivities ?? [];
+    const payload = activity?.heartbeatDetails?.payloads?.[0];
+    const details = payload ? (JSON.parse(Buffer.from(payload.data!).toString()) as unknown) : null;
+    return { attempt: Number(activity?.attempt ?? 0), details };
+  };
+});
