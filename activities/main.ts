@@ -7,7 +7,6 @@ import { ConfigError, type Config } from '../src/platform/config.js';
 import { openDataSource } from '../src/db/data-source.js';
 import { Listener } from '../src/db/listen.js';
 import { isReady, waitForSchema } from '../src/db/schema-version.js';
-import { keepPartitions } from '../src/stream/delta-partitions.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
 import { Notifier } from '../src/stream/notify.js';
 import { holdWorkerLease } from '../src/reconciler/worker-lease.js';
@@ -88,7 +87,6 @@ export async function startWorker(
     log,
   );
   void cancels.add(CANCEL_CHANNEL);
-  const stopPartitions = keepPartitions(db, log);
   const network = createMcpNetwork(config.mcpAllowedHosts);
   const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config }));
   const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: false });
@@ -133,7 +131,7 @@ export async function startWorker(
     for (const each of workers) if (each.getState() === 'RUNNING') each.shutdown();
     await deliveries?.stop();
     await Promise.allSettled(runs);
-    await Promise.all([reconciler.close(), stopPartitions(), cancels.close(), lease.release()]);
+    await Promise.all([reconciler.close(), cancels.close(), lease.release()]);
     await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
     await connection.close();
     stopObserving();

@@ -143,10 +143,12 @@ describe('maintenance', () => {
   it('counts a step that fails, and tells Temporal no content', async () => {
     const storage = await openStorage(service.config);
     const log = createLogger('silent', 'test');
-    const db = { query: () => Promise.reject(new Error('secret')) } as unknown as typeof service.db;
+    const db = { transaction: () => Promise.reject(new Error('secret')) } as unknown as typeof service.db;
     const activities = createMaintenanceActivities({ config: service.config, db, log, storage });
-    const error = await activities.maintain({ task: 'deltas', from: null }).catch((fault: Error) => fault.message);
+    const error = await activities
+      .maintain({ task: 'purge-sessions', from: null })
+      .catch((fault: Error) => fault.message);
     expect(error).to.be.a('string').that.does.not.contain('secret');
-    expect(await metricsText()).to.contain('maintenance_runs_total{task="deltas",outcome="failed"} 1');
+    expect(await metricsText()).to.contain('maintenance_runs_total{task="purge-sessions",outcome="failed"} 1');
   });
 });

@@ -78,7 +78,6 @@ export const MAINTENANCE_TASKS = [
   'retention',
   'purge-sessions',
   'idempotency-records',
-  'deltas',
   'storage',
   'webhook-deliveries',
 ] as const;

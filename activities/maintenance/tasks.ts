@@ -1,6 +1,5 @@
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../src/platform/config.js';
-import { dropOldPartitions } from '../../src/stream/delta-partitions.js';
 import { cleanStorage, type CleanPosition } from '../../src/files/maintenance.js';
 import type { Storage } from '../../src/files/storage.js';
 import type { Logger } from '../../src/platform/logger.js';
@@ -38,11 +37,6 @@ export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
   /** Idempotency records older than their 24 h. */
   async 'idempotency-records'({ db }) {
     return whileFull({ records: await forgetOldAnswers(db, BATCH) });
-  },
-
-  /** Partitions of deltas that no worker has dropped, for example because no worker was running. */
-  async deltas({ db }) {
-    return { counts: { partitions: await dropOldPartitions(db) }, next: null };
   },
 
   /** Webhook deliveries older than 30 days. */

@@ -50,7 +50,7 @@ export const STALE_TURN = rawSql(
      ${runningMs('turns')} AS running_ms,
      (SELECT extract(epoch FROM clock_timestamp() - min(expires_at)) * 1000 FROM required_actions a
       WHERE a.turn_id = turns.id AND a.state = 'open')::double precision AS expired_ms,
-     cancel_requested_at IS NOT NULL AS cancel_requested, json_array_length(sessions.tools) > 0 AS may_wait,
+     turns.cancel_requested_at IS NOT NULL AS cancel_requested, json_array_length(sessions.tools) > 0 AS may_wait,
      EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open') AS waits,
      EXISTS (SELECT FROM required_actions a
              WHERE a.turn_id = turns.id AND answered_at IS NOT NULL AND taken_at IS NULL) AS has_answers

@@ -6,6 +6,7 @@ import type { Logger } from '../platform/logger.js';
 import { endTurn } from '../turns/finish.js';
 import { STALE_TURN, type ReconcileDeps, type StaleTurn } from './repair.js';
 import { reconcileAll, reconcileStale } from './stale-turns.js';
+import { createPartitions, dropOldPartitions } from '../stream/delta-partitions.js';
 import { notifyCancel } from '../turns/running-turns.js';
 
 const PARALLEL = 8;
@@ -21,11 +22,11 @@ const CLOSED_LOOKBACK_MS = 60_000;
 const openIn = (namespace: string): Sql =>
   sql`turns.id IN (SELECT turn_id FROM open_turns WHERE namespace = ${namespace})`;
 
-const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000 };
+const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000, partitions: 15_000 };
 
 /**
  * Keeps open turns moving: starts workflows that never started or vanished, delivers cancels, ends turns whose workflow is
- * gone, gives the activities of dead workers to living ones. The process that holds the lease does it; the others stand
+ * gone, gives the activities of dead workers to living ones, keeps the partitions of deltas. The process that holds the lease does it; the others stand
  * by. Returns a function that stops it after the rounds under way.
  */
 export function startReconciler(deps: ReconcileDeps, leader: Lease): () => Promise<void> {
@@ -48,6 +49,14 @@ export function startReconciler(deps: ReconcileDeps, leader: Lease): () => Promi
       deps.log,
       INTERVALS_MS.cancels,
       whileLeading(() => cancelOverdue(deps)),
+    ),
+    repeat(
+      deps.log,
+      INTERVALS_MS.partitions,
+      whileLeading(async () => {
+        await createPartitions(deps.db);
+        await dropOldPartitions(deps.db);
+      }),
     ),
     repeat(
       deps.log,
@@ -103,8 +112,8 @@ export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
   const { db, workflows, log, count } = deps;
   const overdue = await runSql<{ id: string; is_overdue: boolean }>(
     db,
-    sql`SELECT id, cancel_requested_at < statement_timestamp() - ${CANCEL_OVERDUE_SECONDS}::float * interval '1 s' AS is_overdue
-        FROM turns WHERE ${openIn(workflows.namespace)}
+    sql`SELECT turn_id AS id, cancel_requested_at < statement_timestamp() - ${CANCEL_OVERDUE_SECONDS}::float * interval '1 s' AS is_overdue
+        FROM open_turns WHERE namespace = ${workflows.namespace}
           AND cancel_requested_at < statement_timestamp() - ${CANCEL_REDELIVERED_SECONDS}::float * interval '1 s'`,
   );
   await inParallel(overdue, async ({ id, is_overdue }) => {

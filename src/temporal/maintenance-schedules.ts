@@ -15,7 +15,6 @@ const SPEC: Readonly<Record<MaintenanceTask, IntervalSpec>> = {
   retention: { every: '1h', offset: '5m' },
   'purge-sessions': { every: '1h', offset: '15m' },
   'idempotency-records': { every: '1h', offset: '25m' },
-  deltas: { every: '1h', offset: '35m' },
   'webhook-deliveries': { every: '1h', offset: '45m' },
   storage: { every: '1d', offset: '3h' },
 };

@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sql } from '../db/sql.js';
+import { rawSql, sql } from '../db/sql.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
 import { endTurn } from './finish.js';
 import { notifyCancel } from './running-turns.js';
 import type { TurnState } from './states.js';
 import { TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
+
+const MARK_OPEN = rawSql(
+  `UPDATE open_turns SET cancel_requested_at = written.cancel_requested_at FROM written WHERE turn_id = written.id`,
+);
 
 /**
  * Records the cancel request. A queued turn is cancelled at once; a running one is marked, so that the reconciler ends
@@ -16,7 +20,7 @@ export async function requestCancel(deps: TurnDeps, turnId: string): Promise<Tur
   const mark = sql`cancel_requested_at = coalesce(turns.cancel_requested_at, now.at)`;
   try {
     const { state } = await writeTurn(deps, turnId, { from: 'open' }, async (turn) =>
-      turn.state === 'queued' ? { outcome: { kind: 'cancelled' } } : { set: [mark] },
+      turn.state === 'queued' ? { outcome: { kind: 'cancelled' } } : { set: [mark], parts: [MARK_OPEN] },
     );
     return state;
   } catch (error) {

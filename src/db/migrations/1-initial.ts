@@ -229,6 +229,8 @@ export class Initial1800000000001 implements MigrationInterface {
         project_id text COLLATE "C" NOT NULL,
         -- The Temporal namespace whose workers run the turn.
         namespace text COLLATE "C" NOT NULL,
+        -- As in turns: the reconciler looks for cancel requests each second.
+        cancel_requested_at timestamptz,
         -- The reconciler's last look at the workflow.
         checked_at timestamptz
       );

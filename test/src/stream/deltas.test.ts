@@ -206,6 +206,13 @@ describe('deltas', () => {
   });
 
   describe('in partitions', () => {
+    const OLD = 'deltas_200001010000';
+    const oldPartition = (): Promise<unknown> =>
+      db.query(`CREATE TABLE ${OLD} PARTITION OF deltas FOR VALUES FROM ('2000-01-01') TO ('2000-01-02')`);
+    /** Since the deltas of open turns were moved out of the old partition. */
+    const letAMinutePass = (): Promise<unknown> =>
+      db.query(`COMMENT ON TABLE ${OLD} IS '${new Date(Date.now() - 61_000).toISOString()}'`);
+
     it('are stored although no worker has created the partition', async () => {
       for (const name of await partitions()) await db.query(`DROP TABLE ${name}`);
       const turn = await running();
@@ -230,20 +237,71 @@ describe('deltas', () => {
         await writer.flush();
       }
       await endTurn(deps, ended.id, { kind: 'cancelled' });
-      await db.query(`UPDATE turns SET ended_at = ended_at - interval '61 s' WHERE id = $1`, [ended.id]);
       expect(await dropOldPartitions(db)).to.equal(0);
       expect(await storedDeltas(db, ended.id)).to.have.length(1);
 
-      await db.query(
-        `CREATE TABLE deltas_200001010000 PARTITION OF deltas FOR VALUES FROM ('2000-01-01') TO ('2000-01-02')`,
-      );
+      await oldPartition();
       await db.query(`UPDATE deltas SET stored_at = '2000-01-01 12:00Z' WHERE turn_id = ANY($1)`, [
         [ended.id, living.id],
       ]);
+      // Streams that were open at the end of a turn may read its deltas for another minute.
+      expect(await dropOldPartitions(db)).to.equal(0);
+      expect(await storedDeltas(db, ended.id)).to.have.length(1);
+      await letAMinutePass();
       expect(await dropOldPartitions(db)).to.equal(1);
       expect(await storedDeltas(db, ended.id)).to.deep.equal([]);
       expect(await storedDeltas(db, living.id)).to.have.length(1);
-      expect(await partitions()).not.to.include('deltas_200001010000');
+      expect(await partitions()).not.to.include(OLD);
+    });
+
+    it('are moved for each of many open turns', async () => {
+      await oldPartition();
+      const ids = Array.from({ length: 120 }, (_, n) => `turn_many_${n}`);
+      await db.query(
+        `WITH open AS (
+           INSERT INTO open_turns (turn_id, session_id, project_id, namespace)
+           SELECT id, 'of ' || id, 'p', 'none' FROM unnest($1::text[]) AS id RETURNING turn_id)
+         INSERT INTO deltas SELECT '2000-01-01 12:00Z', turn_id, 1, 1, 1, 'msg_1', '[]' FROM open`,
+        [ids],
+      );
+      await dropOldPartitions(db);
+      const [moved] = await db.query<{ rows: number }[]>(
+        `SELECT count(*)::integer AS rows FROM deltas WHERE turn_id = ANY($1) AND stored_at > now() - interval '1 minute'`,
+        [ids],
+      );
+      expect(moved).to.deep.equal({ rows: ids.length });
+      await db.query('DELETE FROM open_turns WHERE turn_id = ANY($1)', [ids]);
+      await letAMinutePass();
+      expect(await dropOldPartitions(db)).to.equal(1);
+    });
+
+    it('are dropped without making a stream wait, even while a backup reads them, and by the next round if interrupted', async () => {
+      await oldPartition();
+      await dropOldPartitions(db);
+      await letAMinutePass();
+      const turn = await running();
+      const backup = db.createQueryRunner();
+      await backup.startTransaction();
+      await backup.query('SELECT FROM deltas LIMIT 1');
+      const dropped = dropOldPartitions(db).catch((error: unknown) => error);
+      const detaching = (): Promise<{ pid: number }[]> =>
+        db.query(`SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query ~ 'DETACH PARTITION'
+                    AND wait_event_type = 'Lock' AND pid <> pg_backend_pid()`);
+      await eventually('the detach waits', async () => (await detaching()).length === 1);
+      // Meanwhile streams write and read.
+      const writer = await open(turn);
+      writer.write(DELTA, 'Hello');
+      await writer.flush();
+      expect(await storedDeltas(db, turn.id)).to.have.length(1);
+      const waiting = await detaching();
+      expect(waiting).to.have.length(1);
+
+      await db.query('SELECT pg_cancel_backend($1)', [waiting[0]!.pid]);
+      expect(await dropped).to.be.an('error');
+      await backup.commitTransaction();
+      await backup.release();
+      expect(await dropOldPartitions(db)).to.equal(1);
+      expect(await partitions()).not.to.include(OLD);
     });
   });
 });

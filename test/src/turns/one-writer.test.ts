@@ -6,6 +6,7 @@ import { join } from 'node:path';
 const WRITERS: Record<string, string[]> = {
   'src/turns/write.ts': ['UPDATE turns', 'DELETE FROM open_turns'],
   'src/turns/queue.ts': ['INSERT INTO turns', 'INSERT INTO open_turns'],
+  'src/turns/cancel.ts': ['UPDATE open_turns'],
   // The time of the reconciler's last look; nothing that a client sees.
   'src/reconciler/stale-turns.ts': ['UPDATE open_turns', 'UPDATE open_turns'],
   'src/events/store.ts': ['INSERT INTO events'],

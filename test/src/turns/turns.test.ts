@@ -245,7 +245,10 @@ describe('turns in Postgres', () => {
       return turn;
     };
     const quiet = (turn: QueuedTurn): Promise<QueuedTurn> => setBack('progress_at', turn, 6);
-    const wished = (turn: QueuedTurn, ago: number): Promise<QueuedTurn> => setBack('cancel_requested_at', turn, ago);
+    const wished = async (turn: QueuedTurn, ago: number): Promise<QueuedTurn> => {
+      await cancel(turn);
+      return setBack('cancel_requested_at', turn, ago, 'open_turns');
+    };
     beforeEach(() => db.query('DELETE FROM open_turns'));
 
     it('start when their workflow is not there', async () => {
