@@ -116,6 +116,13 @@ module.exports = {
       from: { path: '^(src|api|activities|workflows)/' },
       to: { path: '^(test|ops|temporal-dev|bench)/' },
     },
+    {
+      name: 'packages-are-declared',
+      comment: 'a package that is installed only because another one needs it can be gone after an update',
+      severity: 'error',
+      from: { path: '^(src|api|activities|workflows|ops)/' },
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown', 'npm-dev'] },
+    },
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true, dependencyTypesNot: ['type-only'] } },
   ],
   options: {

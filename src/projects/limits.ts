@@ -26,14 +26,24 @@ interface Count {
  * and starts at its first request. Requests that arrive during a count of the same key are counted together by the next
  * statement. Once a window is used up, this process refuses requests without a query until the window ends.
  */
-export function createRateLimiter(db: DataSource, perMinute: number): RateLimiter {
+export function createRateLimiter(
+  db: DataSource,
+  perMinute: number,
+  counters = new Map<string, KeyCounter>(),
+): RateLimiter {
   if (perMinute === 0) return async () => null;
-  const counters = new Map<string, KeyCounter>();
-  return async (projectId, operationId) => {
-    const key = `${projectId}:${operationId}`;
-    const counter = counters.get(key) ?? new KeyCounter(db, key, perMinute);
+  const counterOf = (key: string): KeyCounter => {
+    const existing = counters.get(key);
+    if (existing !== undefined) return existing;
+    const counter = new KeyCounter(db, key, perMinute, (refusesForMs) => {
+      if (refusesForMs === 0) counters.delete(key);
+      else setTimeout(() => counters.delete(key), refusesForMs).unref();
+    });
     counters.set(key, counter);
-    const { points, endsAt } = await counter.count();
+    return counter;
+  };
+  return async (projectId, operationId) => {
+    const { points, endsAt } = await counterOf(`${projectId}:${operationId}`).count();
     return {
       limit: perMinute,
       remaining: Math.max(0, perMinute - points),
@@ -44,7 +54,7 @@ export function createRateLimiter(db: DataSource, perMinute: number): RateLimite
 }
 
 /** The requests of one key that this process counts. */
-class KeyCounter {
+export class KeyCounter {
   #waiting: { resolve: (count: Count) => void; reject: (error: unknown) => void }[] = [];
   #isCounting = false;
   #last: Count = { points: 0, endsAt: 0 };
@@ -53,6 +63,8 @@ class KeyCounter {
     private readonly db: DataSource,
     private readonly key: string,
     private readonly limit: number,
+    /** Called when no request waits; the counter is needed only for as long as it refuses requests without a query. */
+    private readonly onIdle: (refusesForMs: number) => void,
   ) {}
 
   /** Counts one request; returns its place in the window. */
@@ -78,6 +90,8 @@ class KeyCounter {
       }
     }
     this.#isCounting = false;
+    const { points, endsAt } = this.#last;
+    this.onIdle(points > this.limit ? Math.max(0, endsAt - performance.now()) : 0);
   }
 }
 

@@ -4,6 +4,7 @@ import { apiClient, type ApiCall } from '../../support/client.js';
 import { checkAgainstOpenApi } from '../../support/openapi-check.js';
 import { startService, type TestService } from '../../support/service.js';
 import { reachedLimit } from '../../support/rows.js';
+import { createRateLimiter, type KeyCounter } from '../../../src/projects/limits.js';
 
 describe('rate limits (contract.md §1)', () => {
   let service: TestService;
@@ -43,6 +44,19 @@ describe('rate limits (contract.md §1)', () => {
     expect(invalid.headers.get('ratelimit-remaining')).to.equal('58');
     const unlimited = await api('GET', '/v1/sessions');
     expect(unlimited.headers.get('ratelimit-limit')).to.equal(null);
+  });
+
+  it('are remembered by the process only where it refuses requests', async () => {
+    const counters = new Map<string, KeyCounter>();
+    const limiter = createRateLimiter(service.db, 2, counters);
+    await Promise.all(Array.from({ length: 20 }, (_, n) => limiter(`proj_${n}`, 'create_session')));
+    expect(counters.size).to.equal(0);
+    const counted = Array.from({ length: 3 }, () => limiter('proj_0', 'create_session'));
+    expect(counters.size).to.equal(1);
+    expect((await Promise.all(counted)).map((state) => state!.exceeded)).to.deep.equal([false, true, true]);
+    expect([...counters.keys()]).to.deep.equal(['proj_0:create_session']);
+    await service.db.query(`UPDATE rate_limits SET expire = 0 WHERE key LIKE 'proj_0:%'`);
+    expect((await limiter('proj_0', 'create_session'))!.exceeded, 'without a query').to.equal(true);
   });
 
   it('count per project and operation', async () => {
