@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 
 /** How many of a worker's slots one project may use, and how many all projects may use together. */
-export interface Slots {
+interface Slots {
   perProject: number;
   total?: number;
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../src/platform/config.js';
 
-export interface BannerFacts {
+interface BannerFacts {
   config: Config;
   demoKey: string;
   temporalUi: string | null;

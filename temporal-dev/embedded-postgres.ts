@@ -18,7 +18,7 @@ interface State {
   password: string;
 }
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** Folder of its state; created if it is missing. */
   dataDir: string;
   /** Default: the port of the last time if it is free, else any free one. */

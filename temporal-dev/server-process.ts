@@ -6,7 +6,7 @@ import type { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How to run a server. */
-export interface ServerCommand {
+interface ServerCommand {
   command: string;
   args: string[];
   logFile: string;

@@ -7,7 +7,7 @@ import { createLogger } from '../src/platform/logger.js';
 /** Limits slow requests (a probe of an MCP server, say) at shutdown, so that API and worker stop within 10 s. */
 const API_HEAD_START_MS = 1_000;
 
-export interface Service {
+interface Service {
   /** Rejects when the worker stops on its own. */
   failed: Promise<never>;
   close(): Promise<void>;

@@ -46,7 +46,7 @@ interface State {
   started: string | null;
 }
 
-export interface TemporalOptions {
+interface TemporalOptions {
   /** Folder for its log and, with `persistent`, its state; made when missing. */
   dataDir: string;
   /** Keeps workflows in a file under `dataDir`; false: in memory. */

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import getPort from 'get-port';
 import { parse, parseAllDocuments } from 'yaml';
 import '../src/platform/database-metrics.js';
+import '../src/turns/gauges.js';
 import { registry } from '../src/platform/metrics.js';
 import '../src/webhooks/metrics.js';
 import { createTestDatabase, type TestDatabase } from './support/postgres.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from './support/eventually.js';
-import { OPEN_TURNS } from '../src/platform/database-metrics.js';
+import { OPEN_TURNS } from '../src/turns/gauges.js';
 import { addMetricsSource, metricsText } from '../src/platform/metrics.js';
 import { failure, Gate, text, thinking, toolUse, wait } from './support/scripted-model.js';
 import { startTurnService, type TurnService } from './support/turns.js';

@@ -22,7 +22,7 @@ export interface EarlierTurnInput extends Continuation {
 }
 
 /** State passed to the next run by continue-as-new. */
-export interface Continuation {
+interface Continuation {
   /** The namespace has the search attributes: the workflow may set them. */
   searchable?: boolean;
   step?: number;
@@ -31,7 +31,7 @@ export interface Continuation {
 }
 
 /** The tool calls of a step that waits for answers. */
-export interface WaitingStep {
+interface WaitingStep {
   tools: string[];
   waiting: number[];
 }

@@ -13,7 +13,8 @@ import {
   TimeoutFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { TurnFailureType, TurnState } from '../src/turns/states.js';
+import type { TurnState } from '../src/db/turn-states.js';
+import type { TurnFailureType } from '../src/events/fields.js';
 import type { TurnActivities, UnsuccessfulOutcome } from '../activities/turn/turn-activities.js';
 import { TURN_ENDED, type EarlierTurnInput, type TurnInput, type TurnSummary } from './contract.js';
 import { turnActivities } from './turn-activities.js';

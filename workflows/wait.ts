@@ -20,7 +20,7 @@ export function countSignals(): { received: number } {
 }
 
 /** A step whose tool calls wait for answers. */
-export interface Wait {
+interface Wait {
   signals: { received: number };
   /** Reads the state of the step; null if the turn has ended. */
   advance: () => Promise<AdvancedWait | null>;

@@ -26,7 +26,7 @@ export interface BuiltRequest {
   fullName: (alias: string) => string | undefined;
 }
 
-export interface BuildOptions {
+interface BuildOptions {
   entry: ModelEntry;
   /** The tools that the turn offers, in order. */
   tools: readonly ToolDefinition[];

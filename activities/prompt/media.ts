@@ -13,7 +13,7 @@ type MediaBlock = Exclude<ResultBlock, { type: 'text' }>;
 type ShownBlock = Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam;
 
 /** The images and documents of a request, with placeholders for their bytes until the request is sent. */
-export interface Media {
+interface Media {
   attachments: ShownBlock[];
   of: (block: MediaBlock) => ShownBlock;
 }

@@ -1,5 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk';
-import type { TurnState } from '../../src/turns/states.js';
+import type { TurnState } from '../../src/db/turn-states.js';
 import { describeFile } from '../../src/steps/session-files.js';
 import type { Conversation, PastCall, PastStep, PastTurn } from '../../src/steps/conversation.js';
 import type { ResultBlock } from '../../src/models/content.js';
@@ -8,7 +8,7 @@ type ContentBlock = Anthropic.ContentBlockParam;
 type ShownBlock = Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam;
 
 /** How to render media from the storage and tool names in a request. */
-export interface Rendering {
+interface Rendering {
   /** Blocks for the files attached to the current message, in addition to their line of text. */
   attachments: ShownBlock[];
   /** Renders an image or a document of a tool result; as a line of text if it is not shown (any more). */

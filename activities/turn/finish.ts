@@ -1,7 +1,7 @@
 import { endTurn } from '../../src/turns/finish.js';
 import { lastModelFailure, modelOfTurn } from '../../src/steps/model-call.js';
 import type { TurnOutcome } from '../../src/turns/outcome.js';
-import type { TurnFailureType } from '../../src/turns/states.js';
+import type { TurnFailureType } from '../../src/events/fields.js';
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';
 import type { TurnActivities, UnsuccessfulOutcome } from './turn-activities.js';

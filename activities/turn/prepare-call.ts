@@ -2,7 +2,7 @@ import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
 import { loadConversation } from '../../src/steps/conversation.js';
 import { storedOutcome, type StepOutcome } from '../../src/steps/model-step.js';
 import type { CallPermission } from '../../src/steps/step-calls.js';
-import { isOpen } from '../../src/turns/states.js';
+import { isOpen } from '../../src/db/turn-states.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
 import type { ModelClient } from '../model/clients.js';

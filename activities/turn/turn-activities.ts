@@ -1,6 +1,6 @@
 import type { StepOutcome } from '../../src/steps/model-step.js';
 import type { StepWait } from '../../src/answers/wait.js';
-import type { TurnFailureType } from '../../src/turns/states.js';
+import type { TurnFailureType } from '../../src/events/fields.js';
 
 /** Activities of the turn workflow. They pass ids and small facts only: content stays in Postgres and file storage. */
 export interface TurnActivities {

@@ -4,19 +4,12 @@ import { connectionFailure } from '../../src/mcp/reasons.js';
 import type { AttemptResult } from '../../src/webhooks/attempts.js';
 import { parseRetryAfter } from '../../src/webhooks/schedule.js';
 
-export const ATTEMPT_TIMEOUT_SECONDS = 15;
+const ATTEMPT_TIMEOUT_SECONDS = 15;
 /** Only the headers of an answer are read. */
 const NO_BODY = { bytes: 0 };
 
 /** The outcome of an attempt, as counted in the metrics. */
-export type AttemptOutcome =
-  | 'delivered'
-  | 'refused'
-  | 'redirected'
-  | 'timeout'
-  | 'unsafe_address'
-  | 'no_answer'
-  | 'no_secret';
+type AttemptOutcome = 'delivered' | 'refused' | 'redirected' | 'timeout' | 'unsafe_address' | 'no_answer' | 'no_secret';
 
 export type PostResult = Omit<AttemptResult, 'at' | 'duration_ms'> & { outcome: AttemptOutcome };
 

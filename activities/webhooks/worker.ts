@@ -16,7 +16,7 @@ const WORKFLOW_TASKS = 10;
 const CACHED_WORKFLOWS = 200;
 
 /** The part of a worker process that delivers webhooks. */
-export interface Deliveries {
+interface Deliveries {
   /** Not running yet: the caller runs it with the worker of turns. */
   worker: Worker;
   /** Stops the reconciler, so that it starts no more workflows. */

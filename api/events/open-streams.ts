@@ -11,7 +11,7 @@ const TICKS_PER_KEY_CHECK = 4;
 const RETRY_AFTER_SECONDS = '5';
 
 /** The owner of a stream: part of the request's caller. */
-export interface StreamOwner {
+interface StreamOwner {
   keyId: string;
   projectId: string;
 }

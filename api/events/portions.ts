@@ -11,7 +11,7 @@ export const WIRE_FORMAT = {
 };
 
 /** The frames of one write. */
-export interface Portion {
+interface Portion {
   last: Frame;
   wire: EventBuffer;
 }

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { parseEventId, START, type Position } from '../../src/stream/position.js';
-import { isOpen, type TurnState } from '../../src/turns/states.js';
+import { isOpen, type TurnState } from '../../src/db/turn-states.js';
 import { findTurn } from '../../src/turns/turn.js';
 
 /** A position in a turn, and whether that turn is queued or running. */

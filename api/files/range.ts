@@ -1,5 +1,5 @@
 /** The requested part of `size` bytes (RFC 9110, 14): everything, one range, or a range outside the file. */
-export type Asked = 'all' | 'unsatisfiable' | { start: number; end: number };
+type Asked = 'all' | 'unsatisfiable' | { start: number; end: number };
 
 /** Multiple ranges, other units and malformed headers get the whole file, as RFC 9110 allows. */
 export function askedRange(header: string | undefined, size: number): Asked {

@@ -1,4 +1,5 @@
 import { transaction } from '../../src/db/transaction.js';
+import { isOpen } from '../../src/db/turn-states.js';
 import { sessionRunning, type RequiredAction } from '../../src/sessions/required-actions.js';
 import { lockSession, softDeleteSession, type SessionState } from '../../src/sessions/store.js';
 import { operation } from '../http/core/operation.js';
@@ -13,7 +14,7 @@ export const deleteSession = operation<undefined, SessionState>({
   async handle({ deps, caller, resource }) {
     await transaction(deps.db, async (tx) => {
       const session = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();
-      if (session.turn_state === 'queued' || session.turn_state === 'running') {
+      if (session.turn_state !== null && isOpen(session.turn_state)) {
         throw sessionRunning(JSON.parse(session.required_actions) as RequiredAction[]);
       }
       await softDeleteSession(tx, session.id);

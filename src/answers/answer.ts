@@ -19,7 +19,7 @@ const KIND_OF: Record<Answer['type'], ActionKind> = {
   'user.custom_tool_result': 'custom_tool_result',
 };
 
-export interface StoredAnswers {
+interface StoredAnswers {
   /** The events, one per answer, in order. */
   events: EventRow[];
   /** The turn whose workflow must read the answers; null if all of them were stored before. */

@@ -5,7 +5,7 @@ import type { Logger } from '../platform/logger.js';
 const BACKOFF_MS = [50, 100, 250, 500, 1000, 2000];
 const PROBE_INTERVAL_MS = 10_000;
 
-export interface ListenHandlers {
+interface ListenHandlers {
   onPayload: (payload: string) => void;
   /** Runs after every (re)connection. Earlier notifications are lost: read the tables. */
   onConnect: () => void;

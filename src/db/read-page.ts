@@ -2,7 +2,7 @@ import { MAX_PAGE_BYTES, type PageRows } from '../platform/page.js';
 import type { Db } from './transaction.js';
 
 /** The sort order of a page's rows. */
-export type PageOrder = 'created_at DESC, id DESC' | 'turn_number, position';
+type PageOrder = 'created_at DESC, id DESC' | 'turn_number, position';
 
 export interface PageQuery {
   query: string;

@@ -5,7 +5,7 @@ import { readPage, type LargeRows } from './read-page.js';
 import type { Db } from './transaction.js';
 
 /** A row with an id, in a project, that can be soft-deleted. */
-export interface ResourceRow extends ObjectLiteral {
+interface ResourceRow extends ObjectLiteral {
   id: string;
   project_id: string;
   created_at: string;

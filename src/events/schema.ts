@@ -51,7 +51,7 @@ const ownFields = {
   }),
 } as const;
 
-export type StoredEventType = keyof typeof ownFields;
+type StoredEventType = keyof typeof ownFields;
 export type EventData = { [T in StoredEventType]: FromSchema<(typeof ownFields)[T]> };
 /** An event to store: its type and fields. */
 export type NewEvent = { [T in StoredEventType]: { type: T; data: EventData[T] } }[StoredEventType];
@@ -99,7 +99,7 @@ export const answerEventSchema = {
 };
 
 /** The data of a stream-only frame (contract.md §3 "Data of a delta"). */
-export const deltaSchema = {
+const deltaSchema = {
   $id: 'DeltaEvent',
   ...objectSchema({
     type: { enum: ['agent.message.delta', 'agent.thinking.delta'] },

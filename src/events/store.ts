@@ -19,7 +19,7 @@ export interface EventRow {
 }
 
 /** An event with its id, ready to be stored. */
-export type EventToStore = Pick<EventRow, 'id' | 'type' | 'data'>;
+type EventToStore = Pick<EventRow, 'id' | 'type' | 'data'>;
 
 export function newEvents(events: NewEvent[]): EventToStore[] {
   return events.map(({ type, data }) => ({ id: newId('event'), type, data: JSON.stringify(data) }));

@@ -18,7 +18,7 @@ export function checkedFilename(submitted: string): string {
   return name;
 }
 
-export function invalidFilename(fault: string): ServiceError {
+function invalidFilename(fault: string): ServiceError {
   return new ServiceError('invalid_filename', `The file name ${fault}.`);
 }
 

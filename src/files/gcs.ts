@@ -10,7 +10,7 @@ const ONE_REQUEST = 4 * MIB;
 const CHUNK = 8 * MIB;
 
 /** For tests: explicit credentials in place of the environment's. */
-export interface GcsOptions {
+interface GcsOptions {
   projectId?: string;
   credentials?: { client_email: string; private_key: string };
   apiEndpoint?: string;

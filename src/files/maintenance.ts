@@ -7,7 +7,7 @@ import { claimStorage, OWNER_ERRORS } from './ownership.js';
 import { finishRemoval } from './remove.js';
 import { ObjectMissingError, type Storage, type StoredObject } from './storage.js';
 
-export interface CleanOptions {
+interface CleanOptions {
   /** Minimum age of an object to remove. Younger ones may belong to a request under way. */
   olderThanSeconds: number;
   /** Limit of objects, and of rows, per run. */
@@ -33,7 +33,7 @@ export interface CleanCounts {
   removedRows: number;
 }
 
-export interface CleanResult extends CleanCounts {
+interface CleanResult extends CleanCounts {
   /** Null once everything is checked. */
   next: CleanPosition | null;
 }

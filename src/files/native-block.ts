@@ -11,7 +11,7 @@ const EDGE_BYTES = 64 * 1024;
 /** The fields of a file that are needed to show its content. */
 export type ShowableFile = Pick<FileRow, 'filename' | 'mime_type' | 'size_bytes' | 'storage_key'>;
 
-export type NativeBlock = Extract<ResultBlock, { type: 'image' | 'document' }>;
+type NativeBlock = Extract<ResultBlock, { type: 'image' | 'document' }>;
 
 /**
  * Builds a reference to a file as an image or document block. Returns null for other kinds of files, and the reason if

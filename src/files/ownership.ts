@@ -10,7 +10,7 @@ const MAX_MARKER_BYTES = 1000;
  * `ours`: owned by this database. `copied`: owned by the database that this one was restored from or replaces.
  * `foreign`: owned by another installation.
  */
-export type StorageOwner = 'ours' | 'copied' | 'foreign';
+type StorageOwner = 'ours' | 'copied' | 'foreign';
 
 interface Mark {
   installation: string;

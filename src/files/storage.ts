@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { ulid } from 'ulid';
 import { ServiceError } from '../platform/errors.js';
 
-export interface PutOptions {
+interface PutOptions {
   contentType: string;
   /** Size in bytes, if known. The backend chooses the upload method by it. */
   size?: number;
@@ -21,7 +21,7 @@ export interface StoredObject {
 }
 
 /** The file behind a download link. */
-export interface LinkedFile {
+interface LinkedFile {
   id: string;
   storage_key: string;
   filename: string;
@@ -70,7 +70,7 @@ export function storageError(cause: unknown): ServiceError {
 }
 
 /** The top folders of the storage, and the table whose rows own their objects (see maintenance). */
-export type StorageFolder = 'files' | 'skills' | 'results';
+type StorageFolder = 'files' | 'skills' | 'results';
 
 /** A new, time-ordered key. `owner` is the id of the project, or of the turn for tool results. */
 export function newStorageKey(folder: StorageFolder, owner: string): string {

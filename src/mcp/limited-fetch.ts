@@ -24,7 +24,7 @@ export interface FetchOptions {
 }
 
 /** The server sent too many parallel requests. */
-export class TooManyRepliesError extends Error {
+class TooManyRepliesError extends Error {
   override readonly name = 'TooManyRepliesError';
 }
 

@@ -6,7 +6,7 @@ import { loadToolset, storeToolset } from './toolsets.js';
 /** Limit for the schemas in the list of changed tools; beyond it a tool has `input_schema: null`. */
 const MAX_SHOWN_SCHEMA_BYTES = 64 * 1024;
 
-export type PinColumns = Pick<McpServerRow, 'accepted_hash' | 'changed_tools'>;
+type PinColumns = Pick<McpServerRow, 'accepted_hash' | 'changed_tools'>;
 
 /** Updates the pins of a server for a new tool list. The first list of a pinned server is accepted as it is. */
 export async function pinColumns(
@@ -34,7 +34,7 @@ export async function acceptedColumns(
 }
 
 /** The tools that are new, or differ from the accepted version in description or schema. */
-export function compareTools(accepted: readonly McpTool[], tools: readonly McpTool[]): ChangedTool[] {
+function compareTools(accepted: readonly McpTool[], tools: readonly McpTool[]): ChangedTool[] {
   const acceptedByName = new Map(accepted.map((tool) => [tool.name, tool]));
   const shown = { bytes: 0 };
   return tools.flatMap((tool) => {

@@ -17,10 +17,7 @@ export interface RequestAuth {
 }
 
 /** The fields of a server that determine its authorization. */
-export type AuthorizedServer = Pick<
-  McpServerRow,
-  'id' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version'
->;
+type AuthorizedServer = Pick<McpServerRow, 'id' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version'>;
 
 /** @throws UnsealError */
 export function requestAuthOf(keys: readonly Buffer[], oauth: OauthAccess, server: AuthorizedServer): RequestAuth {

@@ -4,7 +4,7 @@ import { codePointLength, isStorableText, Redactor, storableText } from '../plat
 import { sanitizeInputSchema } from './input-schema.js';
 
 /** spec.md "Limits": stored MCP tools per server. */
-export const MAX_TOOLS = 256;
+const MAX_TOOLS = 256;
 const MAX_NAME_LENGTH = 128;
 const MAX_DESCRIPTION_LENGTH = 500;
 /** Limit for all schemas of one server, in the server's own JSON. Beyond it a tool accepts any object. */

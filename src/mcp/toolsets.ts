@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import type { Db } from '../db/transaction.js';
+import { OPEN } from '../db/turn-states.js';
 
 /** Size limit, as JSON, of the parsed toolsets cached in this process. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
@@ -61,7 +62,7 @@ export async function deleteUnusedToolsets(tx: EntityManager, serverId: string):
        AND NOT EXISTS (SELECT FROM mcp_servers WHERE id = $1 AND deleted_at IS NULL
          AND mcp_toolsets.hash IN (toolset_hash, accepted_hash))
        AND NOT EXISTS (SELECT FROM turns JOIN turn_servers ON turn_id = turns.id
-         WHERE state IN ('queued', 'running') AND project_id = (SELECT project_id FROM mcp_servers WHERE id = $1)
+         WHERE ${OPEN} AND project_id = (SELECT project_id FROM mcp_servers WHERE id = $1)
            AND turn_servers.server_id = $1 AND toolset_hash = mcp_toolsets.hash)`,
     [serverId, locked.map(({ hash }) => hash)],
   );

@@ -37,7 +37,7 @@ export interface Config {
   /** After this time a waiting turn continues in a new workflow run, which a newer build can take. */
   longWaitSeconds: number;
   shutdownGraceSeconds: number;
-  /** Longest delay until a running activity sees a cancel request; Temporal Cloud bills each heartbeat. */
+  /** Activities (model and tool calls) that a worker runs at once. */
   workerMaxActivities: number;
   /** Pauses between the attempts of a webhook delivery. */
   webhookRetrySeconds: number[];

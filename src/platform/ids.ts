@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { monotonicFactory } from 'ulid';
 
 /** The prefix of every kind of id (spec.md "General conventions", contract.md §2). */
-export const ID_PREFIXES = {
+const ID_PREFIXES = {
   skill: 'skill_',
   mcpServer: 'mcp_',
   session: 'ses_',
@@ -17,7 +17,7 @@ export const ID_PREFIXES = {
   delivery: 'dlv_',
 } as const;
 
-export type IdKind = keyof typeof ID_PREFIXES;
+type IdKind = keyof typeof ID_PREFIXES;
 
 const RANGE = 2 ** 48 - 1;
 /** ulid's own random source makes a system call for each character. This one uses a buffer of random bytes. */

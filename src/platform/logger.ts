@@ -44,7 +44,7 @@ interface WriteLine {
   <F extends LogFields>(fields: OnlyLogFields<F>, message: string): void;
   (message: string): void;
 }
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
+type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
 export type Logger = Record<LogLevel, WriteLine> & {
   /** A logger that adds the fields to each of its lines. */
   child<F extends LogFields>(fields: OnlyLogFields<F>): Logger;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export type PartState = 'ok' | 'away';
+type PartState = 'ok' | 'away';
 export interface PartStates {
   postgres: PartState;
   temporal: PartState;

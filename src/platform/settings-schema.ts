@@ -58,7 +58,7 @@ const schema = {
 } as const;
 
 /** The settings from the environment, with defaults. */
-export type Settings = FromSchema<typeof schema>;
+type Settings = FromSchema<typeof schema>;
 
 const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true });
 const check = ajv.compile(schema);

@@ -14,12 +14,3 @@ export function isoNow(): string {
   const millis = Math.floor(micros / 1000);
   return `${new Date(millis).toISOString().slice(0, -1)}${String(micros % 1000).padStart(3, '0')}Z`;
 }
-
-/** Milliseconds between two of this service's timestamps (b − a), rounded. */
-export function millisBetween(a: string, b: string): number {
-  return Math.round(microsOf(b) / 1000 - microsOf(a) / 1000);
-}
-
-function microsOf(iso: string): number {
-  return Date.parse(`${iso.slice(0, 19)}Z`) * 1000 + Number(iso.slice(20, 26));
-}

@@ -84,7 +84,7 @@ export async function expireKey(db: Db, id: string, at: Date | null): Promise<bo
 }
 
 /** A project as `keys -- projects` shows it. */
-export interface ListedProject {
+interface ListedProject {
   id: string;
   name: string;
   max_running_turns: number;

@@ -15,7 +15,7 @@ export interface Lease extends IdempotencyKey {
   leaseId: string;
 }
 
-export interface StoredAnswer {
+interface StoredAnswer {
   status: number;
   response: unknown;
 }

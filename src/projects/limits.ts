@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 
 /** The remaining requests of an operation in its current window. */
-export interface RateLimitState {
+interface RateLimitState {
   limit: number;
   remaining: number;
   /** Whole seconds until the next window starts. */

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 
 /** A name that one process at a time may hold. Postgres keeps the time. */
-export interface LeaseOptions {
+interface LeaseOptions {
   name: string;
   holder: string;
   durationMs: number;

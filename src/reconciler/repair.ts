@@ -5,7 +5,7 @@ import type { Logger } from '../platform/logger.js';
 import type { TurnWorkflows, WorkflowState } from '../temporal/turn-workflows.js';
 import { endTurn } from '../turns/finish.js';
 import type { TurnOutcome } from '../turns/outcome.js';
-import { OPEN, type TurnState } from '../turns/states.js';
+import { OPEN, type TurnState } from '../db/turn-states.js';
 import { runningMs } from '../turns/totals.js';
 
 /** What the reconciler works with. */

@@ -6,6 +6,7 @@ import type { Notifier } from '../stream/notify.js';
 import type { Logger } from '../platform/logger.js';
 import { Lease } from './lease.js';
 import { observeService } from '../platform/database-metrics.js';
+import '../turns/gauges.js';
 import { reconcileActions } from '../platform/metrics.js';
 import { createTemporalClient, temporalSettings } from '../temporal/connection.js';
 import { ensureSearchAttributes } from '../temporal/search-attributes.js';

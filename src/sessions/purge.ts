@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { transaction } from '../db/transaction.js';
+import { OPEN } from '../db/turn-states.js';
 
 /** The tables with rows of turns by turn id; `required_actions` go with their `tool_calls`. */
 const ROWS_OF_TURNS = ['turn_servers', 'model_attempts', 'model_steps', 'tool_calls'];
@@ -25,7 +26,7 @@ export async function purgeSessions(db: DataSource, limit: number): Promise<{ tu
       `WITH due AS (
          SELECT turns.id, session_id, number, 1 + 2 * position + 2 * model_calls AS rows
          FROM sessions JOIN turns ON turns.session_id = sessions.id
-         WHERE deleted_at < statement_timestamp() - ${KEPT} AND state NOT IN ('queued', 'running') LIMIT $1),
+         WHERE deleted_at < statement_timestamp() - ${KEPT} AND NOT (${OPEN}) LIMIT $1),
        purged AS (
          SELECT id, session_id, number FROM (SELECT due.*, sum(rows) OVER (ORDER BY id) - rows AS rows_before FROM due) AS due
          WHERE rows_before < ${MAX_ROWS}),
@@ -57,7 +58,7 @@ export async function expireSessions(db: DataSource, days: number, limit: number
        SELECT id FROM sessions
        WHERE deleted_at IS NULL AND metadata_updated_at < statement_timestamp() - $1 * interval '1 day'
          AND (last_turn_id IS NULL OR EXISTS (
-           SELECT FROM turns WHERE turns.id = last_turn_id AND state NOT IN ('queued', 'running')
+           SELECT FROM turns WHERE turns.id = last_turn_id AND NOT (${OPEN})
              AND transition_at < statement_timestamp() - $1 * interval '1 day'))
        LIMIT $2 FOR UPDATE SKIP LOCKED)
      UPDATE sessions SET deleted_at = clock_timestamp() FROM old WHERE sessions.id = old.id`,

@@ -4,11 +4,9 @@ import { SessionEntity, type SessionRow } from '../db/entities/sessions.js';
 import { findResources, listResources, resourcesOf, selectRows, softDelete } from '../db/resources.js';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
+import type { TurnState } from '../db/turn-states.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { OPEN_ACTIONS, WAITS } from './required-actions.js';
-
-/** The state of a turn in its row (src/turns/states). */
-type TurnState = 'queued' | 'running' | 'completed' | 'cancelled' | 'failed';
 
 /** A session with the state of its latest turn. */
 export interface Session extends Omit<SessionRow, 'metadata_updated_at' | 'deleted_at' | 'tools' | 'model_tools'> {
@@ -93,7 +91,7 @@ export function listSessions(
   });
 }
 
-export type NewSession = Pick<
+type NewSession = Pick<
   SessionRow,
   | 'id'
   | 'project_id'

@@ -11,7 +11,7 @@ import { entryName, isSystemMetadata, PathTree, safeSegments } from './paths.js'
 import { bundleTooLarge, invalidBundle, sizeMismatch, quoted } from './refusals.js';
 
 /** Limit of entries in a package (spec.md "Limits"): files, and folders with or without an entry of their own. */
-export const MAX_ENTRIES = 500;
+const MAX_ENTRIES = 500;
 /** macOS Finder adds up to three metadata entries per file. A package with more than that is refused. */
 const MAX_ENTRIES_WITH_DROPPED = 4 * MAX_ENTRIES;
 

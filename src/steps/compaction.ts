@@ -4,7 +4,7 @@ import { OvertakenError } from '../turns/turn.js';
 import { writeTurn, type TurnDeps } from '../turns/write.js';
 
 /** The summary that replaces the earlier turns of a session. */
-export interface Summary {
+interface Summary {
   /** Number of the last turn that it replaces. */
   upTo: number;
   /** Number of turns that it summarises. */

@@ -4,10 +4,10 @@ import type { Db } from '../db/transaction.js';
 import type { McpToolset } from '../db/entities/sessions.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { loadToolset } from '../mcp/toolsets.js';
-import type { TurnState } from '../turns/states.js';
+import type { TurnState } from '../db/turn-states.js';
 
 /** A server of the session as recorded when the turn connected to it. */
-export interface TurnServer {
+interface TurnServer {
   id: string;
   name: string;
   tools: readonly McpTool[];

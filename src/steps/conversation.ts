@@ -4,7 +4,7 @@ import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { AssistantBlock, ResultBlock } from '../models/content.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
-import type { TurnState } from '../turns/states.js';
+import type { TurnState } from '../db/turn-states.js';
 import { TurnEndedError } from '../turns/turn.js';
 
 /** A turn in the form for the model. */

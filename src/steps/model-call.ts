@@ -2,7 +2,7 @@ import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import type { Answer, CallUsage } from '../models/content.js';
-import type { TurnFailureType } from '../turns/states.js';
+import type { TurnFailureType } from '../events/fields.js';
 import { startClock, stopClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
 import { writeTurn, type TurnDeps, type WriteFence } from '../turns/write.js';

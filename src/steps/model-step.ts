@@ -4,7 +4,8 @@ import type { NewEvent } from '../events/schema.js';
 import { storableText } from '../platform/text.js';
 import type { Answer, AssistantBlock } from '../models/content.js';
 import { callFence, endOfCall, spend, type ModelCall } from './model-call.js';
-import type { StopReason, TurnState } from '../turns/states.js';
+import type { TurnState } from '../db/turn-states.js';
+import type { StopReason } from '../events/fields.js';
 import {
   eventsOfCalls,
   insertCalls,
@@ -31,7 +32,7 @@ export type StepOutcome =
   | { kind: 'again' };
 
 /** A model response to store. `toolName` returns the full name of a tool that the model calls by an alias. */
-export interface StepAnswer {
+interface StepAnswer {
   call: ModelCall;
   answer: Answer;
   /** Number of streamed deltas of the response. */
@@ -99,7 +100,7 @@ interface StoredStep {
 }
 
 /** What a stored step means for the workflow. */
-export function outcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
+function outcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
   if (state !== 'running') return { kind: 'ended', state };
   if (tools.length === 0) return { kind: 'again' };
   return { kind: 'tools', tools, ...(waiting.length > 0 && { waiting }) };

@@ -7,7 +7,7 @@ import { OvertakenError } from '../turns/turn.js';
 import { writeTurn, type TurnDeps } from '../turns/write.js';
 
 /** The result of connecting a turn's servers. */
-export interface Connections {
+interface Connections {
   events: NewEvent[];
   records: readonly TurnServerRecord[];
   tookMs: number;
@@ -29,7 +29,7 @@ export async function recordConnections(
 }
 
 /** A server as a turn offers it. */
-export interface TurnServerRecord {
+interface TurnServerRecord {
   server: McpServerRow;
   connected: boolean;
   /** Null: all tools of the version. */

@@ -9,14 +9,14 @@ import { writeTurn, type TurnDeps } from '../turns/write.js';
 export const MAX_LINE = 4000;
 
 /** Parts of the storage key of a shortened result. */
-export interface ResultKey {
+interface ResultKey {
   turnId: string;
   step: number;
   index: number;
   toolUseId: string;
 }
 
-export interface ShortenedResult {
+interface ShortenedResult {
   content: ResultBlock[];
   /** Key of the object with the full text. */
   overflowKey: string;
@@ -61,7 +61,7 @@ function linesOf(preview: string): number {
 }
 
 /** Results and contents of a turn's steps to store in a shorter form. */
-export interface ShortenedSteps {
+interface ShortenedSteps {
   results: (ShortenedResult & Pick<ResultKey, 'step' | 'index'>)[];
   contents: { step: number; content: AssistantBlock[] }[];
 }

@@ -21,7 +21,7 @@ export interface StepCall {
 
 const NOT_RUN = 'Not run: the turn has reached its limit of model calls.';
 
-export interface StepCallRules {
+interface StepCallRules {
   toolName: (alias: string) => string;
   permissionOf: (toolName: string) => CallPermission | null;
   /** False at the turn's last step. */

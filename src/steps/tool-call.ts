@@ -26,7 +26,7 @@ export interface ToolCallRow {
 }
 
 /** The answer that a call waits for, and its outcome. */
-export interface CallAction {
+interface CallAction {
   kind: ActionKind;
   state: ActionState;
   answer: EventData[Answer['type']] | null;
@@ -73,7 +73,7 @@ export async function startToolCall(deps: TurnDeps, call: ToolCallRow): Promise<
 }
 
 /** The stored result of a finished call. */
-export interface ToolOutcome {
+interface ToolOutcome {
   content: ResultBlock[];
   isError: boolean;
   /** Key of the object with the full text, if `content` is shortened. */

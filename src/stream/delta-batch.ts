@@ -5,7 +5,7 @@ import type { DeltaType } from '../events/schema.js';
  * The position of a model call's deltas: the turn's last stored event when the call began, and the attempt after that
  * event.
  */
-export interface DeltaPlace {
+interface DeltaPlace {
   turnId: string;
   position: number;
   attempt: number;
@@ -27,7 +27,7 @@ export interface DeltaBatch extends DeltaPlace {
   runs: DeltaRun[];
 }
 
-export interface Delta {
+interface Delta {
   position: Position;
   type: DeltaType;
   content: string;

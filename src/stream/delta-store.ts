@@ -8,10 +8,10 @@ import type { Notifier } from './notify.js';
 
 const FLUSH_INTERVAL_MS = 250;
 /**
- * The reconciler ends a turn 15 s after a cancel request that no worker carried out. The stream stops before that, so
- * that the cut-off message contains everything that watchers received.
+ * The reconciler ends a turn 4 s after a cancel request that no worker carried out (src/reconciler/rounds). The stream
+ * stops before that, so that the cut-off message contains everything that watchers received.
  */
-const STOP_AFTER_CANCEL_SECONDS = 10;
+const STOP_AFTER_CANCEL_SECONDS = 3;
 /** SQLSTATE check_violation: no partition accepts the row. */
 const NO_PARTITION = '23514';
 

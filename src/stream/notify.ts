@@ -17,7 +17,7 @@ const MAX_PAYLOAD_BYTES = 7_999;
 /** The remaining bytes are for ids and positions. */
 const MAX_RUNS_BYTES = 7_700;
 
-/** Largest stored events that a notification carries. Deltas always fit. */
+/** A notification always has room for its deltas. Stored events that are too large are null: readers query for them. */
 export type TurnNotification =
   | { kind: 'stored'; turnId: string; sessionId: string; position: number; live: LiveEvents | null }
   | (DeltaBatch & { kind: 'deltas'; sentAt: number });

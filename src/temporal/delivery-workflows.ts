@@ -23,7 +23,7 @@ export interface DeliveryWorkflows {
   wake(delivery: StartableDelivery): Promise<void>;
 }
 
-export interface DeliveryWorkflowOptions {
+interface DeliveryWorkflowOptions {
   /** The task queue of turns. Deliveries have a separate one derived from it. */
   taskQueue: string;
   /** True if the namespace has the search attributes. Checked at each start. */

@@ -14,7 +14,7 @@ import { stateOf, type WorkflowState } from './workflow-state.js';
 export type { WorkflowState };
 
 /** The input of a turn's workflow: ids only, never content (docs/architecture.md). */
-export interface StartableTurn {
+interface StartableTurn {
   id: string;
   session_id: string;
   project_id: string;
@@ -31,7 +31,7 @@ export interface StartableTurn {
 
 /** The workflows of turns: workflow id = turn id. */
 export interface TurnWorkflows {
-  /** The task queue of the workflows. */
+  /** The Temporal namespace of the workflows. */
   readonly namespace: string;
   /**
    * Starts the turn's workflow; success if it runs already, unless `onlyNew`. Returns false if it has ended, unless
@@ -52,7 +52,7 @@ export interface TurnWorkflows {
   failActivities(turnId: string, workerId: string): Promise<number>;
 }
 
-export interface TurnWorkflowOptions {
+interface TurnWorkflowOptions {
   taskQueue: string;
   /** Longer than the turn's own limit: when Temporal times a workflow out, no clean-up code runs. */
   executionTimeoutMs: (turn: StartableTurn) => number;

@@ -3,7 +3,7 @@ import { rawSql, sql } from '../db/sql.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
 import { endTurn } from './finish.js';
 import { notifyCancel } from './running-turns.js';
-import type { TurnState } from './states.js';
+import type { TurnState } from '../db/turn-states.js';
 import { TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 

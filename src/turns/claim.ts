@@ -4,7 +4,7 @@ import { TurnEndedError } from './turn.js';
 import { writeTurn, type TurnDeps } from './write.js';
 
 /** A turn that may run, with the facts that its first activity needs. */
-export interface ClaimedTurn {
+interface ClaimedTurn {
   project_id: string;
   model_id: string;
   /** Ids of the session's MCP servers. */

@@ -1,4 +1,5 @@
-import type { Timing, Usage, UsageDetails } from '../events/fields.js';
+import type { TurnState } from '../db/turn-states.js';
+import type { StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
 import type { Logger } from '../platform/logger.js';
 import {
   cancelSeconds,
@@ -7,7 +8,6 @@ import {
   turnsEnded,
   turnSeconds,
 } from '../platform/metrics.js';
-import type { StopReason, TurnFailureType, TurnState, TurnTrigger } from './states.js';
 import type { Turn } from './turn.js';
 
 /** How a turn is to end. */
@@ -15,12 +15,6 @@ export type TurnOutcome =
   | { kind: 'completed'; stopReason: StopReason }
   | { kind: 'cancelled' }
   | { kind: 'failed'; type: TurnFailureType; message: string; retryable: boolean };
-
-export const TRIGGER_OF: Record<TurnOutcome['kind'], TurnTrigger> = {
-  completed: 'complete',
-  cancelled: 'cancel',
-  failed: 'fail',
-};
 
 /** How a turn has ended, as in its terminal event. */
 export interface TurnResult {

@@ -6,11 +6,11 @@ import type { Db } from '../db/transaction.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { insertEvents, newEvents, type EventRow } from '../events/store.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
-import { isOpen, OPEN_STATES, type TurnState } from './states.js';
+import { isOpen, OPEN_STATES, type TurnState } from '../db/turn-states.js';
 import type { Turn } from './turn.js';
 
 /** The fields of `user.message`. */
-export interface Message {
+interface Message {
   content: string;
   files: FileSnapshot[];
   skills: SkillSnapshot[];

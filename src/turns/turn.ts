@@ -1,6 +1,6 @@
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import type { TurnState } from './states.js';
+import type { TurnState } from '../db/turn-states.js';
 
 /** A turn's row. Functions that need less of it take a `Pick`. */
 export interface Turn {

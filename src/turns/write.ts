@@ -7,8 +7,8 @@ import type { NewEvent } from '../events/schema.js';
 import { insertEvents, newEvents, type EventRow } from '../events/store.js';
 import type { Logger } from '../platform/logger.js';
 import { newId } from '../platform/ids.js';
-import { observeOutcome, TRIGGER_OF, type TurnOutcome, type TurnResult } from './outcome.js';
-import { isOpen, OPEN_STATES, statesBefore, type TurnState } from './states.js';
+import { isOpen, OPEN_STATES } from '../db/turn-states.js';
+import { observeOutcome, type TurnOutcome, type TurnResult } from './outcome.js';
 import { terminalData } from './totals.js';
 import { OvertakenError, TurnEndedError, type Turn } from './turn.js';
 
@@ -52,7 +52,7 @@ export type LockedTurn = Pick<
 >;
 
 /** A turn after a write. `Guard` is the row of the change's `guard`. */
-export interface WrittenTurn<Guard = unknown> extends Pick<
+interface WrittenTurn<Guard = unknown> extends Pick<
   Turn,
   'id' | 'session_id' | 'project_id' | 'state' | 'position' | 'model_calls'
 > {
@@ -65,7 +65,7 @@ export interface WrittenTurn<Guard = unknown> extends Pick<
 }
 
 /**
- * Changes one turn atomically. This is the only writer of existing turns and their events. A change that is known
+ * Changes one turn atomically. No other code changes the state of an existing turn or appends its events. A change that is known
  * beforehand takes one statement. A change that depends on the turn is a function of the locked row and the
  * transaction.
  * @throws TurnEndedError, OvertakenError if the fence refuses the write
@@ -99,9 +99,8 @@ async function lockTurn(tx: EntityManager, turnId: string, fence: WriteFence): P
 }
 
 function condition(turnId: string, { from, where }: WriteFence, outcome?: TurnOutcome): Sql {
-  const accepted: readonly TurnState[] = from === 'open' ? OPEN_STATES : ['running'];
-  const before = outcome === undefined ? accepted : statesBefore(TRIGGER_OF[outcome.kind]);
-  const states = accepted.filter((state) => before.includes(state));
+  // A queued turn can be cancelled and can fail, but only a running one completes.
+  const states = from === 'open' && outcome?.kind !== 'completed' ? OPEN_STATES : ['running'];
   return sql`id = ${turnId} AND state = ANY(${states}::text[]) AND ${where ?? rawSql('true')}`;
 }
 

@@ -8,7 +8,7 @@ const MAX_RETRY_AFTER_SECONDS = 86_400;
  */
 const JITTER = 0.1;
 
-export interface FailedSoFar {
+interface FailedSoFar {
   /** Attempts made, including the one that just failed. */
   attempts: number;
   /** Pauses of the schedule used so far. */
@@ -16,7 +16,7 @@ export interface FailedSoFar {
 }
 
 /** The next attempt: its delay in seconds, and the pauses used by then. */
-export interface NextAttempt {
+interface NextAttempt {
   afterSeconds: number;
   pauses: number;
 }

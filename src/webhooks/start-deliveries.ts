@@ -16,7 +16,7 @@ const PARALLEL_STARTS = 16;
 const START_LEASE = "interval '1 minute'";
 const START_RETRY = "interval '2 seconds'";
 
-export interface ReconcileDeps {
+interface ReconcileDeps {
   db: DataSource;
   workflows: DeliveryWorkflows;
   log: Logger;
@@ -54,7 +54,7 @@ export function startDeliveryReconciler(deps: ReconcileDeps): () => Promise<void
 }
 
 /** Runs one round; returns the number of workflows that it started or signalled. */
-export async function reconcileDeliveries(deps: ReconcileDeps): Promise<number> {
+async function reconcileDeliveries(deps: ReconcileDeps): Promise<number> {
   const deliveries = [...(await claimRetried(deps.db)), ...(await claimNew(deps.db))];
   const limit = pLimit(PARALLEL_STARTS);
   const started = await Promise.all(deliveries.map((delivery) => limit(() => start(deps, delivery))));

@@ -20,7 +20,7 @@ export function listWebhooks(db: Db, projectId: string, page: PageRequest): Prom
 /** One time for both columns: their defaults look at the clock twice. */
 const NOW = (): string => 'statement_timestamp()';
 
-export interface NewWebhook {
+interface NewWebhook {
   url: string;
   event_types: WebhookEventType[];
   description: string | null;

@@ -5,7 +5,7 @@ import { position, textOf } from './conversation.js';
 export type AnswerBlock = Anthropic.TextBlockParam | Anthropic.ToolUseBlockParam;
 
 /** The rules' answer to a request. */
-export type Answer =
+type Answer =
   | { thinking: string; blocks: AnswerBlock[]; waitMs?: number; wordsPerSecond?: number }
   /** An HTTP error instead of a message. */
   | { error: keyof typeof ERROR_STATUS };

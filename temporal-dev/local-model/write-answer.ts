@@ -16,7 +16,7 @@ const DELTA = {
   tool_use: ['input_json_delta', 'partial_json'],
 } as const;
 
-export interface MessageOptions {
+interface MessageOptions {
   model: string;
   inputTokens: number;
   maxTokens: number;

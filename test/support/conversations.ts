@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { newId } from '../../src/platform/ids.js';
-import type { TurnState } from '../../src/turns/states.js';
+import type { TurnState } from '../../src/db/turn-states.js';
 import type { AssistantBlock, ResultBlock } from '../../src/models/content.js';
 
 /** Turns as rows, for states that a running service reaches only by accident. */

@@ -2,7 +2,7 @@ import { TextDecoder } from 'node:util';
 
 const TEXT_TYPE = /^(text\/|application\/(json|xml|csv|yaml|x-yaml|sql|javascript|x-sh|rtf|toml)|.*\+(json|xml)$)/;
 
-export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
+type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
 
 /**
  * Detects the encoding of a text from its first bytes. Returns null if it is not text. Without a byte order mark it is

@@ -13,7 +13,7 @@ export interface TextPage {
   isCut: boolean;
 }
 
-export interface TextWindow {
+interface TextWindow {
   /** The first line, counted from 0. */
   offset: number;
   limit: number;

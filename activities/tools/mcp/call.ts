@@ -21,7 +21,7 @@ export interface McpToolResult extends ToolResult {
 }
 
 /** The fields of a server that a call needs. */
-export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;
+type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;
 
 const MAX_ERROR_LENGTH = 4000;
 

@@ -38,7 +38,7 @@ export function mcpToolsOf(servers: readonly ToolSource[]): McpServerTool[] {
 }
 
 /** `mcp__<server>__<tool>`. Server names have no underscore, so the name can be split again. */
-export function mcpToolName(serverName: string, toolName: string): string {
+function mcpToolName(serverName: string, toolName: string): string {
   return `mcp__${serverName}__${toolName}`;
 }
 

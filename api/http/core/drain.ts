@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 
 /** Tracks open requests, so that a server can stop without interrupting one. */
-export interface Drain {
+interface Drain {
   listener: RequestListener;
   /** Handler for the server's `connection` event. */
   onConnection: (socket: Socket) => void;

@@ -84,7 +84,7 @@ export interface Operation<Body = any, Resource = any> {
   handle: (call: Call<Body, Resource>) => Promise<unknown>;
 }
 
-export interface Success {
+interface Success {
   status: number;
   description: string;
   /** A schema with `$id` becomes a named component of the OpenAPI document. */

@@ -21,7 +21,7 @@ const MAX_LISTED = 50;
 /**
  * Validates a value and returns it with defaults filled in. @throws ServiceError `validation_error` listing every error
  */
-export type Check = (value: unknown) => unknown;
+type Check = (value: unknown) => unknown;
 
 /** Compiles the schema of a body once. */
 export function bodyCheck(schema: JsonSchema): Check {

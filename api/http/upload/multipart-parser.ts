@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../src/platform/errors.js';
 
 /** Receives the parts of a multipart body. An exception ends the parsing. */
-export interface PartHandler {
+interface PartHandler {
   /** A part begins. `header` is its header block, in latin1. */
   onHeader(header: string): void;
   onContent(content: Buffer): void;
@@ -9,7 +9,7 @@ export interface PartHandler {
 }
 
 /** Limits of docs/contract.md §14 and RFC 2046 §5.1.1. Browsers send boundaries of 40 characters, headers of 200. */
-export const MAX_PART_HEADER_BYTES = 16 * 1024;
+const MAX_PART_HEADER_BYTES = 16 * 1024;
 export const MAX_BOUNDARY_LENGTH = 70;
 
 const CR = 13;

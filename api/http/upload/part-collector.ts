@@ -145,6 +145,6 @@ export class PartCollector {
   }
 }
 
-export function missingFile(): ServiceError {
+function missingFile(): ServiceError {
   return validationError(`/${FIELD}`, 'must be a file');
 }

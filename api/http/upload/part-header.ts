@@ -8,7 +8,7 @@ const MAX_PARAMETERS = 16;
 /** Encodings that leave the bytes as they are. */
 const IDENTITY = new Set(['', 'binary', '7bit', '8bit']);
 
-export interface PartName {
+interface PartName {
   /** Name of the form field; null if the header has none. */
   name: string | null;
   /** As submitted, including its path; null for a field that is not a file. */

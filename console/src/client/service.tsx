@@ -8,7 +8,7 @@ import { watchedFetch } from './watched-fetch.js';
 /** The API is next to the console: `…/console/` and `…/v1`. */
 const BASE_URL = new URL('..', document.baseURI).href;
 
-export interface Service {
+interface Service {
   client: AgentSessionClient;
   /** A client whose uploads report the share of bytes sent, 0 to 1. */
   uploadClient: (onProgress: (share: number) => void) => AgentSessionClient;

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 
-export interface Action<Args extends unknown[]> {
+interface Action<Args extends unknown[]> {
   run: (...args: Args) => void;
   busy: boolean;
   error: unknown;

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-export interface Loaded<Value> {
+interface Loaded<Value> {
   /** Null until it has come. */
   value: Value | null;
   error: unknown;

@@ -1,7 +1,7 @@
 import { isTerminal, type DeltaEvent, type Event, type StreamEvent } from '../../../client/src/index.js';
 
 /** A model call's text while it streams. Its stored events replace it; a call that is tried again drops it. */
-export interface Draft {
+interface Draft {
   messageId: string;
   thinking: string;
   text: string;

@@ -11,7 +11,7 @@ interface Observer {
   onHistory: () => void;
 }
 
-export interface Follower {
+interface Follower {
   /** Looks at the session now instead of at the next poll. */
   wake: () => void;
   /** Rejects when the session cannot be followed any more: it was deleted, or the key lacks a permission. */

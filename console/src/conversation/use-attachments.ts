@@ -3,7 +3,7 @@ import type { File as StoredFile } from '../../../client/src/index.js';
 import { useService } from '../client/service.js';
 
 /** A file on its way to the service, or there. */
-export interface Attachment {
+interface Attachment {
   key: number;
   filename: string;
   /** Bytes sent, 0 to 1. */

@@ -4,7 +4,7 @@ import { useClient } from '../client/service.js';
 import { ConversationLog, type Turn } from './conversation-log.js';
 import { followSession } from './follow-session.js';
 
-export interface ConversationState {
+interface ConversationState {
   session: Session | null;
   turns: readonly Turn[];
   /** True until the history has been read once. */

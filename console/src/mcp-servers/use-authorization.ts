@@ -7,7 +7,7 @@ import { safeHref } from '../markdown/links.js';
 const POLL_INTERVAL_MS = 2_000;
 
 /** An authorization that a person must finish on a page of the authorization server. */
-export interface PendingAuthorization {
+interface PendingAuthorization {
   /** Null when no authorization is under way, or its address is no link. */
   href: string | null;
   start: () => void;

@@ -17,7 +17,7 @@ export const ProjectEntity = new EntitySchema<ProjectRow>({
   },
 });
 
-export interface ApiKeyRow {
+interface ApiKeyRow {
   id: string;
   project_id: string;
   key_hash: Buffer;

@@ -1,7 +1,7 @@
 import { EntitySchema } from 'typeorm';
 
 /** Permission of a tool: run each call at once, or only after a person allowed it. */
-export interface PermissionPolicy {
+interface PermissionPolicy {
   type: 'always_allow' | 'always_ask';
 }
 

@@ -180,7 +180,7 @@ export class Initial1800000000001 implements MigrationInterface {
       CREATE TRIGGER skills_storage AFTER INSERT OR DELETE OR UPDATE OF deleted_at, size_bytes ON skills
         FOR EACH ROW EXECUTE FUNCTION count_storage();
 
-      -- The one truth of a turn (states: src/turns/states). position is that of its last stored event. The message is the
+      -- The one truth of a turn (states: src/db/turn-states). position is that of its last stored event. The message is the
       -- first event: this row is written often and stays narrow.
       CREATE TABLE turns (
         id text COLLATE "C" PRIMARY KEY,

@@ -9,7 +9,7 @@ import { OauthFailure, oauthFailed } from './failure.js';
 import { oauthFetch } from './oauth-fetch.js';
 import { openClient, storeSetup, type OauthClient, type OauthSetup, type PendingAuthorization } from './store.js';
 
-export const CALLBACK_PATH = '/v1/mcp-servers/oauth/callback';
+const CALLBACK_PATH = '/v1/mcp-servers/oauth/callback';
 
 export interface OauthDeps {
   config: Pick<Config, 'encryptionKeys' | 'publicUrl'>;

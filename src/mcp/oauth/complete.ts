@@ -11,7 +11,7 @@ import { oauthFetch } from './oauth-fetch.js';
 import { openClient, openCodeVerifier, storeTokens, takeState, type OauthTokens } from './store.js';
 
 /** The parameters of the authorization response (RFC 6749 §4.1.2, RFC 9207). */
-export interface CallbackParameters {
+interface CallbackParameters {
   state?: string;
   code?: string;
   error?: string;

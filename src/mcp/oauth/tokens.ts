@@ -28,7 +28,7 @@ export interface AccessToken {
 }
 
 /** A server of type OAUTH. Its version rejects tokens of an earlier `auth`. */
-export type OauthServer = Pick<McpServerRow, 'id' | 'credential_version'>;
+type OauthServer = Pick<McpServerRow, 'id' | 'credential_version'>;
 
 interface OpenedTokens {
   row: McpOauthRow;

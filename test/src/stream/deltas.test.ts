@@ -190,7 +190,7 @@ describe('deltas', () => {
     const fenced = new Promise<void>((resolve) => (fence = resolve));
     const writer = await open(turn, new DeltaStore(db, notifier, log), () => fence());
     writer.write(DELTA, 'Begun');
-    await db.query(`UPDATE turns SET cancel_requested_at = now() - interval '11 s' WHERE id = $1`, [turn.id]);
+    await db.query(`UPDATE turns SET cancel_requested_at = now() - interval '3.5 s' WHERE id = $1`, [turn.id]);
     const flushed = writer.flush();
     writer.write(DELTA, ', and shown meanwhile');
     await flushed;

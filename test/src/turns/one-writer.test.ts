@@ -30,4 +30,11 @@ describe('turns and events', () => {
     }
     expect(found).to.deep.equal(WRITERS);
   });
+
+  it('have one definition of the open states', () => {
+    const copies = ['api', 'activities', 'workflows', 'src', 'ops']
+      .flatMap(sourcesOf)
+      .filter((file) => /'queued'[^;]{0,40}'running'|'running'[^;]{0,40}'queued'/.test(readFileSync(file, 'utf8')));
+    expect(copies).to.deep.equal(['src/db/turn-states.ts']);
+  });
 });

@@ -1,0 +1,35 @@
+import { OPEN_STATES } from '../db/turn-states.js';
+import { databaseGauges } from '../platform/database-metrics.js';
+
+export const OPEN_TURNS = `
+  SELECT state, count(id)::integer AS value
+  FROM unnest(ARRAY[${OPEN_STATES.map((state) => `'${state}'`).join(', ')}]) AS states(state)
+  LEFT JOIN (SELECT id, state FROM open_turns JOIN turns ON id = turn_id) AS open USING (state)
+  GROUP BY state`;
+
+const age = (since: string): string =>
+  `coalesce(extract(epoch FROM clock_timestamp() - min(${since})), 0)::double precision AS value`;
+
+databaseGauges([
+  {
+    name: 'turns_open',
+    help: 'Queued and running turns of the whole service',
+    labels: ['state'],
+    query: OPEN_TURNS,
+  },
+  {
+    name: 'turns_oldest_queued_seconds',
+    help: 'Age of the oldest turn that no worker has begun',
+    query: `SELECT ${age('queued_at')} FROM open_turns JOIN turns ON id = turn_id WHERE state = 'queued'`,
+  },
+  {
+    name: 'turns_waiting',
+    help: 'Running turns of the whole service that wait for answers',
+    query: `SELECT count(DISTINCT turn_id)::integer AS value FROM required_actions WHERE state = 'open'`,
+  },
+  {
+    name: 'turns_oldest_waiting_seconds',
+    help: 'Age of the oldest question that is not answered',
+    query: `SELECT ${age('asked_at')} FROM required_actions WHERE state = 'open'`,
+  },
+]);
