@@ -88,7 +88,7 @@ export async function startWorker(
   );
   void cancels.add(CANCEL_CHANNEL);
   const network = createMcpNetwork(config.mcpAllowedHosts);
-  const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config }));
+  const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config, log }));
   const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: false });
   ({ health } = reconciler);
   const storage = await openStorage(config);

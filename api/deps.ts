@@ -52,7 +52,7 @@ export async function openDeps(
     storage: await openStorage(config),
     models,
     mcpNetwork,
-    oauth: new OauthAccess({ db, mcpNetwork, config }),
+    oauth: new OauthAccess({ db, mcpNetwork, config, log }),
     keyLookup: createKeyLookup(db),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
     uploads: new UploadSlots(config.uploadBudgetBytes),
@@ -66,6 +66,7 @@ export async function openDeps(
   return {
     deps,
     async close() {
+      await deps.oauth.close();
       await Promise.all([turns.close(), mcpNetwork.close()]);
       await db.destroy();
     },

@@ -1,6 +1,7 @@
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
 import { lockServer } from '../../src/mcp/find-servers.js';
+import { openGrant } from '../../src/mcp/oauth/grants.js';
 import { tryRevoke } from '../../src/mcp/oauth/revoke.js';
 import { deleteOauth } from '../../src/mcp/oauth/store.js';
 import { deleteServer } from '../../src/mcp/store.js';
@@ -14,12 +15,11 @@ export const deleteMcpServer = operation<undefined, McpServerRow>({
   errors: ['mcp_server_not_found'],
   resource: mcpServerOfPath,
   async handle({ deps, resource: { project_id, id } }) {
-    const { oauth } = await transaction(deps.db, async (tx) => {
-      const server = await lockServer(tx, project_id, id);
-      await deleteServer(tx, server);
-      await deleteOauth(tx, id);
-      return server;
+    const deleted = await transaction(deps.db, async (tx) => {
+      await deleteServer(tx, await lockServer(tx, project_id, id));
+      return deleteOauth(tx, id);
     });
-    if (oauth !== null) await tryRevoke(deps, oauth);
+    deps.oauth.forget(id);
+    await tryRevoke(deps, id, () => deleted && openGrant(deps.config.encryptionKeys, deleted));
   },
 });

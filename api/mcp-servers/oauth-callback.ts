@@ -1,7 +1,9 @@
+import type { DataSource } from 'typeorm';
+import { ProjectEntity, type ProjectRow } from '../../src/db/entities/projects.js';
 import { transaction } from '../../src/db/transaction.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { lockServer } from '../../src/mcp/find-servers.js';
-import { completeAuthorization } from '../../src/mcp/oauth/complete.js';
+import { completeAuthorization, takeAuthorization, type TakenAuthorization } from '../../src/mcp/oauth/complete.js';
 import { oauthReason } from '../../src/mcp/oauth/failure.js';
 import { probeServer } from '../../src/mcp/probe.js';
 import { requestAuthOf } from '../../src/mcp/request-auth.js';
@@ -9,7 +11,7 @@ import { storeProbe } from '../../src/mcp/store.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { ApiDeps } from '../deps.js';
 import { operation, type Call } from '../http/core/operation.js';
-import { callbackPage } from './oauth-page.js';
+import { callbackPage, type CallbackPage, type Parties } from './oauth-page.js';
 
 /** The browser needs only the text. It must not send the address, which contains the code, to other sites. */
 const HEADERS = {
@@ -31,43 +33,49 @@ export const mcpOauthCallback = operation({
       error: { type: 'string' },
     },
   },
-  success: { status: 200, description: 'A page that says how it went.', mediaType: 'text/html' },
+  success: { status: 200, description: 'A page that says that the server is authorized.', mediaType: 'text/html' },
   errors: [],
+  failure: { status: 422, description: 'A page that says why the server is not authorized.', mediaType: 'text/html' },
   async handle({ ctx, deps, query, log }) {
-    const { status, title, text } = await finish(deps, query, log);
-    ctx.status = status;
+    const page = await finish(deps, query, log);
+    ctx.status = page.status;
     ctx.set(HEADERS);
-    ctx.body = callbackPage(title, text);
+    ctx.body = callbackPage(page);
   },
 });
 
-interface Outcome {
-  status: number;
-  title: string;
-  text: string;
-}
-
-async function finish(deps: ApiDeps, query: Call['query'], log: Call['log']): Promise<Outcome> {
-  let server: McpServerRow;
+async function finish(deps: ApiDeps, query: Call['query'], log: Call['log']): Promise<CallbackPage> {
+  let taken: TakenAuthorization | undefined;
   try {
-    server = await completeAuthorization(deps, query);
+    taken = await takeAuthorization(deps.db, query);
+    await completeAuthorization({ ...deps, log }, taken, query);
   } catch (error) {
     const reason = oauthReason(error);
-    log.info({ reason }, 'the authorization of an MCP server failed');
-    return { status: 422, title: 'Not authorized', text: `mcp_oauth_failed: ${reason}.` };
+    log.info({ mcp_server_id: taken?.server.id, reason }, 'the authorization of an MCP server failed');
+    const parties = taken && (await partiesOf(deps.db, taken));
+    return { status: 422, title: 'Not authorized', text: `mcp_oauth_failed: ${reason}.`, parties };
   }
+  const { server } = taken;
+  const parties = await partiesOf(deps.db, taken);
   try {
     await probe(deps, server);
-    return {
-      status: 200,
-      title: 'Authorized',
-      text: `The MCP server ${server.name} is authorized. You can close this page.`,
-    };
+    const text = `The MCP server ${server.name} is authorized. You can close this page.`;
+    return { status: 200, title: 'Authorized', text, parties };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     const text = `The MCP server ${server.name} is authorized, but its tools could not be listed. ${error.message} Probe it again later.`;
-    return { status: 200, title: 'Authorized', text };
+    return { status: 200, title: 'Authorized', text, parties };
   }
+}
+
+async function partiesOf(db: DataSource, { server, row }: TakenAuthorization): Promise<Parties> {
+  const project = await db.getRepository<ProjectRow>(ProjectEntity).findOneByOrFail({ id: server.project_id });
+  return {
+    project: project.name,
+    server: server.name,
+    host: new URL(server.url).host,
+    issuer: row.discovery.server.issuer,
+  };
 }
 
 async function probe({ config, db, mcpNetwork, oauth }: ApiDeps, server: McpServerRow): Promise<void> {

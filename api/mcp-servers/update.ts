@@ -5,6 +5,7 @@ import { readAuth } from '../../src/mcp/auth.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { refuseTakenName } from '../../src/mcp/names-taken.js';
 import { startOauth, storeStarted, type StartedAuthorization } from '../../src/mcp/oauth/authorize.js';
+import { openGrant } from '../../src/mcp/oauth/grants.js';
 import { tryRevoke } from '../../src/mcp/oauth/revoke.js';
 import { deleteOauth } from '../../src/mcp/oauth/store.js';
 import { probeServer } from '../../src/mcp/probe.js';
@@ -42,17 +43,17 @@ export const updateMcpServer = operation<Body, McpServerRow>({
     if (Object.keys(body).length === 0) return presentMcpServer(resource);
     const { auth, started } = await tryAuth(deps, resource, body);
 
-    const replaced = body.auth === undefined ? null : resource.oauth;
-    const answer = await transaction(deps.db, async (tx) => {
+    const { answer, replaced } = await transaction(deps.db, async (tx) => {
       const server = await lockServer(tx, resource.project_id, resource.id);
       const { name = server.name, allowed_tools = server.allowed_tools, pin_tools = server.pin_tools } = body;
       if (body.allowed_tools) requireKnownTools(body.allowed_tools, auth?.probed?.tools ?? server.tool_list);
       await updateServer(tx, deps.config.encryptionKeys, server, { name, allowed_tools, pin_tools, auth });
-      if (auth !== undefined) await deleteOauth(tx, server.id);
+      const replaced = auth === undefined ? null : await deleteOauth(tx, server.id);
       const link = started === null ? undefined : await storeStarted(tx, deps, server.id, started);
-      return presentMcpServer(await getServer(tx, server.project_id, server.id), link);
+      return { answer: presentMcpServer(await getServer(tx, server.project_id, server.id), link), replaced };
     });
-    if (replaced !== null) await tryRevoke(deps, replaced);
+    if (auth !== undefined) deps.oauth.forget(resource.id);
+    await tryRevoke(deps, resource.id, () => replaced && openGrant(deps.config.encryptionKeys, replaced));
     return answer;
   },
 });

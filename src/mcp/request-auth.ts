@@ -2,7 +2,7 @@ import type { McpServerRow } from '../db/entities/mcp-servers.js';
 import { authHeaders, credentialOf, type Credential } from './auth.js';
 import type { AccessToken, OauthAccess } from './oauth/tokens.js';
 
-/** The headers of one request. `token` is present if a new token can be requested after a 401. */
+/** The headers of one request. `token` is present if another one can be requested after a 401. */
 export interface Authorization {
   headers: Record<string, string>;
   token?: AccessToken;
@@ -17,7 +17,10 @@ export interface RequestAuth {
 }
 
 /** The fields of a server that determine its authorization. */
-type AuthorizedServer = Pick<McpServerRow, 'id' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version'>;
+type AuthorizedServer = Pick<
+  McpServerRow,
+  'id' | 'project_id' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version'
+>;
 
 /** @throws UnsealError */
 export function requestAuthOf(keys: readonly Buffer[], oauth: OauthAccess, server: AuthorizedServer): RequestAuth {
@@ -36,7 +39,7 @@ function oauthAuth(oauth: OauthAccess, server: AuthorizedServer): RequestAuth {
   return {
     authorize: async (rejected) => {
       const token = await oauth.token(server, rejected?.token);
-      return { headers: { Authorization: `Bearer ${token.token}` }, token };
+      return { headers: { Authorization: `Bearer ${token.token}` }, ...(!token.isNew && { token }) };
     },
     secrets: () => oauth.secretsOf(server.id),
   };

@@ -40,7 +40,8 @@ export function mcpCalls({
   budget?: ByteBudget;
 } = {}): McpCalls {
   const config = { encryptionKeys: KEYS };
-  const oauth = new OauthAccess({ db: undefined as never, mcpNetwork: network, config });
+  const log = createLogger('silent', 'test');
+  const oauth = new OauthAccess({ db: undefined as never, mcpNetwork: network, config, log });
   const mcp = new McpConnections(network, config, oauth, idleMs);
   const stored = new Map<string, Buffer>();
   const storage = {
@@ -50,7 +51,7 @@ export function mcpCalls({
       return (content as Buffer).length;
     },
   };
-  const deps = { config, mcp, storage, budget, log: createLogger('silent', 'test') } as unknown as ToolDeps;
+  const deps = { config, mcp, storage, budget, log } as unknown as ToolDeps;
   let count = 0;
   return {
     mcp,

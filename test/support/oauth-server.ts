@@ -15,6 +15,8 @@ export interface OauthPair {
   shown: Set<string>;
   /** Stands in front of the authorization server: true when it has answered by itself. */
   gateway: ((req: IncomingMessage, res: ServerResponse, body: string) => boolean) | undefined;
+  /** Holds requests to this path of the authorization server until the promise resolves. */
+  hold: ((path: string) => Promise<void> | undefined) | undefined;
   /** Changes the metadata of the resource. */
   resource: Record<string, unknown>;
   /** Seconds that an access token lives; read at each grant. */
@@ -41,6 +43,7 @@ export async function startOauthPair(tools: TestTool[] = [{ name: 'a' }]): Promi
     if (req.url!.startsWith('/token')) for await (const chunk of req) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString();
     pair.requests.push({ path: new URL(req.url!, issuer).pathname, form: new URLSearchParams(body) });
+    await pair.hold?.(req.url!);
     if (pair.gateway?.(req, res, body) === true) return;
     if (body !== '') (req as unknown as { body: unknown }).body = Object.fromEntries(new URLSearchParams(body));
     provider.callback()(req, res);
@@ -53,6 +56,7 @@ export async function startOauthPair(tools: TestTool[] = [{ name: 'a' }]): Promi
     requests: [],
     shown: new Set(),
     gateway: undefined,
+    hold: undefined,
     resource: { resource: mcp.url, authorization_servers: [issuer], scopes_supported: ['tools'] },
     lifetime: 3600,
     rejected: new Set(),

@@ -108,6 +108,7 @@ export class McpConnections {
       entry.retired = true;
     }
     await Promise.all(entries.map(close));
+    await this.oauth.close();
     await this.network.close();
   }
 

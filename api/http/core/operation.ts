@@ -71,6 +71,8 @@ export interface Operation<Body = any, Resource = any> {
   success: Success;
   /** Error types in addition to the common ones. */
   errors: ErrorType[];
+  /** An error that the operation answers in a form of its own, for browsers: it takes the place of the envelope. */
+  failure?: Pick<Success, 'status' | 'description' | 'mediaType'>;
   /** Loads the resource in the path, or throws its 404. Runs before the body is read. */
   resource?: (call: Omit<Call<undefined, undefined>, 'body' | 'resource'>) => Promise<Resource>;
   /** Builds the response from a recorded one; if absent, the record is the response. */

@@ -126,12 +126,16 @@ function responsesOf(route: Route): Record<string, JsonSchema> {
   return {
     [operation.success.status]: successOf(operation, everywhere),
     ...Object.fromEntries(errors.map(([status, types]) => [status, errorOf(types, everywhere)])),
+    ...(operation.failure && { [operation.failure.status]: successOf({ success: operation.failure }, everywhere) }),
   };
 }
 
 const RATE_LIMIT = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
 
-function successOf({ success, idempotent }: Operation, everywhere: string[]): JsonSchema {
+function successOf(
+  { success, idempotent }: Pick<Operation, 'success' | 'idempotent'>,
+  everywhere: string[],
+): JsonSchema {
   const own = Object.entries(success.headers ?? {}).map(([name, text]) => [name, header(text)]);
   const content = { [success.mediaType ?? 'application/json']: success.schema ? { schema: success.schema } : {} };
   return {

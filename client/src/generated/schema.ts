@@ -1966,7 +1966,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page that says how it went. */
+            /** @description A page that says that the server is authorized. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -20,18 +20,20 @@ export interface OauthDiscovery {
   };
 }
 
+/** `client`, `discovery` and `redirect_uri` are those of the newest authorization, finished or not. */
 export interface McpOauthRow {
-  /** The server's credential version. */
+  /** The id of the server. */
   id: string;
   scopes: string[] | null;
   client: string;
   client_is_dynamic: boolean;
   discovery: OauthDiscovery;
   redirect_uri: string;
+  /** A sealed grant (src/mcp/oauth/grants). */
   tokens: string | null;
   tokens_expire_at: string | null;
-  /** Incremented for each new set of tokens. */
-  tokens_version: number;
+  refresh_claim: string | null;
+  refresh_claimed_until: string | null;
   authorized_at: string | null;
   state_hash: Buffer | null;
   state_expires_at: string | null;
@@ -49,7 +51,8 @@ export const McpOauthEntity = new EntitySchema<McpOauthRow & { server: unknown }
     redirect_uri: { type: 'text' },
     tokens: { type: 'text', nullable: true },
     tokens_expire_at: { type: 'text', nullable: true },
-    tokens_version: { type: 'integer', default: 0 },
+    refresh_claim: { type: 'text', nullable: true },
+    refresh_claimed_until: { type: 'text', nullable: true },
     authorized_at: { type: 'text', nullable: true },
     state_hash: { type: 'bytea', nullable: true },
     state_expires_at: { type: 'text', nullable: true },

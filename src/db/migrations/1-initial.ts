@@ -103,12 +103,16 @@ export class Initial1800000000001 implements MigrationInterface {
         client text NOT NULL,
         -- True when the service registered the client by itself (RFC 7591).
         client_is_dynamic boolean NOT NULL,
-        -- What discovery found: resource and authorization server.
+        -- What the newest discovery found: resource and authorization server.
         discovery json NOT NULL,
         redirect_uri text NOT NULL,
+        -- Tokens, with the client and the authorization server that they belong to: the columns above may name others
+        -- while a new authorization is under way.
         tokens text,
         tokens_expire_at timestamptz,
-        tokens_version integer NOT NULL DEFAULT 0,
+        -- The process that refreshes the tokens now; until then no other one may.
+        refresh_claim text,
+        refresh_claimed_until timestamptz,
         -- Null while authorization is required.
         authorized_at timestamptz,
         -- The authorization under way; of its state only the SHA-256 is stored.

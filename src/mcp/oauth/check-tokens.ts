@@ -1,7 +1,7 @@
 import type { OAuthTokens as SdkTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
 import { isHeaderValue } from '../auth.js';
 import { OauthFailure } from './failure.js';
-import type { OauthTokens } from './store.js';
+import type { OauthTokens } from './grants.js';
 
 /**
  * Validates tokens before they are stored. @throws OauthFailure if the access token cannot be sent as a bearer token

@@ -4,11 +4,14 @@ import type { McpOauthRow } from '../../db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../db/entities/mcp-servers.js';
 import { transaction } from '../../db/transaction.js';
 import { findServerById } from '../find-servers.js';
+import type { Logger } from '../../platform/logger.js';
 import { checkTokens } from './check-tokens.js';
 import type { OauthDeps } from './authorize.js';
 import { OauthFailure } from './failure.js';
+import { isSameParty, openGrant, storeGrant, type Grant } from './grants.js';
 import { oauthFetch } from './oauth-fetch.js';
-import { openClient, openCodeVerifier, storeTokens, takeState, type OauthTokens } from './store.js';
+import { tryRevoke } from './revoke.js';
+import { openClient, openCodeVerifier, takeState } from './store.js';
 
 /** The parameters of the authorization response (RFC 6749 §4.1.2, RFC 9207). */
 interface CallbackParameters {
@@ -18,33 +21,55 @@ interface CallbackParameters {
   iss?: string;
 }
 
+/** An authorization whose state was consumed. `server` is as it was at that moment. */
+export interface TakenAuthorization {
+  row: McpOauthRow;
+  server: McpServerRow;
+}
+
+/** Consumes the state of a callback. @throws OauthFailure if it is unknown, used or expired */
+export async function takeAuthorization(
+  db: DataSource,
+  { state = '' }: CallbackParameters,
+): Promise<TakenAuthorization> {
+  const taken = await transaction(db, async (tx) => {
+    const row = state === '' ? null : await takeState(tx, state);
+    const server = row === null ? null : await findServerById(tx, row.id);
+    return row === null || server === null ? null : { row, server };
+  });
+  if (taken !== null) return taken;
+  throw new OauthFailure(
+    'this authorization is unknown, was used already, or is older than 10 minutes; start it again',
+  );
+}
+
 /**
- * Finishes an authorization: consumes the state, checks the issuer, exchanges the code and stores the tokens.
+ * Finishes an authorization: checks the issuer, exchanges the code and stores the tokens. Tokens of another authorization
+ * server or client that they replace are revoked there.
  * @throws OauthFailure, OauthUnavailableError, OAuthError of the SDK
  */
 export async function completeAuthorization(
-  { db, config, mcpNetwork }: OauthDeps & { db: DataSource },
+  deps: OauthDeps & { db: DataSource; log: Logger },
+  { row, server }: TakenAuthorization,
   parameters: CallbackParameters,
-): Promise<McpServerRow> {
-  const keys = config.encryptionKeys;
-  const { state = '' } = parameters;
-  const row = state === '' ? null : await transaction(db, (tx) => takeState(tx, state));
-  const server = row === null ? null : await findServerById(db, row.id);
-  if (row === null || server === null) {
-    throw new OauthFailure(
-      'this authorization is unknown, was used already, or is older than 10 minutes; start it again',
-    );
-  }
+): Promise<void> {
+  const keys = deps.config.encryptionKeys;
   checkIssuer(row, parameters.iss);
   if (parameters.error !== undefined) {
     const denied = parameters.error === 'access_denied';
     throw new OauthFailure(denied ? 'access was denied' : 'the authorization server reported an error');
   }
   if (parameters.code === undefined) throw new OauthFailure('the authorization server sent no code');
-  const tokens = await exchange({ config, mcpNetwork }, row, parameters.code);
-  const isStored = await transaction(db, (tx) => storeTokens(tx, keys, row.id, tokens, server.credential_version));
-  if (!isStored) throw new OauthFailure('the MCP server was changed meanwhile; start the authorization again');
-  return server;
+  const grant = await exchange(deps, row, parameters.code);
+  const replaced = await transaction(deps.db, (tx) => storeGrant(tx, keys, row.id, grant, server.credential_version));
+  if (replaced === null) {
+    await tryRevoke(deps, row.id, () => grant);
+    throw new OauthFailure('the MCP server was changed meanwhile; start the authorization again');
+  }
+  await tryRevoke(deps, row.id, () => {
+    const old = openGrant(keys, replaced);
+    return old === null || isSameParty(old, grant) ? null : old;
+  });
 }
 
 /** RFC 9207 §2.4: never send the code to an authorization server that did not issue it. */
@@ -53,16 +78,17 @@ function checkIssuer({ discovery: { server } }: McpOauthRow, iss: string | undef
   if (iss !== server.issuer) throw new OauthFailure('the response does not come from its authorization server (iss)');
 }
 
-async function exchange({ config, mcpNetwork }: OauthDeps, row: McpOauthRow, code: string): Promise<OauthTokens> {
+async function exchange({ config, mcpNetwork }: OauthDeps, row: McpOauthRow, code: string): Promise<Grant> {
   const { server, resource } = row.discovery;
+  const client = openClient(config.encryptionKeys, row);
   const tokens = await exchangeAuthorization(server.issuer, {
     metadata: server,
-    clientInformation: openClient(config.encryptionKeys, row),
+    clientInformation: client,
     authorizationCode: code,
     codeVerifier: openCodeVerifier(config.encryptionKeys, row),
     redirectUri: row.redirect_uri,
     resource,
     fetchFn: oauthFetch(mcpNetwork),
   });
-  return checkTokens(tokens);
+  return { tokens: checkTokens(tokens), client, server, resource };
 }

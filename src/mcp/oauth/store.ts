@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import type { EntityManager, ObjectLiteral, UpdateQueryBuilder } from 'typeorm';
 import { McpOauthEntity, type McpOauthRow, type OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import type { Db } from '../../db/transaction.js';
+import { runSql, sql } from '../../db/sql.js';
 import { seal, unseal } from '../../platform/sealed.js';
+import type { SealedGrant } from './grants.js';
 
 /** contract.md §8: lifetime of a started authorization. */
 const STATE_SECONDS = 600;
@@ -12,13 +14,6 @@ export interface OauthClient {
   client_id: string;
   client_secret?: string;
   token_endpoint_auth_method?: string;
-}
-
-export interface OauthTokens {
-  access_token: string;
-  refresh_token?: string;
-  /** Lifetime in seconds from the authorization server. */
-  expires_in?: number;
 }
 
 /** The data to start an authorization. */
@@ -38,7 +33,7 @@ export interface PendingAuthorization {
 
 /**
  * Stores the OAuth setup of a server and the started authorization. Replaces an earlier authorization that is not
- * finished.
+ * finished. Tokens stay, with the client and the authorization server that they came with.
  */
 export async function storeSetup(
   tx: EntityManager,
@@ -66,7 +61,10 @@ export async function storeSetup(
   return (result.raw as Pick<McpOauthRow, 'state_expires_at'>[])[0]!.state_expires_at!;
 }
 
-/** Consumes a state. Null if it is unknown, used or expired, or its server is deleted. */
+/**
+ * Consumes a state. Null if it is unknown, used or expired. The row stays locked until the transaction ends, so that a
+ * server read in it has the `credential_version` of this authorization.
+ */
 export async function takeState(tx: EntityManager, state: string): Promise<McpOauthRow | null> {
   const row = await tx
     .getRepository<McpOauthRow>(McpOauthEntity)
@@ -81,50 +79,18 @@ export async function takeState(tx: EntityManager, state: string): Promise<McpOa
   return (result.raw as { valid: boolean }[])[0]!.valid ? row : null;
 }
 
-/** Stores new tokens, unless the server is deleted or its credential has changed since `credentialVersion`. */
-export async function storeTokens(
-  tx: EntityManager,
-  keys: readonly Buffer[],
-  id: string,
-  tokens: OauthTokens,
-  credentialVersion?: number,
-): Promise<boolean> {
-  const { affected } = await updateRow(tx, id, {
-    tokens: seal(keys, 'mcp_oauth.tokens', id, JSON.stringify(tokens)),
-    tokens_version: () => 'tokens_version + 1',
-    tokens_expire_at: () => 'clock_timestamp() + make_interval(secs => CAST(:seconds AS double precision))',
-    authorized_at: () => 'coalesce(authorized_at, clock_timestamp())',
-  })
-    .andWhere(
-      `EXISTS (SELECT FROM mcp_servers WHERE id = :id AND deleted_at IS NULL
-         AND credential_version = coalesce(CAST(:version AS integer), credential_version))`,
-    )
-    .setParameters({ seconds: tokens.expires_in ?? null, version: credentialVersion ?? null })
-    .execute();
-  return affected === 1;
-}
-
-/** Deletes the tokens: a person must authorize the server again. */
-export async function clearTokens(tx: Db, id: string): Promise<void> {
-  const forgotten = { tokens: null, tokens_expire_at: null, authorized_at: null };
-  await updateRow(tx, id, { ...forgotten, tokens_version: () => 'tokens_version + 1' }).execute();
-}
-
-export async function deleteOauth(tx: EntityManager, id: string): Promise<void> {
-  await tx.getRepository(McpOauthEntity).delete({ id });
+/** Deletes the authorization of a server. Returns its tokens, to be revoked. */
+export async function deleteOauth(tx: EntityManager, id: string): Promise<SealedGrant | null> {
+  const [deleted] = await runSql<SealedGrant>(
+    tx,
+    sql`WITH deleted AS (DELETE FROM mcp_oauth WHERE id = ${id} RETURNING id, tokens) SELECT id, tokens FROM deleted`,
+  );
+  return deleted ?? null;
 }
 
 /** @throws UnsealError */
 export function openClient(keys: readonly Buffer[], { id, client }: Pick<McpOauthRow, 'id' | 'client'>): OauthClient {
   return JSON.parse(unseal(keys, 'mcp_oauth.client', id, client)) as OauthClient;
-}
-
-/** @throws UnsealError */
-export function openTokens(
-  keys: readonly Buffer[],
-  { id, tokens }: Pick<McpOauthRow, 'id' | 'tokens'>,
-): OauthTokens | null {
-  return tokens === null ? null : (JSON.parse(unseal(keys, 'mcp_oauth.tokens', id, tokens)) as OauthTokens);
 }
 
 export function openCodeVerifier(keys: readonly Buffer[], { id, code_verifier }: McpOauthRow): string {

@@ -1,171 +1,126 @@
-import { refreshAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
-import { OAuthError } from '@modelcontextprotocol/sdk/server/auth/errors.js';
+import { setTimeout } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import type { DataSource, EntityManager } from 'typeorm';
-import { McpOauthEntity, type McpOauthRow } from '../../db/entities/mcp-oauth.js';
-import type { McpServerRow } from '../../db/entities/mcp-servers.js';
-import { transaction } from '../../db/transaction.js';
-import type { Config } from '../../platform/config.js';
-import type { McpNetwork } from '../../network/network.js';
-import { checkTokens } from './check-tokens.js';
+import { ProjectLimits } from '../../platform/project-limits.js';
 import { AuthorizationRequiredError, OauthUnavailableError } from './failure.js';
-import { oauthFetch, REQUEST_TIMEOUT_MS } from './oauth-fetch.js';
-import { clearTokens, openClient, openTokens, storeTokens, type OauthClient, type OauthTokens } from './store.js';
+import { openGrant, readGrant, type Grant, type StoredGrant } from './grants.js';
+import { refreshTokens, type RefreshDeps } from './refresh.js';
+import { RememberedTokens, type OauthServer } from './remembered.js';
 
 /** A token is refreshed this long before it expires, or in the last fifth of a shorter lifetime. */
 const REFRESH_MARGIN_MS = 60_000;
-/** Limit of parallel refreshes: each holds a database connection while the authorization server answers. */
-const MAX_REFRESHES = 4;
-/** Limit of secrets kept per server, to redact them in the server's text. */
-const MAX_SECRETS = 16;
+/** Limits of parallel refreshes (docs/contract.md §14). */
+const MAX_REFRESHES_PER_PROJECT = 2;
+const MAX_REFRESHES = 16;
+/** How long to wait for the refresh of another process: longer than the claim of one that died. */
+const RENEW_TIMEOUT_MS = 15_000;
+const CLAIM_POLL_INTERVAL_MS = 200;
 
-/** An access token with the version of its token set. */
+/** An access token for a request. */
 export interface AccessToken {
   token: string;
-  version: number;
-  /** When to refresh, in milliseconds of Date.now(). */
-  refreshAt: number;
-}
-
-/** A server of type OAUTH. Its version rejects tokens of an earlier `auth`. */
-type OauthServer = Pick<McpServerRow, 'id' | 'credential_version'>;
-
-interface OpenedTokens {
-  row: McpOauthRow;
-  tokens: OauthTokens;
-  client: OauthClient;
+  /** True if it was issued for this request: a server that rejects it would reject the next one, too. */
+  isNew: boolean;
 }
 
 /**
- * The access tokens of all OAuth servers, for this process. One process at a time refreshes a server's tokens, while it
- * locks their row. Parallel calls in a process share a refresh.
+ * The access tokens of all OAuth servers, for this process. One process at a time refreshes a server's tokens: it has the
+ * claim of their row. Parallel calls in a process share a refresh.
  */
 export class OauthAccess {
-  readonly #current = new Map<string, AccessToken>();
-  readonly #refreshing = new Map<string, Promise<AccessToken>>();
-  readonly #secrets = new Map<string, string[]>();
-  readonly #limit = pLimit(MAX_REFRESHES);
+  readonly #remembered = new RememberedTokens();
+  readonly #renewing = new Map<string, Promise<AccessToken>>();
+  readonly #ofProject = new ProjectLimits(MAX_REFRESHES_PER_PROJECT);
+  readonly #ofProcess = pLimit(MAX_REFRESHES);
 
-  constructor(
-    private readonly deps: {
-      db: DataSource;
-      mcpNetwork: McpNetwork;
-      config: Pick<Config, 'encryptionKeys'>;
-    },
-  ) {}
+  constructor(private readonly deps: RefreshDeps) {}
 
   /**
    * Returns a token for a request. `rejected` is a token that the server answered with 401.
    * @throws AuthorizationRequiredError, OauthUnavailableError, UnsealError
    */
   async token(server: OauthServer, rejected?: AccessToken): Promise<AccessToken> {
-    const key = `${server.id}/${server.credential_version}`;
-    const known = this.#current.get(key);
-    if (known !== undefined && known.version !== rejected?.version && Date.now() < known.refreshAt) return known;
-    const running = this.#refreshing.get(key);
-    if (running !== undefined) return running;
-    const refreshing = this.#limit(() => this.#renew(server.id, rejected))
-      .then((access) => {
-        this.#current.set(key, access);
-        return access;
-      })
-      .finally(() => this.#refreshing.delete(key));
-    this.#refreshing.set(key, refreshing);
-    return refreshing;
+    const known = this.#remembered.get(server);
+    if (known === undefined || known.token === rejected?.token || known.expiresAt <= Date.now()) {
+      return this.#renew(server, rejected?.token);
+    }
+    // A token that is still valid need not wait for its refresh.
+    if (known.refreshAt <= Date.now()) void this.#renew(server, known.token).catch(() => undefined);
+    return { token: known.token, isNew: false };
   }
 
   /** The recent secrets of a server in this process. */
   secretsOf(id: string): readonly string[] {
-    return this.#secrets.get(id) ?? [];
+    return this.#remembered.secretsOf(id);
   }
 
-  /** Reads the row first: another process may have refreshed the tokens already. */
-  async #renew(id: string, rejected: AccessToken | undefined): Promise<AccessToken> {
-    const row = await this.deps.db.getRepository<McpOauthRow>(McpOauthEntity).findOneBy({ id });
-    const stored = this.#accessToken(this.#open(row));
-    const isRejected = stored.version === rejected?.version;
-    if (!isRejected && Date.now() < stored.refreshAt) return stored;
-    try {
-      return await this.#refresh(id, stored.version);
-    } catch (error) {
-      const isStillValid = !isRejected && Date.now() < expiryOf(row!);
-      if (!(error instanceof OauthUnavailableError) || !isStillValid) throw error;
-      return stored;
+  /** Forgets a server that was deleted or has a new credential. */
+  forget(id: string): void {
+    this.#remembered.forget(id);
+  }
+
+  /** Waits for the refreshes under way, which may have made the stored tokens void already. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#renewing.values());
+  }
+
+  /** Returns another token than `replaced`. Joins a call under way in this process, unless that one gives `replaced`. */
+  async #renew(server: OauthServer, replaced: string | undefined): Promise<AccessToken> {
+    const key = `${server.id}/${server.credential_version}`;
+    const running = this.#renewing.get(key);
+    if (running !== undefined) {
+      const access = await running;
+      if (access.token !== replaced) return access;
     }
+    const next =
+      this.#renewing.get(key) ?? this.#readOrRefresh(server, replaced).finally(() => this.#renewing.delete(key));
+    this.#renewing.set(key, next);
+    return next;
   }
 
-  async #refresh(id: string, version: number): Promise<AccessToken> {
-    const opened = await transaction(this.deps.db, async (tx) => {
-      // Another process may hold the lock while it waits for the authorization server.
-      await tx.query(`SET LOCAL lock_timeout = ${REQUEST_TIMEOUT_MS + 1500}`);
-      const opened = this.#open(await lockRow(tx, id));
-      if (opened.row.tokens_version !== version) return opened;
-      const tokens = await this.#requestTokens(opened);
-      if (tokens === null) {
-        await clearTokens(tx, id);
-        return null;
-      }
-      await storeTokens(tx, this.deps.config.encryptionKeys, id, tokens);
-      return this.#open(await lockRow(tx, id));
-    });
-    if (opened === null) throw new AuthorizationRequiredError();
-    return this.#accessToken(opened);
-  }
-
-  /** Requests new tokens; null if the authorization server refuses, or there is no refresh token. */
-  async #requestTokens({ row, tokens, client }: OpenedTokens): Promise<OauthTokens | null> {
-    if (tokens.refresh_token === undefined) return null;
-    const { server, resource } = row.discovery;
-    try {
-      return checkTokens(
-        await refreshAuthorization(server.issuer, {
-          metadata: server,
-          clientInformation: client,
-          refreshToken: tokens.refresh_token,
-          resource,
-          fetchFn: oauthFetch(this.deps.mcpNetwork),
-        }),
+  /** Another process may have refreshed the tokens, so the row is read first. Only a refresh needs a slot. */
+  async #readOrRefresh(server: OauthServer, replaced: string | undefined): Promise<AccessToken> {
+    const until = Date.now() + RENEW_TIMEOUT_MS;
+    for (;;) {
+      const { sealed, grant } = await this.#read(server.id);
+      const expiresAt = sealed.tokens_expire_at === null ? Infinity : Date.parse(sealed.tokens_expire_at);
+      const token = this.#remember(server, grant, expiresAt);
+      if (token !== replaced && Date.now() < expiresAt) return { token, isNew: false };
+      const refreshed = await this.#ofProject.run(server.project_id, () =>
+        this.#ofProcess(() => (Date.now() > until ? null : this.#refresh(sealed, grant))),
       );
-    } catch (error) {
-      // oauthFetch throws OauthUnavailableError for 5xx, so a protocol error is a refusal.
-      if (error instanceof OAuthError) return null;
-      throw error instanceof OauthUnavailableError
-        ? error
-        : new OauthUnavailableError('the authorization server answered a refresh with something else than tokens');
+      if (refreshed !== null) {
+        const { expires_in = Infinity } = refreshed.tokens;
+        return { token: this.#remember(server, refreshed, Date.now() + expires_in * 1000), isNew: true };
+      }
+      if (Date.now() > until) throw new OauthUnavailableError('other refreshes have not ended in time');
+      await setTimeout(CLAIM_POLL_INTERVAL_MS);
     }
   }
 
-  #open(row: McpOauthRow | null): OpenedTokens {
-    const keys = this.deps.config.encryptionKeys;
-    const tokens = row === null ? null : openTokens(keys, row);
-    if (row === null || tokens === null) throw new AuthorizationRequiredError();
-    const client = openClient(keys, row);
-    this.#remember(row.id, [tokens.access_token, tokens.refresh_token, client.client_secret]);
-    return { row, tokens, client };
+  async #read(id: string): Promise<{ sealed: StoredGrant; grant: Grant }> {
+    const sealed = await readGrant(this.deps.db, id);
+    if (sealed === null) this.#remembered.forget(id);
+    const grant = sealed === null ? null : openGrant(this.deps.config.encryptionKeys, sealed);
+    if (sealed !== null && grant !== null) return { sealed, grant };
+    this.#remembered.expire(id);
+    throw new AuthorizationRequiredError();
   }
 
-  #accessToken({ row, tokens }: OpenedTokens): AccessToken {
-    const margin = Math.min(REFRESH_MARGIN_MS, (tokens.expires_in ?? 0) * 200);
-    return { token: tokens.access_token, version: row.tokens_version, refreshAt: expiryOf(row) - margin };
+  async #refresh(sealed: StoredGrant, grant: Grant): Promise<Grant | null> {
+    try {
+      return await refreshTokens(this.deps, sealed, grant);
+    } catch (error) {
+      if (error instanceof AuthorizationRequiredError) this.#remembered.expire(sealed.id);
+      throw error;
+    }
   }
 
-  #remember(id: string, secrets: (string | undefined)[]): void {
-    const known = this.#secrets.get(id) ?? [];
-    const added = secrets.filter((secret): secret is string => secret !== undefined && !known.includes(secret));
-    this.#secrets.set(id, [...known, ...added].slice(-MAX_SECRETS));
+  #remember(server: OauthServer, { tokens, client }: Grant, expiresAt: number): string {
+    const { access_token: token, refresh_token, expires_in = 0 } = tokens;
+    const margin = Math.min(REFRESH_MARGIN_MS, expires_in * 200);
+    const refreshAt = refresh_token === undefined ? Infinity : expiresAt - margin;
+    const secrets = [client.client_secret, refresh_token, token].filter((secret) => secret !== undefined);
+    this.#remembered.set(server, { token, expiresAt, refreshAt }, secrets);
+    return token;
   }
-}
-
-async function lockRow(tx: EntityManager, id: string): Promise<McpOauthRow | null> {
-  return tx
-    .getRepository<McpOauthRow>(McpOauthEntity)
-    .createQueryBuilder('oauth')
-    .where('oauth.id = :id', { id })
-    .setLock('pessimistic_write')
-    .getOne();
-}
-
-/** Tokens without a lifetime are used until the server rejects them. */
-function expiryOf({ tokens_expire_at }: McpOauthRow): number {
-  return tokens_expire_at === null ? Infinity : Date.parse(tokens_expire_at);
 }

@@ -1,0 +1,88 @@
+import { refreshAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
+import { OAuthError } from '@modelcontextprotocol/sdk/server/auth/errors.js';
+import pRetry from 'p-retry';
+import type { DataSource } from 'typeorm';
+import { isDatabaseAway } from '../../db/transaction.js';
+import type { McpNetwork } from '../../network/network.js';
+import type { Config } from '../../platform/config.js';
+import type { Logger } from '../../platform/logger.js';
+import { checkTokens } from './check-tokens.js';
+import { AuthorizationRequiredError, OauthUnavailableError } from './failure.js';
+import {
+  claimRefresh,
+  deleteRefused,
+  isSameParty,
+  openGrant,
+  readGrant,
+  releaseClaim,
+  storeRefreshed,
+  type Grant,
+  type SealedGrant,
+} from './grants.js';
+import { oauthFetch } from './oauth-fetch.js';
+import { tryRevoke } from './revoke.js';
+
+export interface RefreshDeps {
+  db: DataSource;
+  mcpNetwork: McpNetwork;
+  config: Pick<Config, 'encryptionKeys'>;
+  log: Logger;
+}
+
+/**
+ * Refreshes and stores tokens. Null if another process refreshes them, or has changed them meanwhile: read them again.
+ * No connection to the database is held while the authorization server is asked.
+ * @throws AuthorizationRequiredError if the authorization server refuses, OauthUnavailableError
+ */
+export async function refreshTokens(deps: RefreshDeps, sealed: SealedGrant, grant: Grant): Promise<Grant | null> {
+  const { db, mcpNetwork } = deps;
+  const claim = await claimRefresh(db, sealed);
+  if (claim === null) return null;
+  const refreshed = await request(mcpNetwork, grant).catch(async (error: unknown) => {
+    await releaseClaim(db, sealed.id, claim);
+    throw error;
+  });
+  if (refreshed !== null) return store(deps, sealed.id, claim, refreshed);
+  if (await deleteRefused(db, sealed.id, claim)) throw new AuthorizationRequiredError();
+  return null;
+}
+
+/** Null if the authorization server refuses, or there is no refresh token. */
+async function request(network: McpNetwork, grant: Grant): Promise<Grant | null> {
+  const { tokens, client, server, resource } = grant;
+  if (tokens.refresh_token === undefined) return null;
+  try {
+    const refreshed = await refreshAuthorization(server.issuer, {
+      metadata: server,
+      clientInformation: client,
+      refreshToken: tokens.refresh_token,
+      resource,
+      fetchFn: oauthFetch(network),
+    });
+    return { ...grant, tokens: checkTokens(refreshed) };
+  } catch (error) {
+    // oauthFetch throws OauthUnavailableError for 5xx, so a protocol error is a refusal.
+    if (error instanceof OAuthError) return null;
+    throw error instanceof OauthUnavailableError
+      ? error
+      : new OauthUnavailableError('the authorization server answered a refresh with something else than tokens');
+  }
+}
+
+/** The old tokens may be void by now, so the new ones are stored also if Postgres is away for a minute. */
+async function store(deps: RefreshDeps, id: string, claim: string, refreshed: Grant): Promise<Grant | null> {
+  const { db, config } = deps;
+  const isStored = await pRetry(() => storeRefreshed(db, config.encryptionKeys, id, claim, refreshed), {
+    retries: 60,
+    minTimeout: 100,
+    maxTimeout: 1000,
+    shouldRetry: ({ error }) => isDatabaseAway(error),
+  });
+  if (isStored) return refreshed;
+  const sealed = await readGrant(db, id);
+  const current = sealed === null ? null : openGrant(config.encryptionKeys, sealed);
+  // The confirmation of an UPDATE may have been lost.
+  if (current?.tokens.access_token === refreshed.tokens.access_token) return refreshed;
+  if (current === null || !isSameParty(current, refreshed)) await tryRevoke(deps, id, () => refreshed);
+  return null;
+}

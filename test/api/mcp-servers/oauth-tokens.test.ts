@@ -1,0 +1,115 @@
+import { expect } from 'chai';
+import { AUTHORIZED, REQUIRED, startOauthCalls, type OauthCalls } from '../../support/oauth-calls.js';
+import type { TestService } from '../../support/service.js';
+
+describe('Tokens of MCP servers with OAuth', () => {
+  let calls: OauthCalls;
+  let service: TestService;
+  before(async () => {
+    calls = await startOauthCalls();
+    ({ service } = calls);
+  });
+  after(() => calls.close());
+
+  it('refresh a token before it expires, once for 50 parallel calls of two processes', async () => {
+    const pair = await calls.start();
+    pair.lifetime = 1;
+    const server = await calls.authorized(pair);
+    pair.lifetime = 3600;
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    const [one, two] = [calls.accessOf(), calls.accessOf()];
+    const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => (n % 2 ? one : two).token(server)));
+    expect(new Set(tokens.map(({ token }) => token)).size).to.equal(1);
+    expect(pair.grants('refresh_token')).to.equal(1);
+  });
+
+  it('refresh a token that the server rejects, once, and call again', async () => {
+    const pair = await calls.start();
+    const { path } = await calls.authorized(pair);
+    for (const token of pair.shown) pair.rejected.add(token);
+    expect((await service.api('POST', `${path}/probe`)).status).to.equal(200);
+    expect(pair.grants('refresh_token')).to.equal(1);
+    expect(await calls.authOf(path)).to.deep.equal(AUTHORIZED);
+  });
+
+  it('refresh a token again that another process had refreshed and that was withdrawn, too', async () => {
+    const pair = await calls.start();
+    const server = await calls.authorized(pair);
+    const other = calls.accessOf();
+    const first = await other.token(server);
+    const second = await other.token(server, first);
+    expect(second.isNew).to.equal(true);
+    pair.rejected.add(first.token).add(second.token);
+    expect((await service.api('POST', `${server.path}/probe`)).status).to.equal(200);
+    expect([...pair.shown].slice(-3, -1)).to.deep.equal([first.token, second.token]);
+    expect(pair.grants('refresh_token')).to.equal(2);
+  });
+
+  it('refresh once for a server that rejects every token', async () => {
+    const pair = await calls.start();
+    const { path } = await calls.authorized(pair);
+    pair.rejected.has = () => true;
+    const { body } = await service.api('POST', `${path}/probe`);
+    expect(body.error.message).to.include('HTTP 401');
+    expect(pair.grants('refresh_token')).to.equal(1);
+    expect(await calls.authOf(path)).to.deep.equal(AUTHORIZED);
+  });
+
+  it('need a person again when the refresh is refused', async () => {
+    const pair = await calls.start();
+    const { path } = await calls.authorized(pair);
+    for (const token of pair.shown) pair.rejected.add(token);
+    pair.gateway = (_, res, body) => {
+      if (!body.includes('refresh_token')) return false;
+      res.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}');
+      return true;
+    };
+    const failed = await service.api('POST', `${path}/probe`);
+    expect([failed.status, failed.body.error.type]).to.deep.equal([422, 'mcp_probe_failed']);
+    expect(failed.body.error.message).to.include('needs to be authorized by a person');
+    expect(await calls.authOf(path)).to.deep.equal(REQUIRED);
+
+    const restarted = await service.api('POST', `${path}/authorize`);
+    pair.gateway = undefined;
+    expect((await calls.callBack(await pair.consent(restarted.body.auth.authorization_url))).status).to.equal(200);
+    expect(await calls.authOf(path)).to.deep.equal(AUTHORIZED);
+  });
+
+  it('try a refresh again that failed with 503', async () => {
+    const pair = await calls.start();
+    const { path } = await calls.authorized(pair);
+    for (const token of pair.shown) pair.rejected.add(token);
+    pair.gateway = (_, res, body) => {
+      if (!body.includes('refresh_token')) return false;
+      res.writeHead(503).end('{"error":"invalid_grant"}');
+      return true;
+    };
+    expect((await service.api('POST', `${path}/probe`)).body.error.message).to.include('HTTP 503');
+    expect(await calls.authOf(path)).to.deep.equal(AUTHORIZED);
+    pair.gateway = undefined;
+    expect((await service.api('POST', `${path}/probe`)).status).to.equal(200);
+  });
+
+  it('revoke the tokens of a server that is deleted', async () => {
+    const pair = await calls.start();
+    const { id, path } = await calls.authorized(pair);
+    expect((await service.api('DELETE', path)).status).to.equal(204);
+    expect(pair.requests.filter(({ path: requested }) => requested === '/token/revocation')).to.have.length(2);
+    expect(await service.db.query('SELECT FROM mcp_oauth WHERE id = $1', [id])).to.deep.equal([]);
+  });
+
+  it('keep every token sealed in the database', async () => {
+    const pair = await calls.start();
+    const server = await calls.authorized(pair);
+    const access = await calls.accessOf().token(server);
+    const rows = await service.db.query('SELECT o::text AS row FROM mcp_oauth o');
+    const text = JSON.stringify(rows);
+    expect(text).to.include(server.id).and.not.to.include(access.token);
+    for (const { form } of pair.requests) {
+      for (const secret of ['code', 'code_verifier', 'refresh_token', 'client_secret']) {
+        const value = form.get(secret);
+        if (value !== null) expect(text).not.to.include(value);
+      }
+    }
+  });
+});
