@@ -11,6 +11,8 @@ import { readEventStream, readJsonAnswer } from './wire/read-answer.js';
 const MIN_STREAM_INTERVAL_MS = 500;
 /** Limit of parallel answers to the server's own requests (pings). */
 const MAX_REPLIES = 16;
+/** Limit of attempts with different tokens. */
+const MAX_ATTEMPTS = 3;
 
 type Kind = 'request' | 'resume' | 'listen' | 'reply' | 'other';
 
@@ -75,16 +77,21 @@ export function limitedFetch({ network, auth, listen, pacer }: FetchOptions): Fe
   };
 }
 
-/** Sends a request, and again with a new token after a 401, which means that the server has not processed it. */
+/**
+ * Sends a request, and again with another token after a 401, which means that the server has not processed it. The second
+ * token can be one that another process had requested and that was withdrawn, too; then the third is a new one.
+ */
 async function sendAuthorized(
   auth: RequestAuth,
   send: (authorization: Authorization) => Promise<Response>,
 ): Promise<Response> {
-  const authorization = await auth.authorize();
-  const response = await send(authorization);
-  if (response.status !== 401 || authorization.token === undefined) return response;
-  await response.body?.cancel();
-  return send(await auth.authorize(authorization));
+  let authorization = await auth.authorize();
+  for (let attempt = 1; ; attempt += 1) {
+    const response = await send(authorization);
+    if (response.status !== 401 || authorization.token === undefined || attempt === MAX_ATTEMPTS) return response;
+    await response.body?.cancel();
+    authorization = await auth.authorize(authorization);
+  }
 }
 
 /** The SDK needs only the status. It would read the text of an error, and any answer to GET as an event stream. */

@@ -26,7 +26,11 @@ describe('connecting the MCP servers of a turn', () => {
     }
     const mcpNetwork = createMcpNetwork(hosts);
     const { db, config } = service;
-    mcp = new McpConnections(mcpNetwork, config, new OauthAccess({ db, mcpNetwork, config }));
+    mcp = new McpConnections(
+      mcpNetwork,
+      config,
+      new OauthAccess({ db, mcpNetwork, config, log: createLogger('silent', 'test') }),
+    );
   });
   after(async () => {
     await mcp.closeAll();
