@@ -4,7 +4,7 @@ import type { McpServerRow } from '../../db/entities/mcp-servers.js';
 export type OauthServer = Pick<McpServerRow, 'id' | 'project_id' | 'credential_version'>;
 
 /** The current access token of a server. Times are milliseconds of Date.now(). */
-export interface CurrentToken {
+interface CurrentToken {
   token: string;
   expiresAt: number;
   /** From then on it is refreshed, while it is still used. */
