@@ -32,10 +32,14 @@ const body = {
   examples: [{ model_id: 'claude-sonnet-5-5', instruction: 'Answer in one sentence.', metadata: { customer: '4711' } }],
 } as const satisfies JsonSchema;
 
+/** 64 tools with schemas of 1,500 values each. */
+const MAX_SESSION_VALUES = 100_000;
+
 export const createSession = operation<FromSchema<typeof body>>({
   id: 'createSession',
   summary: 'Create a session',
   body,
+  maxBodyValues: MAX_SESSION_VALUES,
   idempotent: true,
   success: { status: 201, description: 'The session, IDLE.', schema: sessionSchema },
   errors: ['insufficient_scope', 'unknown_model', 'mcp_server_not_found', 'unknown_mcp_tool'],
@@ -50,7 +54,7 @@ export const createSession = operation<FromSchema<typeof body>>({
     await requireOfferedTools(deps.db, caller.projectId, tools);
 
     const identity = { id: newId('session'), project_id: caller.projectId };
-    const model_tools = toModelTools(tools);
+    const model_tools = await toModelTools(tools);
     return transaction(deps.db, async (tx) => {
       const session = await insertSession(tx, { ...identity, ...body, tools, model_tools });
       const answer = presentSession(session);

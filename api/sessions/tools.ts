@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { ServiceError, validationError } from '../../src/platform/errors.js';
 import type { Db } from '../../src/db/transaction.js';
-import { sanitizeInputSchema } from '../../src/mcp/input-schema.js';
+import { MAX_SCHEMA_VALUES, toObjectSchema } from '../../src/mcp/input-schema.js';
+import { hasMoreValuesThan } from '../../src/platform/value-count.js';
 import { findServers } from '../../src/mcp/find-servers.js';
 import { isUsableSchema } from '../../src/sessions/custom-tool-schema.js';
 import type { CustomTool, McpToolset, SessionTool } from '../../src/db/entities/sessions.js';
@@ -117,6 +118,9 @@ async function checkCustomTool(tool: CustomTool, path: string, seen: Set<string>
   if (name.startsWith(MCP_TOOL_PREFIX)) throw validationError(`${path}/name`, `must not start with ${MCP_TOOL_PREFIX}`);
   if (seen.has(name)) throw validationError(`${path}/name`, 'is the name of another custom tool');
   seen.add(name);
+  if (hasMoreValuesThan(MAX_SCHEMA_VALUES, schema)) {
+    throw validationError(`${path}/input_schema`, `must have at most ${MAX_SCHEMA_VALUES} JSON values`);
+  }
   if (Buffer.byteLength(JSON.stringify(schema)) > MAX_SCHEMA_BYTES) {
     throw validationError(`${path}/input_schema`, 'must have at most 32 KiB as compact JSON');
   }
@@ -152,9 +156,13 @@ export async function requireOfferedTools(db: Db, projectId: string, tools: Sess
   });
 }
 
-/** The custom tools in the form sent to the model: with schemas that its API accepts. */
-export function toModelTools(tools: SessionTool[]): CustomTool[] {
-  return tools.flatMap((tool) =>
-    tool.type === 'custom' ? [{ ...tool, input_schema: sanitizeInputSchema(tool.input_schema) }] : [],
-  );
+/** The custom tools, checked before, in the form sent to the model: with schemas that its API accepts. */
+export async function toModelTools(tools: SessionTool[]): Promise<CustomTool[]> {
+  const converted: CustomTool[] = [];
+  for (const tool of tools) {
+    if (tool.type !== 'custom') continue;
+    converted.push({ ...tool, input_schema: toObjectSchema(tool.input_schema) });
+    await setImmediate();
+  }
+  return converted;
 }

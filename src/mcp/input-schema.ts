@@ -1,15 +1,20 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isDeeperThan } from '../platform/depth.js';
+import { hasMoreValuesThan } from '../platform/value-count.js';
 
 type Schema = Record<string, unknown>;
 
 /** The parameter names that the Messages API accepts. */
 const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 const MAX_SCHEMA_CHARACTERS = 64 * 1024;
+/** Limit of docs/contract.md §14. Checking a schema takes up to 10 µs for each of its values. */
+export const MAX_SCHEMA_VALUES = 4_000;
 /** Deep enough for any form. Code after this check may recurse into the schema. */
 const MAX_SCHEMA_DEPTH = 100;
 /** Limit of combinators and references merged at the top: branches that refer to themselves multiply. */
 const MAX_BRANCHES = 64;
+/** How deep branches of branches are merged. */
+const MAX_BRANCH_DEPTH = 4;
 const COMBINATORS = ['allOf', 'anyOf', 'oneOf'] as const;
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
@@ -21,39 +26,55 @@ const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false }
  */
 export function sanitizeInputSchema(schema: unknown): Schema {
   if (!isObject(schema) || !isBounded(schema)) return { type: 'object' };
-  const budget = { branches: MAX_BRANCHES };
-  const { properties, required, ...rest } = flatten(schema, schema, budget);
-  if (budget.branches < 0) return { type: 'object' };
-  for (const dropped of ['$schema', '$id', '$ref', ...COMBINATORS]) delete rest[dropped];
-  const kept = isObject(properties) ? Object.entries(properties).filter(([name]) => PROPERTY_NAME.test(name)) : [];
-  const names = new Set(kept.map(([name]) => name));
-  const object: Schema = {
-    ...rest,
-    type: 'object',
-    properties: Object.fromEntries(kept.map(([name, property]) => [name, isValidSchema(property) ? property : {}])),
-    ...(Array.isArray(required) && { required: [...new Set(required)].filter((name) => names.has(name as string)) }),
-  };
+  const object = toObjectSchema(schema);
+  if (isValidSchema(object)) return object;
+  const properties = Object.entries(recordOf(object.properties));
+  object.properties = Object.fromEntries(properties.map(([name, one]) => [name, isValidSchema(one) ? one : {}]));
   return isValidSchema(object) ? object : { type: 'object' };
 }
 
+/** The same for a schema of limited size that is valid. Its parts are valid, so the result is not checked again. */
+export function toObjectSchema(schema: Schema): Schema {
+  const merged: Merged = { properties: new Map(), required: new Set(), branches: MAX_BRANCHES };
+  merge(schema, true, schema, merged, 0);
+  if (merged.branches < 0) return { type: 'object' };
+  const kept = [...merged.properties].filter(([name]) => PROPERTY_NAME.test(name));
+  const names = new Set(kept.map(([name]) => name));
+  const required = [...merged.required].filter((name) => names.has(name as string));
+  const rest = { ...schema };
+  for (const dropped of ['$schema', '$id', '$ref', 'required', ...COMBINATORS]) delete rest[dropped];
+  return {
+    ...rest,
+    type: 'object',
+    properties: Object.fromEntries(kept),
+    ...(required.length > 0 && { required }),
+  };
+}
+
+interface Merged {
+  properties: Map<string, unknown>;
+  required: Set<unknown>;
+  /** Number of further branches that may be merged. */
+  branches: number;
+}
+
 /** Merges local `$ref`s and combinators into the top of the schema: parameters of any branch become parameters. */
-function flatten(schema: Schema, root: Schema, budget: { branches: number }, depth = 0): Schema {
-  const merged: Schema = { ...schema };
-  if (depth === 4) return merged;
-  const referred = typeof schema.$ref === 'string' ? definitionOf(schema.$ref, root) : null;
-  const branches = COMBINATORS.flatMap((kind) =>
-    list(schema[kind]).map((branch) => ({ branch, all: kind === 'allOf' })),
-  );
-  if (referred !== null) branches.push({ branch: referred, all: true });
-  for (const { branch, all } of branches) {
-    budget.branches -= 1;
-    if (budget.branches < 0) break;
-    if (!isObject(branch)) continue;
-    const { properties, required } = flatten(branch, root, budget, depth + 1);
-    merged.properties = { ...object(properties), ...object(merged.properties) };
-    if (all) merged.required = [...list(merged.required), ...list(required)];
+function merge(schema: Schema, isRequired: boolean, root: Schema, merged: Merged, depth: number): void {
+  for (const [name, property] of Object.entries(recordOf(schema.properties))) {
+    if (!merged.properties.has(name)) merged.properties.set(name, property);
   }
-  return merged;
+  if (isRequired) for (const name of listOf(schema.required)) merged.required.add(name);
+  if (depth === MAX_BRANCH_DEPTH) return;
+  for (const kind of COMBINATORS) {
+    for (const branch of listOf(schema[kind])) visit(branch, isRequired && kind === 'allOf');
+  }
+  if (typeof schema.$ref === 'string') visit(definitionOf(schema.$ref, root), isRequired);
+
+  function visit(branch: unknown, isBranchRequired: boolean): void {
+    if (branch === null) return;
+    merged.branches -= 1;
+    if (merged.branches >= 0 && isObject(branch)) merge(branch, isBranchRequired, root, merged, depth + 1);
+  }
 }
 
 function definitionOf(ref: string, root: Schema): unknown {
@@ -63,7 +84,8 @@ function definitionOf(ref: string, root: Schema): unknown {
 }
 
 function isBounded(schema: Schema): boolean {
-  return !isDeeperThan(MAX_SCHEMA_DEPTH, schema) && JSON.stringify(schema).length <= MAX_SCHEMA_CHARACTERS;
+  if (hasMoreValuesThan(MAX_SCHEMA_VALUES, schema) || isDeeperThan(MAX_SCHEMA_DEPTH, schema)) return false;
+  return JSON.stringify(schema).length <= MAX_SCHEMA_CHARACTERS;
 }
 
 /** Checks only against the meta-schema: an untrusted schema is never compiled. */
@@ -78,10 +100,10 @@ function isObject(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function object(value: unknown): Schema {
+function recordOf(value: unknown): Schema {
   return isObject(value) ? value : {};
 }
 
-function list(value: unknown): unknown[] {
+function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }

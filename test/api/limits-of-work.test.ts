@@ -28,6 +28,19 @@ describe('limits of work', () => {
     return service.api('POST', '/v1/files', sent, { 'Content-Type': type });
   };
 
+  const create = (tools: object[]): Promise<ApiResponse> =>
+    service.api('POST', '/v1/sessions', { model_id: 'test-model', tools });
+  /** A tool of `values` JSON values. */
+  const tool = (name: string, values: number): object => {
+    const input_schema = { type: 'object', examples: lists(values - 6) };
+    return { type: 'custom', name, description: '', input_schema };
+  };
+  /** A body of `values` JSON values. */
+  const withTools = (values: number): Promise<ApiResponse> => {
+    const others = Array.from({ length: 25 }, (_, number) => tool(`tool_${number}`, 3_900));
+    return create([...others, tool('last', values - 3 - 25 * 3_900)]);
+  };
+
   const bounds: [limit: (typeof LIMITS)[number], request: (size: number) => Promise<ApiResponse>, at: number][] = [
     ['headers of a part: 16 KiB', withHeaders, 16 * 1024],
     ['Content-Disposition: 8 KiB', (size) => send(DISPOSITION.padEnd(size - 4) + ';a=b'), 8 * 1024],
@@ -43,4 +56,41 @@ describe('limits of work', () => {
       reachedLimit(limit);
     });
   }
+
+  const values: [limit: (typeof LIMITS)[number], at: () => Promise<ApiResponse>, beyond: () => Promise<ApiResponse>][] =
+    [
+      ['JSON values of POST sessions: 100,000', () => withTools(100_000), () => withTools(100_001)],
+      ['JSON values of a tool’s schema: 4,000', () => create([tool('a', 4_004)]), () => create([tool('a', 4_005)])],
+    ];
+  for (const [limit, at, beyond] of values) {
+    it(limit, async () => {
+      const taken = await at();
+      expect(taken.status, JSON.stringify(taken.body).slice(0, 500)).to.equal(201);
+      const refused = await beyond();
+      expect([refused.status, refused.body.error.type]).to.deep.equal([422, 'validation_error']);
+      const path = limit.includes('schema') ? '/tools/0/input_schema' : '';
+      expect(refused.body.error.details.errors[0].path).to.equal(path);
+      reachedLimit(limit);
+    });
+  }
+
+  it('JSON values of another body: 10,000', async () => {
+    const { body: session } = await create([]);
+    // The body and its metadata are two values. No body of so many is valid, but only one too many ends the reading.
+    const patch = async (count: number): Promise<unknown> => {
+      const { status, body } = await service.api('PATCH', `/v1/sessions/${session.id}`, { metadata: lists(count - 1) });
+      return [status, body.error.details.errors[0].path];
+    };
+    expect(await patch(10_000)).to.deep.equal([422, '/metadata']);
+    expect(await patch(10_001)).to.deep.equal([422, '']);
+    reachedLimit('JSON values of another body: 10,000');
+  });
 });
+
+/** Lists of `values` JSON values in all, none of them longer than 1,000. */
+function lists(values: number): unknown[] {
+  const outer: unknown[] = [];
+  for (let left = values - 1; left > 0; left -= 1000)
+    outer.push(left === 1 ? 1 : Array(Math.min(left, 1000) - 1).fill(1));
+  return outer;
+}

@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import { ServiceError, validationError } from '../../../src/platform/errors.js';
+import { JsonScan } from '../../../src/platform/json-scan.js';
 import { isStorableText } from '../../../src/platform/text.js';
 import { readBody } from './read-body.js';
 
@@ -9,16 +10,27 @@ const MAX_DEPTH = 64;
 const MAX_WIDTH = 1000;
 
 /**
- * Reads the request's JSON (contract.md §1).
+ * Reads the request's JSON (docs/contract.md §1, §14).
  * @throws ServiceError `unsupported_media_type`, `content_too_large`, `bad_request`, or `validation_error` for text
- * that cannot be stored and for JSON that is too deep or too wide
+ * that cannot be stored and for JSON that is too deep or too wide or has more than `maxValues` values
  */
-export async function readJson(ctx: Context): Promise<unknown> {
+export async function readJson(ctx: Context, maxValues: number): Promise<unknown> {
   requireJsonType(ctx);
-  const bytes = await readBody(ctx.req, MAX_BYTES);
+  const bytes = await readBody(ctx.req, { maxBytes: MAX_BYTES, inspect: limitValues(maxValues) });
   const value = parse(bytes);
-  inspect(value);
+  const problem = findProblem(value, 0);
+  if (problem !== null) throw validationError(problem.path, problem.message);
   return value;
+}
+
+/** Counts values before they are parsed: a parsed value takes up to 100 bytes of memory, and `{},` takes three. */
+function limitValues(maxValues: number): (chunk: Buffer) => void {
+  const scan = new JsonScan();
+  return (chunk) => {
+    scan.feed(chunk);
+    if (scan.values <= maxValues) return;
+    throw validationError('', `has more than ${maxValues} JSON values: send fewer`);
+  };
 }
 
 function requireJsonType(ctx: Context): void {
@@ -49,25 +61,28 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-/** Checks every value without recursion: two million brackets may nest. */
-function inspect(root: unknown): void {
-  const open: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 0 }];
-  for (let item = open.pop(); item !== undefined; item = open.pop()) {
-    const { value, path, depth } = item;
-    if (typeof value === 'string' && !isStorableText(value)) throw unstorable(path);
-    if (typeof value !== 'object' || value === null) continue;
-    if (depth >= MAX_DEPTH) throw validationError(path, `is nested deeper than ${MAX_DEPTH} levels`);
-    const width = Array.isArray(value) ? value.length : Object.keys(value).length;
-    if (width > MAX_WIDTH) throw validationError(path, `has more than ${MAX_WIDTH} entries`);
-    for (const [key, child] of Object.entries(value)) {
-      if (!isStorableText(key)) throw unstorable(path);
-      open.push({ value: child, path: `${path}/${pointerToken(key)}`, depth: depth + 1 });
-    }
-  }
+interface Problem {
+  path: string;
+  message: string;
 }
 
-function unstorable(path: string): ServiceError {
-  return validationError(path, 'has text with a NUL character or an unpaired surrogate');
+/** The first value that cannot be accepted. Only for it is a path built. */
+function findProblem(value: unknown, depth: number): Problem | null {
+  if (typeof value === 'string') return isStorableText(value) ? null : unstorable();
+  if (typeof value !== 'object' || value === null) return null;
+  if (depth >= MAX_DEPTH) return { path: '', message: `is nested deeper than ${MAX_DEPTH} levels` };
+  const keys = Object.keys(value);
+  if (keys.length > MAX_WIDTH) return { path: '', message: `has more than ${MAX_WIDTH} entries` };
+  for (const key of keys) {
+    if (!isStorableText(key)) return unstorable();
+    const problem = findProblem((value as Record<string, unknown>)[key], depth + 1);
+    if (problem !== null) return { ...problem, path: `/${pointerToken(key)}${problem.path}` };
+  }
+  return null;
+}
+
+function unstorable(): Problem {
+  return { path: '', message: 'has text with a NUL character or an unpaired surrogate' };
 }
 
 /** Escapes a key for a JSON Pointer (RFC 6901). */

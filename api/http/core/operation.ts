@@ -59,6 +59,8 @@ export interface Operation<Body = any, Resource = any> {
   paged?: true;
   /** Strict JSON Schema of the JSON body (`additionalProperties: false`). If absent, the body is ignored. */
   body?: JsonSchema;
+  /** Limit of the JSON values in the body, if it is not the usual one (docs/contract.md §14). */
+  maxBodyValues?: number;
   /** The operation reads the body itself, as a stream (multipart). */
   multipart?: true;
   /** Id of the operation whose rate limit this one shares; if absent, it has its own. */

@@ -1,44 +1,76 @@
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '../../../src/platform/errors.js';
+import { BodyWatch, type BodyPace } from './body-watch.js';
 
-/** Idle timeout of a body (contract.md §1). */
-export const BODY_IDLE_MS = 30_000;
+const FIRST_BYTES = 4096;
 
-export function requestTimeout(): ServiceError {
-  return new ServiceError('request_timeout', 'The body stopped arriving.', undefined, { Connection: 'close' });
+export interface BodyRules extends BodyPace {
+  maxBytes: number;
+  /** Looks at the bytes while they arrive. What it throws refuses the body. */
+  inspect?: (chunk: Buffer) => void;
 }
 
 /**
- * Reads a whole body. Aborts as soon as more than `maxBytes` have arrived, whatever its Content-Length says.
- * @throws ServiceError `content_too_large`, `request_timeout`, `bad_request` if the client disconnects
+ * Reads a whole body. Refuses it as soon as it breaks a rule, whatever its Content-Length says.
+ * @throws ServiceError `content_too_large`, `request_timeout`, `bad_request` if the client disconnects, and whatever
+ * `inspect` throws
  */
-export function readBody(req: IncomingMessage, maxBytes: number, idleMs = BODY_IDLE_MS): Promise<Buffer> {
+export function readBody(req: IncomingMessage, { maxBytes, inspect, ...pace }: BodyRules): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const idle = setTimeout(() => settle(() => reject(requestTimeout())), idleMs);
-
+    const body = new GrowingBuffer();
     const settle = (done: () => void): void => {
-      clearTimeout(idle);
+      watch.stop();
       req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
       // An error in the ignored rest does not matter, but without a listener it would end the process.
       req.on('error', () => undefined);
       done();
     };
+    const refuse = (error: Error): void => settle(() => reject(error));
+    const watch = new BodyWatch(req, refuse, pace);
+
     const onData = (chunk: Buffer): void => {
-      idle.refresh();
-      size += chunk.length;
-      chunks.push(chunk);
-      if (size > maxBytes) settle(() => reject(tooLarge(maxBytes)));
+      watch.arrived(chunk.length);
+      try {
+        if (body.length + chunk.length > maxBytes) throw tooLarge(maxBytes);
+        inspect?.(chunk);
+      } catch (error) {
+        refuse(error as Error);
+        return;
+      }
+      body.append(chunk);
     };
-    const onEnd = (): void => settle(() => resolve(Buffer.concat(chunks, size)));
-    const onClose = (): void =>
-      settle(() => reject(new ServiceError('bad_request', 'The body ended before its announced end.')));
+    const onEnd = (): void => settle(() => resolve(body.bytes));
+    const onClose = (): void => refuse(new ServiceError('bad_request', 'The body ended before its announced end.'));
 
     // The client disconnected while its key was checked: no event would follow.
     if (req.destroyed) onClose();
     else req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   });
+}
+
+/** One buffer that doubles: of a body in chunks of one byte, a list of the chunks would take a hundred times its size. */
+class GrowingBuffer {
+  #buffer = Buffer.allocUnsafe(FIRST_BYTES);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  append(chunk: Buffer): void {
+    const length = this.#length + chunk.length;
+    if (length > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(length, this.#buffer.length * 2));
+      this.bytes.copy(larger);
+      this.#buffer = larger;
+    }
+    chunk.copy(this.#buffer, this.#length);
+    this.#length = length;
+  }
 }
 
 function tooLarge(maxBytes: number): ServiceError {

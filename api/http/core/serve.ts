@@ -12,6 +12,9 @@ import { applyRateLimit } from './rate-limit.js';
 import { sendBytes } from './send-bytes.js';
 import { bodyCheck, queryCheck } from './validate.js';
 
+/** Limit of docs/contract.md §14. The largest request of a client, 50 answers, has 300 values. */
+const MAX_BODY_VALUES = 10_000;
+
 /** Runs one operation with the common steps, in the order of contract.md §1. */
 export function serve(route: Route, deps: ApiDeps): Middleware {
   const [, path, permission, limited, operation] = route;
@@ -29,7 +32,7 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
     const request = requestOf(ctx, deps, caller);
     const resource: unknown = await operation.resource?.({ ...request, ...withoutKey });
     if (checkQuery) checkQuery(request.query);
-    const body = checkBody && checkBody(await readJson(ctx));
+    const body = checkBody && checkBody(await readJson(ctx, operation.maxBodyValues ?? MAX_BODY_VALUES));
     await operation.check?.({ body, caller });
     if (ctx.method === 'HEAD' && operation.success.mediaType === 'text/event-stream') return headOf(ctx, operation);
 

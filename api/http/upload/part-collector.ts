@@ -6,13 +6,13 @@ import { ServiceError, validationError } from '../../../src/platform/errors.js';
 import { storageError } from '../../../src/files/storage.js';
 import { MultipartParser } from './multipart-parser.js';
 import { readPartHeader } from './part-header.js';
-import { UploadWatch, type UploadPace } from './upload-watch.js';
+import { BodyWatch, type BodyPace } from '../core/body-watch.js';
 
 /** Limit of bytes in addition to the file: other parts, headers and boundaries (docs/contract.md §1 "Uploads"). */
 const MAX_OTHER_BYTES = 1024 * 1024;
 const FIELD = 'file';
 
-export interface UploadRules extends UploadPace {
+export interface UploadRules extends BodyPace {
   maxBytes: number;
   tooLarge: 'file_too_large' | 'skill_bundle_too_large';
   /** Converts the submitted name to the stored one, or throws, before the content is read. */
@@ -33,7 +33,7 @@ export class PartCollector {
   /** Rejects as soon as the body breaks a rule. The rest of the body is ignored. */
   readonly refused: Promise<never>;
   private reject!: (error: unknown) => void;
-  private readonly watch: UploadWatch;
+  private readonly watch: BodyWatch;
   private readonly parser: MultipartParser;
   private readonly hash = createHash('sha256');
   private file: { filename: string; stream: ReturnType<typeof createWriteStream> } | null = null;
@@ -55,7 +55,7 @@ export class PartCollector {
       onContent: (content) => this.isInFile && this.write(this.file!.stream, content),
       onEnd: () => this.endFile(),
     });
-    this.watch = new UploadWatch(request, (error) => this.refuse(error), rules);
+    this.watch = new BodyWatch(request, (error) => this.refuse(error), rules);
     request.on('data', this.onData);
   }
 

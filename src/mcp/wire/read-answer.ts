@@ -4,7 +4,7 @@ import type { McpRequest } from '../mcp-request.js';
 import { AnswerBody } from './answer-body.js';
 import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES, type AnswerLimits } from './answer-limits.js';
 import { AnswerRefusedError } from './answer-refused.js';
-import { JsonScan } from './json-scan.js';
+import { JsonScan } from '../../platform/json-scan.js';
 import type { Pacer } from './pacer.js';
 import { sdkMessage } from './sdk-message.js';
 import { SseEvents, type EventLimits, type SseEvent } from './sse-events.js';

@@ -1,4 +1,4 @@
-import { JsonScan } from './json-scan.js';
+import { JsonScan } from '../../platform/json-scan.js';
 import { LINE_END, LineSplitter } from './line-splitter.js';
 
 const COLON = 0x3a;

@@ -117,9 +117,22 @@ describe('JSON bodies (contract.md §1)', () => {
     expect(await typeOf(deep)).to.equal('422 validation_error');
     const objects = '{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000);
     expect(await typeOf(objects)).to.equal('422 validation_error');
-    expect(await typeOf('['.repeat(2 * MIB))).to.equal('400 bad_request');
+    expect(await typeOf('['.repeat(50_000))).to.equal('400 bad_request');
     const wide = `{"model_id":"test-model","mcp_servers":[${'"",'.repeat(300_000)}""]}`;
     expect(await typeOf(wide)).to.equal('422 validation_error');
+  });
+
+  it('stops reading at the first value too many', async () => {
+    const head =
+      `PATCH /v1/sessions/SESSION HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n` +
+      'Content-Type: application/json\r\nContent-Length: 2000000\r\n\r\n{"metadata":[';
+    const { body: session } = await post(valid);
+    const answer = await rawHttp(service.url, head.replace('SESSION', session.id) + '1,'.repeat(10_000), (got) =>
+      got.includes('request_id'),
+    );
+    expect(answer)
+      .to.match(/^HTTP\/1.1 422 /)
+      .and.contain('10000 JSON values');
   });
 
   it('takes 2 MiB and not a byte more, as soon as it has arrived', async () => {
@@ -203,7 +216,7 @@ describe('a body that stops arriving', () => {
   it('is cut off with request_timeout', async () => {
     const outcome = new Promise<unknown>((resolve) => {
       server = createServer((req, res) => {
-        readBody(req, 100, 100)
+        readBody(req, { maxBytes: 100, idleMs: 100 })
           .then(resolve, resolve)
           .finally(() => res.end());
       });

@@ -8,7 +8,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import { errorResponse } from '../../../api/http/core/error-response.js';
 import { withUpload, type Upload } from '../../../api/http/upload/multipart.js';
-import type { UploadPace } from '../../../api/http/upload/upload-watch.js';
+import type { BodyPace } from '../../../api/http/core/body-watch.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { reached } from '../../support/rows.js';
 import { MULTIPART, multipartBody } from '../../support/upload.js';
@@ -20,7 +20,7 @@ describe('withUpload', () => {
   let address: AddressInfo;
   let received: (Upload & { content: Buffer })[];
   let fail = false;
-  let pace: UploadPace = {};
+  let pace: BodyPace = {};
 
   before(async () => {
     const app = new Koa();

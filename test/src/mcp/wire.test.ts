@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { JsonScan } from '../../../src/mcp/wire/json-scan.js';
+import { JsonScan } from '../../../src/platform/json-scan.js';
 import { Pacer } from '../../../src/mcp/wire/pacer.js';
 import { readEventStream } from '../../../src/mcp/wire/read-answer.js';
 import { SseEvents, type SseEvent } from '../../../src/mcp/wire/sse-events.js';

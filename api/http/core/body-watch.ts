@@ -1,18 +1,19 @@
 import type { IncomingMessage } from 'node:http';
-import type { ServiceError } from '../../../src/platform/errors.js';
-import { BODY_IDLE_MS, requestTimeout } from '../core/read-body.js';
+import { ServiceError } from '../../../src/platform/errors.js';
 
-/** Slower uploads would keep their temporary file for hours. */
+/** Idle timeout of a body (docs/contract.md §1). */
+const BODY_IDLE_TIMEOUT_MS = 30_000;
+/** A slower body would hold its connection, and what has arrived of it, for an hour. */
 const MIN_BYTES_PER_SECOND = 16 * 1024;
 
-export interface UploadPace {
-  /** After this time without a byte, or below the minimum rate, the upload is aborted. */
+export interface BodyPace {
+  /** After this time without a byte, or below the minimum rate, the request is refused. */
   idleMs?: number;
   minBytesPerSecond?: number;
 }
 
-/** Aborts an upload that stalls, or that stays below the minimum rate for a whole window (contract.md §1). */
-export class UploadWatch {
+/** Refuses a body that stalls, or that stays below the minimum rate for a whole window (docs/contract.md §1). */
+export class BodyWatch {
   readonly #idle: NodeJS.Timeout;
   readonly #window: NodeJS.Timeout;
   #arrived = 0;
@@ -22,12 +23,12 @@ export class UploadWatch {
   constructor(
     private readonly request: IncomingMessage,
     refuse: (error: ServiceError) => void,
-    { idleMs = BODY_IDLE_MS, minBytesPerSecond = MIN_BYTES_PER_SECOND }: UploadPace,
+    { idleMs = BODY_IDLE_TIMEOUT_MS, minBytesPerSecond = MIN_BYTES_PER_SECOND }: BodyPace,
   ) {
     const minBytes = (minBytesPerSecond * idleMs) / 1000;
-    this.#idle = setTimeout(() => refuse(requestTimeout()), idleMs);
+    this.#idle = setTimeout(() => refuse(tooSlow()), idleMs);
     this.#window = setInterval(() => {
-      if (this.#arrived < minBytes && this.#isReading()) refuse(requestTimeout());
+      if (this.#arrived < minBytes && this.#isReading()) refuse(tooSlow());
       this.#arrived = 0;
       this.#wasPaused = request.isPaused();
     }, idleMs);
@@ -54,4 +55,13 @@ export class UploadWatch {
     clearTimeout(this.#idle);
     clearInterval(this.#window);
   }
+}
+
+function tooSlow(): ServiceError {
+  return new ServiceError(
+    'request_timeout',
+    'The body stopped arriving, or arrived too slowly. Send it again over a faster connection.',
+    undefined,
+    { Connection: 'close' },
+  );
 }
