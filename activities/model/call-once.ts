@@ -1,14 +1,14 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { ServiceError } from '../../src/platform/errors.js';
-import { withSpan } from '../../src/platform/tracing.js';
 import { modelCallSeconds, modelRetries, modelTokens } from '../../src/platform/metrics.js';
 import type { Answer, CallUsage } from '../../src/models/content.js';
 import { endModelCall, recordUsage, type ModelCall, type ModelFailure } from '../../src/steps/model-call.js';
 import type { PendingRequest } from '../../src/models/request.js';
 import type { TurnDeps } from '../../src/turns/write.js';
 import type { Config } from '../../src/platform/config.js';
+import { withChatSpan } from './chat-span.js';
 import type { ModelClient } from './clients.js';
-import { modelFailureOf } from './failures.js';
+import { describeFailure, modelFailureOf } from './failures.js';
 import { streamAnswer, type StreamObserver } from './stream.js';
 
 /** Model failures per step. Temporal's attempts do not count them: an attempt is also used up when a worker dies. */
@@ -44,13 +44,8 @@ export async function callOnce(
   try {
     const started = (first: CallUsage): void => recording.start(first);
     const idle = idleSeconds(deps.config.modelIdleSeconds, call);
-    await withSpan(`chat ${model.entry.model}`, spanOf(model, call), (span) =>
-      streamAnswer(model, request, answer, { ...observer, started }, signal, idle).finally(() =>
-        span.setAttributes({
-          'gen_ai.usage.input_tokens': usage.input_tokens,
-          'gen_ai.usage.output_tokens': usage.output_tokens,
-        }),
-      ),
+    await withChatSpan(model, call, answer, () =>
+      streamAnswer(model, request, answer, { ...observer, started }, signal, idle),
     );
     await recording.stop();
     measure(model, answer, 'ok', began);
@@ -64,6 +59,9 @@ export async function callOnce(
     await observer.settle().catch(() => undefined);
     await endModelCall(deps, call, answer, failure).catch(() => undefined);
     if (failure === null) throw error;
+    const { turnId, step } = call;
+    const ids = { turn_id: turnId, step, model: model.entry.id };
+    deps.log.warn({ ...ids, outcome: failure.type, ...describeFailure(error) }, 'a model call failed');
     const activityFailure = retryOrGiveUp(failure, call);
     if (activityFailure.nonRetryable !== true) modelRetries.inc({ model: model.entry.id, type: failure.type });
     throw activityFailure;
@@ -90,10 +88,6 @@ class UsageRecording {
     clearTimeout(this.#timer);
     await this.#underWay;
   }
-}
-
-function spanOf({ entry }: ModelClient, { step, attempt }: ModelCall): Record<string, string | number> {
-  return { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': entry.model, step, attempt };
 }
 
 /** Not every server can count tokens beforehand. If the API rejects the request as too long, it is rebuilt shorter. */

@@ -21,6 +21,7 @@ export class ModelStreamError extends Error {
 
 const RETRIED_STATUS = new Set([408, 409, 429]);
 const RETRIED_TYPES = new Set(['overloaded_error', 'rate_limit_error', 'api_error', 'timeout_error']);
+const WORD = /^[\w-]{1,128}$/;
 const TOO_LONG = /prompt is too long|context (window|length|limit)|too many (input )?tokens/i;
 
 /**
@@ -77,6 +78,29 @@ export function modelFailureOf(error: unknown, redactor: Redactor): ModelFailure
     retryable,
     retryAfterMs,
   };
+}
+
+/**
+ * What the log says about a failed call: the API's status, error type and request id, or the code of the connection's
+ * error. Messages of others are left out: they may quote content or credentials.
+ */
+export function describeFailure(error: unknown): { status?: number; reason: string; model_request_id?: string } {
+  if (error instanceof ModelIdleTimeoutError || error instanceof ModelStreamError) return { reason: error.message };
+  if (!isApiError(error) || isConnectionError(error)) return { reason: codeOf(error) };
+  const { status, type, requestID } = error;
+  return {
+    status,
+    reason: typeof type === 'string' && WORD.test(type) ? type : 'no error type',
+    model_request_id: typeof requestID === 'string' && WORD.test(requestID) ? requestID : undefined,
+  };
+}
+
+/** The code of the innermost cause that has one, such as ECONNREFUSED, else the name of the error. */
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'no error';
+  const inner = error.cause instanceof Error ? codeOf(error.cause) : null;
+  if (inner !== null && inner !== 'Error') return inner;
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
 function isRetryable(shouldRetry: string | null, status: number | null, type: string | null | undefined): boolean {

@@ -1,6 +1,8 @@
+import { SpanStatusCode, type Attributes } from '@opentelemetry/api';
 import { Ajv } from 'ajv';
 import { unlessAborted } from '../../src/platform/abort.js';
 import { toolCallSeconds } from '../../src/platform/metrics.js';
+import { withSpan } from '../../src/platform/tracing.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import type { RunnableTool } from './offered-tools.js';
 import { callTurnMcpTool } from './mcp/call.js';
@@ -39,8 +41,13 @@ export async function runTool(
     signal: AbortSignal.any([cancelled, limit.signal]),
     progress: () => limit.restart(),
   };
-  const work =
-    found.kind === 'mcp' ? callTurnMcpTool(deps, toolCall, found.tool) : runBuiltIn(deps, toolCall, found.tool);
+  const work = withSpan(`execute_tool ${call.name}`, spanOf(turn, call, found), async (span) => {
+    const result = await (found.kind === 'mcp'
+      ? callTurnMcpTool(deps, toolCall, found.tool)
+      : runBuiltIn(deps, toolCall, found.tool));
+    if (result.isError) span.setAttribute('error.type', 'tool_error').setStatus({ code: SpanStatusCode.ERROR });
+    return result;
+  });
   const began = performance.now();
   let outcome = 'aborted';
   try {
@@ -62,6 +69,17 @@ export async function runTool(
     limit.stop();
     toolCallSeconds.observe({ kind: found.kind, outcome }, (performance.now() - began) / 1000);
   }
+}
+
+/** As OpenTelemetry's conventions for generative AI and for MCP say; without input and result. */
+function spanOf({ sessionId }: TurnContext, { name, toolUseId }: ToolCallRow, found: RunnableTool): Attributes {
+  return {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': name,
+    'gen_ai.tool.call.id': toolUseId,
+    'gen_ai.conversation.id': sessionId,
+    ...(found.kind === 'mcp' && { 'mcp.method.name': 'tools/call', mcp_server_id: found.tool.serverId }),
+  };
 }
 
 async function runBuiltIn(deps: ToolDeps, call: ToolCall, tool: BuiltInTool): Promise<ToolResult> {

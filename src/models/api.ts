@@ -3,6 +3,7 @@ import type { ClientOptions } from '@anthropic-ai/sdk';
 import type { BearerTokens } from '../platform/bearer-tokens.js';
 import { apiKeyOf, type ModelEntry } from './catalogue.js';
 import { federatedTokens } from './federated-tokens.js';
+import { NO_TELEMETRY } from './telemetry.js';
 
 export const ANTHROPIC_URL = 'https://api.anthropic.com';
 
@@ -32,7 +33,7 @@ export async function openModelApi(
 ): Promise<ModelApi> {
   const { provider = 'anthropic' } = entry;
   // The SDK would log the content of an answer that it cannot parse.
-  const common = { ...options, logLevel: 'off' } as const;
+  const common = { ...options, logLevel: 'off', openTelemetry: NO_TELEMETRY } as const;
   if (provider === 'anthropic') return openAnthropic(entry, env, common, send);
   const baseURL = entry.base_url;
   const withTokens = { ...common, fetch: authorized(send, tokens), baseURL };

@@ -5,6 +5,7 @@ import { ConfigError, type Config } from '../platform/config.js';
 import { BUILT_IN_MODELS } from './built-in.js';
 import { MODEL_ENTRY_SCHEMA, type ModelEntry } from './entry.js';
 import { FEDERATION_VARIABLES } from './federated-tokens.js';
+import { NO_TELEMETRY } from './telemetry.js';
 
 export type { ModelEntry };
 
@@ -98,7 +99,7 @@ function hasTwoCredentials({ provider = 'anthropic', api_key_env, credentials }:
  */
 async function accountModels(apiKey: string): Promise<ModelEntry[]> {
   const { default: Anthropic } = await import('@anthropic-ai/sdk');
-  const client = new Anthropic({ apiKey, timeout: 10_000, maxRetries: 1 });
+  const client = new Anthropic({ apiKey, timeout: 10_000, maxRetries: 1, openTelemetry: NO_TELEMETRY });
   try {
     const models: ModelEntry[] = [];
     for await (const model of client.models.list({ limit: 100 })) {

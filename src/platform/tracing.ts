@@ -1,6 +1,7 @@
 import {
   context,
   propagation,
+  ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
   trace,
@@ -22,6 +23,10 @@ let started: Promise<TracingSdk> | null = null;
 export async function startTracing(env: NodeJS.ProcessEnv): Promise<TracingSdk | null> {
   if (!isTracingConfigured(env)) return null;
   return (started ??= import('./tracing-sdk.js').then(({ startSdk }) => startSdk()));
+}
+
+export function isTracing(): boolean {
+  return started !== null;
 }
 
 /** Exports the remaining spans and stops tracing. It can be started again. */
@@ -52,6 +57,23 @@ export async function withSpan<T>(
   } finally {
     span.end();
   }
+}
+
+/**
+ * Records a span of the past, in ms since 1970. It continues the trace of `trace`, a `traceparent`, or begins one. An
+ * attribute `error.type` marks it as failed. Times are dates: OpenTelemetry takes a number from before the process' start
+ * for a duration.
+ */
+export function recordSpan(
+  name: string,
+  attributes: Attributes,
+  { started, ended, trace: parent }: { started: number; ended: number; trace: string | null },
+): void {
+  const context = parent === null ? ROOT_CONTEXT : propagation.extract(ROOT_CONTEXT, { traceparent: parent });
+  const options = { kind: SpanKind.INTERNAL, attributes, startTime: new Date(started) };
+  const span = trace.getTracer('agent-session-service').startSpan(name, options, context);
+  if (attributes['error.type'] !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end(new Date(ended));
 }
 
 /**

@@ -10,6 +10,7 @@ import { writeTurn, type TurnDeps, type WriteFence } from '../turns/write.js';
 /** One model call, recorded before it is sent. Its deltas and its usage refer to it. */
 export interface ModelCall {
   turnId: string;
+  sessionId: string;
   step: number;
   /** The turn's last stored event when the call began. */
   position: number;
@@ -61,11 +62,26 @@ export async function beginModelCall(deps: TurnDeps, turnId: string, step: numbe
        WHERE a.turn_id = ${turnId} AND a.step = ${step}::integer AND a.error IS NOT NULL) AS failing_ms`;
   try {
     const change = { claim: true, set: [COUNT_CALL, startClock('model')], guard };
-    const { guard: row, model_calls } = await writeTurn<Registered>(deps, turnId, { from: 'open' }, change);
+    const {
+      guard: row,
+      model_calls,
+      session_id: sessionId,
+    } = await writeTurn<Registered>(deps, turnId, { from: 'open' }, change);
     const { position, attempt, failures, failing_ms } = row;
     const recorded = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
     const failingForMs = failing_ms ?? 0;
-    return { turnId, step, position, attempt, call: model_calls, messageId, failures, failingForMs, recorded };
+    return {
+      turnId,
+      sessionId,
+      step,
+      position,
+      attempt,
+      call: model_calls,
+      messageId,
+      failures,
+      failingForMs,
+      recorded,
+    };
   } catch (error) {
     if (error instanceof OvertakenError) throw new TurnEndedError(turnId);
     // Another attempt, which should be dead, took the same number at the same moment.

@@ -10,6 +10,7 @@ import { newId } from '../platform/ids.js';
 import { isOpen, OPEN_STATES } from '../db/turn-states.js';
 import { observeOutcome, type TurnOutcome, type TurnResult } from './outcome.js';
 import { terminalData } from './totals.js';
+import { traceTurn } from './turn-span.js';
 import { OvertakenError, TurnEndedError, type Turn } from './turn.js';
 
 /** Dependencies of functions that write turns. */
@@ -65,8 +66,8 @@ interface WrittenTurn<Guard = unknown> extends Pick<
 }
 
 /**
- * Changes one turn atomically. No other code changes the state of an existing turn or appends its events. A change that is known
- * beforehand takes one statement. A change that depends on the turn is a function of the locked row and the
+ * Changes one turn atomically. No other code changes the state of an existing turn or appends its events. A change that
+ * is known beforehand takes one statement. A change that depends on the turn is a function of the locked row and the
  * transaction.
  * @throws TurnEndedError, OvertakenError if the fence refuses the write
  */
@@ -85,7 +86,10 @@ export async function writeTurn<Guard = unknown>(
   const isOneStatement = typeof change !== 'function' && change.also === undefined;
   const written = isOneStatement ? await write<Guard>(db, turnId, fence, change) : await transaction(db, inTransaction);
   if (written.events.length > 0) notifier.notify(written, written.live);
-  if (written.result !== null) observeOutcome(written, written.result, log);
+  if (written.result !== null) {
+    observeOutcome(written, written.result, log);
+    await traceTurn(db, written, written.result);
+  }
   return written;
 }
 

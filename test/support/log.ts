@@ -8,9 +8,18 @@ export function testLogger(role = 'test'): Logger {
   const { LOG_LEVEL } = process.env;
   const write = (line: string): void => {
     checkLog(line);
+    for (const listener of listeners) listener(JSON.parse(line) as Record<string, unknown>);
     if (LOG_LEVEL !== undefined) process.stdout.write(line);
   };
   return createLogger(LOG_LEVEL ?? 'info', role, { write });
+}
+
+const listeners = new Set<(line: Record<string, unknown>) => void>();
+
+/** Calls the listener with each line of the services in this process; returns a function that ends this. */
+export function onLogLine(listener: (line: Record<string, unknown>) => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
 }
 
 /** Remembers lines in which the logger dropped a field. */

@@ -9,7 +9,11 @@ message Export { repeated ResourceSpans resource_spans = 1; }
 message ResourceSpans { repeated ScopeSpans scope_spans = 2; }
 message ScopeSpans { repeated Span spans = 2; }
 message Span { bytes trace_id = 1; bytes span_id = 2; bytes parent_span_id = 4; string name = 5;
-  fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8; }`;
+  fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8; repeated KeyValue attributes = 9; }
+message KeyValue { string key = 1; AnyValue value = 2; }
+message AnyValue { oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3;
+  double double_value = 4; ArrayValue array_value = 5; } }
+message ArrayValue { repeated AnyValue values = 1; }`;
 
 export interface ReceivedSpan {
   traceId: string;
@@ -18,6 +22,7 @@ export interface ReceivedSpan {
   name: string;
   ms: number;
   start: number;
+  attributes: Record<string, unknown>;
 }
 
 /** A receiver of traces over OTLP/HTTP, as a collector is one. */
@@ -70,6 +75,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
 
 function spanOf(span: Record<string, never>): ReceivedSpan {
   const { traceId, spanId, parentSpanId, name, startTimeUnixNano, endTimeUnixNano } = span as Record<string, unknown>;
+  const attributes = (span.attributes ?? []) as { key: string; value: AnyValue }[];
   const hex = (bytes: unknown): string => (bytes === undefined ? '' : (bytes as Buffer).toString('hex'));
   return {
     traceId: hex(traceId),
@@ -77,6 +83,20 @@ function spanOf(span: Record<string, never>): ReceivedSpan {
     parentId: hex(parentSpanId),
     name: String(name),
     start: Number(startTimeUnixNano),
+    attributes: Object.fromEntries(attributes.map(({ key, value }) => [key, valueOf(value)])),
     ms: (Number(endTimeUnixNano) - Number(startTimeUnixNano)) / 1e6,
   };
+}
+
+interface AnyValue {
+  stringValue?: string;
+  boolValue?: boolean;
+  intValue?: number;
+  doubleValue?: number;
+  arrayValue?: { values?: AnyValue[] };
+}
+
+function valueOf(value: AnyValue): unknown {
+  const { stringValue, boolValue, intValue, doubleValue, arrayValue } = value;
+  return arrayValue?.values?.map(valueOf) ?? stringValue ?? boolValue ?? intValue ?? doubleValue;
 }

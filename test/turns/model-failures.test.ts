@@ -11,6 +11,7 @@ import {
   thinking,
   toolUse,
 } from '../support/scripted-model.js';
+import { onLogLine } from '../support/log.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
 /** Retried at once: what is tested is that it is retried, not how long that takes. */
@@ -59,6 +60,20 @@ describe('a model call that fails', () => {
     // The first call reported one output token when it began.
     expect(end).to.deep.include({ type: 'turn.completed', usage: { input_tokens: 20, output_tokens: 4 } });
     expect(end.usage_details.model_calls).to.equal(2);
+  });
+
+  it('is logged with its status and cause, without the message of the API', async () => {
+    const lines: Record<string, unknown>[] = [];
+    const stop = onLogLine((line) => void (line.message === 'a model call failed' && lines.push(line)));
+    const overloaded = { message: 'Quoted content', headers: { ...soon, 'request-id': 'req_of_the_model' } };
+    service.model.reply(failure('overloaded_error', overloaded), message([text('Begun'), cut()]), 'At last.');
+    const { turnId } = await run();
+    stop();
+    expect(lines).to.have.length(2);
+    expect(lines[0]).to.include({ turn_id: turnId, step: 1, model: 'scripted', outcome: 'model_overloaded' });
+    expect(lines[0]).to.include({ status: 529, reason: 'overloaded_error', model_request_id: 'req_of_the_model' });
+    expect(lines[1]).to.include({ turn_id: turnId, outcome: 'model_error', reason: 'UND_ERR_SOCKET' });
+    expect(JSON.stringify(lines)).to.not.contain('Quoted');
   });
 
   for (const [what, reply] of Object.entries({

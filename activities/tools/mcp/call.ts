@@ -6,7 +6,6 @@ import { findServers } from '../../../src/mcp/find-servers.js';
 import { failureReason, neverReached } from '../../../src/mcp/reasons.js';
 import { recordConnection } from '../../../src/mcp/store.js';
 import { cut, type Clean } from '../../../src/mcp/tools.js';
-import { withSpan } from '../../../src/platform/tracing.js';
 import type { ConnectTarget } from './connections.js';
 import { LargeAnswer } from './large-answer.js';
 import { isAllowed, isHeldBack, type McpServerTool } from './names.js';
@@ -32,12 +31,7 @@ const MAX_ERROR_LENGTH = 4000;
 export async function callTurnMcpTool(deps: ToolDeps, call: ToolCall, tool: McpServerTool): Promise<ToolResult> {
   const [server] = await findServers(deps.db, call.turn.projectId, [tool.serverId]);
   if (server === undefined) return textResult(`The server of ${tool.name} was removed.`, true);
-  const attributes = { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': tool.toolName, mcp_server_id: server.id };
-  return withSpan(`tools/call ${tool.toolName}`, attributes, async (span) => {
-    const result = await callMcpTool(call, server, tool.toolName, deps);
-    span.setAttribute('is_error', result.isError);
-    return result;
-  });
+  return callMcpTool(call, server, tool.toolName, deps);
 }
 
 /**
