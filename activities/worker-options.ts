@@ -3,6 +3,7 @@ import type { NativeConnection, WorkerDeploymentOptions, WorkerOptions } from '@
 import type { Config } from '../src/platform/config.js';
 import { temporalSettings } from '../src/temporal/connection.js';
 import type { TemporalTracing } from '../src/temporal/tracing.js';
+import { MAINTENANCE_WORKFLOW, WEBHOOK_DELIVERY_WORKFLOW } from '../workflows/contract.js';
 
 /** `npm run build` writes it to dist. Tests run the sources but use the same bundle. */
 const BUNDLES = new URL(import.meta.url.endsWith('.ts') ? '../dist/' : '../', import.meta.url);
@@ -33,9 +34,13 @@ export function sharedOptions(
     connection,
     namespace: temporalSettings().namespace,
     ...workflowOptions(tracing),
-    // A nondeterminism error fails the workflow at once instead of retrying for ever. Then the reconciler ends the turn,
-    // or starts a new workflow for the delivery.
-    workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
+    // A nondeterminism error fails these workflows at once: they start again from their rows. A turn's workflow keeps
+    // trying: another worker may have the code that it needs (docs/operations/workflow-changes.md).
+    workflowFailureErrorTypes: {
+      '*': [],
+      [WEBHOOK_DELIVERY_WORKFLOW]: ['NondeterminismError'],
+      [MAINTENANCE_WORKFLOW]: ['NondeterminismError'],
+    },
     identity,
     maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
     defaultHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,

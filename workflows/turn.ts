@@ -17,6 +17,7 @@ import type { TurnState } from '../src/db/turn-states.js';
 import type { TurnFailureType } from '../src/events/fields.js';
 import type { TurnActivities, UnsuccessfulOutcome } from '../activities/turn/turn-activities.js';
 import { TURN_ENDED, type EarlierTurnInput, type TurnInput, type TurnSummary } from './contract.js';
+import { isVersioned } from './versioning.js';
 import { turnActivities } from './turn-activities.js';
 import { countSignals, waitForAnswers } from './wait.js';
 
@@ -42,13 +43,12 @@ const LONG_WAIT = 'longWait';
 /**
  * A turn stays on the build that started it, so that its code does not change. The exception is the run of a long wait,
  * which would keep an old build alive for days: its history is short, and any build can replay it
- * (docs/operations/workflow-changes.md). The server rejects a versioning behavior from unversioned workers.
+ * (docs/operations/workflow-changes.md).
  */
-setWorkflowOptions(() => {
-  const { memo, currentDeploymentVersion: version } = workflowInfo();
-  const isVersioned = version !== undefined && version.deploymentName !== '';
-  return memo?.[LONG_WAIT] === true && isVersioned ? { versioningBehavior: 'AUTO_UPGRADE' } : {};
-}, turn);
+setWorkflowOptions(
+  () => (workflowInfo().memo?.[LONG_WAIT] === true && isVersioned() ? { versioningBehavior: 'AUTO_UPGRADE' } : {}),
+  turn,
+);
 
 /**
  * One turn: connect? → (call model → call tools → wait for answers)* → ended by the last model call. Cancelled or

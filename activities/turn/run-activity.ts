@@ -10,7 +10,7 @@ import { TURN_ENDED } from '../../workflows/contract.js';
 
 /** Temporal gets a heartbeat every 6 s at most (the worker's throttle). */
 const HEARTBEAT_INTERVAL_MS = 1000;
-const AWAY_RETRY = '1 s';
+const RETRY_DELAY = '1 s';
 /** After this many unexpected errors the turn ends as internal_error. */
 const MAX_UNKNOWN_FAULTS = 10;
 
@@ -101,29 +101,26 @@ function knownFailure(error: unknown, context: Context): Error | null {
   if (context.cancellationSignal.aborted) {
     return context.cancellationDetails?.cancelRequested === true
       ? new CancelledFailure('cancelled')
-      : ApplicationFailure.retryable('This attempt was interrupted; another one continues.', 'HandedOver');
+      : again('This attempt was interrupted; another one continues.', 'HandedOver');
   }
   // Retryable: reported as "the turn has ended", it would leave a running turn open. The next attempt finds the stored
   // outcome, or that the turn has ended.
   if (error instanceof OvertakenError) {
-    return ApplicationFailure.retryable('Another attempt finished first.', 'Overtaken');
+    return again('Another attempt finished first.', 'Overtaken');
   }
   if (error instanceof TemporalFailure) return error;
   if (isDatabaseAway(error)) {
-    return ApplicationFailure.create({
-      message: 'Postgres is unreachable.',
-      type: 'DatabaseAway',
-      nextRetryDelay: AWAY_RETRY,
-    });
+    return again('Postgres is unreachable.', 'DatabaseAway');
   }
   if (error instanceof ServiceError && error.type === 'storage_error') {
-    return ApplicationFailure.create({
-      message: 'The file storage is unreachable.',
-      type: 'StorageAway',
-      nextRetryDelay: AWAY_RETRY,
-    });
+    return again('The file storage is unreachable.', 'StorageAway');
   }
   return null;
+}
+
+/** Without a delay of its own, an attempt after an outage would wait 30 s: Temporal's backoff counts the outage's attempts. */
+function again(message: string, type: string): ApplicationFailure {
+  return ApplicationFailure.create({ message, type, nextRetryDelay: RETRY_DELAY });
 }
 
 function unexpectedFailure(

@@ -118,7 +118,10 @@ export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promi
     }
     return;
   }
-  if (state === 'stuck') return endStuckTurn(deps, turn.id);
+  if (state === 'stuck') {
+    // A turn that waited goes on with any build: it is worth a roll-back. Its time limit ends it otherwise.
+    return turn.waits || turn.has_answers ? undefined : endStuckTurn(deps, turn.id);
+  }
   // A workflow that is complete knew of more than the tables: they were restored from a backup, and the tables count.
   const again = state === 'completed' && (await isStillOpen(deps, turn.id));
   if (state === 'not found' || again) {

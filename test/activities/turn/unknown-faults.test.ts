@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { Context } from '@temporalio/activity';
+import type { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { expect } from 'chai';
 import type { ActivityDeps } from '../../../activities/deps.js';
 import { runActivity } from '../../../activities/turn/run-activity.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { RunningTurns } from '../../../src/turns/running-turns.js';
+import { OvertakenError } from '../../../src/turns/turn.js';
 import type { TurnInput } from '../../../workflows/contract.js';
 import { temporalAddress } from '../../support/temporal.js';
 import { connectClient } from '../../support/workflow-history.js';
@@ -19,7 +21,8 @@ describe('unexpected errors of an activity', () => {
     const taskQueue = `faults-${randomUUID()}`;
     const connection = await NativeConnection.connect({ address });
     const counted: unknown[] = [];
-    const faults = [new Error('A bug.'), new Error('Connection terminated'), null];
+    const faults = [new Error('A bug.'), new Error('Connection terminated'), new OvertakenError('turn_1'), null];
+    const delays: unknown[] = [];
     // Neither Postgres nor notifications are used: nobody cancels.
     const deps = { log: createLogger('silent', 'test'), runningTurns: new RunningTurns() } as ActivityDeps;
     const callModel = () =>
@@ -28,6 +31,9 @@ describe('unexpected errors of an activity', () => {
         const fault = faults.shift();
         if (fault != null) throw fault;
         return { kind: 'ended', state: 'completed', stopReason: 'end_turn' };
+      }).catch((failure: ApplicationFailure) => {
+        delays.push(failure.nextRetryDelay);
+        throw failure;
       });
     const worker = await Worker.create({
       connection,
@@ -46,7 +52,10 @@ describe('unexpected errors of an activity', () => {
       undefined,
       { unknownFaults: 1, endedAttempts: 1 },
       { unknownFaults: 1, endedAttempts: 2 },
+      { unknownFaults: 1, endedAttempts: 3 },
     ]);
+    // What has nothing to do with the activity does not wait for Temporal's backoff, which counts all attempts.
+    expect(delays).to.deep.equal([undefined, '1 s', '1 s']);
     expect(result).to.deep.equal({ state: 'completed', stop_reason: 'end_turn', steps: 1 });
   });
 });

@@ -376,6 +376,23 @@ describe('turns in Postgres', () => {
       });
     }
 
+    it('end when their workflow task keeps failing, unless they wait for an answer and a roll-back', async () => {
+      const [turn, waiting] = [await quiet(await running()), await quiet(await running())];
+      await db.query(
+        `INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input) VALUES ($1, 1, 0, 'toolu_1', 'a', '{}')`,
+        [waiting.id],
+      );
+      await db.query(
+        `INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, state, asked_at, expires_at)
+         VALUES ($1, 1, 0, $2, 'toolu_1', 'tool_confirmation', 'open', now(), now() + interval '1 day')`,
+        [waiting.id, waiting.session_id],
+      );
+      await reconcile('stuck');
+      expect(await stateOf(turn)).to.equal('failed');
+      expect(asked.terminated).to.deep.equal([turn.id]);
+      expect(await stateOf(waiting)).to.equal('running');
+    });
+
     it('get a cancel request delivered', async () => {
       const turn = await wished(await quiet(await running()), 2);
       expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [turn.id] });
