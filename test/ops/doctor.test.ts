@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { randomUUID } from 'node:crypto';
-import { createServer, request as forward, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,8 +11,6 @@ import { msToTs } from '@temporalio/common/lib/time.js';
 import { diagnose, formatFindings } from '../../ops/doctor/diagnose.js';
 import type { Finding } from '../../ops/doctor/check.js';
 import { seal } from '../../src/platform/sealed.js';
-import { emulatorMissing, startGcsEmulator, type GcsEmulator } from '../support/gcs-emulator.js';
-import { skip } from '../support/skip.js';
 import { temporalAddress } from '../support/temporal.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
@@ -234,56 +232,5 @@ describe('doctor', () => {
       .to.include({ part: 'configuration' })
       .and.have.property('detail')
       .that.contains('DOCTOR_TEST_KEY');
-  });
-
-  describe('with a bucket', () => {
-    let emulator: GcsEmulator;
-    let front: Server;
-    before(async function () {
-      this.timeout(180_000);
-      const missing = await emulatorMissing();
-      if (missing !== null) skip(this, missing);
-      emulator = await startGcsEmulator();
-      // The emulator takes any signature; this does what Google does with a wrong one.
-      front = createServer((request, response) => {
-        if (request.url!.includes('X-Goog-Signature')) return response.writeHead(403).end();
-        const { method, headers, url } = request;
-        const onward = forward(`${emulator.url}${url}`, { method, headers }, (answer) => {
-          response.writeHead(answer.statusCode!, answer.headers);
-          answer.pipe(response);
-        });
-        request.pipe(onward);
-      }).listen(0, '127.0.0.1');
-      await once(front, 'listening');
-    });
-    after(async () => {
-      front?.close();
-      await emulator?.stop();
-    });
-
-    it('checks a signed link, and reports a rejected one and an account that may not sign', async () => {
-      const bucket = { STORAGE_URL: `gs://${emulator.bucket}/files` };
-      expect((await diagnose({ ...env, ...bucket })).filter(({ ok }) => !ok)).to.deep.equal([]);
-
-      process.env.STORAGE_EMULATOR_HOST = `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
-      const refused = await only('storage', bucket);
-      process.env.STORAGE_EMULATOR_HOST = emulator.url;
-      expect(refused.detail).to.equal('the signed link answers 403');
-      expect(refused.remedy).to.contain('roles/iam.serviceAccountTokenCreator');
-
-      const key = process.env.GOOGLE_APPLICATION_CREDENTIALS;
-      const user = { type: 'authorized_user', client_id: 'x', client_secret: 'x', refresh_token: 'x' };
-      process.env.GOOGLE_APPLICATION_CREDENTIALS = join(dir, 'user.json');
-      writeFileSync(process.env.GOOGLE_APPLICATION_CREDENTIALS, JSON.stringify(user));
-      const unsigned = await only('storage', bucket);
-      process.env.GOOGLE_APPLICATION_CREDENTIALS = key;
-      expect(unsigned.detail).to.contain('no signed link');
-      expect(unsigned.remedy).to.contain('roles/iam.serviceAccountTokenCreator');
-      expect(await emulator.names(), 'what doctor leaves behind').to.deep.equal([]);
-
-      expect((await only('storage', { STORAGE_URL: 'gs://no-such-bucket' })).remedy).to.contain(
-        'roles/storage.objectUser',
-      );
-    });
   });
 });

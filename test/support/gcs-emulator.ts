@@ -1,16 +1,11 @@
 import { Storage as Client } from '@google-cloud/storage';
 import getPort from 'get-port';
 import { generateKeyPairSync } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { acquireLock } from '#temporal-dev/lock.mjs';
-import { run, step } from '#temporal-dev/progress.mjs';
-import { cacheDir } from '#temporal-dev/temporal-cli.mjs';
 import { EmbeddedServer } from '../../temporal-dev/server-process.js';
+import { EMULATOR } from './gcs-emulator-binary.mjs';
 import { makeStateDir } from './state-dir.js';
-
-const VERSION = '1.56.1';
-const MODULE = `github.com/fsouza/fake-gcs-server@v${VERSION}`;
 
 /** Google Cloud Storage as fake-gcs-server plays it, for this process: the library finds it by STORAGE_EMULATOR_HOST. */
 export interface GcsEmulator {
@@ -26,14 +21,13 @@ export interface GcsEmulator {
 
 /** Starts an emulator with one empty bucket, and sets credentials of a made-up service account. */
 export async function startGcsEmulator(): Promise<GcsEmulator> {
-  const binary = await emulatorBinary();
   const dir = makeStateDir();
   const port = await getPort();
   const url = `http://127.0.0.1:${port}`;
   const server = await EmbeddedServer.start(
     'The GCS emulator',
     {
-      command: binary,
+      command: EMULATOR,
       args: [
         ...['-scheme', 'http', '-host', '127.0.0.1', '-port', String(port), '-log-level', 'error'],
         ...['-backend', 'filesystem', '-filesystem-root', join(dir, 'gcs')],
@@ -87,39 +81,7 @@ export function testCredentials(): { type: string; project_id: string; client_em
   };
 }
 
-/** Why the emulator cannot be had on this machine; null when it can. */
-export async function emulatorMissing(): Promise<string | null> {
-  if (existsSync(binaryPath())) return null;
-  return run('go', ['version']).then(
-    () => null,
-    () => 'fake-gcs-server is built with Go, and there is no `go` command',
-  );
-}
-
-function binaryPath(): string {
-  return join(cacheDir(), `fake-gcs-server-${VERSION}`, 'fake-gcs-server');
-}
-
-/** The emulator's binary, built once per machine and user (about a minute). */
-async function emulatorBinary(): Promise<string> {
-  const binary = binaryPath();
-  if (existsSync(binary)) return binary;
-  const home = join(cacheDir(), `fake-gcs-server-${VERSION}`);
-  mkdirSync(home, { recursive: true });
-  const release = await acquireLock(join(home, 'lock'), 'building fake-gcs-server', () => undefined);
-  const work = mkdtempSync(join(home, 'new-'));
-  try {
-    if (!existsSync(binary)) {
-      const env = { ...process.env, GOBIN: work, GOWORK: 'off' };
-      await step(`Building fake-gcs-server ${VERSION} with Go (once)`, () =>
-        run('go', ['install', MODULE], { cwd: work, env }),
-      );
-      // Only what was built to its end gets the name by which it is found.
-      renameSync(join(work, 'fake-gcs-server'), binary);
-    }
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-    release();
-  }
-  return binary;
+/** Why the emulator cannot be started; null if it can. */
+export function emulatorMissing(): string | null {
+  return existsSync(EMULATOR) ? null : 'needs fake-gcs-server, which `npm run test:faults` builds with Go';
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run check:restore`: rehearses the restore of a dump that pg_dump makes (`npm test` rehearses a base backup). It
+ * `npm run check:restore`: rehearses the restore of a dump that pg_dump makes (`npm run test:faults` rehearses a base backup). It
  * takes the client programs in the folder PG_BIN, which must not be older than the embedded Postgres; without PG_BIN those
  * that a Python package brings along, under .data (python3 with venv and a package index).
  */
@@ -25,7 +25,7 @@ function packagedClient() {
 }
 
 const PG_BIN = process.env.PG_BIN || packagedClient();
-run(process.execPath, ['node_modules/mocha/bin/mocha.js', '--no-parallel', 'test/faults/restore.test.ts'], {
+run(process.execPath, ['node_modules/mocha/bin/mocha.js', '--no-parallel', 'test/faults/restore.long.test.ts'], {
   stdio: 'inherit',
   env: { ...process.env, PG_BIN },
 });

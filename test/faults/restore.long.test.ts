@@ -15,9 +15,9 @@ import { checkTurns, type Evidence, type StoredEvent } from '../support/turn-che
 
 const execute = promisify(execFile);
 /** Turns of each kind, and of those that come and go meanwhile. */
-const EACH = process.env.FAULTS === 'long' ? 10 : 3;
+const EACH = 10;
 /** Processes of each role. */
-const FEW = process.env.FAULTS === 'long' ? 2 : 1;
+const FEW = 2;
 const OPEN = ['queued', 'running'];
 
 /** docs/operations/backup.md, rehearsed: what it says is done here in its order. */

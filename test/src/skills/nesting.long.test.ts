@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { startFaultSystem, type FaultSystem } from '../../support/fault-system.js';
 
-/** More by hand, each case in a process of its own: FUZZ_NESTING=each npx mocha test/src/skills/nesting.test.ts */
+/** More by hand, each case in a process of its own: FUZZ_NESTING=each npx mocha test/src/skills/nesting.long.test.ts */
 const EACH_FRESH = process.env.FUZZ_NESTING === 'each';
 const FRONTMATTER = fileURLToPath(new URL('../../../src/skills/frontmatter.ts', import.meta.url));
 const TSX = import.meta.resolve('tsx');

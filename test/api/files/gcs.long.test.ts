@@ -14,9 +14,7 @@ describe('files in Google Cloud Storage', function () {
   let api: TestService['api'];
 
   before(async function () {
-    // The first time it is built.
-    this.timeout(600_000);
-    const reason = await emulatorMissing();
+    const reason = emulatorMissing();
     if (reason !== null) skip(this, reason);
     gcs = await startGcsEmulator();
     const storageUrl = `gs://${gcs.bucket}/some/prefix`;

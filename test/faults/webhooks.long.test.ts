@@ -3,15 +3,13 @@ import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
 import { startWebhookReceiver, verifies, type Answer, type WebhookReceiver } from '../support/webhook-receiver.js';
 
-/** `npm run test:faults` is the long form; `npm test` has a short one. */
-const LONG = process.env.FAULTS === 'long';
-const TURNS = LONG ? 200 : 25;
-const PART_AWAY_MS = LONG ? 10_000 : 1_000;
-const RECEIVER_AWAY_MS = LONG ? 60_000 : 3_000;
+const TURNS = 200;
+const PART_AWAY_MS = 10_000;
+const RECEIVER_AWAY_MS = 60_000;
 /** Ten attempts, faster than in production: the outages of this test must not use them up. */
-const RETRY_SECONDS = LONG ? '1,5,10,10,20,20,20,20,20' : '0.5,1,2,3,4,5,5,5,5';
+const RETRY_SECONDS = '1,5,10,10,20,20,20,20,20';
 /** The longest way of a delivery: an attempt whose worker died, then every retry. */
-const SETTLE_MS = LONG ? 240_000 : 150_000;
+const SETTLE_MS = 240_000;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Ways to fail a first attempt, taken in turn. */

@@ -5,8 +5,6 @@ import { describeTurn, pendingActivities } from '../support/turn-workflow.js';
 import type { RoleProcess } from '../support/role-process.js';
 import { text, wait } from '../support/scripted-model.js';
 
-const LONG = process.env.FAULTS === 'long';
-
 /** SIGTERM hands everything over: nothing is lost, nothing is cancelled. */
 describe('a deploy', () => {
   let system: FaultSystem;
@@ -16,7 +14,7 @@ describe('a deploy', () => {
   after(() => system.close());
 
   it('restarts every process under load, half of them at a time, and loses nothing', async () => {
-    const load = await (await prepareLoad(system))(LONG ? 40 : 8, { words: LONG ? 60 : 25, everyMs: 100 });
+    const load = await (await prepareLoad(system))(40, { words: 60, everyMs: 100 });
     await load.underWay(4);
     const restart = async (each: RoleProcess): Promise<void> => {
       expect(await each.stop(), `exit code of the ${each.role}`).to.equal(0);

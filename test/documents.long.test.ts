@@ -1,0 +1,157 @@
+import { expect } from 'chai';
+import getPort from 'get-port';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { startLocalModel, type LocalModel } from '../temporal-dev/local-model/server.js';
+import { installClient } from './support/packed-client.js';
+import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
+import { startTurnService, type TurnService } from './support/turns.js';
+import { webhookCalls } from './support/webhooks.js';
+
+const page = (name: string): Promise<string> => readFile(new URL(`../${name}`, import.meta.url), 'utf8');
+
+/** What stands in the fenced blocks of a language; those of other languages only show something. */
+async function blocks(name: string, language: string): Promise<string[]> {
+  return [...(await page(name)).matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(
+    ([, code]) => code!,
+  );
+}
+
+describe('the code in the documents runs', () => {
+  let service: TurnService;
+  let model: LocalModel;
+  let mcp: TestMcpServer;
+  let client: { folder: string; remove: () => Promise<void> };
+  before(async () => {
+    [model, client] = await Promise.all([startLocalModel({ wordsPerSecond: 0 }), installClient()]);
+    mcp = await startMcpServer({ tools: [{ name: 'send' }] });
+    service = await startTurnService({ models: model.models, config: { mcpAllowedHosts: [mcp.host] } });
+  });
+  after(async () => {
+    await service.close();
+    await Promise.all([model.close(), mcp.close()]);
+    await client.remove();
+  });
+
+  const run = async (command: string, args: string[]): Promise<string> => {
+    const env = { PATH: process.env.PATH, BASE: service.url, KEY: service.key, MCP_URL: mcp.url };
+    const child = spawn(command, args, { cwd: client.folder, env });
+    const [out, faults, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+    expect(code, `${out}\n${faults}`).to.equal(0);
+    return out;
+  };
+  const runModule = async (code: string): Promise<string> => {
+    const file = join(client.folder, 'example.mjs');
+    await writeFile(file, code);
+    return run(process.execPath, [file]);
+  };
+
+  it('docs/quick-start.md, curl', async () => {
+    const code = (await blocks('docs/quick-start.md', 'sh')).join('\n');
+    const out = await run('bash', ['-euo', 'pipefail', '-c', code]);
+    expect(out).to.match(/^ses_/).and.contain('event: turn.completed').and.contain('COMPLETE').and.contain('May,12');
+  });
+
+  it('docs/quick-start.md, the client', async () => {
+    const [code] = await blocks('docs/quick-start.md', 'js');
+    expect(await runModule(code!))
+      .to.match(/^completed /)
+      .and.contain('turn.completed');
+  });
+
+  it('docs/person-in-the-loop.md, curl', async () => {
+    const code = (await blocks('docs/person-in-the-loop.md', 'sh')).join('\n');
+    const out = await run('bash', ['-euo', 'pipefail', '-c', code]);
+    expect(out).to.contain('"result":"deny"').and.contain('event: turn.completed');
+    expect(mcp.calls).to.deep.equal([]);
+  });
+
+  it('docs/person-in-the-loop.md, the client', async () => {
+    const [code] = await blocks('docs/person-in-the-loop.md', 'js');
+    expect(await runModule(code!))
+      .to.match(/^completed /)
+      .and.contain('Sunny in Rome.')
+      .and.contain('goes on');
+    expect(mcp.calls[0]).to.deep.include({ name: 'send', arguments: { to: 'ada@example.com' } });
+  });
+
+  it('docs/webhooks.md: the receiver takes what is signed, once, and refuses the rest', async () => {
+    const port = await getPort();
+    const other = await startTurnService({
+      config: { mcpAllowedHosts: [`127.0.0.1:${port}`], webhookDeliveries: true, webhookRetrySeconds: [0.2, 1, 1, 1] },
+    });
+    const hooks = webhookCalls(other.api, `http://127.0.0.1:${port}/`);
+    const { id, secret } = await hooks.create();
+    const [code] = await blocks('docs/webhooks.md', 'js');
+    const file = join(client.folder, 'receiver.mjs');
+    // The package is not installed beside the client.
+    await writeFile(
+      file,
+      code!.replace(
+        `'standardwebhooks'`,
+        `'${new URL('../node_modules/standardwebhooks/dist/index.js', import.meta.url).href}'`,
+      ),
+    );
+    const env = { PATH: process.env.PATH, WEBHOOK_SECRET: secret, PORT: String(port) };
+    const receiver = spawn(process.execPath, [file], { env });
+    let out = '';
+    receiver.stdout.on('data', (chunk) => (out += String(chunk)));
+    try {
+      const session = await other.session();
+      await other.send(session, 'Hello');
+      await other.ended(session);
+      const [delivery] = await hooks.deliveries(id);
+      await hooks.inState(id, delivery!.id, 'delivered');
+      await other.api('POST', `/v1/webhooks/${id}/deliveries/${delivery!.id}/retry`);
+      await hooks.until(id, delivery!.id, ({ attempts, state }) => attempts.length >= 2 && state === 'delivered');
+      expect(out).to.equal(`turn.completed ${session}\n`);
+      const forged = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' });
+      expect(forged.status).to.equal(401);
+    } finally {
+      receiver.kill();
+      await other.close();
+    }
+  });
+
+  it('client/README.md', async () => {
+    const outs: string[] = [];
+    for (const code of await blocks('client/README.md', 'js')) outs.push(await runModule(code));
+    expect(outs).to.have.length(4);
+    expect(outs[0]).to.contain('completed, ').and.contain('local rule-based model');
+    expect(outs[1]).to.match(/turn\.completed, last frame turn_/);
+    expect(outs[2]).to.equal('A text, bytes, a Blob or a ReadableStream.\n');
+    expect(outs[3]).to.contain('There is no model of this id.').and.contain('local-rules');
+  });
+
+  it('the types of the client, in a project of their own', async () => {
+    const modules = fileURLToPath(new URL('../node_modules/', import.meta.url));
+    await writeFile(
+      join(client.folder, 'example.mts'),
+      `import { AgentSessionClient, ApiError, type Session, type StreamEvent } from '@agent-session-service/client';
+       import { fromPath } from '@agent-session-service/client/node';
+       const client = new AgentSessionClient({ baseUrl: 'http://127.0.0.1:8080', apiKey: 'ask_' });
+       const session: Session = await client.createSession({ model_id: 'm' });
+       const file = await client.uploadFile(await fromPath('a.csv'));
+       const onEvent = (event: StreamEvent): void => console.log(event.type);
+       const { end } = await client.run(session.id, { content: 'Hi', files: [file.id] }, { onEvent });
+       if (end.type === 'turn.failed') console.log(end.error.message);
+       try {
+         await client.getSession(file.id);
+       } catch (error) {
+         if (error instanceof ApiError && error.is('validation_error')) console.log(error.details?.errors[0]?.path);
+       }
+       // @ts-expect-error content must be there
+       await client.sendMessage(session.id, {});`,
+    );
+    const options = ['--noEmit', '--strict', '--skipDefaultLibCheck', '--module', 'nodenext', '--target', 'es2022'];
+    await run(process.execPath, [
+      join(modules, 'typescript/bin/tsc'),
+      ...options,
+      ...['--typeRoots', join(modules, '@types'), '--types', 'node', 'example.mts'],
+    ]);
+  });
+});

@@ -1,0 +1,207 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../support/eventually.js';
+import { prepareLoad, type Load, type Pace } from '../support/fault-load.js';
+import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import type { RoleProcess } from '../support/role-process.js';
+import { steps, text, toolUse, wait } from '../support/scripted-model.js';
+import { startStandby, type Standby } from '../support/standby.js';
+import { pendingActivities } from '../support/turn-workflow.js';
+
+const TURNS = 40;
+const PACE: Pace = { words: 60, everyMs: 100 };
+/** How long a part is away. */
+const AWAY_MS = 20_000;
+/** Below the heartbeat timeout of 90 s: the lease of its worker keeps an activity, and only its lease gives it to another. */
+const TEMPORAL_AWAY_MS = 30_000;
+const MAX_TAKEOVER_MS = 45_000;
+const CUT_ROUNDS = 10;
+const CUT_PAUSE_MS = 300;
+/** How long the address already leads to the standby while it still refuses writes. */
+const READ_ONLY_MS = 2_000;
+
+/** One running system, whose parts are killed, cut off and replaced, one after the other. */
+describe('outages', function () {
+  this.timeout(600_000);
+  let system: FaultSystem;
+  let startLoad: (turns: number, pace: Pace) => Promise<Load>;
+  before(async () => {
+    system = await startFaultSystem({
+      apis: 2,
+      workers: 2,
+      ownPostgres: true,
+      ownTemporal: true,
+      proxies: true,
+      queriesThroughProxy: true,
+    });
+    startLoad = await prepareLoad(system);
+  });
+  after(() => system.close());
+
+  const ready = async ({ url }: RoleProcess): Promise<number> => (await fetch(`${url}/readyz`)).status;
+  const allReady = (): Promise<void> =>
+    eventually('every process is ready', async () => {
+      const statuses = await Promise.all([...system.apis, ...system.workers].map(ready));
+      return statuses.every((status) => status === 200);
+    });
+
+  describe('of a part that is killed under load', () => {
+    let load: Load;
+    beforeEach(async () => {
+      load = await startLoad(TURNS, PACE);
+      await load.underWay(Math.ceil(TURNS / 2));
+    });
+
+    const awayAndBack = async (restart: () => Promise<unknown>, meanwhile = async (): Promise<void> => undefined) => {
+      await Promise.all([sleep(AWAY_MS), meanwhile()]);
+      await restart();
+      const back = performance.now();
+      await load.verify();
+      console.log(`      all turns ended ${((performance.now() - back) / 1000).toFixed(1)} s after it was back`);
+    };
+
+    it('every worker', async () => {
+      await Promise.all(system.workers.map((worker) => worker.kill()));
+      await awayAndBack(() => Promise.all(system.workers.map((worker) => worker.start())));
+    });
+
+    it('every API process', async () => {
+      await Promise.all(system.apis.map((api) => api.kill()));
+      await awayAndBack(() => Promise.all(system.apis.map((api) => api.start())));
+    });
+
+    it('Postgres: messages are refused for now', async () => {
+      const sessionId = await system.session();
+      await system.postgres!.kill();
+      await awayAndBack(
+        () => system.postgres!.restart(),
+        async () => {
+          const refused = await system.ask(0, 'POST', `/v1/sessions/${sessionId}/messages`, { content: 'Hello' });
+          expect(refused.status).to.equal(503);
+          expect(refused.headers.get('retry-after')).to.match(/^\d+$/);
+        },
+      );
+      expect(await system.history(sessionId)).to.deep.equal([]);
+    });
+
+    it('Temporal: messages are accepted and run later', async () => {
+      const sessionId = await system.session();
+      await system.temporal!.kill();
+      await awayAndBack(
+        () => system.temporal!.restart(),
+        async () => {
+          const turn = await system.send(sessionId, 'Hello');
+          void system.watch(turn);
+        },
+      );
+      expect((await system.history(sessionId)).at(-1)).to.include({ type: 'turn.completed' });
+    });
+  });
+
+  it('of connections, the LISTEN connection on its own too: nothing is lost', async () => {
+    const load = await startLoad(TURNS, PACE);
+    await load.underWay(4);
+    for (let round = 0; round < CUT_ROUNDS; round += 1) {
+      system.proxies!.postgres.cut();
+      await sleep(CUT_PAUSE_MS);
+      system.proxies!.temporal.cut();
+      await sleep(CUT_PAUSE_MS);
+      await system.db
+        .query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND application_name LIKE 'listen %'`,
+        )
+        // Its own connection may have been cut too.
+        .catch(() => undefined);
+      await sleep(CUT_PAUSE_MS);
+    }
+    await load.verify();
+  });
+
+  it('of a worker: its activities are given to another one within seconds', async () => {
+    const { model, client } = system;
+    const gate = model.gate();
+    model.on(/^taken over/, text('lost', { before: { 0: wait(gate) } }), text('Taken over.'));
+    const turn = await system.send(await system.session(), 'taken over');
+    void system.watch(turn);
+    await gate.reached;
+    const [modelCall] = await pendingActivities(client, turn.turnId);
+    const worker = system.workers.find(({ pid }) => modelCall!.lastWorkerIdentity!.startsWith(`${pid}@`))!;
+    await worker.kill();
+    const killed = performance.now();
+    const end = await system.ended(turn);
+    const took = performance.now() - killed;
+    console.log(`      taken over and ended after ${(took / 1000).toFixed(1)} s`);
+    expect(end.type).to.equal('turn.completed');
+    expect(took).to.be.below(MAX_TAKEOVER_MS);
+    gate.open();
+    await worker.start();
+    await system.verify();
+  });
+
+  it('of Temporal: no model call and no tool call is repeated', async () => {
+    const { mcp, model } = system;
+    const gate = model.gate();
+    let back = (): void => undefined;
+    const isBack = new Promise<void>((resolve) => (back = resolve));
+    mcp.options.tools!.push({ name: 'slow', run: () => isBack.then(() => 'done') });
+    const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'tools', url: `${mcp.url}?slow` });
+    model.on(/^patient/, text('once', { before: { 0: wait(gate) } }));
+    model.on(/^busy/, steps(toolUse('mcp__tools__slow'), 'Done.'));
+    const called = mcp.calls.length;
+    const patient = await system.send(await system.session(), 'patient');
+    const busy = await system.send(await system.session({ mcp_servers: [body.id] }), 'busy');
+    await Promise.all([gate.reached, eventually('the call', () => mcp.calls.length === called + 1)]);
+    const requests = model.requests.length;
+    await system.temporal!.kill();
+    await sleep(TEMPORAL_AWAY_MS);
+    await system.temporal!.restart();
+    await allReady();
+    gate.open();
+    back();
+    for (const turn of [patient, busy]) expect((await system.ended(turn)).type).to.equal('turn.completed');
+    // The answer to the tool's result is the only further call.
+    expect(model.requests.length).to.equal(requests + 1);
+    expect(mcp.calls).to.have.length(called + 1);
+  });
+
+  it('of Temporal: a cancelled turn ends at once', async () => {
+    const { model } = system;
+    const gate = model.gate();
+    model.on(/^stop/, text('never sent', { before: { 0: wait(gate) } }));
+    const turn = await system.send(await system.session(), 'stop');
+    await gate.reached;
+    await system.temporal!.kill();
+    const asked = performance.now();
+    expect((await system.insist('POST', `/v1/sessions/${turn.sessionId}/cancel`)).status).to.equal(200);
+    const end = await system.ended(turn);
+    console.log(`      cancelled after ${Math.round(performance.now() - asked)} ms`);
+    expect(end.type).to.equal('turn.cancelled');
+    await system.temporal!.restart();
+    gate.open();
+  });
+
+  /** Last, because the address of the database leads to the standby afterwards. */
+  describe('of the primary Postgres', () => {
+    let standby: Standby;
+    before(async () => {
+      standby = await startStandby(system.postgres!);
+    });
+    after(() => standby.stop());
+
+    it('delays turns until the standby takes writes, ends none of them, and repeats no tool call', async () => {
+      await allReady();
+      const load = await startLoad(TURNS, PACE);
+      await load.underWay(TURNS);
+      await system.postgres!.kill();
+      const { hostname, port } = new URL(standby.url);
+      system.proxies!.postgres.retarget({ host: hostname, port: Number(port) });
+      await eventually('the API is not ready', async () => (await ready(system.apis[0]!)) === 503);
+      await sleep(READ_ONLY_MS);
+      expect(await ready(system.apis[0]!)).to.equal(503);
+      await standby.promote();
+      await load.verify();
+      expect(await ready(system.apis[0]!)).to.equal(200);
+    });
+  });
+});

@@ -1,0 +1,2 @@
+export const EMULATOR: string;
+export function buildEmulator(): Promise<void>;
