@@ -15,13 +15,13 @@ describe('every part is killed once under load', () => {
   it('no turn is lost, and no tool is called twice', async () => {
     const load = await (await prepareLoad(system))(TURNS, PACE);
     await load.underWay(TURNS);
-    for (const { kill, start } of [...system.workers, ...system.apis]) {
-      await kill();
-      await start();
+    for (const role of [...system.workers, ...system.apis]) {
+      await role.kill();
+      await role.start();
     }
-    for (const { kill, restart } of [system.temporal!, system.postgres!]) {
-      await kill();
-      await restart();
+    for (const server of [system.temporal!, system.postgres!]) {
+      await server.kill();
+      await server.restart();
     }
     await load.verify();
   });

@@ -72,7 +72,7 @@ export interface FaultSystem {
   close(): Promise<void>;
 }
 
-const LATER = new Set([502, 503]);
+const LATER = new Set([429, 502, 503]);
 
 export async function startFaultSystem(options: FaultSystemOptions = {}): Promise<FaultSystem> {
   const { ownTemporal } = options;
@@ -209,7 +209,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       return events;
     },
 
-    async ended({ sessionId, turnId }, timeoutMs = 60_000) {
+    async ended({ sessionId, turnId }, timeoutMs = 120_000) {
       const until = performance.now() + timeoutMs;
       for (;;) {
         const [row] = await db
@@ -223,7 +223,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       }
     },
 
-    async verify(timeoutMs = 120_000) {
+    async verify(timeoutMs = 300_000) {
       const ends = await Promise.all(accepted.map((turn) => system.ended(turn, timeoutMs)));
       const watched = await Promise.all(watching);
       const evidence: Evidence = { accepted, histories: new Map(), statuses: new Map(), watched };
