@@ -1,6 +1,6 @@
 /**
  * One project that does all of it at once, as a process of its own: a real attacker's client, model and MCP server do not
- * share the event loop of those who measure. Forked by `bench/hostile.ts neighbour`.
+ * share the event loop of those who measure. Forked by `bench/hostile/pressure.ts neighbour`.
  */
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';

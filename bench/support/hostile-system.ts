@@ -93,13 +93,18 @@ export async function newSession(call: Caller, more: object = {}): Promise<strin
 }
 
 /** Sends a message, waits until its turn has ended, and returns the session's status. */
-export async function runTurn(call: Caller, session: string, files: string[] = []): Promise<string> {
-  const sent = await call('POST', `/v1/sessions/${session}/messages`, { content: 'What is it?', files });
+export async function runTurn(
+  call: Caller,
+  session: string,
+  files: string[] = [],
+  content = 'What is it?',
+): Promise<string> {
+  const sent = await call('POST', `/v1/sessions/${session}/messages`, { content, files });
   if (sent.status !== 201) return `not accepted: ${sent.status}`;
   for (;;) {
     const { status } = (await call('GET', `/v1/sessions/${session}`)).body;
     if (status !== 'RUNNING') return status;
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 

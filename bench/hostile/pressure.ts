@@ -1,5 +1,5 @@
 /**
- * Measures hostile use (Linux): `npx tsx bench/hostile.ts worker|api|neighbour`, after `npm run build`.
+ * Measures hostile use (Linux): `npx tsx bench/hostile/pressure.ts worker|api|neighbour`, after `npm run build`.
  * worker: 100 turns with 13 MB of images each on a worker with 1 GiB. api: lists, probes, uploads and 1,000 streams on an
  * API with 512 MiB. neighbour: one project does all of it for SECONDS (300) next to one that talks normally.
  */
@@ -8,12 +8,12 @@ import { once } from 'node:events';
 import { constants, setPriority } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { RoleProcess } from '../test/support/role-process.js';
-import { openSse } from '../test/support/sse-reader.js';
-import type { Attack } from './support/attacker.js';
-import { imageTurns, pressApi, tally } from './support/attacks.js';
-import { callerOf, newSession, withHostileSystem, withMemoryOf } from './support/hostile-system.js';
-import { median, quantile } from './support/run.js';
+import type { RoleProcess } from '../../test/support/role-process.js';
+import { openSse } from '../../test/support/sse-reader.js';
+import type { Attack } from '../support/attacker.js';
+import { imageTurns, pressApi, tally } from '../support/attacks.js';
+import { callerOf, newSession, withHostileSystem, withMemoryOf } from '../support/hostile-system.js';
+import { median, quantile } from '../support/run.js';
 
 const TURNS = Number(process.env.TURNS ?? 100);
 const STREAMS = Number(process.env.STREAMS ?? 1000);
@@ -64,7 +64,7 @@ async function firstTokens(api: RoleProcess, key: string, seconds: number): Prom
 }
 
 async function neighbour(): Promise<void> {
-  const attacker = fork(fileURLToPath(new URL('support/attacker.ts', import.meta.url)));
+  const attacker = fork(fileURLToPath(new URL('../support/attacker.ts', import.meta.url)));
   // The attacker's own work would be done on other machines: it gets the time that the service leaves.
   setPriority(attacker.pid!, constants.priority.PRIORITY_LOW);
   const [{ modelUrl, mcpHost }] = (await once(attacker, 'message')) as [{ modelUrl: string; mcpHost: string }];
