@@ -1,0 +1,105 @@
+/**
+ * `npm run measures`: counts what makes this code hard or easy to read. Lines are those with something on them; comments count.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const PRODUCTION = ['src', 'api', 'activities', 'workflows', 'ops', 'client/src', 'console/src'];
+const TOOLS = ['temporal-dev', 'bench', 'client', 'deploy'];
+const CODE = /\.(ts|tsx|mts|mjs)$/;
+const GENERATED = /generated\//;
+
+const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
+  .split('\n')
+  .filter((name) => CODE.test(name));
+const text = new Map(files.map((name) => [name, readFileSync(join(root, name), 'utf8')]));
+const inFolders = (folders) => files.filter((name) => folders.some((folder) => name.startsWith(`${folder}/`)));
+const lines = (names) =>
+  names.reduce(
+    (sum, name) =>
+      sum +
+      text
+        .get(name)
+        .split('\n')
+        .filter((line) => line.trim() !== '').length,
+    0,
+  );
+
+const production = inFolders(PRODUCTION).filter((name) => !GENERATED.test(name));
+const tools = inFolders(TOOLS).filter((name) => !GENERATED.test(name) && !production.includes(name));
+const tests = inFolders(['test']);
+
+/** Every import of one file by another, types included. */
+function imports(names) {
+  return names.flatMap((from) =>
+    [...text.get(from).matchAll(/(?:from|import)\s*\(?'(\.{1,2}\/[^']+)'/g)].map(([, to]) => ({
+      from,
+      to: normalize(join(dirname(from), to)).replace(/\.js$/, '.ts'),
+    })),
+  );
+}
+
+/** Pairs of rooms that import each other. */
+function circles(names, roomOf) {
+  const arrows = new Set();
+  for (const { from, to } of imports(names)) {
+    const [a, b] = [roomOf(from), roomOf(to)];
+    if (a !== undefined && b !== undefined && a !== b) arrows.add(`${a} → ${b}`);
+  }
+  return [...arrows].filter((arrow) => {
+    const [a, b] = arrow.split(' → ');
+    return a < b && arrows.has(`${b} → ${a}`);
+  });
+}
+
+function comments(names) {
+  let exported = 0;
+  let commented = 0;
+  for (const name of names) {
+    const all = text.get(name).split('\n');
+    all.forEach((line, index) => {
+      if (!/^export (async )?(function|class) /.test(line)) return;
+      exported += 1;
+      if (/\*\/\s*$/.test(all[index - 1] ?? '')) commented += 1;
+    });
+  }
+  return { exported, commented };
+}
+
+/** Types that describe a turn as a row or an object, under whatever name. */
+const shapes = production.flatMap((name) =>
+  [
+    ...text
+      .get(name)
+      .matchAll(/^(?:export )?(?:interface|type) (\w*Turn(?:Row|Input|Context|Summary)?)\b(?! = '| = \()/gm),
+  ].map(([, type]) => type),
+);
+const pathRows = [
+  ...readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(/^\| `[a-z/-]+\/` \| (`.+`) \|$/gm),
+];
+const { exported, commented } = comments(production);
+const large = production.filter((name) => text.get(name).split('\n').length > 201);
+const top = (name) => name.split('/')[0];
+const room = (name) => /^src\/([^/]+)\//.exec(name)?.[1];
+
+const rows = [
+  ['rooms of src that import each other', circles(production, room).join(', ') || 'none'],
+  [
+    'top folders that import each other (values and types)',
+    circles([...production, ...tools], top).join(', ') || 'none',
+  ],
+  ['production and tools, hand-written lines', lines(production) + lines(tools)],
+  ['  of these: src, api, activities, workflows', lines(inFolders(['src', 'api', 'activities', 'workflows']))],
+  ['tests, lines', lines(tests)],
+  ['files of production over 200 lines', large.join(', ') || 'none'],
+  ['shapes of a turn', `${shapes.length} (${shapes.join(', ')})`],
+  ['exported functions and classes with a comment', `${Math.round((100 * commented) / exported)} % of ${exported}`],
+  [
+    'files to read on the path of a message (docs/architecture.md)',
+    pathRows.flatMap(([, names]) => names.match(/`[^`]+`/g)).length,
+  ],
+];
+for (const [title, value] of rows) console.log(`${title.padEnd(64)} ${value}`);
