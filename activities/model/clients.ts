@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { openModelApi, type ModelApi } from '../../src/models/api.js';
 import { apiKeyOf, type ModelCatalogue, type ModelEntry } from '../../src/models/catalogue.js';
 import { googleTokens } from '../../src/platform/google-tokens.js';
-import { Redactor } from '../../src/platform/text.js';
+import { Redactor } from '../../src/platform/redactor.js';
 import type { SendRequest } from './send.js';
 import { watchedFetch } from './watchdog.js';
 

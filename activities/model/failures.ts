@@ -1,6 +1,6 @@
 import { isApiError, isConnectionError } from '../../src/models/api-error.js';
 import { CredentialsError } from '../../src/platform/bearer-tokens.js';
-import type { Redactor } from '../../src/platform/text.js';
+import type { Redactor } from '../../src/platform/redactor.js';
 import type { ModelFailure } from '../../src/steps/model-call.js';
 
 /** The model sent nothing for too long (contract.md §3). */

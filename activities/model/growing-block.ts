@@ -1,6 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { isDeeperThan } from '../../src/platform/depth.js';
-import { storableText, type Redactor } from '../../src/platform/text.js';
+import type { Redactor } from '../../src/platform/redactor.js';
+import { storableText } from '../../src/platform/text.js';
 import type { AssistantBlock } from '../../src/models/content.js';
 import { ModelStreamError } from './failures.js';
 

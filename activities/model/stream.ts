@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { isConnectionError } from '../../src/models/api-error.js';
 import { ServiceError } from '../../src/platform/errors.js';
-import type { Redactor } from '../../src/platform/text.js';
+import type { Redactor } from '../../src/platform/redactor.js';
 import type { Answer, CallUsage } from '../../src/models/content.js';
 import type { PendingRequest } from '../../src/models/request.js';
 import { begin, complete, finished, grow, type GrowingBlock, type TextObserver } from './growing-block.js';

@@ -10,7 +10,7 @@ const MAX_SCHEMA_CHARACTERS = 64 * 1024;
 /** Limit of docs/contract.md §14. Checking a schema takes up to 10 µs for each of its values. */
 export const MAX_SCHEMA_VALUES = 4_000;
 /** Deep enough for any form. Code after this check may recurse into the schema. */
-const MAX_SCHEMA_DEPTH = 100;
+export const MAX_SCHEMA_DEPTH = 100;
 /** Limit of combinators and references merged at the top: branches that refer to themselves multiply. */
 const MAX_BRANCHES = 64;
 /** How deep branches of branches are merged. */

@@ -6,7 +6,8 @@ import { UnsafeAddressError, type McpNetwork } from '../network/network.js';
 import type { RequestAuth } from './request-auth.js';
 import { failureReason, McpTimeoutError } from './reasons.js';
 import { privateAddress } from '../network/server-url.js';
-import { cleanerFor, cut, keepTools } from './tools.js';
+import { Cleaner } from './cleaner.js';
+import { keepTools } from './tools.js';
 import { Pacer } from './wire/pacer.js';
 
 /** spec.md "Limits": time limit of the whole MCP probe on registration. */
@@ -41,10 +42,10 @@ export async function probeServer(
     );
     try {
       const listed = await connection.listTools(deadline.signal);
-      const clean = cleanerFor(auth.secrets());
-      const tools = await keepTools(listed, clean);
+      const cleaner = new Cleaner(() => auth.secrets());
+      const tools = await keepTools(listed, cleaner);
       const { serverName } = connection;
-      return { tools, serverName: serverName === null ? null : cut(clean(serverName), MAX_SERVER_NAME_LENGTH) };
+      return { tools, serverName: serverName === null ? null : cleaner.cleanStart(serverName, MAX_SERVER_NAME_LENGTH) };
     } finally {
       await connection.close();
     }

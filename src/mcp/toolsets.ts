@@ -3,8 +3,9 @@ import type { EntityManager } from 'typeorm';
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import type { Db } from '../db/transaction.js';
 import { OPEN } from '../db/turn-states.js';
+import { BYTES_PER_JSON_VALUE, countJsonValues } from '../platform/value-count.js';
 
-/** Size limit, as JSON, of the parsed toolsets cached in this process. */
+/** Memory limit of the parsed toolsets cached in this process, estimated from their text and values. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 
 interface CachedToolset {
@@ -46,7 +47,7 @@ export async function loadToolset(db: Db, serverId: string, hash: string): Promi
     [serverId, hash],
   );
   const tools = JSON.parse(row!.tools) as McpTool[];
-  keep(key, { tools, bytes: row!.tools.length });
+  keep(key, { tools, bytes: row!.tools.length + BYTES_PER_JSON_VALUE * countJsonValues(tools) });
   return tools;
 }
 

@@ -5,7 +5,7 @@ import { isSessionLost, type McpConnection } from '../../../src/mcp/client.js';
 import { findServers } from '../../../src/mcp/find-servers.js';
 import { failureReason, neverReached } from '../../../src/mcp/reasons.js';
 import { recordConnection } from '../../../src/mcp/store.js';
-import { cut, type Clean } from '../../../src/mcp/tools.js';
+import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { ConnectTarget } from './connections.js';
 import { LargeAnswer } from './large-answer.js';
 import { isAllowed, isHeldBack, type McpServerTool } from './names.js';
@@ -55,11 +55,11 @@ export async function callMcpTool(
   const attempt = { sent: false };
   const answer = new LargeAnswer(deps.budget, call);
   try {
-    const clean = deps.mcp.cleanerOf(server);
+    const cleaner = deps.mcp.cleanerOf(server);
     try {
-      return await mcpResult(await sendOnce(call, server, toolName, deps, attempt, answer), call, deps, clean);
+      return await mcpResult(await sendOnce(call, server, toolName, deps, attempt, answer), call, deps, cleaner);
     } catch (error) {
-      if (error instanceof McpError) return refused(error, server.name, toolName, clean);
+      if (error instanceof McpError) return refused(error, server.name, toolName, cleaner);
       throw error;
     }
   } catch (error) {
@@ -101,9 +101,9 @@ async function sendOnce(
 }
 
 /** The server answered with a protocol error, so the outcome is known. */
-function refused(error: McpError, serverName: string, toolName: string, clean: Clean): McpToolResult {
+function refused(error: McpError, serverName: string, toolName: string, cleaner: Cleaner): McpToolResult {
   return textResult(
-    `The MCP server ${serverName} answered the call of ${toolName} with an error: ${cut(clean(error.message), MAX_ERROR_LENGTH)}`,
+    `The MCP server ${serverName} answered the call of ${toolName} with an error: ${cleaner.cleanStart(error.message, MAX_ERROR_LENGTH)}`,
     true,
   );
 }

@@ -8,7 +8,8 @@ import { withDeadline } from '../../../src/mcp/deadline.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { requestAuthOf, type RequestAuth } from '../../../src/mcp/request-auth.js';
 import { Pacer } from '../../../src/mcp/wire/pacer.js';
-import { cleanerFor, keepTools, type Clean } from '../../../src/mcp/tools.js';
+import { Cleaner } from '../../../src/mcp/cleaner.js';
+import { keepTools } from '../../../src/mcp/tools.js';
 
 /** contract.md §2 "Tools of a turn": one attempt to connect. */
 export const CONNECT_SECONDS = 8;
@@ -112,10 +113,10 @@ export class McpConnections {
     await this.network.close();
   }
 
-  /** Returns a function that removes the server's secrets from its answers, also secrets that a refresh replaces later. */
-  cleanerOf(server: ConnectTarget): Clean {
+  /** Removes the server's secrets from its answers, also secrets that a refresh replaces later. */
+  cleanerOf(server: ConnectTarget): Cleaner {
     const auth = this.#authOf(server);
-    return (text) => cleanerFor(auth.secrets())(text);
+    return new Cleaner(() => auth.secrets());
   }
 
   /** @throws UnsealError */

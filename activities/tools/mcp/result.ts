@@ -1,37 +1,44 @@
 import { createHash } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
-import type { Clean } from '../../../src/mcp/tools.js';
-import { isDeeperThan } from '../../../src/platform/depth.js';
+import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import { imageTypeOf, MAX_IMAGE_BYTES, type ImageType } from '../../../src/models/image-type.js';
 import { storageKey } from '../../../src/files/storage.js';
+import { structuredText } from './structured-text.js';
 import type { ToolCall, ToolDeps, ToolResult } from '../tool.js';
 import type { ResultBlock } from '../../../src/models/content.js';
 
 type Json = Record<string, unknown>;
 
-/** Comparing and formatting are recursive, and the size of the indentation grows with the square of the depth. */
-const MAX_STRUCTURED_DEPTH = 100;
+/** Parts of a result that are read. */
+export const MAX_PARTS = 1000;
+/** Images of a result that are stored. A request shows at most 20. */
+export const MAX_IMAGES = 100;
 const MAX_BASE64_LENGTH = (MAX_IMAGE_BYTES / 3) * 4;
 
 /**
  * Converts a tool's answer to blocks for the model, in the same order. Text is kept, supported images go to the file
  * storage, and a line of text describes everything else, so that nothing is dropped silently.
+ * @throws the signal's reason when `call.signal` aborts
  */
 export async function mcpResult(
   answer: Json,
   call: ToolCall,
   { storage, log }: Pick<ToolDeps, 'storage' | 'log'>,
-  clean: Clean,
+  cleaner: Cleaner,
 ): Promise<ToolResult> {
   const parts = Array.isArray(answer.content) ? (answer.content as unknown[]) : [];
   const blocks: ResultBlock[] = [];
   let images = 0;
+  let leftOutImages = 0;
 
-  const addText = (text: string): void => {
-    const cleaned = clean(text);
+  const addText = async (text: string): Promise<void> => {
+    const cleaned = await cleaner.cleanLong(text);
     if (cleaned.trim() !== '') blocks.push({ type: 'text', text: cleaned });
   };
   const addBytes = async (kind: string, data: unknown, mimeType: unknown, label: string): Promise<void> => {
+    if (images === MAX_IMAGES) {
+      leftOutImages += 1;
+      return;
+    }
     const image = modelImage(data);
     if (image === null) return addText(notShown(kind, data, mimeType, label));
     const storage_key = storageKey('results', call.turn.id, `${hashOf(call.toolUseId)}-${images}`);
@@ -42,25 +49,31 @@ export async function mcpResult(
     } catch (err) {
       // The tool has run. Losing the whole result because of one image would be worse.
       log.warn({ err, turn_id: call.turn.id }, 'an image of a tool result could not be stored');
-      addText(`[${kind}${label}: lost, the file storage was unavailable]`);
+      await addText(`[${kind}${label}: lost, the file storage was unavailable]`);
     }
   };
 
-  for (const part of parts) {
+  for (const part of parts.slice(0, MAX_PARTS)) {
+    call.signal.throwIfAborted();
     const { type, text, data, mimeType, resource } = object(part);
-    if (type === 'text') addText(string(text));
+    if (type === 'text') await addText(string(text));
     else if (type === 'image') await addBytes('image', data, mimeType, '');
     else if (type === 'resource') {
       const { uri, text: content, blob, mimeType: kind } = object(resource);
-      if (typeof content === 'string') addText(`[resource ${string(uri)}${inParentheses(kind)}]\n${content}`);
+      if (typeof content === 'string') await addText(`[resource ${string(uri)}${inParentheses(kind)}]\n${content}`);
       else await addBytes('resource', blob, kind, ` ${string(uri)}`);
-    } else if (type === 'resource_link') addText(linkText(object(part)));
-    else if (type === 'audio') addText(notShown('audio', data, mimeType, ''));
-    else addText(`[content of a kind that cannot be shown: ${string(type) || 'unnamed'}]`);
+    } else if (type === 'resource_link') await addText(linkText(object(part)));
+    else if (type === 'audio') await addText(notShown('audio', data, mimeType, ''));
+    else await addText(`[content of a kind that cannot be shown: ${string(type) || 'unnamed'}]`);
   }
-  const structured = structuredText(answer.structuredContent, parts);
-  if (structured !== null) addText(structured);
-  if (blocks.length === 0) addText('[The tool returned no content.]');
+  const leftOut = [
+    ...(parts.length > MAX_PARTS ? [`${parts.length - MAX_PARTS} more parts (a result may have ${MAX_PARTS})`] : []),
+    ...(leftOutImages > 0 ? [`${leftOutImages} more images or files (a result may have ${MAX_IMAGES} images)`] : []),
+  ];
+  if (leftOut.length > 0) await addText(`[left out: ${leftOut.join(', ')}]`);
+  const structured = structuredText(answer.structuredContent, textsOf(parts));
+  if (structured !== null) await addText(structured);
+  if (blocks.length === 0) await addText('[The tool returned no content.]');
   return { content: blocks, isError: answer.isError === true };
 }
 
@@ -73,17 +86,11 @@ export function modelImage(base64: unknown): { bytes: Buffer; mediaType: ImageTy
   return mediaType === null ? null : { bytes, mediaType };
 }
 
-/** The structured result as JSON; null if a text of the answer has the same JSON, as the protocol recommends. */
-function structuredText(structured: unknown, parts: unknown[]): string | null {
-  if (structured === undefined || structured === null) return null;
-  if (isDeeperThan(MAX_STRUCTURED_DEPTH, structured)) {
-    return `[structured result nested deeper than ${MAX_STRUCTURED_DEPTH} levels: cannot be shown to you]`;
-  }
-  const isRepeated = parts.some((part) => {
+function textsOf(parts: readonly unknown[]): string[] {
+  return parts.slice(0, MAX_PARTS).flatMap((part) => {
     const { type, text } = object(part);
-    return type === 'text' && isDeepStrictEqual(parseJson(string(text)), structured);
+    return type === 'text' && typeof text === 'string' ? [text] : [];
   });
-  return isRepeated ? null : JSON.stringify(structured, null, 2);
 }
 
 function linkText({ uri, name, title, description, mimeType, size }: Json): string {
@@ -104,14 +111,6 @@ function inParentheses(mimeType: unknown): string {
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function object(value: unknown): Json {

@@ -69,7 +69,7 @@ export class SseEvents {
     if (this.#field === null) {
       const colon = bytes.indexOf(COLON);
       const name = colon === -1 ? bytes : bytes.subarray(0, colon);
-      if (this.#name.length <= MAX_NAME_LENGTH) this.#name += textOf(name.subarray(0, MAX_NAME_LENGTH + 1));
+      if (this.#name.length <= MAX_NAME_LENGTH) this.#name += latin1Of(name.subarray(0, MAX_NAME_LENGTH + 1));
       if (colon === -1) return;
       this.#beginValue();
       value = bytes.subarray(colon + 1);
@@ -78,7 +78,7 @@ export class SseEvents {
     if (this.#atValueStart && value[0] === SPACE) value = value.subarray(1);
     this.#atValueStart = false;
     if (this.#field === 'data') this.#addData(value);
-    else if (this.#field !== 'ignored' && this.#value.length <= MAX_SHORT_FIELD) this.#value += textOf(value);
+    else if (this.#field !== 'ignored' && this.#value.length <= MAX_SHORT_FIELD) this.#value += latin1Of(value);
   }
 
   #beginValue(): void {
@@ -112,7 +112,8 @@ export class SseEvents {
     if (this.#field === null) this.#beginValue();
     if (this.#field === 'data') this.#push(this.#decoder.decode());
     else if (this.#field !== 'ignored' && this.#field !== null) {
-      this.#event[this.#field] = this.#value.length <= MAX_SHORT_FIELD ? this.#value : '';
+      const isKept = this.#value.length <= MAX_SHORT_FIELD;
+      this.#event[this.#field] = isKept ? Buffer.from(this.#value, 'latin1').toString() : '';
     }
     this.#isEmpty = false;
     this.#name = '';
@@ -134,6 +135,7 @@ export class SseEvents {
   }
 }
 
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+/** One character for each byte: a piece may end within a character of UTF-8. */
+function latin1Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
 }

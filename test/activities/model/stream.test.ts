@@ -5,7 +5,7 @@ import { streamAnswer } from '../../../activities/model/stream.js';
 import { watchedFetch } from '../../../activities/model/watchdog.js';
 import type { SendRequest } from '../../../activities/model/send.js';
 import { PendingRequest } from '../../../src/models/request.js';
-import { Redactor } from '../../../src/platform/text.js';
+import { Redactor } from '../../../src/platform/redactor.js';
 import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '../../support/scripted-model.js';
 import type { ScriptedModel } from '../../support/scripted-model.js';
 import type { Answer } from '../../../src/models/content.js';

@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { sanitizeInputSchema } from '../../../src/mcp/input-schema.js';
+import { Cleaner } from '../../../src/mcp/cleaner.js';
 import { keepTools } from '../../../src/mcp/tools.js';
 
 const object = { type: 'object' };
@@ -84,6 +85,25 @@ describe('input schemas of MCP tools', () => {
     expect(Object.keys(few.properties as object)).to.have.length(60);
   });
 
+  it('have at most 4,000 values', () => {
+    // The schema, its type, `enum` and what is in it.
+    const schema = (values: number): object => ({
+      type: 'object',
+      enum: Array.from({ length: values - 3 }, () => ({})),
+    });
+    expect(sanitizeInputSchema(schema(4000)).enum).to.have.length(3997);
+    expect(sanitizeInputSchema(schema(4001))).to.deep.equal({ type: 'object' });
+  });
+
+  it('that are nested too deeply cost a tool its schema and nothing else', async () => {
+    const inputSchema = JSON.parse(`${'{"a":'.repeat(60_000)}1${'}'.repeat(60_000)}`) as unknown;
+    const tools = await keepTools([{ name: 'deep', inputSchema }, { name: 'next' }], new Cleaner(() => []));
+    expect(tools.map(({ name, input_schema }) => [name, input_schema])).to.deep.equal([
+      ['deep', { type: 'object' }],
+      ['next', { type: 'object' }],
+    ]);
+  });
+
   it('let others have their turn while a server’s many are checked', async () => {
     let turns = 0;
     const tick = (): void => {
@@ -92,7 +112,7 @@ describe('input schemas of MCP tools', () => {
     };
     let next = setImmediate(tick);
     const tools = Array.from({ length: 50 }, (_, index) => ({ name: `t${index}`, inputSchema: object }));
-    expect(await keepTools(tools, (text) => text)).to.have.length(50);
+    expect(await keepTools(tools, new Cleaner(() => []))).to.have.length(50);
     clearImmediate(next);
     expect(turns).to.be.at.least(49);
   });

@@ -94,6 +94,25 @@ describe('probing an MCP server', () => {
     expect(tools[1]!.description).to.equal('1');
   });
 
+  it('drops names that show as another one: control characters, line ends, writing direction, zero width', async () => {
+    const hidden = [
+      '\n',
+      '\t',
+      '\u0085',
+      '\u2028',
+      '\u2029',
+      '\u202e',
+      '\u2066',
+      '\u200f',
+      '\u200b',
+      '\ufeff',
+      '\u{e0041}',
+    ];
+    const names = ['send', 'отправить', '送る', 'a b', '🔧', 'ä'];
+    const server = await start({ tools: [...hidden.map((one) => `se${one}nd`), ...names].map((name) => ({ name })) });
+    expect((await probe(server.url)).tools.map(({ name }) => name)).to.deep.equal(names);
+  });
+
   it('keeps 512 KiB of schemas, in time that is bounded too, and any object for the rest', async () => {
     const inputSchema = {
       type: 'object' as const,

@@ -142,6 +142,81 @@ describe('results of MCP tools', () => {
     );
   });
 
+  it('have at most 1,000 parts; a line names the rest', async () => {
+    const parts = (count: number): unknown => ({
+      content: Array.from({ length: count }, () => ({ type: 'text', text: 'x' })),
+    });
+    expect((await resultOf(parts(1000))).content).to.have.length(1000);
+    const { content } = await resultOf(parts(1003));
+    expect(content).to.have.length(1001);
+    expect(content.at(-1)).to.deep.equal({
+      type: 'text',
+      text: '[left out: 3 more parts (a result may have 1000)]',
+    });
+  });
+
+  it('have at most 100 images; a line names the rest', async () => {
+    const images = (count: number): unknown => ({
+      content: Array.from({ length: count }, () => ({ type: 'image', data: PNG, mimeType: 'image/png' })),
+    });
+    expect((await resultOf(images(100))).content.every(({ type }) => type === 'image')).to.equal(true);
+    calls.stored.clear();
+    const { content } = await resultOf(images(102));
+    expect(calls.stored.size).to.equal(100);
+    expect(content.slice(100)).to.deep.equal([
+      { type: 'text', text: '[left out: 2 more images or files (a result may have 100 images)]' },
+    ]);
+  });
+
+  it('stop storing images when the call is aborted', async () => {
+    answer = { content: Array.from({ length: 50 }, () => ({ type: 'image', data: PNG, mimeType: 'image/png' })) };
+    const cancel = new AbortController();
+    const { stored } = calls;
+    const set = stored.set.bind(stored);
+    stored.set = (key, bytes) => {
+      if (stored.size === 9) cancel.abort(new Error('cancelled'));
+      return set(key, bytes);
+    };
+    const failure = await calls
+      .call(calls.row('s', server.url), 'a', {}, { signal: cancel.signal })
+      .catch((error: unknown) => error);
+    expect(failure).to.have.property('message', 'cancelled');
+    expect(stored.size).to.equal(10);
+  });
+
+  it('show 1 MiB of structured content as compact JSON, and name what is longer', async () => {
+    const structured = (bytes: number): unknown => ({
+      content: [],
+      structuredContent: { a: [1, 2], text: 'x'.repeat(bytes - '{"a":[1,2],"text":""}'.length) },
+    });
+    const text = textOf(await resultOf(structured(1024 * 1024)));
+    expect(text).to.have.length(1024 * 1024);
+    expect(text.slice(0, 13)).to.equal('{"a":[1,2],"t');
+    expect(textOf(await resultOf(structured(1024 * 1024 + 1)))).to.equal(
+      '[structured result of 1048577 bytes left out: at most 1048576 are shown to you]',
+    );
+  });
+
+  it('parse no text that cannot be the structured content', async () => {
+    const dense = `{"a":[${'{},'.repeat(1_000_000)}{}]}`;
+    const parse = JSON.parse.bind(JSON);
+    let parsed = 0;
+    JSON.parse = (text: string, reviver) => {
+      if (text === dense) parsed += 1;
+      return parse(text, reviver) as unknown;
+    };
+    try {
+      const result = await resultOf({ content: [{ type: 'text', text: dense }], structuredContent: { a: [{}] } });
+      expect(result.content.map((block) => block.type === 'text' && block.text.length)).to.deep.equal([
+        dense.length,
+        '{"a":[{}]}'.length,
+      ]);
+    } finally {
+      JSON.parse = parse;
+    }
+    expect(parsed).to.equal(0);
+  });
+
   it('add the structured result unless a text already is it', async () => {
     const structuredContent = { temperature: 22.5, tags: ['a'] };
     const alone = await resultOf({ content: [], structuredContent });
