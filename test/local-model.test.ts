@@ -1,6 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import { startLocalModel, type LocalModel } from '../temporal-dev/local-model/server.js';
+import { startTurnService } from './support/turns.js';
 
 type Params = Anthropic.MessageCreateParamsNonStreaming;
 
@@ -160,6 +161,22 @@ describe('local model', () => {
       /^prompt is too long: \d+ tokens > 200000 maximum/,
     );
     expect((await failed(client.models.retrieve('other'))).status).to.equal(404);
+  });
+
+  it('answers the newest message, also after turns of the session that failed', async () => {
+    const service = await startTurnService({ models: [...model.models] });
+    try {
+      const sessionId = await service.session({ model_id: 'local-rules' });
+      const sent = async (content: string) => (await service.run(sessionId, content)).at(-1);
+      expect(await sent('fail with invalid_request')).to.include({ type: 'turn.failed' });
+      expect(await sent('fail with invalid_request')).to.include({ type: 'turn.failed' });
+      expect(await sent('Hello!')).to.include({ type: 'turn.completed' });
+      const [, ...events] = await service.history(sessionId);
+      const answer = events.find(({ type }) => type === 'agent.message');
+      expect(answer.content).to.contain('You said "Hello!"');
+    } finally {
+      await service.close();
+    }
   });
 
   it('describes itself for MODELS_FILE and in the list of models', async () => {

@@ -11,7 +11,18 @@ export function textOf({ role, content }: Anthropic.MessageParam): string {
 }
 
 /**
- * Finds the position of a request in its conversation. `userText` is the text of the last user message that has text.
+ * The text of the newest message of the user: what follows the last facts. One message for the model also holds the texts
+ * of earlier turns that ended without an answer.
+ */
+function newestTextOf(message: Anthropic.MessageParam): string {
+  if (typeof message.content === 'string' || message.role !== 'user') return textOf(message);
+  const { role, content } = message;
+  const facts = content.findLastIndex((block) => block.type === 'text' && block.text.startsWith('<turn-facts>'));
+  return textOf({ role, content: content.slice(facts + 1) });
+}
+
+/**
+ * Finds the position of a request in its conversation. `userText` is the text of the user's newest message.
  * `step` is the number of model answers since then: 0 for the first call of a turn. Messages with only tool results do
  * not count. After a turn that was cut short, tool results and the next user text can be in the same message.
  */
@@ -23,7 +34,7 @@ export function position(messages: Anthropic.MessageParam[]): { userText: string
       step += 1;
       continue;
     }
-    const userText = textOf(message);
+    const userText = newestTextOf(message);
     if (userText !== '') return { userText, step };
   }
   return { userText: '', step };
