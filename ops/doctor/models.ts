@@ -88,17 +88,28 @@ function variable({ api_key_env }: ModelEntry): string {
   return api_key_env ?? 'ANTHROPIC_API_KEY';
 }
 
-/** Counting tokens checks credentials and model. Servers that cannot count are asked for their model list. */
+/**
+ * Counting tokens checks credentials and model. Servers that cannot count are asked for their model list. A gateway that
+ * offers neither may still answer messages, which cost money: the check does not send one.
+ */
 async function ask({ messages, listModels }: ModelApi, model: string): Promise<string> {
   try {
     await messages.countTokens({ model, messages: [{ role: 'user', content: 'x' }] });
     return `${model} answers`;
   } catch (error) {
-    const cannotCount = isApiError(error) && (error.status === 404 || error.status === 405);
-    if (!cannotCount || listModels === null) throw error;
+    if (!isNotOffered(error) || listModels === null) throw error;
   }
   const known: string[] = [];
-  for await (const { id } of listModels()) known.push(id);
+  try {
+    for await (const { id } of listModels()) known.push(id);
+  } catch (error) {
+    if (!isNotOffered(error)) throw error;
+    return `the server answers; it neither counts tokens nor lists models, so key and model are not checked`;
+  }
   if (known.includes(model)) return `${model} is listed`;
   throw new CheckError(`the API does not know ${model}`, 'Correct "model" of this entry in MODELS_FILE.');
+}
+
+function isNotOffered(error: unknown): boolean {
+  return isApiError(error) && (error.status === 404 || error.status === 405 || error.status === 501);
 }

@@ -21,6 +21,11 @@ export function postgresChecks({ databaseUrl, databaseListenUrl, encryptionKeys 
       await db.destroy();
     }
   };
+  const migrated = <T>(work: (db: DataSource) => Promise<T>) =>
+    withDb(async (db) => {
+      await requireSchema(db);
+      return work(db);
+    });
   const reach = 'Check DATABASE_URL (host, port, user, password, database name) and that this host may connect.';
   return [
     {
@@ -37,17 +42,24 @@ export function postgresChecks({ databaseUrl, databaseListenUrl, encryptionKeys 
     { part: 'schema', remedy: reach, run: () => withDb(schema) },
     { part: 'replication', remedy: reach, run: () => withDb(replication) },
     { part: 'listen', remedy: reach, run: () => withDb((db) => listens(databaseListenUrl, db)) },
-    { part: 'turns', remedy: reach, run: () => withDb(openTurns) },
-    { part: 'encryption', remedy: reach, run: () => withDb((db) => secrets(db, encryptionKeys)) },
+    { part: 'turns', remedy: reach, run: () => migrated(openTurns) },
+    { part: 'encryption', remedy: reach, run: () => migrated((db) => secrets(db, encryptionKeys)) },
   ];
 }
 
+const MIGRATE = 'Bring the database up to date: npm run migrate (the image: role migrate).';
+
+/** @throws CheckError if there are no tables to read */
+async function requireSchema(db: DataSource): Promise<void> {
+  const [table] = await db.query<{ there: boolean }[]>(`SELECT to_regclass('turns') IS NOT NULL AS there`);
+  if (!table!.there) throw new CheckError('cannot be read: the database has no tables', 'See `schema`.');
+}
+
 async function schema(db: DataSource): Promise<string> {
-  const remedy = 'Bring the database up to date: npm run migrate (the image: role migrate).';
   const [table] = await db.query<{ there: boolean }[]>(`SELECT to_regclass('migrations') IS NOT NULL AS there`);
-  if (!table!.there) throw new CheckError('the database is empty', remedy);
+  if (!table!.there) throw new CheckError('the database is empty', MIGRATE);
   const missing = await missingMigrations(db);
-  if (missing.length > 0) throw new CheckError(`migrations are missing: ${missing.join(', ')}`, remedy);
+  if (missing.length > 0) throw new CheckError(`migrations are missing: ${missing.join(', ')}`, MIGRATE);
   const [{ count }] = await db.query<[{ count: number }]>('SELECT count(*) FROM migrations');
   const newer = count - db.migrations.length;
   return newer > 0 ? `current, with ${newer} migrations of a newer version` : `current, ${count} migrations`;

@@ -25,7 +25,8 @@ export function temporalChecks({ taskQueue }: Config): Check[] {
         if (missing.length === 0) return 'all there';
         throw new CheckError(
           `the namespace lacks ${missing.join(', ')}: turns start without them`,
-          'Add them as Keyword: temporal operator search-attribute create, or on Temporal Cloud tcld or Terraform.',
+          'The first API or worker that starts adds them, if it may. Where it may not (Temporal Cloud), add them as Keyword: ' +
+            'temporal operator search-attribute create, tcld or Terraform.',
         );
       },
     },

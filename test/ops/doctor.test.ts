@@ -97,6 +97,19 @@ describe('doctor', () => {
     expect(failed[0]).to.have.property('remedy').that.contains('DATABASE_URL');
   });
 
+  it('names one reason for an empty database', async () => {
+    await service.db.query('CREATE DATABASE doctor_empty');
+    const url = new URL(service.config.databaseUrl);
+    url.pathname = '/doctor_empty';
+    const failed = (await diagnose({ ...env, DATABASE_URL: url.href })).filter(({ ok }) => !ok);
+    await service.db.query('DROP DATABASE doctor_empty WITH (FORCE)');
+    expect(failed.find(({ part }) => part === 'schema')!.remedy).to.contain('npm run migrate');
+    for (const name of ['turns', 'encryption']) {
+      expect(failed.find(({ part }) => part === name)!.remedy, name).to.equal('See `schema`.');
+    }
+    expect(failed.map(({ part }) => part)).to.deep.equal(['schema', 'turns', 'encryption']);
+  });
+
   it('reports missing migrations', async () => {
     await service.db.query(`UPDATE migrations SET name = 'x' || name`);
     const finding = await only('schema');
@@ -188,7 +201,9 @@ describe('doctor', () => {
     const [missing, worker, ...others] = findings.filter(({ ok }) => !ok);
     expect(missing).to.have.property('part', 'search attributes');
     expect(missing!.detail).to.contain('lacks ProjectId, SessionId, ModelId');
-    expect(missing!.remedy).to.contain('search-attribute create');
+    expect(missing!.remedy)
+      .to.contain('first API or worker that starts adds them')
+      .and.contain('search-attribute create');
     expect(worker).to.have.property('part', 'worker');
     expect(others).to.deep.equal([]);
   });
@@ -210,10 +225,15 @@ describe('doctor', () => {
     writeModels({ base_url: 'http://127.0.0.1:9' });
     expect((await only('model scripted')).detail).to.contain('cannot be reached');
     const listed = JSON.stringify({ data: [{ type: 'model', id: 'scripted-1' }], has_more: false });
-    const answers: Record<string, [status: number, list: string]> = { strict: [401, '{}'], simple: [404, listed] };
+    const answers: Record<string, [status: number, list: string | null]> = {
+      strict: [401, '{}'],
+      simple: [404, listed],
+      gateway: [404, null],
+    };
     const server = createServer((request, response) => {
       const [status, list] = answers[request.url!.split('/')[1]!]!;
-      if (request.url!.includes('/v1/models')) response.setHeader('content-type', 'application/json').end(list);
+      if (list !== null && request.url!.includes('/v1/models'))
+        response.setHeader('content-type', 'application/json').end(list);
       else response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -222,8 +242,12 @@ describe('doctor', () => {
     expect((await only('model scripted')).remedy).to.contain('DOCTOR_TEST_KEY');
     writeModels({ base_url: `${url}/simple`, model: 'no-such-model' });
     expect((await only('model scripted')).detail).to.contain('no-such-model');
-    writeModels({ base_url: `${url}/simple` });
-    expect((await diagnose(env)).every(({ ok }) => ok)).to.equal(true);
+    for (const path of ['simple', 'gateway']) {
+      writeModels({ base_url: `${url}/${path}` });
+      const findings = await diagnose(env);
+      expect(findings.filter(({ ok }) => !ok)).to.deep.equal([]);
+      expect(findings.at(-1)!.detail).to.contain(path === 'simple' ? 'is listed' : 'neither counts tokens nor lists');
+    }
     server.close();
     writeModels({});
     const missing = await diagnose({ ...env, DOCTOR_TEST_KEY: '' });
