@@ -1,6 +1,7 @@
 import type { ConnectionLike } from '@temporalio/client';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../src/platform/config.js';
+import { BatchLookup } from '../src/db/batch-lookup.js';
 import { openDataSource } from '../src/db/data-source.js';
 import { isReady, waitForSchema } from '../src/db/schema-version.js';
 import { openStorage } from '../src/files/open-storage.js';
@@ -8,6 +9,7 @@ import type { Storage } from '../src/files/storage.js';
 import type { Logger } from '../src/platform/logger.js';
 import { createReadiness, stateOf, type Readiness } from '../src/platform/readiness.js';
 import { createMcpNetwork, type McpNetwork } from '../src/network/network.js';
+import { findStates } from '../src/mcp/oauth/store.js';
 import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
@@ -27,6 +29,8 @@ export interface ApiDeps extends TurnParts {
   mcpNetwork: McpNetwork;
   /** Access tokens of MCP servers that use OAuth. */
   oauth: OauthAccess;
+  /** Finds the states of OAuth authorizations that have begun. */
+  oauthStates: BatchLookup<true>;
   keyLookup: KeyLookup;
   rateLimiter: RateLimiter;
   readiness: Readiness;
@@ -53,6 +57,7 @@ export async function openDeps(
     models,
     mcpNetwork,
     oauth: new OauthAccess({ db, mcpNetwork, config, log }),
+    oauthStates: new BatchLookup((states) => findStates(db, states)),
     keyLookup: createKeyLookup(db),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
     uploads: new UploadSlots(config.uploadBudgetBytes),

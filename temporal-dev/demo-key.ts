@@ -1,5 +1,5 @@
 import { openDataSource } from '../src/db/data-source.js';
-import { createKey, findLiveKey, hashOf } from '../src/projects/api-keys.js';
+import { createKey, findLiveKeys, hashOf } from '../src/projects/api-keys.js';
 import { SCOPES } from '../src/projects/permissions.js';
 import { readKept, writeKept } from './data-dir.js';
 
@@ -10,9 +10,10 @@ export async function keepDemoKey(databaseUrl: string, dataDir: string): Promise
   const db = await openDataSource(databaseUrl, 2, 'start');
   try {
     const kept = readKept(dataDir, 'demo-key');
-    const live = kept === null ? null : await findLiveKey(db, hashOf(kept));
+    const keys = await findLiveKeys(db, kept === null ? [] : [hashOf(kept).toString('base64')]);
+    const [live] = keys.values();
     // A key of an older version lacks the permissions that came later.
-    if (live !== null && SCOPES.every((scope) => live.scopes.has(scope))) return kept!;
+    if (live !== undefined && SCOPES.every((scope) => live.scopes.has(scope))) return kept!;
     const { key } = await createKey(db, { project: 'demo' });
     writeKept(dataDir, 'demo-key', key);
     return key;

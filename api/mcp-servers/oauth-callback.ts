@@ -3,7 +3,12 @@ import { ProjectEntity, type ProjectRow } from '../../src/db/entities/projects.j
 import { transaction } from '../../src/db/transaction.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { lockServer } from '../../src/mcp/find-servers.js';
-import { completeAuthorization, takeAuthorization, type TakenAuthorization } from '../../src/mcp/oauth/complete.js';
+import {
+  completeAuthorization,
+  takeAuthorization,
+  unknownAuthorization,
+  type TakenAuthorization,
+} from '../../src/mcp/oauth/complete.js';
 import { oauthReason } from '../../src/mcp/oauth/failure.js';
 import { probeServer } from '../../src/mcp/probe.js';
 import { requestAuthOf } from '../../src/mcp/request-auth.js';
@@ -47,6 +52,8 @@ export const mcpOauthCallback = operation({
 async function finish(deps: ApiDeps, query: Call['query'], log: Call['log']): Promise<CallbackPage> {
   let taken: TakenAuthorization | undefined;
   try {
+    // Without it, anybody could begin a transaction with each request.
+    if ((await deps.oauthStates.lookUp(query.state ?? '')) === null) throw unknownAuthorization();
     taken = await takeAuthorization(deps.db, query);
     await completeAuthorization({ ...deps, log }, taken, query);
   } catch (error) {

@@ -112,15 +112,19 @@ export async function limitProject(db: Db, name: string, maxRunningTurns: number
 
 const LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
-/** Finds the key with this hash, unless it is revoked or expired. */
-export async function findLiveKey(db: Db, hash: Buffer): Promise<LiveKey | null> {
-  const row = await db
+/** Finds the keys with these hashes, in base64, unless they are revoked or expired. */
+export async function findLiveKeys(db: Db, hashes: string[]): Promise<Map<string, LiveKey>> {
+  const rows = await db
     .createQueryBuilder(ApiKeyEntity, 'k')
-    .where('k.key_hash = :hash', { hash })
+    .where('k.key_hash = ANY(:hashes)', { hashes: hashes.map((hash) => Buffer.from(hash, 'base64')) })
     .andWhere(LIVE)
-    .getOne();
-  if (row === null) return null;
-  return { keyId: row.id, projectId: row.project_id, scopes: new Set(row.scopes), expiresAt: row.expires_at };
+    .getMany();
+  return new Map(
+    rows.map((row) => [
+      row.key_hash.toString('base64'),
+      { keyId: row.id, projectId: row.project_id, scopes: new Set(row.scopes), expiresAt: row.expires_at },
+    ]),
+  );
 }
 
 /**

@@ -1,34 +1,47 @@
+import { BatchLookup } from '../db/batch-lookup.js';
 import type { Db } from '../db/transaction.js';
-import { findLiveKey, hashOf, type LiveKey } from './api-keys.js';
+import { findLiveKeys, hashOf, type LiveKey } from './api-keys.js';
 
-/** A revoked key must be refused within 5 s (contract.md §5). The rest of the time is for the request itself. */
+/** A revoked key must be refused within 5 s (docs/contract.md §5). The rest of the time is for the request itself. */
 const KEPT_MS = 3000;
+/** An unknown key may be issued the next moment. */
+const UNKNOWN_KEPT_MS = 1000;
 const MAX_KEPT = 10_000;
 
 /** Looks up a presented key; null if it is malformed, unknown, expired or revoked. */
 export type KeyLookup = (key: string) => Promise<LiveKey | null>;
 
 /**
- * Returns a lookup that caches valid keys for three seconds and shares one query among parallel requests with the same
- * key.
+ * Returns a lookup that caches keys for three seconds, unknown ones for one, apart from each other. Requests without a
+ * valid key cannot use up the pool of connections, nor displace the keys of others from the cache.
  */
 export function createKeyLookup(db: Db): KeyLookup {
-  const kept = new Map<string, { found: Promise<LiveKey | null>; until: number }>();
+  const live = new Map<string, { key: LiveKey; until: number }>();
+  const unknown = new Map<string, number>();
+  const lookups = new BatchLookup((hashes) => findLiveKeys(db, hashes));
 
-  return async (key) => {
-    if (!/^ask_[A-Za-z0-9_-]{43}$/.test(key)) return null;
-    const hash = hashOf(key);
-    const name = hash.toString('base64');
-    let entry = kept.get(name);
-    if (entry === undefined || entry.until <= Date.now()) {
-      if (kept.size >= MAX_KEPT) kept.clear();
-      entry = { found: findLiveKey(db, hash), until: Date.now() + KEPT_MS };
-      kept.set(name, entry);
-      // Unknown keys and failed lookups are not cached: the key may be issued the next moment.
-      const forget = (): boolean => kept.delete(name);
-      entry.found.then((live) => live ?? forget(), forget);
+  return async (presented) => {
+    if (!/^ask_[A-Za-z0-9_-]{43}$/.test(presented)) return null;
+    const hash = hashOf(presented).toString('base64');
+    if ((unknown.get(hash) ?? 0) > Date.now()) return null;
+    let kept = live.get(hash);
+    if (kept === undefined || kept.until <= Date.now()) {
+      const until = Date.now() + KEPT_MS;
+      const key = await lookups.lookUp(hash);
+      if (key === null) {
+        live.delete(hash);
+        remember(unknown, hash, Date.now() + UNKNOWN_KEPT_MS);
+        return null;
+      }
+      kept = { key, until };
+      remember(live, hash, kept);
     }
-    const live = await entry.found;
-    return live?.expiresAt != null && Date.parse(live.expiresAt) <= Date.now() ? null : live;
+    const { expiresAt } = kept.key;
+    return expiresAt !== null && Date.parse(expiresAt) <= Date.now() ? null : kept.key;
   };
+}
+
+function remember<T>(map: Map<string, T>, hash: string, value: T): void {
+  if (map.size >= MAX_KEPT) map.clear();
+  map.set(hash, value);
 }

@@ -1,13 +1,12 @@
 import type Router from '@koa/router';
-import type { Context } from 'koa';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { extname, join, relative, sep } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { gzipSync } from 'node:zlib';
 import { temporalSettings } from '../../../src/temporal/connection.js';
 import type { ApiDeps } from '../../deps.js';
 import { authenticate } from '../core/authenticate.js';
+import { compress, sendAsset } from './asset.js';
 
 /** The output folder of `npm run build` for the console. The path also works when this file runs from its sources. */
 const BUILT = fileURLToPath(
@@ -30,11 +29,6 @@ const policyOf = (nonce: string): string =>
   ].join('; ');
 
 const PAGE = 'index.html';
-
-interface Asset {
-  content: Buffer;
-  compressed: Buffer;
-}
 
 /** `/console`: the built files of the console, and for requests with a key the address of the Temporal UI. */
 export function addConsole(
@@ -62,14 +56,14 @@ export function addConsole(
     const nonce = randomBytes(16).toString('base64');
     ctx.set('Content-Security-Policy', policyOf(nonce));
     ctx.set('Cache-Control', 'no-store');
-    send(ctx, PAGE, compress(Buffer.from(page.replaceAll('<script ', `<script nonce="${nonce}" `))));
+    sendAsset(ctx, PAGE, compress(Buffer.from(page.replaceAll('<script ', `<script nonce="${nonce}" `))));
   });
   for (const name of fileNames().filter((found) => found !== PAGE)) {
     const asset = compress(readFileSync(join(BUILT, name)));
     router.get(`/console/${name}`, (ctx) => {
       // The names of built assets contain a content hash, so they can be cached forever.
       ctx.set('Cache-Control', name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache');
-      send(ctx, name, asset);
+      sendAsset(ctx, name, asset);
     });
   }
 }
@@ -84,19 +78,4 @@ function fileNames(): string[] {
   return readdirSync(BUILT, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => relative(BUILT, join(entry.parentPath, entry.name)).replaceAll(sep, '/'));
-}
-
-function compress(content: Buffer): Asset {
-  return { content, compressed: gzipSync(content, { level: 9 }) };
-}
-
-function send(ctx: Context, name: string, { content, compressed }: Asset): void {
-  ctx.type = extname(name);
-  ctx.vary('Accept-Encoding');
-  if (ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
-    ctx.set('Content-Encoding', 'gzip');
-    ctx.body = compressed;
-  } else {
-    ctx.body = content;
-  }
 }

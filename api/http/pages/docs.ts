@@ -1,8 +1,8 @@
 import type Router from '@koa/router';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { extname } from 'node:path';
 import type { Config } from '../../../src/platform/config.js';
+import { compress, sendAsset, type Asset } from './asset.js';
 
 const require = createRequire(import.meta.url);
 const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'];
@@ -32,11 +32,15 @@ const START = `SwaggerUIBundle({
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
 
-/** `GET /openapi.json`, and `GET /docs`: the same document rendered by the packaged renderer. */
+/**
+ * `GET /openapi.json`, and `GET /docs`: the same document rendered by the packaged renderer. No key is needed, so each
+ * answer is made once.
+ */
 export function addDocs(router: Router, document: object, config: Pick<Config, 'publicUrl'>): void {
+  const openApi = once(() => Buffer.from(JSON.stringify({ ...document, servers: [{ url: config.publicUrl }] })));
   router.get('/openapi.json', (ctx) => {
+    sendAsset(ctx, 'openapi.json', openApi());
     ctx.set('Content-Type', 'application/json');
-    ctx.body = JSON.stringify({ ...document, servers: [{ url: config.publicUrl }] });
   });
   router.get('/docs', (ctx) => {
     ctx.set('Content-Security-Policy', POLICY);
@@ -48,11 +52,16 @@ export function addDocs(router: Router, document: object, config: Pick<Config, '
     ctx.body = START;
   });
   for (const name of ASSETS) {
-    const file = require.resolve(`swagger-ui-dist/${name}`);
-    router.get(`/docs/${name}`, async (ctx) => {
-      ctx.type = extname(name);
+    const asset = once(() => readFileSync(require.resolve(`swagger-ui-dist/${name}`)));
+    router.get(`/docs/${name}`, (ctx) => {
       ctx.set('Cache-Control', 'public, max-age=3600');
-      ctx.body = await readFile(file);
+      sendAsset(ctx, name, asset());
     });
   }
+}
+
+/** At the first request: compressing the renderer takes 0.2 s, and PUBLIC_URL may depend on the port. */
+function once(read: () => Buffer): () => Asset {
+  let asset: Asset | undefined;
+  return () => (asset ??= compress(read()));
 }

@@ -37,8 +37,12 @@ export async function takeAuthorization(
     const server = row === null ? null : await findServerById(tx, row.id);
     return row === null || server === null ? null : { row, server };
   });
-  if (taken !== null) return taken;
-  throw new OauthFailure(
+  if (taken === null) throw unknownAuthorization();
+  return taken;
+}
+
+export function unknownAuthorization(): OauthFailure {
+  return new OauthFailure(
     'this authorization is unknown, was used already, or is older than 10 minutes; start it again',
   );
 }

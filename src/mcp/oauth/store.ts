@@ -79,6 +79,18 @@ export async function takeState(tx: EntityManager, state: string): Promise<McpOa
   return (result.raw as { valid: boolean }[])[0]!.valid ? row : null;
 }
 
+/** Which of the states belong to an authorization that has begun. */
+export async function findStates(db: Db, states: string[]): Promise<Map<string, true>> {
+  const hashes = new Map(states.map((state) => [hashState(state).toString('base64'), state]));
+  const rows = await db
+    .getRepository<McpOauthRow>(McpOauthEntity)
+    .createQueryBuilder('oauth')
+    .select('oauth.state_hash', 'hash')
+    .where('oauth.state_hash = ANY(:hashes)', { hashes: [...hashes.keys()].map((hash) => Buffer.from(hash, 'base64')) })
+    .getRawMany<{ hash: Buffer }>();
+  return new Map(rows.map(({ hash }) => [hashes.get(hash.toString('base64'))!, true]));
+}
+
 /** Deletes the authorization of a server. Returns its tokens, to be revoked. */
 export async function deleteOauth(tx: EntityManager, id: string): Promise<SealedGrant | null> {
   const [deleted] = await runSql<SealedGrant>(

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createServer, type Server } from 'node:http';
-import { readBody } from '../../../api/http/core/read-body.js';
+import { connect } from 'node:net';
+import { readBody, type BodyRules } from '../../../api/http/core/read-body.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { listen } from '../../../api/http/core/server.js';
 import { rawHttp } from '../../support/raw-http.js';
@@ -209,22 +210,39 @@ describe('JSON bodies (contract.md §1)', () => {
   });
 });
 
-describe('a body that stops arriving', () => {
+describe('a body that stops arriving, or arrives too slowly', () => {
   let server: Server;
-  afterEach(() => server.close());
+  let dripping: NodeJS.Timeout | undefined;
+  afterEach(() => {
+    clearInterval(dripping);
+    server.closeAllConnections();
+    server.close();
+  });
 
-  it('is cut off with request_timeout', async () => {
+  /** Sends the beginning of a body and returns what reading it came to. */
+  const outcomeOf = async (rules: Partial<BodyRules>, drip: string): Promise<unknown> => {
     const outcome = new Promise<unknown>((resolve) => {
       server = createServer((req, res) => {
-        readBody(req, { maxBytes: 100, idleMs: 100 })
+        readBody(req, { maxBytes: 10_000, ...rules })
           .then(resolve, resolve)
           .finally(() => res.end());
       });
     });
     const { port } = await listen(server, '127.0.0.1', 0);
-    await rawHttp(`http://127.0.0.1:${port}`, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc', () => true);
-    expect(await outcome)
-      .to.be.instanceOf(ServiceError)
-      .and.have.property('type', 'request_timeout');
-  });
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\nabc');
+    if (drip !== '') dripping = setInterval(() => socket.write(drip), 20);
+    return outcome;
+  };
+
+  for (const [how, rules, drip] of [
+    ['stops', { idleMs: 100 }, ''],
+    ['drips', { idleMs: 300, minBytesPerSecond: 16 * 1024 }, 'x'],
+  ] as const) {
+    it(`is cut off with request_timeout when it ${how}`, async () => {
+      expect(await outcomeOf(rules, drip))
+        .to.be.instanceOf(ServiceError)
+        .and.have.property('type', 'request_timeout');
+    });
+  }
 });

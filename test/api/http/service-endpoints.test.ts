@@ -137,6 +137,17 @@ describe('routes without a key', () => {
     }
   });
 
+  it('the document and the renderer are compressed for who accepts it', async () => {
+    for (const path of ['/openapi.json', '/docs/swagger-ui-bundle.js']) {
+      const answer = (encoding: string) => fetch(service.url + path, { headers: { 'Accept-Encoding': encoding } });
+      const [plain, compressed] = [await answer('identity'), await answer('gzip')];
+      expect([plain, compressed].map(({ headers }) => headers.get('content-encoding'))).to.deep.equal([null, 'gzip']);
+      expect(await compressed.text()).to.equal(await plain.text());
+      const length = ({ headers }: Response): number => Number(headers.get('content-length'));
+      expect(length(compressed)).to.be.below(length(plain) / 2);
+    }
+  });
+
   describe('CORS', () => {
     it('lets the configured origins in, and no other', async () => {
       const preflight = (origin: string) =>

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { checkTools, toModelTools } from '../../../api/sessions/tools.js';
+import type { SessionTool } from '../../../src/db/entities/sessions.js';
 import { insertMcpServer } from '../../support/factories.js';
 import { reachedLimit } from '../../support/rows.js';
 import { startService, type TestService } from '../../support/service.js';
@@ -205,6 +207,21 @@ describe('tools of a session', () => {
         custom({ name: 'references', input_schema: { ...object, $defs: references, $ref: '#/$defs/d0' } }),
       ];
       expect(await outcomeOf(tools)).to.equal('ok');
+    });
+
+    it('is checked and converted tool by tool, so that other requests run in between', async () => {
+      const tools = Array.from({ length: 60 }, (_, number) => custom({ name: `tool-${number}` })) as SessionTool[];
+      let turns = 0;
+      let isDone = false;
+      const count = (): void => {
+        turns += 1;
+        if (!isDone) setImmediate(count);
+      };
+      setImmediate(count);
+      await checkTools(tools, []);
+      expect(await toModelTools(tools)).to.have.length(60);
+      isDone = true;
+      expect(turns).to.be.at.least(120);
     });
 
     it('is complete', async () => {
