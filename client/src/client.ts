@@ -16,6 +16,7 @@ import type {
   NewMessage,
   PageQuery,
   Session,
+  SessionFilter,
   Skill,
   StreamEvent,
   Webhook,
@@ -47,8 +48,8 @@ export class AgentSessionClient extends Operations {
     return eachItem((cursor) => this.listModels({ limit: EACH, cursor }, options));
   }
 
-  eachSession(options: RequestOptions = {}): AsyncIterable<Session> {
-    return eachItem((cursor) => this.listSessions({ limit: EACH, cursor }, options));
+  eachSession(filter: SessionFilter = {}, options: RequestOptions = {}): AsyncIterable<Session> {
+    return eachItem((cursor) => this.listSessions({ ...filter, limit: EACH, cursor }, options));
   }
 
   /** Allows or denies a call that needs a person's decision. */

@@ -127,8 +127,14 @@ function brokenOff(method: string, path: string, cause: unknown): ConnectionErro
   return new ConnectionError(`${method} ${path}: the service gave no answer, or the connection broke`, { cause });
 }
 
+type QueryValue = string | number | Record<string, string> | undefined;
+
 function queryString(query: object = {}): string {
   const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
+  for (const [name, value] of Object.entries(query) as [string, QueryValue][]) {
+    if (typeof value === 'object') {
+      for (const [key, part] of Object.entries(value)) search.set(`${name}[${key}]`, part);
+    } else if (value !== undefined) search.set(name, String(value));
+  }
   return search.size === 0 ? '' : `?${search.toString()}`;
 }

@@ -71,8 +71,9 @@ export interface PageQuery {
   cursor?: string;
 }
 
-export type SessionQuery = PageQuery &
-  Pick<NonNullable<operations['listSessions']['parameters']['query']>, 'requires_action'>;
+/** Filters of the list of sessions; all of them must match. */
+export type SessionFilter = Omit<NonNullable<operations['listSessions']['parameters']['query']>, keyof PageQuery>;
+export type SessionQuery = PageQuery & SessionFilter;
 export type FileQuery = PageQuery &
   Pick<NonNullable<operations['listFiles']['parameters']['query']>, 'session_id' | 'origin'>;
 

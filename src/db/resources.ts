@@ -60,19 +60,25 @@ export function selectRows<Row extends ResourceRow>(
   return query;
 }
 
+interface ListOptions {
+  /** The time and the id by which Postgres finds the rows in order; those of the rows unless a joined table has them. */
+  key?: readonly [createdAt: string, id: string];
+  large?: LargeRows;
+}
+
 /** A page of the rows that a query selects, newest first. */
 export function listResources<Row>(
   db: Db,
   query: SelectQueryBuilder<ObjectLiteral>,
   { limit, after }: PageRequest,
-  large?: LargeRows,
+  { key: [createdAt, id] = ['r.created_at', 'r.id'], large }: ListOptions = {},
 ): Promise<PageRows<Row>> {
   if (after !== null) {
-    query.andWhere('(r.created_at, r.id) < (CAST(:at AS timestamptz), :id)', { at: after[0], id: after[1] });
+    query.andWhere(`(${createdAt}, ${id}) < (CAST(:at AS timestamptz), :id)`, { at: after[0], id: after[1] });
   }
   const [text, values] = query
-    .orderBy('r.created_at', 'DESC')
-    .addOrderBy('r.id', 'DESC')
+    .orderBy(createdAt, 'DESC')
+    .addOrderBy(id, 'DESC')
     .limit(limit + 1)
     .getQueryAndParameters();
   return readPage<Row>(db, { query: text, values, order: 'created_at DESC, id DESC', limit, large });

@@ -51,7 +51,7 @@ export function listServers(db: Db, projectId: string, page: PageRequest): Promi
     oauth: `CASE WHEN oauth.id IS NOT NULL THEN json_build_object('authorized_at', oauth.authorized_at) END`,
     page_bytes: 'r.page_bytes',
   });
-  return listResources(db, query, page, { bytes: 'page_bytes', columns: '*' });
+  return listResources(db, query, page, { large: { bytes: 'page_bytes', columns: '*' } });
 }
 
 /** Reads the tools of the server's last probe with their schemas. */

@@ -8,6 +8,19 @@ export function isoFromPostgres(text: string): string {
   return `${date}T${time}.${fraction.padEnd(6, '0')}Z`;
 }
 
+/**
+ * A client's timestamp (RFC 3339, with any offset) in the service's format; null if there is no such time. Postgres
+ * would refuse some of them, such as the year 0 or an offset of a day.
+ */
+export function utcTimestamp(text: string): string | null {
+  const [, seconds, fraction = '', offset] =
+    /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/.exec(text.toUpperCase()) ?? [];
+  const time = new Date(`${seconds}${offset}`);
+  if (Number.isNaN(time.getTime())) return null;
+  const iso = time.toISOString();
+  return /^[1-9]\d{3}-/.test(iso) ? `${iso.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z` : null;
+}
+
 /** The current time in the service's format, with microseconds from the process' clock. */
 export function isoNow(): string {
   const micros = Math.floor((performance.timeOrigin + performance.now()) * 1000);

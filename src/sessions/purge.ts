@@ -43,7 +43,9 @@ export async function purgeSessions(db: DataSource, limit: number): Promise<{ tu
            AND NOT EXISTS (SELECT FROM turns WHERE turns.session_id = sessions.id) LIMIT $1)) RETURNING id`,
       [limit],
     );
-    await tx.query('DELETE FROM compactions WHERE session_id = ANY($1)', [rows.map(({ id }) => id)]);
+    for (const table of ['compactions', 'session_states']) {
+      await tx.query(`DELETE FROM ${table} WHERE session_id = ANY($1)`, [rows.map(({ id }) => id)]);
+    }
     return { turns, sessions };
   });
 }

@@ -1,12 +1,11 @@
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { McpServerEntity } from '../db/entities/mcp-servers.js';
 import { SessionEntity, type SessionRow } from '../db/entities/sessions.js';
-import { findResources, listResources, resourcesOf, selectRows, softDelete } from '../db/resources.js';
+import { findResources, resourcesOf, selectRows, softDelete } from '../db/resources.js';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
-import type { PageRequest, PageRows } from '../platform/page.js';
-import { OPEN_ACTIONS, WAITS } from './required-actions.js';
+import { OPEN_ACTIONS } from './required-actions.js';
 
 /** A session with the state of its latest turn. */
 export interface Session extends Omit<SessionRow, 'metadata_updated_at' | 'deleted_at' | 'tools' | 'model_tools'> {
@@ -21,7 +20,7 @@ export interface Session extends Omit<SessionRow, 'metadata_updated_at' | 'delet
 }
 
 /** The sessions of a project, each with its latest turn. */
-function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
+export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
   const query = resourcesOf(db, SessionEntity, projectId).leftJoin('turns', 't', 't.id = r.last_turn_id');
   return selectRows(query, {
     turn_state: 't.state',
@@ -31,8 +30,8 @@ function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
 }
 
 /** The columns of a `Session`. */
-const COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
-  turn_count, last_turn_id, turn_state, required_actions::text AS required_actions, created_at, updated_at`;
+export const COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
+  turn_count, last_turn_id, turn_state, preview, required_actions::text AS required_actions, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
@@ -73,24 +72,6 @@ export async function lockSession(tx: EntityManager, projectId: string, id: stri
   return locked === undefined ? null : findSession(tx, projectId, id);
 }
 
-/**
- * A page of the sessions of the project that are not deleted, newest first. `requiresAction`: only sessions that wait
- * for an answer, or only the others.
- */
-export function listSessions(
-  db: Db,
-  projectId: string,
-  page: PageRequest,
-  requiresAction: boolean | null,
-): Promise<PageRows<Session>> {
-  const query = sessionsOf(db, projectId).addSelect('r.page_bytes', 'page_bytes');
-  if (requiresAction !== null) query.andWhere(requiresAction ? WAITS : `NOT ${WAITS}`);
-  return listResources(db, query, page, {
-    bytes: 'page_bytes + octet_length(required_actions::text)',
-    columns: COLUMNS,
-  });
-}
-
 type NewSession = Pick<
   SessionRow,
   | 'id'
@@ -115,7 +96,18 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
     .execute();
   const { model_tools: _, ...shown } = { ...session, tools: JSON.stringify(session.tools) };
   const times = (result.raw as [Pick<Session, 'created_at' | 'updated_at'>])[0];
-  return { ...shown, turn_count: 0, last_turn_id: null, turn_state: null, required_actions: '[]', ...times };
+  await tx.query(`INSERT INTO session_states SELECT id, project_id, 'idle', created_at FROM sessions WHERE id = $1`, [
+    session.id,
+  ]);
+  return {
+    ...shown,
+    preview: null,
+    turn_count: 0,
+    last_turn_id: null,
+    turn_state: null,
+    required_actions: '[]',
+    ...times,
+  };
 }
 
 /** Replaces the metadata of a locked session and returns the updated session. */

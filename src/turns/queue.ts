@@ -24,6 +24,8 @@ export interface QueuedTurn extends Pick<Turn, 'id' | 'session_id' | 'project_id
   event: EventRow;
 }
 
+const PREVIEW_LENGTH = 120;
+
 interface Row {
   model_id: string;
   mcp_servers: number;
@@ -68,7 +70,8 @@ export async function queueTurn(
           INSERT INTO open_turns (turn_id, session_id, project_id, namespace)
           SELECT id, session_id, project_id, ${namespace} FROM written),
         counted AS (
-          UPDATE sessions SET turn_count = written.number, last_turn_id = written.id
+          UPDATE sessions SET turn_count = written.number, last_turn_id = written.id,
+            preview = CASE WHEN written.number = 1 THEN ${previewOf(content)}::text ELSE preview END
           FROM written WHERE sessions.id = written.session_id),
         ${insertEvents([event!], 1)}
         SELECT model_id, mcp_servers, last_state, max_running_turns, written.at
@@ -86,6 +89,11 @@ export async function queueTurn(
     position: 1,
     event: { ...event!, turn_id: id, position: 1, created_at: row.at },
   };
+}
+
+/** What `preview` of the session shows: the first 120 characters of its first message (contract.md §9). */
+function previewOf(content: string): string {
+  return [...content.slice(0, 2 * PREVIEW_LENGTH)].slice(0, PREVIEW_LENGTH).join('');
 }
 
 async function refusal(

@@ -8,6 +8,7 @@ import { insertEvents, newEvents, type EventRow } from '../events/store.js';
 import type { Logger } from '../platform/logger.js';
 import { newId } from '../platform/ids.js';
 import { isOpen, OPEN_STATES } from '../db/turn-states.js';
+import { CLOSE } from './close.js';
 import { observeOutcome, type TurnOutcome, type TurnResult } from './outcome.js';
 import { terminalData } from './totals.js';
 import { traceTurn } from './turn-span.js';
@@ -179,13 +180,6 @@ const COLUMNS = rawSql(`turns.id, session_id, project_id, number, state, positio
   cancel_requested_at, connect_ms, first_token_at, input_tokens, output_tokens, cache_read_input_tokens,
   cache_creation_input_tokens, model_calls, model_time, model_started_at, tools_time, tools_started_at,
   waiting_time, waiting_started_at`);
-
-/** What ends with the turn. */
-const CLOSE = [
-  rawSql('DELETE FROM open_turns USING written WHERE turn_id = written.id'),
-  rawSql(`UPDATE required_actions a SET state = 'cancelled' FROM written
-   WHERE a.turn_id = written.id AND a.state IN ('planned', 'open')`),
-];
 
 function assignments({ claim, outcome, set = [] }: TurnChange, events: number): Sql[] {
   const base = sql`position = turns.position + ${events}::integer, progress_at = now.at`;

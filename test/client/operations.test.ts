@@ -168,6 +168,19 @@ describe('the client, operation by operation', () => {
     expect(ids.size).to.equal(101);
   });
 
+  it('finds sessions by status, time and metadata', async () => {
+    const metadata = { 'customer & more': 'a=b', team: 'red' };
+    const { id, created_at } = await client.createSession({ model_id: 'scripted', metadata });
+    const { items } = await client.listSessions({
+      status: 'IDLE',
+      metadata,
+      created_before: '2999-01-01T00:00:00+02:00',
+    });
+    expect(items.map((session) => [session.id, session.preview])).to.deep.equal([[id, null]]);
+    const others = client.eachSession({ metadata, created_after: created_at });
+    for await (const other of others) expect.fail(other.id);
+  });
+
   it('throws errors with their type and details', async () => {
     const error = await client.createSession({ model_id: 'none' }).catch((thrown: unknown) => thrown);
     if (!(error instanceof ApiError) || !error.is('unknown_model')) throw error;

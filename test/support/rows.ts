@@ -83,6 +83,8 @@ export const LIMITS = [
   'metadata value: 512 characters',
   'metadata patch: 32 keys',
   'metadata after a patch: 16 pairs',
+  'metadata filters: 4',
+  'preview: 120 characters',
   'custom tools: 64',
   'input_schema: 32 KiB',
   'answers: 50 events',

@@ -87,6 +87,7 @@ function parameter(where: 'path' | 'query' | 'header', name: string, schema: Jso
     in: where,
     ...(where === 'path' && { required: true }),
     ...(text != null && { description: text }),
+    ...(schema.type === 'object' && { style: 'deepObject', explode: true }),
     schema,
   };
 }

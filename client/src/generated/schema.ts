@@ -1224,6 +1224,7 @@ export interface components {
          *       "metadata": {
          *         "customer": "4711"
          *       },
+         *       "preview": "Which orders are late?",
          *       "tools": [],
          *       "required_actions": [],
          *       "last_turn_id": "turn_01kag8z0d4k7q2r9t5y8h3j6m1",
@@ -1242,6 +1243,8 @@ export interface components {
             metadata: {
                 [key: string]: string;
             };
+            /** @description The first 120 characters of the first message; null without one. */
+            preview: string | null;
             tools: components["schemas"]["SessionTool"][];
             required_actions: components["schemas"]["RequiredAction"][];
             last_turn_id: string | null;
@@ -2045,6 +2048,15 @@ export interface operations {
                 cursor?: string;
                 /** @description true: only sessions whose turn waits for an answer; false: only the others. */
                 requires_action?: "true" | "false";
+                status?: "IDLE" | "RUNNING" | "COMPLETE" | "CANCELLED" | "FAILED";
+                /** @description Exclusive. */
+                created_after?: string;
+                /** @description Exclusive. */
+                created_before?: string;
+                /** @description `metadata[KEY]=VALUE`: only sessions that have all of these pairs. */
+                metadata?: {
+                    [key: string]: string;
+                };
             };
             header?: never;
             path?: never;

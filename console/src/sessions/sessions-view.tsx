@@ -1,26 +1,23 @@
 import { useState } from 'preact/hooks';
+import type { SessionFilter } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useList } from '../client/use-list.js';
 import { Empty } from '../parts/empty.js';
 import { ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
+import { SessionFilterFields } from './session-filter.js';
 import { SessionRow } from './session-row.js';
 
 export function SessionsView() {
   const client = useClient();
-  const [waiting, setWaiting] = useState(false);
+  const [filter, setFilter] = useState<SessionFilter>({});
   const list = useList(
-    (cursor, signal) =>
-      client.listSessions({ cursor, limit: 50, ...(waiting && { requires_action: 'true' }) }, { signal }),
-    [client, waiting],
+    (cursor, signal) => client.listSessions({ cursor, limit: 50, ...filter }, { signal }),
+    [client, filter],
   );
   return (
     <>
       <PageHead title="Sessions">
-        <label class="check">
-          <input type="checkbox" checked={waiting} onChange={(event) => setWaiting(event.currentTarget.checked)} />
-          <span>Waiting for an answer</span>
-        </label>
         <button onClick={list.reload} disabled={list.busy}>
           Refresh
         </button>
@@ -28,10 +25,11 @@ export function SessionsView() {
           New session
         </a>
       </PageHead>
+      <SessionFilterFields filter={filter} onChange={setFilter} />
       <ListFrame
         list={list}
         label="Sessions"
-        empty={waiting ? <NothingWaits /> : <NoSessions />}
+        empty={Object.keys(filter).length > 0 ? <NothingFound /> : <NoSessions />}
         row={(session) => <SessionRow key={session.id} session={session} />}
       />
     </>
@@ -46,10 +44,10 @@ function NoSessions() {
   );
 }
 
-function NothingWaits() {
+function NothingFound() {
   return (
-    <Empty title="No session waits for an answer">
-      A session appears here when its agent calls a tool that asks first, or a tool of yours.
+    <Empty title="No session matches">
+      A session waits for an answer when its agent calls a tool that asks first, or a tool of yours.
     </Empty>
   );
 }

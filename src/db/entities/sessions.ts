@@ -35,6 +35,8 @@ export interface SessionRow {
   tools: SessionTool[];
   /** The custom tools among them, with schemas that a model's API accepts. */
   model_tools: CustomTool[];
+  /** The beginning of the first message; null without one. */
+  preview: string | null;
   turn_count: number;
   last_turn_id: string | null;
   created_at: string;
@@ -55,6 +57,7 @@ export const SessionEntity = new EntitySchema<SessionRow>({
     metadata: { type: 'json' },
     tools: { type: 'json', default: [] },
     model_tools: { type: 'json', default: [], select: false },
+    preview: { type: 'text', nullable: true },
     turn_count: { type: 'integer', default: 0 },
     last_turn_id: { type: 'text', nullable: true },
     created_at: { type: 'text' },

@@ -121,6 +121,12 @@ export class Initial1800000000001 implements MigrationInterface {
         code_verifier text
       );
 
+      -- A hash of each pair and the project, for the index of metadata. 128 bits of SHA-256: equal hashes are equal pairs.
+      CREATE FUNCTION metadata_terms(project_id text, metadata json) RETURNS bytea[] LANGUAGE sql IMMUTABLE AS $$
+        SELECT coalesce(array_agg(substr(sha256(convert_to(project_id || ' ' || length(key)::text || ' ' || key || value, 'UTF8')), 1, 16)), '{}')
+        FROM json_each_text(metadata)
+      $$;
+
       CREATE TABLE sessions (
         id text COLLATE "C" PRIMARY KEY,
         project_id text COLLATE "C" NOT NULL REFERENCES projects,
@@ -136,13 +142,28 @@ export class Initial1800000000001 implements MigrationInterface {
           octet_length(tools::text) + octet_length(metadata::text) + coalesce(octet_length(instruction), 0)) STORED,
         turn_count integer NOT NULL DEFAULT 0,
         last_turn_id text COLLATE "C",
+        -- The beginning of the first message.
+        preview text,
+        metadata_terms bytea[] NOT NULL GENERATED ALWAYS AS (metadata_terms(project_id, metadata)) STORED,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         metadata_updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         deleted_at timestamptz
       );
       CREATE INDEX sessions_list ON sessions (project_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
+      CREATE INDEX sessions_metadata ON sessions USING gin (metadata_terms) WHERE deleted_at IS NULL;
       CREATE INDEX sessions_retention ON sessions (metadata_updated_at) WHERE deleted_at IS NULL;
       CREATE INDEX sessions_deleted ON sessions (deleted_at) WHERE deleted_at IS NOT NULL;
+
+      -- In which state the last turn that ended left each session; idle before. For lists by status: the state of a session
+      -- is that of its last turn, and a search for a rare one by the turns of all sessions would take seconds.
+      CREATE TABLE session_states (
+        session_id text COLLATE "C" PRIMARY KEY,
+        project_id text COLLATE "C" NOT NULL,
+        state text COLLATE "C" NOT NULL CHECK (state IN ('idle', 'completed', 'cancelled', 'failed')),
+        -- That of the session.
+        created_at timestamptz NOT NULL
+      );
+      CREATE INDEX session_states_list ON session_states (project_id, state, created_at DESC, session_id DESC);
 
       CREATE TABLE files (
         id text COLLATE "C" PRIMARY KEY,

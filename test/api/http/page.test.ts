@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { encodeCursor } from '../../../src/platform/page.js';
-import { listSessions } from '../../../src/sessions/store.js';
+import { listSessions } from '../../../src/sessions/list.js';
 import { TEST_MODEL } from '../../support/config.js';
 import { insertTurn } from '../../support/factories.js';
 import { startService, type TestService } from '../../support/service.js';
@@ -156,7 +156,7 @@ describe('pages (spec.md "Pagination")', () => {
     it('are not read from Postgres beyond that', async () => {
       const { name } = await projectWith(55, 'y');
       const [project] = await service.db.query<{ id: string }[]>('SELECT id FROM projects WHERE name = $1', [name]);
-      const { rows, hasMore } = await listSessions(service.db, project!.id, { limit: 100, after: null }, null);
+      const { rows, hasMore } = await listSessions(service.db, project!.id, { limit: 100, after: null });
       expect(rows.length).to.be.within(40, 43);
       expect(hasMore).to.equal(true);
     });

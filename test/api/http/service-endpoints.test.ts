@@ -84,6 +84,10 @@ describe('routes without a key', () => {
         'limit',
         'cursor',
         'requires_action',
+        'status',
+        'created_after',
+        'created_before',
+        'metadata',
       ]);
     });
 

@@ -31,6 +31,7 @@ describe('sessions', () => {
         instruction: null,
         mcp_servers: [],
         metadata: {},
+        preview: null,
         tools: [],
         required_actions: [],
         last_turn_id: null,

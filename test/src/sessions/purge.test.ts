@@ -46,7 +46,7 @@ describe('the purge of deleted sessions', () => {
     expect(await purgeSessions(db, 1000)).to.deep.equal({ turns: 2, sessions: 2 });
     expect(await purgeSessions(db, 1000)).to.deep.equal({ turns: 1, sessions: 1 });
     expect(await purgeSessions(db, 1000)).to.deep.equal({ turns: 0, sessions: 0 });
-    for (const table of [...TABLES, 'compactions', 'sessions']) {
+    for (const table of [...TABLES, 'compactions', 'session_states', 'sessions']) {
       expect(await db.query(`SELECT FROM ${table}`), table).to.have.length(0);
     }
   });

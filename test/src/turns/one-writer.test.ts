@@ -4,7 +4,9 @@ import { join } from 'node:path';
 
 /** Who may write to `turns`, `open_turns` and `events`, and what. */
 const WRITERS: Record<string, string[]> = {
-  'src/turns/write.ts': ['UPDATE turns', 'DELETE FROM open_turns'],
+  'src/turns/write.ts': ['UPDATE turns'],
+  // The part of its statement that ends a turn.
+  'src/turns/close.ts': ['DELETE FROM open_turns'],
   'src/turns/queue.ts': ['INSERT INTO turns', 'INSERT INTO open_turns'],
   'src/turns/cancel.ts': ['UPDATE open_turns'],
   // The time of the reconciler's last look; nothing that a client sees.

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { validationError } from '../../src/platform/errors.js';
+import { isStorableText } from '../../src/platform/text.js';
+import { utcTimestamp } from '../../src/platform/timestamps.js';
+import type { ListedState, SessionFilter } from '../../src/sessions/list.js';
+import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_VALUE_LENGTH, type Metadata } from '../../src/sessions/metadata.js';
+import { pointerToken } from '../http/core/json-body.js';
+import type { JsonSchema } from '../http/core/operation.js';
+
+const MAX_METADATA_FILTERS = 4;
+
+const STATE_OF_STATUS: Record<string, ListedState> = {
+  IDLE: 'idle',
+  RUNNING: 'open',
+  COMPLETE: 'completed',
+  CANCELLED: 'cancelled',
+  FAILED: 'failed',
+};
+
+/** The filters of the list of sessions (contract.md §9 "Finding sessions"). */
+export const filterSchema = {
+  type: 'object',
+  properties: {
+    requires_action: {
+      type: 'string',
+      enum: ['true', 'false'],
+      description: 'true: only sessions whose turn waits for an answer; false: only the others.',
+    },
+    status: { type: 'string', enum: Object.keys(STATE_OF_STATUS) },
+    created_after: { type: 'string', format: 'date-time', description: 'Exclusive.' },
+    created_before: { type: 'string', format: 'date-time', description: 'Exclusive.' },
+    metadata: {
+      type: 'object',
+      maxProperties: MAX_METADATA_FILTERS,
+      additionalProperties: { type: 'string', maxLength: MAX_METADATA_VALUE_LENGTH },
+      description: '`metadata[KEY]=VALUE`: only sessions that have all of these pairs.',
+    },
+  },
+} as const satisfies JsonSchema;
+
+/** Reads the filter of a query that the schema accepts. @throws ServiceError `validation_error` */
+export function filterOf(query: Record<string, string>): SessionFilter {
+  const { requires_action, status } = query;
+  return {
+    ...(requires_action !== undefined && { requiresAction: requires_action === 'true' }),
+    ...(status !== undefined && { state: STATE_OF_STATUS[status]! }),
+    createdAfter: timeOf(query, 'created_after'),
+    createdBefore: timeOf(query, 'created_before'),
+    metadata: metadataOf(query),
+  };
+}
+
+/** The list's name in cursors, which belong to their filter. */
+export function listName(filter: SessionFilter): string {
+  const { metadata = {}, ...others } = filter;
+  const pairs = Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1));
+  const text = JSON.stringify({ ...others, ...(pairs.length > 0 && { pairs }) });
+  return text === '{}' ? 'sessions' : `sessions ${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`;
+}
+
+function timeOf(query: Record<string, string>, name: string): string | undefined {
+  const text = query[name];
+  if (text === undefined) return undefined;
+  const time = utcTimestamp(text);
+  if (time === null) throw validationError(`/query/${name}`, 'is a time that does not exist');
+  return time;
+}
+
+function metadataOf(query: Record<string, string>): Metadata {
+  const pairs = Object.entries(query).flatMap(([name, value]) => {
+    const key = /^metadata\[(.*)\]$/s.exec(name)?.[1];
+    return key === undefined ? [] : [[key, value] as const];
+  });
+  if (pairs.length > MAX_METADATA_FILTERS) {
+    throw validationError('/query/metadata', `takes at most ${MAX_METADATA_FILTERS} keys`);
+  }
+  for (const [key, value] of pairs) {
+    const fault =
+      faultOf('the key', key, 1, MAX_METADATA_KEY_LENGTH) ?? faultOf('the value', value, 0, MAX_METADATA_VALUE_LENGTH);
+    if (fault !== null) throw validationError(`/query/${pointerToken(`metadata[${key}]`)}`, fault);
+  }
+  return Object.fromEntries(pairs);
+}
+
+function faultOf(what: string, text: string, min: number, max: number): string | null {
+  const { length } = [...text];
+  if (length < min || length > max) return `must have ${min} to ${max} characters in ${what}`;
+  return isStorableText(text) ? null : `has a NUL character or an unpaired surrogate in ${what}`;
+}

@@ -1,0 +1,278 @@
+import { expect } from 'chai';
+import type { DataSource } from 'typeorm';
+import { listSessions, type SessionFilter } from '../../../src/sessions/list.js';
+import type { ApiResponse } from '../../support/client.js';
+import { insertSessions, insertTurn, insertWaitingTurn } from '../../support/factories.js';
+import { reachedLimit } from '../../support/rows.js';
+import { startService, type TestService } from '../../support/service.js';
+
+/** contract.md §9 "Finding sessions". */
+describe('finding sessions', () => {
+  let service: TestService;
+  const ids: Record<string, string> = {};
+  before(async () => {
+    service = await startService();
+    const create = async (name: string, metadata = {}): Promise<void> => {
+      ids[name] = (await service.api('POST', '/v1/sessions', { model_id: 'test-model', metadata })).body.id as string;
+    };
+    await create('idle', { team: 'red', env: 'prod' });
+    await create('complete', { team: 'red', 'a]b[c': 'x=y&z', ['__proto__']: 'p' });
+    await create('cancelled', { team: 'blue', env: 'prod' });
+    await create('failed', { team: 'Red', empty: '' });
+    await create('running', { team: 'red', env: 'test' });
+    await create('waiting', { team: 'red', env: 'prod' });
+    const { db } = service;
+    for (const state of ['cancelled', 'failed']) await insertTurn(db, ids[state]!, state);
+    await insertTurn(db, ids.complete!, 'completed');
+    await insertTurn(db, ids.running!, 'failed');
+    await insertTurn(db, ids.running!, 'running');
+    await insertTurn(db, ids.waiting!, 'completed');
+    await insertWaitingTurn(db, ids.waiting!);
+  });
+  after(() => service.close());
+
+  const list = (query: string): Promise<ApiResponse> => service.api('GET', `/v1/sessions?${query}`);
+  const namesOf = ({ status, body }: ApiResponse): string[] => {
+    expect(status, JSON.stringify(body)).to.equal(200);
+    const names = new Map(Object.entries(ids).map(([name, id]) => [id, name]));
+    return body.items.map(({ id }: { id: string }) => names.get(id));
+  };
+  const find = async (query: string): Promise<string[]> => namesOf(await list(query));
+
+  it('by status', async () => {
+    expect(await find('status=IDLE')).to.deep.equal(['idle']);
+    expect(await find('status=RUNNING')).to.deep.equal(['waiting', 'running']);
+    expect(await find('status=COMPLETE')).to.deep.equal(['complete']);
+    expect(await find('status=CANCELLED')).to.deep.equal(['cancelled']);
+    expect(await find('status=FAILED')).to.deep.equal(['failed']);
+  });
+
+  it('by metadata, exactly, all pairs', async () => {
+    expect(await find('metadata[team]=red')).to.deep.equal(['waiting', 'running', 'complete', 'idle']);
+    expect(await find('metadata[team]=red&metadata[env]=prod')).to.deep.equal(['waiting', 'idle']);
+    expect(await find('metadata%5Bteam%5D=Red')).to.deep.equal(['failed']);
+    expect(await find('metadata[empty]=')).to.deep.equal(['failed']);
+    expect(await find('metadata[a]b[c]=x%3Dy%26z')).to.deep.equal(['complete']);
+    expect(await find('metadata[__proto__]=p')).to.deep.equal(['complete']);
+    for (const none of [
+      'metadata[team]=re',
+      'metadata[team]=',
+      'metadata[tea]=red',
+      'metadata[team]=red&metadata[x]=y',
+    ]) {
+      expect(await find(none), none).to.deep.equal([]);
+    }
+  });
+
+  it('by metadata as it is now', async () => {
+    const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model', metadata: { v: 'old' } });
+    ids.patched = body.id;
+    await service.api('PATCH', `/v1/sessions/${body.id}`, { metadata: { v: 'new' } });
+    expect([await find('metadata[v]=old'), await find('metadata[v]=new')]).to.deep.equal([[], ['patched']]);
+    await service.api('DELETE', `/v1/sessions/${body.id}`);
+    expect(await find('metadata[v]=new')).to.deep.equal([]);
+  });
+
+  it('by the time of their creation, exclusive', async () => {
+    const { created_at } = (await service.api('GET', `/v1/sessions/${ids.cancelled}`)).body as { created_at: string };
+    expect(await find(`created_after=${created_at}`)).to.deep.equal(['waiting', 'running', 'failed']);
+    expect(await find(`created_before=${created_at}`)).to.deep.equal(['complete', 'idle']);
+    expect(await find(`created_before=${created_at}&created_after=${created_at}`)).to.deep.equal([]);
+    const inBerlin = new Date(Date.parse(created_at) + 7_200_000).toISOString().replace('Z', '%2B02:00');
+    expect(await find(`created_after=${inBerlin.replace(/\.\d+/, '')}`)).to.include('waiting');
+    expect(await find('created_after=2000-01-01T00:00:00Z&created_before=2999-01-01t00:00:00.1z')).to.have.length(6);
+  });
+
+  it('by all of it together', async () => {
+    expect(await find('status=RUNNING&requires_action=true&metadata[team]=red')).to.deep.equal(['waiting']);
+    expect(await find('status=RUNNING&requires_action=false')).to.deep.equal(['running']);
+    expect(await find('status=FAILED&metadata[team]=red')).to.deep.equal([]);
+  });
+
+  it('of the project alone', async () => {
+    const stranger = service.as(await service.newKey({ project: 'strangers' }));
+    for (const query of ['metadata[team]=red', 'status=FAILED', 'status=RUNNING', 'requires_action=true']) {
+      expect((await stranger('GET', `/v1/sessions?${query}`)).body.items, query).to.deep.equal([]);
+    }
+  });
+
+  it('refuses wrong values at their place', async () => {
+    const long = '😀'.repeat(65);
+    for (const [query, path] of [
+      ['status=idle', '/query/status'],
+      ['status=', '/query/status'],
+      ['created_after=yesterday', '/query/created_after'],
+      ['created_before=2026-02-30T00:00:00Z', '/query/created_before'],
+      ['created_after=0000-01-01T00:00:00Z', '/query/created_after'],
+      ['created_after=2026-01-01T23:59:60Z', '/query/created_after'],
+      ['created_after=2026-01-01T00:00:00+02:00', '/query/created_after'],
+      ['metadata=x', '/query/metadata'],
+      ['metadata[]=x', '/query/metadata[]'],
+      [`metadata[${encodeURIComponent(long)}]=x`, `/query/metadata[${long}]`],
+      [`metadata[k]=${'x'.repeat(513)}`, '/query/metadata[k]'],
+      ['metadata[k]=%00', '/query/metadata[k]'],
+      ['metadata[a/b~c]=%00', '/query/metadata[a~1b~0c]'],
+    ] as const) {
+      const { status, body } = await list(query);
+      expect([status, body.error?.details?.errors?.[0]?.path], query).to.deep.equal([422, path]);
+    }
+    const pairs = (count: number): string => Array.from({ length: count }, (_, n) => `metadata[k${n}]=v`).join('&');
+    expect((await list(pairs(4))).status).to.equal(200);
+    const beyond = await list(pairs(5));
+    expect([beyond.status, beyond.body.error.details.errors[0].path]).to.deep.equal([422, '/query/metadata']);
+    reachedLimit('metadata filters: 4');
+    // Undefined parameters are ignored.
+    expect(await find('metadatas[x]=y&Metadata[x]=y')).to.have.length(6);
+  });
+
+  it('gives cursors that belong to their filter', async () => {
+    const first = await list('limit=2&metadata[team]=red');
+    expect(namesOf(first)).to.deep.equal(['waiting', 'running']);
+    const cursor = first.body.meta.next_cursor as string;
+    expect(await find(`metadata[team]=red&cursor=${cursor}`)).to.deep.equal(['complete', 'idle']);
+    for (const other of [
+      '',
+      'metadata[team]=blue',
+      'metadata[team]=red&status=IDLE',
+      'created_after=2000-01-01T00:00:00Z',
+    ]) {
+      expect((await list(`${other}&cursor=${cursor}`)).body.error?.type, other).to.equal('invalid_cursor');
+    }
+    const both = (await list('limit=1&metadata[team]=red&metadata[env]=prod')).body.meta.next_cursor as string;
+    expect(await find(`metadata[env]=prod&metadata[team]=red&cursor=${both}`)).to.deep.equal(['idle']);
+  });
+
+  describe('their preview', () => {
+    const previewOf = async (id: string): Promise<unknown> =>
+      (await service.api('GET', `/v1/sessions/${id}`)).body.preview;
+    const send = (id: string, content: string): Promise<ApiResponse> =>
+      service.api('POST', `/v1/sessions/${id}/messages`, { content });
+
+    it('is the first 120 characters of the first message, null before', async () => {
+      for (const [content, preview] of [
+        ['  Hello\n', '  Hello\n'],
+        ['😀'.repeat(121), '😀'.repeat(120)],
+        [`x${'😀'.repeat(120)}`, `x${'😀'.repeat(119)}`],
+        ['x'.repeat(120), 'x'.repeat(120)],
+      ] as const) {
+        const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+        expect(body.preview).to.equal(null);
+        await send(body.id, content);
+        expect(await previewOf(body.id)).to.equal(preview);
+        await service.api('POST', `/v1/sessions/${body.id}/cancel`);
+        expect((await send(body.id, 'The second message')).status).to.equal(201);
+        expect(await previewOf(body.id)).to.equal(preview);
+        expect((await list('limit=1')).body.items[0].preview).to.equal(preview);
+      }
+      reachedLimit('preview: 120 characters');
+    });
+
+    it('does not appear with a message that is refused', async () => {
+      const api = service.as(await service.newKey({ project: 'full', maxRunningTurns: 1 }));
+      const [one, other] = await Promise.all(
+        [1, 2].map(async () => (await api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string),
+      );
+      expect((await api('POST', `/v1/sessions/${one}/messages`, { content: 'First' })).status).to.equal(201);
+      expect((await api('POST', `/v1/sessions/${other}/messages`, { content: 'Refused' })).status).to.equal(429);
+      expect((await api('GET', `/v1/sessions/${other}`)).body.preview).to.equal(null);
+    });
+  });
+
+  describe('the state that is found', () => {
+    it('follows the ends of turns', async () => {
+      const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model', metadata: { mine: 'yes' } });
+      const statusOf = async (): Promise<string[]> => {
+        const found = await Promise.all(
+          ['IDLE', 'RUNNING', 'COMPLETE', 'CANCELLED', 'FAILED'].map(async (status) =>
+            (await list(`status=${status}&metadata[mine]=yes`)).body.items.length === 1 ? [status] : [],
+          ),
+        );
+        return found.flat();
+      };
+      expect(await statusOf()).to.deep.equal(['IDLE']);
+      for (let turn = 0; turn < 2; turn += 1) {
+        await service.api('POST', `/v1/sessions/${body.id}/messages`, { content: 'Hello' });
+        expect(await statusOf()).to.deep.equal(['RUNNING']);
+        await service.api('POST', `/v1/sessions/${body.id}/cancel`);
+        expect(await statusOf()).to.deep.equal(['CANCELLED']);
+      }
+    });
+  });
+});
+
+interface Plan {
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  Plans?: Plan[];
+}
+
+/** Rows that all nodes of a plan read together. */
+function rowsOf(plan: Plan): number {
+  const removed = (plan['Rows Removed by Filter'] ?? 0) + (plan['Rows Removed by Index Recheck'] ?? 0);
+  const own = (plan['Actual Rows'] + removed) * plan['Actual Loops'];
+  return (plan.Plans ?? []).reduce((sum, child) => sum + rowsOf(child), own);
+}
+
+/** A page of sessions, and the rows that Postgres read for it. */
+async function explain(
+  db: DataSource,
+  projectId: string,
+  filter: SessionFilter,
+): Promise<{ found: number; read: number }> {
+  let read = 0;
+  const explaining = Object.create(db) as DataSource;
+  explaining.query = async <T>(text: string, values?: unknown[]): Promise<T> => {
+    const [row] = await db.query<[{ 'QUERY PLAN': [{ Plan: Plan }] }]>(
+      `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+      values,
+    );
+    read += rowsOf(row['QUERY PLAN'][0].Plan);
+    return db.query<T>(text, values);
+  };
+  const { rows } = await listSessions(explaining, projectId, { limit: 100, after: null }, filter);
+  return { found: rows.length, read };
+}
+
+describe('finding sessions among very many reads few rows: those', () => {
+  let service: TestService;
+  let projectId: string;
+  before(async () => {
+    service = await startService();
+    await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    const [project] = await service.db.query<[{ id: string }]>('SELECT id FROM projects');
+    projectId = project.id;
+    const rare = await insertSessions(service.db, projectId, 3);
+    await service.db.query(`UPDATE sessions SET metadata = '{"env": "prod", "rare": "yes"}' WHERE id = ANY($1)`, [
+      rare,
+    ]);
+    for (const id of rare) await insertTurn(service.db, id, 'failed');
+    await insertWaitingTurn(service.db, rare[0]!);
+    for (let batch = 0; batch < 20; batch += 1) {
+      const ids = await insertSessions(service.db, projectId, 1000);
+      await service.db.query(`UPDATE sessions SET metadata = '{"env": "prod"}' WHERE id = ANY($1)`, [ids]);
+    }
+    await service.db.query('ANALYZE');
+  });
+  after(() => service.close());
+
+  for (const [title, filter, count] of [
+    ['that failed', { state: 'failed' }, 2],
+    ['that completed', { state: 'completed' }, 0],
+    ['that run', { state: 'open' }, 1],
+    ['that never ran', { state: 'idle' }, 100],
+    ['that wait for an answer', { requiresAction: true }, 1],
+    ['with rare metadata', { metadata: { rare: 'yes' } }, 3],
+    ['with rare and common metadata', { metadata: { env: 'prod', rare: 'yes' } }, 3],
+    ['with common metadata', { metadata: { env: 'prod' } }, 100],
+    ['that failed, with metadata', { state: 'failed', metadata: { rare: 'yes' } }, 2],
+    ['of a time', { createdBefore: '2000-01-01T00:00:00Z' }, 0],
+  ] as const) {
+    it(title, async () => {
+      const { found, read } = await explain(service.db, projectId, filter);
+      expect(found).to.equal(count);
+      expect(read).to.be.lessThan(3000);
+    });
+  }
+});
