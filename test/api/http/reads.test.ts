@@ -125,16 +125,13 @@ describe('lists that nobody reads', () => {
   });
   after(() => service.close());
 
-  /** A session of 1.9 MB: small when it is stored, 40 MiB once it is parsed. */
+  /** Tools of 1.9 MB with as many JSON values as a session may have. */
   const largeTools = (): object[] => {
-    const schema = {
-      type: 'object',
-      anyOf: Array.from({ length: 990 }, () => ({ anyOf: [{}, {}, {}, {}, {}, {}, {}] })),
-    };
+    const schema = { type: 'object', anyOf: Array.from({ length: 790 }, () => ({ title: 'four and some more' })) };
     return Array.from({ length: 62 }, (_, n) => ({
       type: 'custom',
       name: `tool_${n}`,
-      description: '',
+      description: 'x'.repeat(4000),
       input_schema: schema,
     }));
   };
