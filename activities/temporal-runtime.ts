@@ -1,5 +1,5 @@
 import { makeTelemetryFilterString, Runtime, type LogEntry, type RuntimeOptions } from '@temporalio/worker';
-import getPort from 'get-port';
+import { freePort } from '../src/platform/free-port.js';
 import type { LogFields, Logger } from '../src/platform/logger.js';
 import { addMetricsSource } from '../src/platform/metrics.js';
 
@@ -31,7 +31,7 @@ async function install(log: Logger): Promise<void> {
     shutdownSignals: [],
   };
   // The SDK serves its metrics on a port only. We bind it to loopback, and /metrics reads it from there.
-  const bindAddress = `127.0.0.1:${await getPort({ host: '127.0.0.1' })}`;
+  const bindAddress = `127.0.0.1:${await freePort()}`;
   Runtime.install({
     ...options,
     telemetryOptions: {

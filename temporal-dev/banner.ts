@@ -1,15 +1,26 @@
+import { join } from 'node:path';
 import type { Config } from '../src/platform/config.js';
+import { DATABASE } from './embedded-postgres.js';
 
-interface BannerFacts {
+export interface BannerFacts {
   config: Config;
   demoKey: string;
-  temporalUi: string | null;
+  /** Null where the environment names one that runs elsewhere. */
+  temporal: { address: string; uiUrl: string | null; cli: string } | null;
+  postgresPort: number | null;
   usesLocalModel: boolean;
   dataDir: string;
 }
 
 /** The text `npm start` prints when everything is ready: the addresses, the key, and commands to paste. */
-export async function banner({ config, demoKey, temporalUi, usesLocalModel, dataDir }: BannerFacts): Promise<string> {
+export async function banner({
+  config,
+  demoKey,
+  temporal,
+  postgresPort,
+  usesLocalModel,
+  dataDir,
+}: BannerFacts): Promise<string> {
   const base = config.publicUrl;
   const model = await firstModel(
     `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`,
@@ -21,7 +32,12 @@ export async function banner({ config, demoKey, temporalUi, usesLocalModel, data
     ...(config.console ? [`  Console      ${base}/console/#key=${demoKey}`] : []),
     `  API          ${base}`,
     `  Demo key     ${demoKey}`,
-    ...(temporalUi === null ? [] : [`  Temporal UI  ${temporalUi}`]),
+    ...(temporal === null ? [] : [`  Temporal     ${temporal.address}`, `  Temporal UI  ${temporal.uiUrl}`]),
+    ...(postgresPort === null
+      ? []
+      : [
+          `  Postgres     postgres://postgres@127.0.0.1:${postgresPort}/${DATABASE} (password in ${join(dataDir, 'postgres.json')})`,
+        ]),
     `  Model        ${model}${usesLocalModel ? ' (rules, not an LLM: set ANTHROPIC_API_KEY or MODELS_FILE for a real one)' : ''}`,
     `  State        ${dataDir}`,
     '',
@@ -32,6 +48,14 @@ export async function banner({ config, demoKey, temporalUi, usesLocalModel, data
     `    curl -s ${base}/v1/sessions/$ID/messages -H "$AUTH" ${json} -d '{"content": "Hello! What can you do?"}'; echo`,
     `    curl -N ${base}/v1/sessions/$ID/events/stream -H "$AUTH"`,
     '',
+    ...(temporal === null
+      ? []
+      : [
+          '  Its turn in Temporal:',
+          '',
+          `    TEMPORAL_CONFIG_FILE=${join(dataDir, 'temporal.toml')} ${temporal.cli} workflow list`,
+          '',
+        ]),
     '  Ctrl-C stops everything; the next start finds it again.',
     '',
   ].join('\n');

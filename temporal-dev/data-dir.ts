@@ -33,6 +33,8 @@ export function keptSettings(dataDir: string, env: NodeJS.ProcessEnv): Record<st
   const temporal = readKept(dataDir, 'temporal.json');
   if (!env.TEMPORAL_ADDRESS && temporal !== null) {
     settings.TEMPORAL_ADDRESS = `127.0.0.1:${(JSON.parse(temporal) as { port: number }).port}`;
+    settings.TEMPORAL_NAMESPACE = 'default';
+    settings.TEMPORAL_CONFIG_FILE = join(dataDir, 'temporal.toml');
   }
   return settings;
 }

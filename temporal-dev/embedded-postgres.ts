@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
-import { freePort } from './free-port.js';
+import { freePort } from '../src/platform/free-port.js';
 import { cleanEnvironment, initialiseCluster, stopOrphanPostgres } from './postgres-cluster.js';
 import { clusterHome, postgresBinaries } from './postgres-files.js';
 import { serverUser } from './postgres-user.js';
 import { EmbeddedServer } from './server-process.js';
 
-const DATABASE = 'agent_sessions';
+export const DATABASE = 'agent_sessions';
 /** Folder used under root for files that the Postgres user must read when it cannot reach DATA_DIR or the checkout. */
 const SHARED_HOME = '/var/lib/agent-session-service';
 

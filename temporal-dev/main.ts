@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import getPort from 'get-port';
 import { acquireLock } from '#temporal-dev/lock.mjs';
 import { step } from '#temporal-dev/progress.mjs';
+import { temporalCli } from '#temporal-dev/temporal-cli.mjs';
 import { loadConfig } from '../src/platform/config.js';
 import { migrate } from '../src/db/migrate.js';
-import { banner } from './banner.js';
+import { freePort } from '../src/platform/free-port.js';
+import { banner, type BannerFacts } from './banner.js';
 import { dataDirLock } from './borrow-database.js';
 import { makeDataDir, readKept, writeKept } from './data-dir.js';
 import { keepDemoKey } from './demo-key.js';
@@ -86,23 +87,28 @@ async function bringUp(
     failures.push(failure);
   };
 
+  const embedded: Pick<BannerFacts, 'temporal' | 'postgresPort'> = { temporal: null, postgresPort: null };
   const bringUpPostgres = async (): Promise<void> => {
-    const { server, url } = await shutdown.bringUp(
+    const {
+      server,
+      url,
+      port: postgresPort,
+    } = await shutdown.bringUp(
       'Postgres',
       () => startPostgres({ dataDir }),
       ({ server }) => server.stop(),
     );
     supervise('Postgres', server, () => server.restart());
     settings.DATABASE_URL = url;
+    embedded.postgresPort = postgresPort;
   };
-  let temporalUi: string | null = null;
   const bringUpTemporal = async (): Promise<void> => {
     const start = (): ReturnType<typeof startTemporal> => startTemporal({ dataDir, persistent: true, ui: true });
-    const temporal = await shutdown.bringUp('Temporal', start, ({ server }) => server.stop());
+    const { address, uiUrl, ...temporal } = await shutdown.bringUp('Temporal', start, ({ server }) => server.stop());
     supervise('The Temporal server', temporal.server, temporal.restart);
-    temporalUi = temporal.uiUrl;
-    if (temporalUi !== null) settings.TEMPORAL_UI_URL ||= temporalUi;
-    nameTemporal(temporal.address, dataDir);
+    if (uiUrl !== null) settings.TEMPORAL_UI_URL ||= uiUrl;
+    nameTemporal(address, dataDir);
+    embedded.temporal = { address, uiUrl, cli: await temporalCli() };
   };
   await Promise.all([
     env.DATABASE_URL ? undefined : bringUpPostgres(),
@@ -127,7 +133,7 @@ async function bringUp(
     () => startService(config),
     (running) => running.close(),
   );
-  const welcome = await banner({ config, demoKey, temporalUi, usesLocalModel, dataDir });
+  const welcome = await banner({ ...embedded, config, demoKey, usesLocalModel, dataDir });
   return { welcome, failed: Promise.race([service.failed, ...failures]) };
 }
 
@@ -147,20 +153,21 @@ async function choosePort(asked: string | undefined, host: string): Promise<numb
   const wanted = asked ? Number(asked) : DEFAULT_PORT;
   if (!Number.isInteger(wanted) || wanted < 0 || wanted > 65_535)
     throw new Error(`PORT must be a number up to 65535, not ${asked}.`);
-  const port = await getPort({ port: wanted, host });
+  const port = await freePort(wanted, { host });
   if (asked && wanted !== 0 && port !== wanted) {
     throw new Error(
-      `Port ${wanted} is taken on ${host}. Set PORT to a free one, or leave it unset to have one chosen.`,
+      `Port ${wanted} is taken on ${host}. Set PORT to a free one, or leave it unset: then it is ${DEFAULT_PORT}, or a free one if that is taken.`,
     );
   }
   return port;
 }
 
-/** Points the SDK's environment configuration to our server and overrides a developer's own profile. */
+/** Points the SDK's environment configuration to our server and overrides a developer's own profile. The file also serves the CLI. */
 function nameTemporal(address: string, dataDir: string): void {
   for (const name of Object.keys(process.env)) if (name.startsWith('TEMPORAL_')) delete process.env[name];
   process.env.TEMPORAL_ADDRESS = address;
-  process.env.TEMPORAL_CONFIG_FILE = writeKept(dataDir, 'temporal.toml', '[profile.default]\n');
+  const profile = `[profile.default]\naddress = "${address}"\nnamespace = "default"\n`;
+  process.env.TEMPORAL_CONFIG_FILE = writeKept(dataDir, 'temporal.toml', profile);
 }
 
 /**

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { processIdentity } from '#temporal-dev/lock.mjs';
 import { temporalCli } from '#temporal-dev/temporal-cli.mjs';
-import { freePort } from './free-port.js';
+import { freePort } from '../src/platform/free-port.js';
 import { EmbeddedServer } from './server-process.js';
 
 const ORPHAN_TIMEOUT_MS = 5_000;
@@ -85,7 +85,7 @@ export async function startTemporal({
   const last = existsSync(stateFile) ? (JSON.parse(readFileSync(stateFile, 'utf8')) as State) : null;
   if (last !== null) await stopOrphan(last);
   const chosen = port ?? (await freePort(last?.port));
-  const uiPort = await freePort(last?.uiPort, [chosen]);
+  const uiPort = await freePort(last?.uiPort, { exclude: [chosen] });
   const address = `127.0.0.1:${chosen}`;
   const server = await EmbeddedServer.start(
     'The Temporal server',

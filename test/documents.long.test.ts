@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import getPort from 'get-port';
+import { freePort } from '../src/platform/free-port.js';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -80,7 +80,7 @@ describe('the code in the documents runs', () => {
   });
 
   it('docs/webhooks.md: the receiver takes what is signed, once, and refuses the rest', async () => {
-    const port = await getPort();
+    const port = await freePort();
     const other = await startTurnService({
       config: { mcpAllowedHosts: [`127.0.0.1:${port}`], webhookDeliveries: true, webhookRetrySeconds: [0.2, 1, 1, 1] },
     });

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import getPort from 'get-port';
+import { freePort } from '../src/platform/free-port.js';
 import { createTestDatabase, type TestDatabase } from './support/postgres.js';
 import { startScriptedModel, type ScriptedModel } from './support/scripted-model.js';
 import { temporalAddress } from './support/temporal.js';
@@ -108,7 +108,7 @@ describe('the entry script of the image', () => {
     ['worker', 'METRICS_PORT', 'worker started'],
   ] as const) {
     it(`gives SIGTERM on to the ${name}, which ends well`, async () => {
-      const port = String(await getPort());
+      const port = String(await freePort());
       await terminateAfter(started, launch('sh', ['deploy/image/entrypoint.sh', name], { [variable]: port }));
     });
 

@@ -3,7 +3,7 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import getPort from 'get-port';
+import { freePort } from '../../src/platform/free-port.js';
 import { startScriptedModel, type ScriptedModel } from '../../test/support/scripted-model.js';
 import { startMcpServer, type TestMcpServer } from '../../test/support/mcp-server.js';
 import { apiClient } from '../../test/support/client.js';
@@ -82,7 +82,7 @@ async function startService(dataDir: string, model: ScriptedModel, mcp: TestMcpS
     supports_thinking: false,
   };
   writeFileSync(modelsFile, JSON.stringify([entry]));
-  const port = await getPort();
+  const port = await freePort();
   const child = spawn(process.execPath, ['temporal-dev/start.mjs'], {
     env: {
       ...process.env,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import getPort from 'get-port';
+import { freePort } from '../../src/platform/free-port.js';
 import { AgentSessionClient, type RunResult } from '../../client/src/index.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { startOtlpReceiver, type OtlpReceiver } from '../support/otlp-receiver.js';
@@ -57,7 +57,7 @@ describe('two API and two worker processes', function () {
       scrape_configs: [job('api', system.apis), job('worker', system.workers)],
     };
     writeFileSync(join(dir, 'prometheus.yml'), JSON.stringify(config));
-    const port = await getPort();
+    const port = await freePort();
     prometheusUrl = `http://127.0.0.1:${port}`;
     const options = [`--config.file=${dir}/prometheus.yml`, `--storage.tsdb.path=${dir}/data`];
     prometheus = spawn('prometheus', [...options, `--web.listen-address=127.0.0.1:${port}`], { stdio: 'ignore' });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import getPort from 'get-port';
+import { freePort } from '../../src/platform/free-port.js';
 import pg from 'pg';
 import { EmbeddedServer } from '../../temporal-dev/server-process.js';
 import { serverUser } from '../../temporal-dev/postgres-user.js';
@@ -25,7 +25,7 @@ describe('the service behind a pooler', function () {
     system = await startFaultSystem({ apis: 0, workers: 0 });
     const direct = new URL((system.db.options as { url: string }).url);
     dir = mkdtempSync(join(tmpdir(), 'pooler-'));
-    const port = await getPort();
+    const port = await freePort();
     const { hostname, port: target, username, password } = direct;
     const config = join(dir, 'pgbouncer.ini');
     writeFileSync(

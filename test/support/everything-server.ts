@@ -1,13 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import getPort from 'get-port';
+import { freePort } from '../../src/platform/free-port.js';
 
 const ENTRY = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
 
 /** The reference server of the protocol's authors, as a child over Streamable HTTP. */
 export async function startEverythingServer(): Promise<{ url: string; host: string; stop(): Promise<void> }> {
-  const port = await getPort();
+  const port = await freePort();
   const child: ChildProcess = spawn(process.execPath, [ENTRY, 'streamableHttp'], {
     env: { ...process.env, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -1,5 +1,5 @@
 import { Storage as Client } from '@google-cloud/storage';
-import getPort from 'get-port';
+import { freePort } from '../../src/platform/free-port.js';
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export interface GcsEmulator {
 /** Starts an emulator with one empty bucket, and sets credentials of a made-up service account. */
 export async function startGcsEmulator(): Promise<GcsEmulator> {
   const dir = makeStateDir();
-  const port = await getPort();
+  const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const server = await EmbeddedServer.start(
     'The GCS emulator',

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../temporal-dev/free-port.js';
+import { freePort } from '../../src/platform/free-port.js';
 import { checkLog } from './log.js';
 
 /** `service`: API and worker in one process, as `npm start` runs them. */

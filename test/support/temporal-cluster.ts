@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
-import getPort, { portNumbers } from 'get-port';
+import { freePort } from '../../src/platform/free-port.js';
 import { run, step } from '#temporal-dev/progress.mjs';
 import { cacheDir } from '#temporal-dev/temporal-cli.mjs';
 import { EmbeddedServer } from '../../temporal-dev/server-process.js';
@@ -12,8 +12,6 @@ const VERSION = '1.29.1';
 const NAMESPACE = 'default';
 const SHARDS = 128;
 const KEYWORD = 2;
-/** The server keeps ports in a smallint. */
-const freePort = () => getPort({ port: portNumbers(20_000, 32_000) });
 
 /** What docs/operations/temporal.md recommends for a server of your own. */
 export const RECOMMENDED = {
@@ -64,6 +62,7 @@ export async function startTemporalCluster(
     },
   });
   const service = async (): Promise<object> => ({
+    // The server keeps ports in a smallint: they must be below 32,768.
     rpc: { grpcPort: await freePort(), membershipPort: await freePort(), bindOnLocalHost: true },
   });
   const frontend = await freePort();

@@ -131,6 +131,13 @@ describe('npm start', () => {
       .and.not.include('does not run');
     expect(await doctor(join(dataDir, 'none'))).to.include(`npm start does not run on ${join(dataDir, 'none')}`);
 
+    const [, address] = /Temporal +(127\.0\.0\.1:\d+)$/m.exec(service.output()) ?? [];
+    expect(readFileSync(join(dataDir, 'temporal.toml'), 'utf8')).to.contain(`address = "${address}"`);
+    const [, listTurns] = /(TEMPORAL_CONFIG_FILE=.* workflow list)$/m.exec(service.output()) ?? [];
+    await promisify(execFile)('sh', ['-c', listTurns!], { cwd: root, env: environment(dataDir) });
+    const { port: postgresPort } = JSON.parse(readFileSync(join(dataDir, 'postgres.json'), 'utf8')) as { port: number };
+    expect(service.output()).to.contain(`postgres://postgres@127.0.0.1:${postgresPort}/agent_sessions`);
+
     const key = await createKey(dataDir);
     expect(key).to.match(/^\S+\n$/);
     expect((await call({ ...service, key: key.trim() }, 'GET', `/sessions/${session}`)).status).to.equal(200);

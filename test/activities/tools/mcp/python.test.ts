@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import getPort from 'get-port';
+import { freePort } from '../../../../src/platform/free-port.js';
 import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
 import { NO_CREDENTIAL } from '../../../../src/mcp/auth.js';
 import { createMcpNetwork } from '../../../../src/network/network.js';
@@ -33,7 +33,7 @@ describe('a server of the Python SDK', () => {
 
   before(async function () {
     if (process.env.MCP_PYTHON === undefined) skip(this, 'needs the Python SDK; npm run test:mcp-python');
-    port = await getPort();
+    port = await freePort();
     calls = mcpCalls({ hosts: [`127.0.0.1:${port}`] });
     row = calls.row('python', `http://127.0.0.1:${port}/mcp`);
     await startServer();
