@@ -9,6 +9,8 @@ export interface ActivityDeps extends ToolDeps {
   deltas: DeltaStore;
   notifier: Notifier;
   models: ModelClients;
+  /** The identity in Temporal of the worker that runs the activities. */
+  workerId: string;
   /** Aborts the activities of turns that are cancelled. */
   runningTurns: RunningTurns;
 }

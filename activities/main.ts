@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { NativeConnection, Worker } from '@temporalio/worker';
+import { NativeConnection } from '@temporalio/worker';
 import pRetry from 'p-retry';
 import { ByteBudget } from '../src/platform/byte-budget.js';
 import { ConfigError, type Config } from '../src/platform/config.js';
@@ -9,7 +9,7 @@ import { Listener } from '../src/db/listen.js';
 import { isReady, waitForSchema } from '../src/db/schema-version.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
 import { Notifier } from '../src/stream/notify.js';
-import { holdWorkerLease } from '../src/reconciler/worker-lease.js';
+import { takeWorkerLease } from '../src/reconciler/worker-lease.js';
 import { CANCEL_CHANNEL, RunningTurns } from '../src/turns/running-turns.js';
 import { openStorage } from '../src/files/open-storage.js';
 import { warnOfForeignStorage } from '../src/files/ownership.js';
@@ -19,22 +19,22 @@ import { observePool } from '../src/platform/database-metrics.js';
 import { createMcpNetwork } from '../src/network/network.js';
 import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels } from '../src/models/catalogue.js';
-import { createReadiness, stateOf } from '../src/platform/readiness.js';
+import { createReadiness, stateOf, type PartStates } from '../src/platform/readiness.js';
 import { loadSettings } from '../src/models/settings.js';
 import { startStatusServer } from '../src/platform/status-server.js';
-import type { TemporalHealth } from '../src/temporal/health.js';
 import { createTemporalClient, temporalSettings } from '../src/temporal/connection.js';
 import { traceTemporal } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
 import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
 import { startTurnReconciler } from '../src/reconciler/start.js';
 import { createActivities } from './index.js';
+import { keepWorking, type LeasedWorkers } from './keep-working.js';
 import { createMaintenanceActivities } from './maintenance/index.js';
 import { ModelClients } from './model/clients.js';
 import { createSend } from './model/send.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
 import { McpConnections } from './tools/mcp/connections.js';
-import { sharedOptions, versioned, WORKFLOW_TASKS } from './worker-options.js';
+import { createTurnWorker, sharedOptions, versioned } from './worker-options.js';
 import { startDeliveries } from './webhooks/worker.js';
 
 /** A running worker. */
@@ -57,7 +57,7 @@ export async function startWorker(
   const catalogue = await loadModels(config);
   const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'worker');
   const stopObserving = observePool(db);
-  let health: () => Promise<TemporalHealth> = () => Promise.resolve({ temporal: 'away', worker: 'away' });
+  let health: () => Promise<Omit<PartStates, 'postgres'>> = () => Promise.resolve({ temporal: 'away', worker: 'away' });
   const readiness = createReadiness(async () => {
     const [postgres, parts] = await Promise.all([stateOf(() => isReady(db)), health()]);
     return { postgres, ...parts };
@@ -70,10 +70,6 @@ export async function startWorker(
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
   const deltas = new DeltaStore(db, notifier, log);
-  // Temporal's default identity plus a random part, because process ids are reused.
-  const workerId = `${process.pid}@${hostname()}-${randomUUID()}`;
-  const { namespace } = temporalSettings();
-  const lease = holdWorkerLease(db, namespace, workerId);
   const runningTurns = new RunningTurns();
   const cancels = new Listener(
     config.databaseListenUrl,
@@ -95,43 +91,41 @@ export async function startWorker(
   void warnOfForeignStorage(db, storage, log);
   const budget = new ByteBudget(config.mediaBudgetBytes);
   const models = await ModelClients.open(catalogue, process.env, createSend(storage, budget));
-  const shared = sharedOptions(config, { connection, identity: workerId, tracing });
-  const worker = await Worker.create({
-    ...shared,
-    taskQueue: config.taskQueue,
-    activities: {
-      ...createActivities({ config, db, log, storage, notifier, deltas, models, mcp, budget, runningTurns }),
-      ...createMaintenanceActivities({ config, db, log, storage }),
-    },
-    // More than one project can use (`max_running_turns`, concurrency limit for tools), so other projects find a slot.
-    maxConcurrentActivityTaskExecutions: config.workerMaxActivities,
-    maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
-    maxConcurrentLocalActivityExecutions: WORKFLOW_TASKS,
-    // Each takes half a MiB. A turn that waits for an answer need not stay in memory: its history brings it back.
-    maxCachedWorkflows: Math.max(WORKFLOW_TASKS, config.workerMaxActivities),
-    ...versioned(config, 'PINNED'),
-  });
-  const deliveries = config.webhookDeliveries
-    ? await startDeliveries({ ...shared, ...versioned(config, 'AUTO_UPGRADE') }, reconciler.searchable, {
-        config,
-        db,
-        log,
-        network,
-      })
-    : null;
-  const workers = deliveries === null ? [worker] : [worker, deliveries.worker];
-  const runs = workers.map((each) => each.run());
-  const run = Promise.all(runs);
-  const failed = run.then(() => new Promise<never>(() => undefined));
-  failed.catch(() => undefined);
+  const { namespace } = temporalSettings();
+  const start = async (): Promise<LeasedWorkers> => {
+    // Temporal's default identity plus a random part, because process ids are reused.
+    const workerId = `${process.pid}@${hostname()}-${randomUUID()}`;
+    const { databaseListenUrl: databaseUrl, taskQueue } = config;
+    const lease = await takeWorkerLease({ workerId, databaseUrl, namespace, taskQueue }, log);
+    const shared = sharedOptions(config, { connection, identity: workerId, tracing });
+    const work = { config, db, log, storage, notifier, deltas, models, mcp, budget, runningTurns, workerId };
+    try {
+      const worker = await createTurnWorker(shared, config, {
+        ...createActivities(work),
+        ...createMaintenanceActivities(work),
+      });
+      const deliveries = config.webhookDeliveries
+        ? await startDeliveries({ ...shared, ...versioned(config, 'AUTO_UPGRADE') }, reconciler.searchable, {
+            config,
+            db,
+            log,
+            network,
+          })
+        : null;
+      const workers = deliveries === null ? [worker] : [worker, deliveries.worker];
+      return { lease, workers, stop: async () => deliveries?.stop() };
+    } catch (error) {
+      await lease.release();
+      throw error;
+    }
+  };
+  const working = await keepWorking(start, () => runningTurns.abandon(), log);
   log.info({ task_queue: config.taskQueue }, 'worker started');
   if (config.maintenance) void ensureMaintenanceSchedules(createTemporalClient(connection), config, log);
 
   const shutDown = async (): Promise<void> => {
-    for (const each of workers) if (each.getState() === 'RUNNING') each.shutdown();
-    await deliveries?.stop();
-    await Promise.allSettled(runs);
-    await Promise.all([reconciler.close(), cancels.close(), lease.release()]);
+    await working.close();
+    await Promise.all([reconciler.close(), cancels.close()]);
     await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
     await connection.close();
     stopObserving();
@@ -140,7 +134,7 @@ export async function startWorker(
     log.info('worker stopped');
   };
   let shuttingDown: Promise<void> | undefined;
-  return { connection, failed, close: () => (shuttingDown ??= shutDown()) };
+  return { connection, failed: working.failed, close: () => (shuttingDown ??= shutDown()) };
 }
 
 async function connect(log: Logger): Promise<NativeConnection> {

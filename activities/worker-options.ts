@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { NativeConnection, WorkerDeploymentOptions, WorkerOptions } from '@temporalio/worker';
+import { Worker, type NativeConnection, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker';
 import type { Config } from '../src/platform/config.js';
 import { temporalSettings } from '../src/temporal/connection.js';
 import type { TemporalTracing } from '../src/temporal/tracing.js';
@@ -18,7 +18,7 @@ const FORCE_MS = 3000;
  * Workflow tasks take milliseconds. The worker fetches more than it runs at once, so that under load they wait here in
  * order: the server gives new tasks to a free worker before older ones (docs/operations/turns.md "Isolation").
  */
-export const WORKFLOW_TASKS = 100;
+const WORKFLOW_TASKS = 100;
 
 /** Options shared by the workers of turns and of webhook deliveries. */
 export function sharedOptions(
@@ -48,6 +48,26 @@ export function sharedOptions(
     shutdownGraceTime: graceMs,
     shutdownForceTime: graceMs + FORCE_MS,
   } satisfies Partial<WorkerOptions>;
+}
+
+/** Creates the worker of turns. */
+export function createTurnWorker(
+  shared: ReturnType<typeof sharedOptions>,
+  config: Config,
+  activities: object,
+): Promise<Worker> {
+  return Worker.create({
+    ...shared,
+    taskQueue: config.taskQueue,
+    activities,
+    // More than one project can use (`max_running_turns`, concurrency limit for tools), so other projects find a slot.
+    maxConcurrentActivityTaskExecutions: config.workerMaxActivities,
+    maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
+    maxConcurrentLocalActivityExecutions: WORKFLOW_TASKS,
+    // Each takes half a MiB. A turn that waits for an answer need not stay in memory: its history brings it back.
+    maxCachedWorkflows: Math.max(WORKFLOW_TASKS, config.workerMaxActivities),
+    ...versioned(config, 'PINNED'),
+  });
 }
 
 /**

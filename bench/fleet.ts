@@ -10,7 +10,7 @@ import type { DataSource } from 'typeorm';
 import { openDataSource } from '../src/db/data-source.js';
 import { createLogger } from '../src/platform/logger.js';
 import { Lease } from '../src/reconciler/lease.js';
-import type { ReconcileDeps } from '../src/reconciler/repair.js';
+import type { ReconcileDeps } from '../src/reconciler/deps.js';
 import { cancelOverdue } from '../src/reconciler/rounds.js';
 import { reconcileStale } from '../src/reconciler/stale-turns.js';
 import { createPartitions, dropOldPartitions } from '../src/stream/delta-partitions.js';

@@ -22,7 +22,7 @@ const MAX_UNDERCOUNT = 3;
  */
 export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return ({ turnId, step, compacted }) =>
-    runActivity(deps, { turn_id: turnId, step }, async (signal, { lostWorkers }): Promise<ModelCallOutcome> => {
+    runActivity(deps, { turn_id: turnId, step }, async (signal, { task, lostWorkers }): Promise<ModelCallOutcome> => {
       endTurnAfterLostWorkers(lostWorkers);
       let refused: { estimated: number; error: unknown } | null = null;
       for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
@@ -33,7 +33,7 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
         if (refused !== null && prepared.estimated >= refused.estimated) continue;
         try {
           await prepared.model.authorize();
-          const call = await beginModelCall(deps, turnId, step);
+          const call = await beginModelCall(deps, turnId, step, task);
           return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
         } catch (error) {
           if (!isTooLong(error)) throw error;

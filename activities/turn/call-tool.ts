@@ -1,6 +1,6 @@
 import type { ActivityDeps } from '../deps.js';
 import { MAX_LOST_WORKERS } from './lost-workers.js';
-import { runActivity } from './run-activity.js';
+import { runActivity, type Attempt } from './run-activity.js';
 import { storeOutcome } from './store-outcome.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
@@ -25,13 +25,13 @@ export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
   const slots = (share: number): number => Math.max(1, Math.floor(deps.config.workerMaxActivities * share));
   const limit = new ConcurrencyLimit({ perProject: slots(PROJECT_SHARE), total: slots(TOOLS_SHARE) });
   return ({ turnId, step, index }) =>
-    runActivity(deps, { turn_id: turnId, step, index }, async (signal, { lostWorkers }) => {
+    runActivity(deps, { turn_id: turnId, step, index }, async (signal, { task, lostWorkers }) => {
       const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
       if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
       if (call.action !== null && call.action.state !== 'allowed') return storeUnrunCall(deps, call);
       await limit.within(turn.projectId, async () => {
-        const result = await resultOf(deps, turn, call, lostWorkers, signal);
+        const result = await resultOf(deps, turn, call, { task, lostWorkers }, signal);
         await storeOutcome(() => storeToolResult(deps, call, result), signal);
       });
     });
@@ -41,12 +41,12 @@ async function resultOf(
   deps: ActivityDeps,
   turn: TurnContext,
   call: ToolCallRow,
-  lostWorkers: number,
+  { task, lostWorkers }: Attempt,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const tool = runnableTools(turn).find(({ tool: { name } }) => name === call.name);
   const mayRepeat = tool?.repeatable === true && lostWorkers < MAX_LOST_WORKERS;
   if (call.state === 'started' && !mayRepeat) return outcomeUnknown(call.name);
-  await startToolCall(deps, call);
+  await startToolCall(deps, call, task);
   return runTool(deps, turn, call, tool, signal);
 }

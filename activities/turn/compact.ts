@@ -17,7 +17,7 @@ const noopObserver: CallObserver = { text: () => undefined, thinking: () => unde
  */
 export function compactContext(deps: ActivityDeps): TurnActivities['compactContext'] {
   return ({ turnId, step }) =>
-    runActivity(deps, { turn_id: turnId, step }, async (signal, { lostWorkers }) => {
+    runActivity(deps, { turn_id: turnId, step }, async (signal, { task, lostWorkers }) => {
       endTurnAfterLostWorkers(lostWorkers);
       const { turn, conversation } = await loadConversation(deps.db, turnId);
       const model = deps.models.getOrFail(turn.modelId);
@@ -26,7 +26,7 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
       if (last === undefined) return;
 
       const summarise = async (request: ModelRequest): Promise<string> => {
-        const call = await beginModelCall(deps, turnId, step);
+        const call = await beginModelCall(deps, turnId, step, task);
         const answer = await callOnce(deps, model, new PendingRequest(request), call, noopObserver, signal);
         await endModelCall(deps, call, { ...answer, firstTokenMs: null }, null);
         return answer.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');

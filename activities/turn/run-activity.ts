@@ -5,6 +5,8 @@ import { isDatabaseAway } from '../../src/db/transaction.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { endTurn } from '../../src/turns/finish.js';
 import type { ActivityDeps } from '../deps.js';
+import type { ActivityTask } from '../../src/turns/activity-task.js';
+import { LeaseLostError } from '../../src/turns/running-turns.js';
 import { OvertakenError, TurnEndedError } from '../../src/turns/turn.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 
@@ -22,9 +24,10 @@ interface HeartbeatDetails {
   endedAttempts: number;
 }
 
-/** What an attempt knows of the ones before it. */
-export interface EarlierAttempts {
-  /** How many ended because their worker was lost. */
+export interface Attempt {
+  /** What a call records, so that it can be taken over. */
+  task: ActivityTask;
+  /** How many earlier attempts ended because their worker was lost. */
   lostWorkers: number;
 }
 
@@ -35,11 +38,11 @@ export interface EarlierAttempts {
  * (docs/architecture.md).
  */
 export async function runActivity<T>(
-  deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log' | 'runningTurns'>,
+  deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log' | 'runningTurns' | 'workerId'>,
   ids: { turn_id: string; step?: number; index?: number },
-  work: (signal: AbortSignal, earlier: EarlierAttempts) => Promise<T>,
+  work: (signal: AbortSignal, attempt: Attempt) => Promise<T>,
 ): Promise<T> {
-  const { log, runningTurns } = deps;
+  const { log, runningTurns, workerId } = deps;
   const context = Context.current();
   const running = runningTurns.track(ids.turn_id);
   const began = performance.now();
@@ -62,12 +65,14 @@ export async function runActivity<T>(
   };
   const beat = setInterval(() => context.heartbeat(details), HEARTBEAT_INTERVAL_MS);
   try {
-    const result = await work(AbortSignal.any([context.cancellationSignal, running.signal]), { lostWorkers });
+    const signal = AbortSignal.any([context.cancellationSignal, running.signal]);
+    const result = await work(signal, { task: { workerId, token: context.info.taskToken }, lostWorkers });
     logOutcome('ok');
     return result;
   } catch (thrown) {
-    const error = running.signal.aborted ? await endCancelled(deps, ids.turn_id, thrown) : thrown;
-    const failure = knownFailure(error, context) ?? unexpectedFailure(error, context, details, log.child(ids));
+    const isLost = running.signal.reason instanceof LeaseLostError;
+    const error = running.signal.aborted && !isLost ? await endCancelled(deps, ids.turn_id, thrown) : thrown;
+    const failure = knownFailure(error, context, isLost) ?? unexpectedFailure(error, context, details, log.child(ids));
     details.endedAttempts += 1;
     context.heartbeat(details);
     logOutcome(failure instanceof ApplicationFailure ? (failure.type ?? 'failed') : 'cancelled');
@@ -94,14 +99,14 @@ async function endCancelled(
 }
 
 /** Converts a known error to a failure for Temporal; null for an unexpected error. */
-function knownFailure(error: unknown, context: Context): Error | null {
+function knownFailure(error: unknown, context: Context, isLost: boolean): Error | null {
   if (error instanceof TurnEndedError) {
     return ApplicationFailure.nonRetryable('The turn has ended.', TURN_ENDED, error.state);
   }
-  if (context.cancellationSignal.aborted) {
-    return context.cancellationDetails?.cancelRequested === true
-      ? new CancelledFailure('cancelled')
-      : again('This attempt was interrupted; another one continues.', 'HandedOver');
+  const isInterrupted = context.cancellationSignal.aborted;
+  if (isInterrupted && context.cancellationDetails?.cancelRequested === true) return new CancelledFailure('cancelled');
+  if (isInterrupted || isLost) {
+    return again('This attempt was interrupted; another one continues.', 'HandedOver');
   }
   // Retryable: reported as "the turn has ended", it would leave a running turn open. The next attempt finds the stored
   // outcome, or that the turn has ended.

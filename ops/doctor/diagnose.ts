@@ -7,6 +7,7 @@ import { publicUrlCheck } from './oauth.js';
 import { postgresChecks } from './postgres.js';
 import { storageCheck } from './storage.js';
 import { temporalChecks } from './temporal.js';
+import { workerCheck } from './worker.js';
 
 /** Checks every connection of the service in parallel. If the settings are not valid, it reports only that. */
 export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
@@ -21,7 +22,8 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const models = [...(await loadModels(config)).values()];
   const checks = [
     ...postgresChecks(config),
-    ...temporalChecks(config),
+    ...temporalChecks(),
+    workerCheck(config),
     storageCheck(config),
     publicUrlCheck(config),
     ...models.map((entry) => modelCheck(entry, env)),

@@ -2,30 +2,19 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { clientConfig } from '../../src/db/client-config.js';
-import { openDataSource } from '../../src/db/data-source.js';
 import { missingMigrations } from '../../src/db/schema-version.js';
 import { temporalSettings } from '../../src/temporal/connection.js';
 import { SEALED_COLUMNS, unseal, UnsealError } from '../../src/platform/sealed.js';
 import type { Config } from '../../src/platform/config.js';
 import { CheckError, type Check } from './check.js';
+import { withDatabase, withSchema } from './database.js';
 
 const NOTIFY_MS = 3000;
 
 /** Checks of Postgres: reachable, migrated, LISTEN works, and the encryption keys open the stored secrets. */
 export function postgresChecks({ databaseUrl, databaseListenUrl, encryptionKeys }: Config): Check[] {
-  const withDb = async <T>(work: (db: DataSource) => Promise<T>): Promise<T> => {
-    const db = await openDataSource(databaseUrl, 2, 'doctor');
-    try {
-      return await work(db);
-    } finally {
-      await db.destroy();
-    }
-  };
-  const migrated = <T>(work: (db: DataSource) => Promise<T>) =>
-    withDb(async (db) => {
-      await requireSchema(db);
-      return work(db);
-    });
+  const withDb = <T>(work: (db: DataSource) => Promise<T>): Promise<T> => withDatabase(databaseUrl, work);
+  const withTables = <T>(work: (db: DataSource) => Promise<T>): Promise<T> => withSchema(databaseUrl, work);
   const reach = 'Check DATABASE_URL (host, port, user, password, database name) and that this host may connect.';
   return [
     {
@@ -42,18 +31,12 @@ export function postgresChecks({ databaseUrl, databaseListenUrl, encryptionKeys 
     { part: 'schema', remedy: reach, run: () => withDb(schema) },
     { part: 'replication', remedy: reach, run: () => withDb(replication) },
     { part: 'listen', remedy: reach, run: () => withDb((db) => listens(databaseListenUrl, db)) },
-    { part: 'turns', remedy: reach, run: () => migrated(openTurns) },
-    { part: 'encryption', remedy: reach, run: () => migrated((db) => secrets(db, encryptionKeys)) },
+    { part: 'turns', remedy: reach, run: () => withTables(openTurns) },
+    { part: 'encryption', remedy: reach, run: () => withTables((db) => secrets(db, encryptionKeys)) },
   ];
 }
 
 const MIGRATE = 'Bring the database up to date: npm run migrate (the image: role migrate).';
-
-/** @throws CheckError if there are no tables to read */
-async function requireSchema(db: DataSource): Promise<void> {
-  const [table] = await db.query<{ there: boolean }[]>(`SELECT to_regclass('turns') IS NOT NULL AS there`);
-  if (!table!.there) throw new CheckError('cannot be read: the database has no tables', 'See `schema`.');
-}
 
 async function schema(db: DataSource): Promise<string> {
   const [table] = await db.query<{ there: boolean }[]>(`SELECT to_regclass('migrations') IS NOT NULL AS there`);

@@ -1,9 +1,8 @@
-import type { Config } from '../../src/platform/config.js';
 import { temporalQuestions } from '../../src/temporal/doctor.js';
 import { CheckError, type Check } from './check.js';
 
-/** Checks of Temporal: the namespace is reachable and has our search attributes, and workers poll. */
-export function temporalChecks({ taskQueue }: Config): Check[] {
+/** Checks of Temporal: the namespace is reachable and has our search attributes. */
+export function temporalChecks(): Check[] {
   const remedy =
     'Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and TEMPORAL_API_KEY or the TLS variables, and that the namespace exists.';
   return [
@@ -27,17 +26,6 @@ export function temporalChecks({ taskQueue }: Config): Check[] {
           `the namespace lacks ${missing.join(', ')}: turns start without them`,
           'The first API or worker that starts adds them, if it may. Where it may not (Temporal Cloud), add them as Keyword: ' +
             'temporal operator search-attribute create, tcld or Terraform.',
-        );
-      },
-    },
-    {
-      part: 'worker',
-      remedy,
-      async run() {
-        if (await temporalQuestions.isPolled(taskQueue)) return `task queue ${taskQueue} is polled`;
-        throw new CheckError(
-          `nobody polls the task queue ${taskQueue}: turns stay queued`,
-          'Start a worker (npm run worker) with the same TASK_QUEUE, TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE.',
         );
       },
     },

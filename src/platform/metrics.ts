@@ -19,6 +19,12 @@ export const reconcileActions = new Counter({
   registers: [registry],
 });
 
+export const workerLeasesLost = new Counter({
+  name: 'worker_lease_lost_total',
+  help: 'How often the worker of this process was declared dead although it lives; it continues under a new lease',
+  registers: [registry],
+});
+
 export const openStreams = new Gauge({
   name: 'event_streams_open',
   help: 'Event streams that this process serves',

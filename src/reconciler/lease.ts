@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
-import { runSql, sql } from '../db/sql.js';
+import { runSql, sql, type Sql } from '../db/sql.js';
 
 /** A name that one process at a time may hold. Postgres keeps the time. */
 interface LeaseOptions {
@@ -11,12 +11,20 @@ interface LeaseOptions {
   intervalMs: number;
 }
 
+/** An answer of Postgres, by its clock. */
+interface Answer {
+  at: string;
+  /** From then on Postgres has answered without a gap. */
+  since: string;
+  is_held: boolean;
+}
+
 /**
  * Takes a lease as soon as it is free and renews it until `release`. A process that dies loses it when it runs out.
  */
 export class Lease {
   #heldUntil = 0;
-  #steadySince = Infinity;
+  #last: Answer | null = null;
   readonly #stop = new AbortController();
   readonly #work: Promise<void>;
 
@@ -32,9 +40,15 @@ export class Lease {
     return performance.now() < this.#heldUntil;
   }
 
-  /** How long Postgres has answered each question of this lease in time; negative when it has not. */
-  get steadyMs(): number {
-    return performance.now() - this.#steadySince;
+  /**
+   * A condition for a statement: this process holds the lease now, and Postgres has answered it for that long. A gap is as
+   * long as the lease.
+   */
+  heldAfter(steadyMs: number): Sql {
+    const { name, holder } = this.options;
+    return sql`EXISTS (
+      SELECT FROM leases WHERE name = ${name} AND holder = ${holder} AND until > clock_timestamp()
+        AND since < clock_timestamp() - ${steadyMs}::integer * interval '1 ms')`;
   }
 
   /** Gives the lease back, so that another process need not wait for it to run out. */
@@ -49,28 +63,33 @@ export class Lease {
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      const asked = performance.now();
-      const isSteady = await this.#take(asked).then(
-        () => performance.now() - asked < this.options.intervalMs,
-        () => false,
-      );
-      if (!isSteady) this.#steadySince = Infinity;
-      else if (this.#steadySince === Infinity) this.#steadySince = asked;
+      await this.#take().catch(() => undefined);
       await sleep(this.options.intervalMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  async #take(asked: number): Promise<void> {
+  async #take(): Promise<void> {
+    const asked = performance.now();
     const { name, holder, durationMs } = this.options;
-    const rows = await runSql(
+    const duration = sql`${durationMs}::integer * interval '1 ms'`;
+    // While another process holds the lease this only reads: ON CONFLICT would lock the row, with a commit to flush.
+    const [answer] = await runSql<Answer>(
       this.db,
-      sql`INSERT INTO leases (name, holder, until)
-          VALUES (${name}, ${holder}, clock_timestamp() + ${durationMs}::integer * interval '1 ms')
-          ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-          WHERE leases.holder = excluded.holder OR leases.until < clock_timestamp()
-          RETURNING name`,
+      sql`WITH now AS MATERIALIZED (
+            SELECT at, CASE WHEN ${this.#last?.at ?? null}::timestamptz > at - ${duration}
+              THEN ${this.#last?.since ?? null}::timestamptz ELSE at END AS since
+            FROM clock_timestamp() AS at),
+          taken AS (
+            INSERT INTO leases (name, holder, since, until)
+            SELECT ${name}, ${holder}, since, at + ${duration} FROM now
+            WHERE NOT EXISTS (SELECT FROM leases WHERE name = ${name} AND holder <> ${holder} AND until >= at)
+            ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, since = excluded.since, until = excluded.until
+            WHERE leases.holder = excluded.holder OR leases.until < clock_timestamp()
+            RETURNING name)
+          SELECT at, since, EXISTS (SELECT FROM taken) AS is_held FROM now`,
     );
+    this.#last = answer!;
     // From before the question on: a slow answer shortens the lease here, never lengthens it.
-    this.#heldUntil = rows.length > 0 ? asked + durationMs : 0;
+    this.#heldUntil = answer!.is_held ? asked + durationMs : 0;
   }
 }

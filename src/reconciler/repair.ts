@@ -1,24 +1,11 @@
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { DataSource } from 'typeorm';
-import type { Notifier } from '../stream/notify.js';
-import type { Logger } from '../platform/logger.js';
-import type { TurnWorkflows, WorkflowState } from '../temporal/turn-workflows.js';
+import type { WorkflowState } from '../temporal/turn-workflows.js';
+import type { ReconcileDeps } from './deps.js';
+import { takeOverUnrecorded } from './takeover.js';
 import { endTurn } from '../turns/finish.js';
 import type { TurnOutcome } from '../turns/outcome.js';
 import { OPEN, type TurnState } from '../db/turn-states.js';
 import { runningMs } from '../turns/totals.js';
-
-/** What the reconciler works with. */
-export interface ReconcileDeps {
-  db: DataSource;
-  notifier: Notifier;
-  workflows: TurnWorkflows;
-  log: Logger;
-  /** A turn's own limit, without the time it waits for answers. */
-  turnTimeoutMs: number;
-  /** Counts what the reconciler did, by action. */
-  count: (action: string) => void;
-}
 
 /** An open turn that is compared with its workflow, with what a start of the workflow needs. */
 export interface StaleTurn {
@@ -109,8 +96,9 @@ export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promi
   if (turn.state === 'queued' && turn.is_unseen && (await workflows.start(turn, { onlyNew: true }))) {
     return afterStart(deps, turn);
   }
-  const state = await workflows.describe(turn.id);
+  const { state, started } = await workflows.describe(turn.id);
   if (state === 'running' || state === 'waiting') {
+    await takeOverUnrecorded(deps, turn.id, started);
     // A signal was lost, or the tables were restored and know nothing of the wait: the workflow reads them again.
     if (turn.has_answers || (state === 'waiting' && !turn.waits)) {
       await workflows.signalAnswers(turn.id);

@@ -1,10 +1,11 @@
 import pLimit from 'p-limit';
-import { runSql, sql, type Sql } from '../db/sql.js';
+import { runSql, sql } from '../db/sql.js';
 import type { Lease } from './lease.js';
-import { deadWorkers, forgetWorker } from './worker-lease.js';
+import { takeOver } from './takeover.js';
 import type { Logger } from '../platform/logger.js';
 import { endTurn } from '../turns/finish.js';
-import { STALE_TURN, type ReconcileDeps, type StaleTurn } from './repair.js';
+import type { ReconcileDeps } from './deps.js';
+import { STALE_TURN, type StaleTurn } from './repair.js';
 import { reconcileAll, reconcileStale } from './stale-turns.js';
 import { createPartitions, dropOldPartitions } from '../stream/delta-partitions.js';
 import { notifyCancel } from '../turns/running-turns.js';
@@ -13,14 +14,8 @@ const PARALLEL = 8;
 /** A cancel that has not ended its turn by then is delivered again, and then carried out here, worker or not. */
 const CANCEL_REDELIVERED_SECONDS = 1.5;
 const CANCEL_OVERDUE_SECONDS = 4;
-/** After an outage of Postgres every lease has run out. Workers get that long to renew theirs. */
-const STEADY_BEFORE_TAKEOVER_MS = 5_000;
 /** Temporal's list of closed workflows lags behind; a turn in it that has ended is skipped. */
 const CLOSED_LOOKBACK_MS = 60_000;
-
-/** The open turns of this namespace, for queries of `turns`. */
-const openIn = (namespace: string): Sql =>
-  sql`turns.id IN (SELECT turn_id FROM open_turns WHERE namespace = ${namespace})`;
 
 const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000, partitions: 15_000 };
 
@@ -61,9 +56,7 @@ export function startReconciler(deps: ReconcileDeps, leader: Lease): () => Promi
     repeat(
       deps.log,
       INTERVALS_MS.takeOver,
-      whileLeading(async () => {
-        if (leader.steadyMs > STEADY_BEFORE_TAKEOVER_MS) await takeOver(deps);
-      }),
+      whileLeading(() => takeOver(deps, leader)),
     ),
   ];
   return async () => {
@@ -131,19 +124,6 @@ export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
     // Without waiting for a Temporal that is away.
     workflows.cancel(id).catch((err: unknown) => log.warn({ err, turn_id: id }, 'a cancel did not reach Temporal'));
   });
-}
-
-/** Has Temporal retry the activities of dead workers at once, on living ones. */
-async function takeOver(deps: ReconcileDeps): Promise<void> {
-  const { db, workflows, log, count } = deps;
-  for (const workerId of await deadWorkers(db, workflows.namespace)) {
-    const turns = await runSql<{ id: string }>(db, sql`SELECT id FROM turns WHERE ${openIn(workflows.namespace)}`);
-    const counts = await inParallel(turns, ({ id }) => workflows.failActivities(id, workerId));
-    if (!(await forgetWorker(db, workflows.namespace, workerId))) continue;
-    const activities = counts.reduce((sum, one) => sum + one, 0);
-    count('worker_taken_over');
-    log.warn({ worker_id: workerId, activities }, 'a worker is dead: its activities go to other workers');
-  }
 }
 
 async function inParallel<T, R>(items: T[], work: (item: T) => Promise<R>): Promise<R[]> {

@@ -1,7 +1,9 @@
 import pLimit from 'p-limit';
 import { runSql, sql } from '../db/sql.js';
 import { isTemporalAway } from '../temporal/deadline.js';
-import { endOverdueTurn, isOverdue, reconcileTurn, STALE_TURN, type ReconcileDeps, type StaleTurn } from './repair.js';
+import { checkAgain } from './check-again.js';
+import type { ReconcileDeps } from './deps.js';
+import { endOverdueTurn, isOverdue, reconcileTurn, STALE_TURN, type StaleTurn } from './repair.js';
 
 /** A turn without a sign of life for that long is looked at; a healthy one again after as long as it has been quiet. */
 const STALE_SECONDS = 5;
@@ -61,8 +63,6 @@ export async function reconcileAll(deps: ReconcileDeps, turns: StaleTurn[]): Pro
   };
   const limit = pLimit(PARALLEL);
   await Promise.all(turns.map((turn) => limit(() => reconcile(turn))));
-  if (unreached.length > 0) {
-    await runSql(db, sql`UPDATE open_turns SET checked_at = NULL WHERE turn_id = ANY(${unreached}::text[])`);
-  }
+  await checkAgain(db, unreached);
   return { isTemporalUp: unreached.length < PARALLEL };
 }

@@ -8,11 +8,13 @@ import { Lease } from './lease.js';
 import { observeService } from '../platform/database-metrics.js';
 import '../turns/gauges.js';
 import { reconcileActions } from '../platform/metrics.js';
+import { stateOf, type PartStates } from '../platform/readiness.js';
 import { createTemporalClient, temporalSettings } from '../temporal/connection.js';
 import { ensureSearchAttributes } from '../temporal/search-attributes.js';
-import { readBacklogs, temporalHealth, type TemporalHealth } from '../temporal/health.js';
+import { isReachable, readBacklogs } from '../temporal/health.js';
 import { createTurnWorkflows, type TurnWorkflows } from '../temporal/turn-workflows.js';
 import { startReconciler } from './rounds.js';
+import { countWorkers } from './workers.js';
 
 /** Beyond a turn's own limit: the server's timeout is only a backstop. */
 const EXECUTION_MARGIN_MS = 600_000;
@@ -21,7 +23,7 @@ const ATTRIBUTES_RETRY_MS = 10_000;
 /** What each process does for turns: starts their workflows, and stands by to reconcile them. */
 export interface TurnReconciler {
   workflows: TurnWorkflows;
-  health: () => Promise<TemporalHealth>;
+  health: () => Promise<Omit<PartStates, 'postgres'>>;
   /** Whether the namespace knows the search attributes. */
   searchable: () => boolean;
   close(): Promise<void>;
@@ -78,7 +80,13 @@ export function startTurnReconciler(
   return {
     workflows,
     searchable: () => searchable,
-    health: () => temporalHealth(client, namespace, config.taskQueue),
+    async health() {
+      const [temporal, worker] = await Promise.all([
+        stateOf(() => isReachable(client, namespace)),
+        stateOf(async () => (await countWorkers(db, namespace, config.taskQueue)) > 0),
+      ]);
+      return { temporal, worker };
+    },
     async close() {
       closed = true;
       clearTimeout(timer);

@@ -1,39 +1,63 @@
-import type { DataSource } from 'typeorm';
-import { runSql, sql } from '../db/sql.js';
-import { Lease } from './lease.js';
+import { Worker } from 'node:worker_threads';
+import type { Logger } from '../platform/logger.js';
+import type { LeaseOrder, LeaseReport, LeaseThreadData } from './lease-thread.js';
 
-/** A worker that has not renewed its lease for that long is dead: its activities are given to others. */
-const WORKER_LEASE_MS = 4_000;
-const RENEW_INTERVAL_MS = 1_500;
+const PULSE_INTERVAL_MS = 500;
+/** Threads run compiled code. Tests run the sources but use the thread of `npm run build`. */
+const THREAD = new URL(
+  import.meta.url.endsWith('.ts') ? '../../dist/src/reconciler/lease-thread.js' : './lease-thread.js',
+  import.meta.url,
+);
 
-const nameOf = (namespace: string, workerId: string): string => `worker:${namespace}:${workerId}`;
+/** The lease by which other processes know that this worker lives. Its id is the worker's identity in Temporal. */
+export interface WorkerLease {
+  readonly workerId: string;
+  /** Aborts when this worker was declared dead: its activities go to other workers, and it never gets the lease back. */
+  readonly lost: AbortSignal;
+  /** Shows that this worker takes no more work. */
+  drain(): void;
+  /** Gives the lease back. Call it when no activity runs any more. */
+  release(): Promise<void>;
+}
 
-/** The lease by which other processes know that this worker lives. */
-export function holdWorkerLease(db: DataSource, namespace: string, workerId: string): Lease {
-  return new Lease(db, {
-    name: nameOf(namespace, workerId),
-    holder: workerId,
-    durationMs: WORKER_LEASE_MS,
-    intervalMs: RENEW_INTERVAL_MS,
+/**
+ * Takes the lease of a worker; waits until Postgres has stored it. A thread renews it on a connection of its own, so that
+ * neither a busy event loop nor a busy pool ends the lease of a healthy worker.
+ */
+export async function takeWorkerLease(
+  { workerId, ...place }: Omit<LeaseThreadData, 'pulse'>,
+  log: Logger,
+): Promise<WorkerLease> {
+  const pulse = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  const beats = new Int32Array(pulse);
+  const beat = setInterval(() => Atomics.add(beats, 0, 1), PULSE_INTERVAL_MS).unref();
+  const thread = new Worker(THREAD, { workerData: { workerId, ...place, pulse } satisfies LeaseThreadData });
+  const order = (message: LeaseOrder): void => thread.postMessage(message);
+  const lost = new AbortController();
+  let isReleased = false;
+  const taken = new Promise<void>((resolve) => {
+    thread.on('message', (report: LeaseReport) => {
+      if (report.kind === 'taken') resolve();
+      else if (report.kind === 'lost') lost.abort();
+      else log.warn({ err: report.error, worker_id: workerId }, 'the lease could not be renewed, trying again');
+    });
   });
-}
-
-/** The workers of the namespace whose lease has run out and whose activities no process has handed over yet. */
-export async function deadWorkers(db: DataSource, namespace: string): Promise<string[]> {
-  const rows = await runSql<{ holder: string }>(
-    db,
-    sql`SELECT holder FROM leases WHERE starts_with(name, ${nameOf(namespace, '')}) AND until < clock_timestamp()`,
-  );
-  return rows.map(({ holder }) => holder);
-}
-
-/** Forgets a worker after its activities were handed over; false if it lives after all. */
-export async function forgetWorker(db: DataSource, namespace: string, workerId: string): Promise<boolean> {
-  const rows = await runSql(
-    db,
-    sql`WITH forgotten AS (
-          DELETE FROM leases WHERE name = ${nameOf(namespace, workerId)} AND until < clock_timestamp() RETURNING name)
-        SELECT name FROM forgotten`,
-  );
-  return rows.length > 0;
+  const ended = new Promise<void>((resolve) => thread.once('exit', () => resolve())).then(() => {
+    clearInterval(beat);
+    if (!isReleased) lost.abort();
+  });
+  thread.on('error', (err) => log.error({ err, worker_id: workerId }, 'the thread that renews the lease failed'));
+  const endedEarly = ended.then(() => Promise.reject(new Error('The lease of the worker could not be taken.')));
+  await Promise.race([taken, endedEarly]);
+  thread.unref();
+  return {
+    workerId,
+    lost: lost.signal,
+    drain: () => order('drain'),
+    async release() {
+      isReleased = true;
+      order('release');
+      await ended;
+    },
+  };
 }

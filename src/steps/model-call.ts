@@ -3,6 +3,7 @@ import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import type { Answer, CallUsage } from '../models/content.js';
 import type { TurnFailureType } from '../events/fields.js';
+import type { ActivityTask } from '../turns/activity-task.js';
 import { startClock, stopClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
 import { writeTurn, type TurnDeps, type WriteFence } from '../turns/write.js';
@@ -46,12 +47,18 @@ const COUNT_CALL = rawSql('model_calls = turns.model_calls + 1');
  * @throws TurnEndedError if the turn has ended, or the tables lack the end of the previous step: they were restored
  * from a backup older than the workflow
  */
-export async function beginModelCall(deps: TurnDeps, turnId: string, step: number): Promise<ModelCall> {
+export async function beginModelCall(
+  deps: TurnDeps,
+  turnId: string,
+  step: number,
+  task: ActivityTask,
+): Promise<ModelCall> {
   const messageId = newId('message');
   const guard = sql`
-    INSERT INTO model_attempts (turn_id, step, position, attempt, message_id)
+    INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token)
     SELECT turn.id, ${step}::integer, turn.position, 1 + coalesce(
-      (SELECT max(attempt) FROM model_attempts a WHERE a.turn_id = turn.id AND a.position = turn.position), 0), ${messageId}
+      (SELECT max(attempt) FROM model_attempts a WHERE a.turn_id = turn.id AND a.position = turn.position), 0), ${messageId},
+      ${task.workerId}, ${task.token}::bytea
     FROM turn
     WHERE (${step}::integer = 1 OR EXISTS (SELECT FROM model_steps s WHERE s.turn_id = turn.id AND s.step = ${step}::integer - 1))
       AND NOT EXISTS (
@@ -85,7 +92,7 @@ export async function beginModelCall(deps: TurnDeps, turnId: string, step: numbe
   } catch (error) {
     if (error instanceof OvertakenError) throw new TurnEndedError(turnId);
     // Another attempt, which should be dead, took the same number at the same moment.
-    if (violatedUniqueConstraint(error) === 'model_attempts_pkey') return beginModelCall(deps, turnId, step);
+    if (violatedUniqueConstraint(error) === 'model_attempts_pkey') return beginModelCall(deps, turnId, step, task);
     throw error;
   }
 }

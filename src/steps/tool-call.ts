@@ -7,6 +7,7 @@ import type { ActionState } from '../answers/actions.js';
 import type { Answer } from '../answers/answer.js';
 import type { ResultBlock } from '../models/content.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
+import type { ActivityTask } from '../turns/activity-task.js';
 import { setWaitingClock, startClock, stopClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
 import { writeTurn, type TurnDeps } from '../turns/write.js';
@@ -63,9 +64,10 @@ export async function loadToolCall(
  * Records that the call is about to be sent to its server.
  * @throws TurnEndedError, or OvertakenError if another attempt was first
  */
-export async function startToolCall(deps: TurnDeps, call: ToolCallRow): Promise<void> {
+export async function startToolCall(deps: TurnDeps, call: ToolCallRow, task: ActivityTask): Promise<void> {
   const guard = sql`
-    UPDATE tool_calls SET state = 'started', started_at = coalesce(tool_calls.started_at, clock_timestamp())
+    UPDATE tool_calls SET state = 'started', started_at = coalesce(tool_calls.started_at, clock_timestamp()),
+      worker_id = ${task.workerId}, task_token = ${task.token}
     FROM turn WHERE ${rowOf(call)} AND state = ${call.state} RETURNING index`;
   const set = call.state === 'pending' ? [rawSql('tools_running = turns.tools_running + 1'), startClock('tools')] : [];
   if (call.action !== null) set.push(stopClock('waiting', rawSql('true')));

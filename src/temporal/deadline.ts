@@ -1,4 +1,5 @@
 import {
+  ActivityNotFoundError,
   isGrpcServiceError,
   ServiceError,
   WorkflowExecutionAlreadyStartedError,
@@ -17,6 +18,7 @@ const PASSING: ReadonlyMap<number, string> = new Map([
   [10, 'ABORTED'],
   [14, 'UNAVAILABLE'],
 ]);
+const ANSWERS = [ActivityNotFoundError, WorkflowNotFoundError, WorkflowExecutionAlreadyStartedError];
 
 /** Returns a function that runs calls of the client with a deadline of 10 s. After that, the reconciler tries again. */
 export function createDeadline(client: Client): <T>(work: () => Promise<T>) => Promise<T> {
@@ -30,14 +32,14 @@ export function createDeadline(client: Client): <T>(work: () => Promise<T>) => P
   };
 }
 
-/** Counts a call by its outcome. "Workflow not found" and "already started" count as answers. */
+/** Counts a call by its outcome. "Not found" and "already started" count as answers. */
 async function counted<T>(call: Promise<T>): Promise<T> {
   try {
     const result = await call;
     workflowCalls.inc({ outcome: 'ok' });
     return result;
   } catch (error) {
-    const isAnswer = error instanceof WorkflowNotFoundError || error instanceof WorkflowExecutionAlreadyStartedError;
+    const isAnswer = ANSWERS.some((type) => error instanceof type);
     workflowCalls.inc({ outcome: isAnswer ? 'ok' : (passingCode(error) ?? 'failed') });
     throw error;
   }

@@ -1,7 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
 import { temporalSettings } from './connection.js';
-import { temporalHealth } from './health.js';
 
 const DEADLINE_MS = 10_000;
 
@@ -22,10 +21,6 @@ export const temporalQuestions = {
       const { customAttributes } = await client.connection.operatorService.listSearchAttributes({ namespace });
       return Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in customAttributes));
     }),
-
-  /** True if a worker polls the task queue. */
-  isPolled: (taskQueue: string) =>
-    withClient(async (client, namespace) => (await temporalHealth(client, namespace, taskQueue)).worker === 'ok'),
 };
 
 async function withClient<T>(work: (client: Client, namespace: string) => Promise<T>): Promise<T> {

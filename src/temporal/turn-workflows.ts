@@ -9,9 +9,9 @@ import { ANSWERED_SIGNAL, TURN_WORKFLOW, type TurnInput } from '../../workflows/
 import { withTrace } from '../platform/tracing.js';
 import { createDeadline } from './deadline.js';
 import { searchAttributesOf } from './search-attributes.js';
-import { stateOf, type WorkflowState } from './workflow-state.js';
+import { startedActivities, stateOf, type StartedActivity, type WorkflowState } from './workflow-state.js';
 
-export type { WorkflowState };
+export type { StartedActivity, WorkflowState };
 
 /** The input of a turn's workflow: ids only, never content (docs/architecture.md). */
 interface StartableTurn {
@@ -42,14 +42,18 @@ export interface TurnWorkflows {
   cancel(turnId: string): Promise<void>;
   /** Signals that answers of the turn were stored. Does nothing if there is no workflow. */
   signalAnswers(turnId: string): Promise<void>;
-  /** Reads the state of the turn's workflow. */
-  describe(turnId: string): Promise<WorkflowState>;
+  /** Reads the state of the turn's workflow, and which of its activities workers hold. */
+  describe(turnId: string): Promise<{ state: WorkflowState; started: StartedActivity[] }>;
   /** Ends the turn's workflow without running its code. */
   terminate(turnId: string, reason: string): Promise<void>;
   /** Lists the turns whose workflow failed, timed out, was cancelled or was terminated since `since`. */
   listFailed(since: Date): Promise<string[]>;
-  /** Fails the turn's activities on a dead worker, so that Temporal retries them at once. Returns their number. */
-  failActivities(turnId: string, workerId: string): Promise<number>;
+  /**
+   * Fails an activity of a dead worker, so that Temporal retries it; false if it is over. A task token names one attempt: a
+   * later attempt is not affected, and Temporal retries at once. An id names the current attempt, whichever worker has it.
+   * Temporal then retries after the usual backoff: a dead worker that still polls may have got several attempts.
+   */
+  failActivity(activity: Uint8Array | { workflowId: string; activityId: string }): Promise<boolean>;
 }
 
 interface TurnWorkflowOptions {
@@ -64,13 +68,7 @@ interface TurnWorkflowOptions {
   searchable: () => boolean;
 }
 
-/** The value of PENDING_ACTIVITY_STATE_STARTED. */
-const STARTED = 2;
-const WORKER_DIED = ApplicationFailure.create({
-  message: 'The worker died.',
-  type: 'WorkerDied',
-  nextRetryDelay: 1,
-});
+const WORKER_DIED = { message: 'The worker died.', type: 'WorkerDied' };
 
 /** The workflows of turns on one client. Each call has a deadline of 10 s; after that, the reconciler tries again. */
 export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions): TurnWorkflows {
@@ -133,7 +131,11 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
     },
 
     describe(turnId) {
-      return unlessGone(withDeadline(() => client.workflow.getHandle(turnId).describe()).then(stateOf), 'not found');
+      const described = withDeadline(() => client.workflow.getHandle(turnId).describe()).then((workflow) => ({
+        state: stateOf(workflow),
+        started: startedActivities(workflow),
+      }));
+      return unlessGone(described, { state: 'not found', started: [] });
     },
 
     async terminate(turnId, reason) {
@@ -154,24 +156,22 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
       });
     },
 
-    failActivities(turnId, workerId) {
-      const fail = async (): Promise<number> => {
-        const { raw } = await withDeadline(() => client.workflow.getHandle(turnId).describe());
-        const held = (raw.pendingActivities ?? []).filter(
-          (activity) => activity.lastWorkerIdentity === workerId && Number(activity.state) === STARTED,
-        );
-        for (const { activityId } of held) {
-          await withDeadline(() => client.activity.fail({ workflowId: turnId, activityId: activityId! }, WORKER_DIED));
+    failActivity(activity) {
+      const fail = async (): Promise<true> => {
+        if (activity instanceof Uint8Array) {
+          await client.activity.fail(activity, ApplicationFailure.create({ ...WORKER_DIED, nextRetryDelay: 1 }));
+        } else {
+          await client.activity.fail(activity, ApplicationFailure.create(WORKER_DIED));
         }
-        return held.length;
+        return true;
       };
-      return unlessGone(fail(), 0);
+      return unlessGone(withDeadline(fail), false);
     },
   };
 }
 
 /** Returns `otherwise` if the workflow or its activity is not found or has ended. */
-async function unlessGone<T>(work: Promise<T>, otherwise: T): Promise<T> {
+async function unlessGone<T, Otherwise>(work: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> {
   try {
     return await work;
   } catch (error) {

@@ -16,8 +16,17 @@ export type WorkflowState =
   | 'timed out'
   | 'not found';
 
+/** An activity that a worker has taken and not completed. */
+export interface StartedActivity {
+  activityId: string;
+  /** The identity of the worker. */
+  workerId: string;
+}
+
 /** A workflow task may fail once during a deploy. After this many failures it fails on every worker. */
 const MAX_WORKFLOW_TASK_ATTEMPTS = 8;
+/** The value of PENDING_ACTIVITY_STATE_STARTED. */
+const STARTED = 2;
 const WAITS_FOR = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waitsFor, 'KEYWORD');
 
 const STATES: Record<string, WorkflowState> = {
@@ -37,4 +46,10 @@ export function stateOf({ status, raw, typedSearchAttributes }: WorkflowExecutio
   if (state !== 'running') return state;
   if ((raw.pendingWorkflowTask?.attempt ?? 0) > MAX_WORKFLOW_TASK_ATTEMPTS) return 'stuck';
   return typedSearchAttributes.get(WAITS_FOR) === 'answer' ? 'waiting' : 'running';
+}
+
+export function startedActivities({ raw }: WorkflowExecutionDescription): StartedActivity[] {
+  return (raw.pendingActivities ?? [])
+    .filter(({ state }) => Number(state) === STARTED)
+    .map(({ activityId, lastWorkerIdentity }) => ({ activityId: activityId!, workerId: lastWorkerIdentity! }));
 }

@@ -350,6 +350,9 @@ export class Initial1800000000001 implements MigrationInterface {
         position integer NOT NULL,
         attempt integer NOT NULL,
         message_id text COLLATE "C" NOT NULL,
+        -- The activity that makes the call: its worker, and the token that names its attempt in Temporal.
+        worker_id text COLLATE "C" NOT NULL,
+        task_token bytea NOT NULL,
         started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         ended_at timestamptz,
         usage json,
@@ -383,6 +386,9 @@ export class Initial1800000000001 implements MigrationInterface {
         is_error boolean,
         -- Object with the whole text where content holds a preview of it only.
         overflow_key text COLLATE "C",
+        -- The activity that started the call: its worker, and the token that names its attempt in Temporal.
+        worker_id text COLLATE "C",
+        task_token bytea,
         started_at timestamptz,
         ended_at timestamptz,
         PRIMARY KEY (turn_id, step, index)
@@ -499,7 +505,20 @@ export class Initial1800000000001 implements MigrationInterface {
       CREATE TABLE leases (
         name text COLLATE "C" PRIMARY KEY,
         holder text COLLATE "C" NOT NULL,
+        -- From then on Postgres has answered the holder without a gap.
+        since timestamptz NOT NULL DEFAULT clock_timestamp(),
         until timestamptz NOT NULL
+      );
+
+      -- Workers that hold a lease. One that does not renew it in time is dead, and stays dead: its activities go to others.
+      CREATE TABLE workers (
+        -- Its identity in Temporal.
+        id text COLLATE "C" PRIMARY KEY,
+        namespace text COLLATE "C" NOT NULL,
+        task_queue text COLLATE "C" NOT NULL,
+        until timestamptz NOT NULL,
+        is_draining boolean NOT NULL DEFAULT false,
+        dead_at timestamptz
       );
 
       -- The id of this installation: what the file storage is marked with.
@@ -521,6 +540,7 @@ export class Initial1800000000001 implements MigrationInterface {
       ALTER TABLE open_turns SET (fillfactor = 75);
       ALTER TABLE sessions SET (fillfactor = 85);
       ALTER TABLE leases SET (fillfactor = 50);
+      ALTER TABLE workers SET (fillfactor = 50);
       ALTER TABLE rate_limits SET (fillfactor = 50);
       -- Few rows, replaced all the time: scans of the table stay short.
       ALTER TABLE open_turns SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);

@@ -24,7 +24,11 @@ describe('unexpected errors of an activity', () => {
     const faults = [new Error('A bug.'), new Error('Connection terminated'), new OvertakenError('turn_1'), null];
     const delays: unknown[] = [];
     // Neither Postgres nor notifications are used: nobody cancels.
-    const deps = { log: createLogger('silent', 'test'), runningTurns: new RunningTurns() } as ActivityDeps;
+    const deps = {
+      log: createLogger('silent', 'test'),
+      runningTurns: new RunningTurns(),
+      workerId: 'a-test',
+    } as ActivityDeps;
     const callModel = () =>
       runActivity(deps, { turn_id: 'turn_1' }, async () => {
         counted.push(Context.current().info.heartbeatDetails);

@@ -14,6 +14,7 @@ import { storeStep } from '../../../src/steps/model-step.js';
 import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
 import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
+import { ACTIVITY_TASK } from '../../support/activity-task.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { insertSessions } from '../../support/factories.js';
 
@@ -68,7 +69,7 @@ describe('interleavings of writers', () => {
     },
     // Every writer brings the outcome of the same step, as attempts of one activity do.
     step: async (turnId) => {
-      const call = await beginModelCall(deps, turnId, 1);
+      const call = await beginModelCall(deps, turnId, 1, ACTIVITY_TASK);
       const answer = {
         content: [{ type: 'tool_use' as const, id: 'toolu_1', name: 'list_files', input: {} }],
         stopReason: 'tool_use' as const,

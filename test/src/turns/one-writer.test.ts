@@ -10,7 +10,8 @@ const WRITERS: Record<string, string[]> = {
   'src/turns/queue.ts': ['INSERT INTO turns', 'INSERT INTO open_turns'],
   'src/turns/cancel.ts': ['UPDATE open_turns'],
   // The time of the reconciler's last look; nothing that a client sees.
-  'src/reconciler/stale-turns.ts': ['UPDATE open_turns', 'UPDATE open_turns'],
+  'src/reconciler/stale-turns.ts': ['UPDATE open_turns'],
+  'src/reconciler/check-again.ts': ['UPDATE open_turns'],
   'src/events/store.ts': ['INSERT INTO events'],
   // The end of a deleted session.
   'src/sessions/purge.ts': ['DELETE FROM events', 'DELETE FROM turns'],

@@ -16,10 +16,11 @@ import { beginModelCall } from '../../../src/steps/model-call.js';
 import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
 import { cancelOverdue } from '../../../src/reconciler/rounds.js';
 import { MAX_TURNS, reconcileStale } from '../../../src/reconciler/stale-turns.js';
-import type { ReconcileDeps } from '../../../src/reconciler/repair.js';
+import type { ReconcileDeps } from '../../../src/reconciler/deps.js';
 import { TurnEndedError } from '../../../src/turns/turn.js';
 import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { storedDeltas } from '../../support/deltas.js';
+import { ACTIVITY_TASK } from '../../support/activity-task.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
 const TURN_TIMEOUT_MS = 3_600_000;
@@ -123,7 +124,7 @@ describe('turns in Postgres', () => {
 
   describe('and their deltas', () => {
     const beginWriter = async (turn: QueuedTurn, onFenced: () => void): Promise<DeltaWriter> =>
-      new DeltaStore(db, notifier, log).open(await beginModelCall(deps, turn.id, 1), onFenced);
+      new DeltaStore(db, notifier, log).open(await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK), onFenced);
     const contents = async (turn: QueuedTurn): Promise<string[]> =>
       (await storedDeltas(db, turn.id)).map(({ content }) => content);
 
@@ -220,11 +221,11 @@ describe('turns in Postgres', () => {
           describe: async (id) => {
             if (state === 'away') return away();
             all.described.push(id);
-            return state;
+            return { state, started: [] };
           },
           terminate: async (id) => void all.terminated.push(id),
           listFailed: async () => [],
-          failActivities: async () => 0,
+          failActivity: async () => false,
         },
       };
       await cancelOverdue(deps);

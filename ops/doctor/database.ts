@@ -1,0 +1,25 @@
+import type { DataSource } from 'typeorm';
+import { openDataSource } from '../../src/db/data-source.js';
+import { CheckError } from './check.js';
+
+/** Runs the work with connections of its own. */
+export async function withDatabase<T>(databaseUrl: string, work: (db: DataSource) => Promise<T>): Promise<T> {
+  const db = await openDataSource(databaseUrl, 2, 'doctor');
+  try {
+    return await work(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
+/**
+ * Runs work that reads the service's tables.
+ * @throws CheckError if there are none
+ */
+export async function withSchema<T>(databaseUrl: string, work: (db: DataSource) => Promise<T>): Promise<T> {
+  return withDatabase(databaseUrl, async (db) => {
+    const [table] = await db.query<{ there: boolean }[]>(`SELECT to_regclass('turns') IS NOT NULL AS there`);
+    if (!table!.there) throw new CheckError('cannot be read: the database has no tables', 'See `schema`.');
+    return work(db);
+  });
+}

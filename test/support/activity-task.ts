@@ -1,0 +1,4 @@
+import type { ActivityTask } from '../../src/turns/activity-task.js';
+
+/** For calls that a test begins without a worker. */
+export const ACTIVITY_TASK: ActivityTask = { workerId: 'a-test', token: new Uint8Array([1]) };
