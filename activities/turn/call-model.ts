@@ -7,7 +7,7 @@ import { withUsableIds } from '../prompt/tool-use-ids.js';
 import { endTurnAfterLostWorkers } from './lost-workers.js';
 import { prepareCall, type PreparedCall } from './prepare-call.js';
 import { runActivity } from './run-activity.js';
-import { storeOutcome } from './store-outcome.js';
+import { storeWithRetries } from './store-with-retries.js';
 import type { ModelCallOutcome, TurnActivities } from './turn-activities.js';
 
 /** Name reported to Temporal for a tool the turn does not offer. */
@@ -78,5 +78,5 @@ async function callAndStore(
       isLast: call.step >= config.maxSteps,
     });
   };
-  return storeOutcome(store, cancelled);
+  return storeWithRetries(store, cancelled);
 }

@@ -1,7 +1,7 @@
 import type { ActivityDeps } from '../deps.js';
 import { MAX_LOST_WORKERS } from './lost-workers.js';
 import { runActivity, type Attempt } from './run-activity.js';
-import { storeOutcome } from './store-outcome.js';
+import { storeWithRetries } from './store-with-retries.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
 import { outcomeUnknown, runTool } from '../tools/run-tool.js';
@@ -32,7 +32,7 @@ export function callTool(deps: ActivityDeps): TurnActivities['callTool'] {
       if (call.action !== null && call.action.state !== 'allowed') return storeUnrunCall(deps, call);
       await limit.within(turn.projectId, async () => {
         const result = await resultOf(deps, turn, call, { task, lostWorkers }, signal);
-        await storeOutcome(() => storeToolResult(deps, call, result), signal);
+        await storeWithRetries(() => storeToolResult(deps, call, result), signal);
       });
     });
 }
@@ -47,6 +47,6 @@ async function resultOf(
   const tool = runnableTools(turn).find(({ tool: { name } }) => name === call.name);
   const mayRepeat = tool?.repeatable === true && lostWorkers < MAX_LOST_WORKERS;
   if (call.state === 'started' && !mayRepeat) return outcomeUnknown(call.name);
-  await startToolCall(deps, call, task);
+  await storeWithRetries(() => startToolCall(deps, call, task), signal);
   return runTool(deps, turn, call, tool, signal);
 }

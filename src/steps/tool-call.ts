@@ -61,7 +61,8 @@ export async function loadToolCall(
 }
 
 /**
- * Records that the call is about to be sent to its server.
+ * Records that the call is about to be sent to its server. May be repeated by the same attempt if the answer of Postgres
+ * was lost.
  * @throws TurnEndedError, or OvertakenError if another attempt was first
  */
 export async function startToolCall(deps: TurnDeps, call: ToolCallRow, task: ActivityTask): Promise<void> {
@@ -71,7 +72,20 @@ export async function startToolCall(deps: TurnDeps, call: ToolCallRow, task: Act
     FROM turn WHERE ${rowOf(call)} AND state = ${call.state} RETURNING index`;
   const set = call.state === 'pending' ? [rawSql('tools_running = turns.tools_running + 1'), startClock('tools')] : [];
   if (call.action !== null) set.push(stopClock('waiting', rawSql('true')));
-  await writeTurn(deps, call.turnId, { from: 'running' }, { set, guard });
+  try {
+    await writeTurn(deps, call.turnId, { from: 'running' }, { set, guard });
+  } catch (error) {
+    if (!(error instanceof OvertakenError) || !(await wasStartedBy(deps.db, call, task))) throw error;
+  }
+}
+
+async function wasStartedBy(db: Db, { turnId, step, index }: ToolCallRow, task: ActivityTask): Promise<boolean> {
+  const rows = await runSql(
+    db,
+    sql`SELECT FROM tool_calls WHERE turn_id = ${turnId} AND step = ${step} AND index = ${index} AND state = 'started'
+        AND worker_id = ${task.workerId} AND task_token = ${task.token}`,
+  );
+  return rows.length > 0;
 }
 
 /** The stored result of a finished call. */

@@ -1,0 +1,16 @@
+import pRetry from 'p-retry';
+import { isDatabaseAway } from '../../src/db/transaction.js';
+
+/**
+ * Stores the start or the outcome of a call. While Postgres is unreachable, it keeps the outcome in memory and retries the
+ * commit, instead of calling the model or the tool a second time. Stops when the activity's signal aborts.
+ */
+export function storeWithRetries<T>(store: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  return pRetry(store, {
+    retries: 1000,
+    minTimeout: 100,
+    maxTimeout: 2000,
+    signal,
+    shouldRetry: ({ error }) => isDatabaseAway(error),
+  });
+}
