@@ -75,7 +75,7 @@ describe('the entry script of the image', () => {
     const { code, output } = await ran('doctor');
     expect(code, 'no worker runs').to.equal(1);
     expect(output)
-      .to.contain('nobody polls the task queue')
+      .to.contain('no worker lives on the task queue')
       .and.match(/^1 of \d+ fail\.$/m);
     expect(await ran('console')).to.deep.include({ code: 2 });
   });

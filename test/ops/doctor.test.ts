@@ -105,7 +105,7 @@ describe('doctor', () => {
     const failed = (await diagnose({ ...env, DATABASE_URL: url.href })).filter(({ ok }) => !ok);
     await service.db.query('DROP DATABASE doctor_empty WITH (FORCE)');
     expect(failed.find(({ part }) => part === 'schema')!.remedy).to.contain('npm run migrate');
-    for (const name of ['turns', 'encryption']) {
+    for (const name of ['turns', 'encryption', 'worker']) {
       expect(failed.find(({ part }) => part === name)!.remedy, name).to.equal('See `schema`.');
     }
     expect(failed.map(({ part }) => part)).to.deep.equal(['schema', 'turns', 'encryption', 'worker']);
