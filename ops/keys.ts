@@ -93,7 +93,10 @@ function revoke(args: string[]): Command {
   const [id] = positionals;
   if (id === undefined || positionals.length > 1) throw new UsageError('Name the one key to revoke by its id.');
   return async (db) => {
-    if (await revokeKey(db, id)) return 0;
+    if (await revokeKey(db, id)) {
+      process.stdout.write(`revoked ${id}\n`);
+      return 0;
+    }
     process.stderr.write(`There is no key ${id}.\n`);
     return 1;
   };
@@ -118,7 +121,7 @@ function projects(args: string[]): Command {
     const all = await listProjects(db);
     const lines = all.map(
       ({ id, name, max_running_turns, open_turns, live_keys }) =>
-        `${id}  ${name}  ${open_turns} of ${max_running_turns} turns  ${live_keys} keys\n`,
+        `${id}  ${name}  ${open_turns} of ${max_running_turns} turns  ${live_keys} ${live_keys === 1 ? 'key' : 'keys'}\n`,
     );
     process.stdout.write(values.json ? `${JSON.stringify(all, null, 2)}\n` : lines.join(''));
     return 0;

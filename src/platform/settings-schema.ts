@@ -98,7 +98,7 @@ function contradictions(settings: Record<string, unknown>, env: NodeJS.ProcessEn
   const isSet = (name: string): boolean => env[name] !== undefined && env[name] !== '';
   const faults: string[] = [];
   if (settings.METRICS_PORT !== undefined && settings.METRICS_PORT !== 0 && settings.METRICS_PORT === settings.PORT) {
-    faults.push('METRICS_PORT is the same as PORT: the worker’s metrics need a port of their own');
+    faults.push('METRICS_PORT is the same as PORT: give /metrics a port of its own, or leave METRICS_PORT unset');
   }
   for (const name of ['DATABASE_URL', 'DATABASE_LISTEN_URL']) {
     const url = env[name] ?? '';

@@ -68,7 +68,7 @@ describe('npm run keys (contract.md §5)', () => {
     const client = service.as(out.trim());
     expect((await client('GET', '/v1/sessions')).status).to.equal(200);
     const [{ id }] = (await listed()) as [{ id: string }];
-    expect((await run('revoke', id)).code).to.equal(0);
+    expect(await run('revoke', id)).to.include({ code: 0, out: `revoked ${id}\n` });
     const start = Date.now();
     while ((await client('GET', '/v1/sessions')).status !== 401) {
       expect(Date.now() - start).to.be.lessThan(5000);

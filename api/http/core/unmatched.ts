@@ -12,7 +12,10 @@ interface Matched {
 export function unmatched(): Middleware {
   return async (ctx) => {
     const matched = (ctx.matched as Matched[] | undefined) ?? [];
-    if (matched.length === 0) throw new ServiceError('not_found', 'No operation has this path.');
+    if (matched.length === 0) {
+      const pages = ctx.path === '/' ? ' Open /docs for the operations, or /console/.' : ' /docs lists the operations.';
+      throw new ServiceError('not_found', `No operation has this path.${pages}`);
+    }
     const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].sort().join(', ');
     if (ctx.method === 'OPTIONS') {
       ctx.status = 204;

@@ -17,6 +17,8 @@ const ajv = new Ajv2020({
 formats.default(ajv);
 
 const MAX_LISTED = 50;
+/** The pattern of texts that must not be blank. */
+const NOT_BLANK = '\\S';
 
 /**
  * Validates a value and returns it with defaults filled in. @throws ServiceError `validation_error` listing every error
@@ -75,6 +77,9 @@ function placeOf(error: ErrorObject): { path: string; message: string } {
         path: `${instancePath}/${pointerToken(String(params.additionalProperty ?? params.unevaluatedProperty))}`,
         message: 'is not a field of this operation',
       };
+    case 'pattern':
+      if (params.pattern !== NOT_BLANK) return { path: instancePath, message: message! };
+      return { path: instancePath, message: 'must not be only white space' };
     case 'enum':
       return { path: instancePath, message: `must be one of ${(params.allowedValues as unknown[]).join(', ')}` };
     default:

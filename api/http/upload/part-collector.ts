@@ -146,5 +146,5 @@ export class PartCollector {
 }
 
 function missingFile(): ServiceError {
-  return validationError(`/${FIELD}`, 'must be a file');
+  return validationError(`/${FIELD}`, `is missing: the body needs a part with the name ${FIELD} and a filename`);
 }

@@ -202,4 +202,18 @@ describe('errors of every request (contract.md §1)', () => {
       expect(answer, target).to.match(/^HTTP\/1.1 (200|404) /);
     }
   });
+
+  it('say what to do', async () => {
+    const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    const blank = await service.api('POST', `/v1/sessions/${session.id}/messages`, { content: ' ' });
+    expect(blank.body.error.message).to.equal('/content must not be only white space.');
+    const form = new FormData();
+    form.set('attachment', new Blob(['x']), 'x.txt');
+    const headers = { Authorization: `Bearer ${service.key}` };
+    const upload = await fetch(`${service.url}/v1/files`, { method: 'POST', headers, body: form });
+    const { error } = (await upload.json()) as { error: { message: string } };
+    expect(error.message).to.contain('needs a part with the name file');
+    const root = await service.as(null)('GET', '/');
+    expect(`${root.status} ${root.body.error.message}`).to.match(/^404 .*\/docs.*\/console\//);
+  });
 });
