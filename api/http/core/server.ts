@@ -3,9 +3,12 @@ import type { AddressInfo, Socket } from 'node:net';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { newId } from '../../../src/platform/ids.js';
 import { errorEnvelope } from './error-response.js';
+import { closeOldestIdle } from './idle-connections.js';
 
 const LIMITS = {
   maxConnections: 10_000,
+  /** Beyond this number the oldest idle connections are closed (docs/contract.md §14). */
+  maxWithIdle: 8_000,
   headersTimeout: 20_000,
   /**
    * 100 MiB over a slow connection take longer than Node's default of five minutes. The readers of bodies have idle
@@ -19,9 +22,10 @@ const LIMITS = {
 
 /** The HTTP server with its limits. Errors of its parser get the API's error envelope. */
 export function createHttpServer(listener: RequestListener, limits: Partial<typeof LIMITS> = {}): Server {
-  const { maxConnections, ...options } = { ...LIMITS, ...limits };
+  const { maxConnections, maxWithIdle, ...options } = { ...LIMITS, ...limits };
   const server = createServer(options, listener);
   server.maxConnections = maxConnections;
+  closeOldestIdle(server, maxWithIdle);
   server.on('clientError', refuse);
   return server;
 }

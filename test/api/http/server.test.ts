@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { createHttpServer, listen } from '../../../api/http/core/server.js';
 import { rawHttp } from '../../support/raw-http.js';
 
@@ -44,5 +44,46 @@ describe('limits of the HTTP server', () => {
     const refused = await rawHttp(url, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n').catch(() => '');
     expect(refused).to.equal('');
     held.destroy();
+  });
+
+  it('closes the oldest idle connections, so that idle clients keep nobody out', async () => {
+    let finish = (): void => undefined;
+    server = createHttpServer(
+      (req, res) => {
+        if (req.url === '/slow') finish = () => res.end('late');
+        else res.end('hello');
+      },
+      { maxWithIdle: 4, maxConnections: 6 },
+    );
+    const { port } = await listen(server, '127.0.0.1', 0);
+    const open = async (): Promise<{ socket: Socket; closed: Promise<unknown> }> => {
+      const socket = connect(port, '127.0.0.1');
+      const closed = once(socket.resume(), 'close');
+      await once(socket, 'connect');
+      return { socket, closed };
+    };
+    const busy = await open();
+    const answer = once(busy.socket, 'data');
+    busy.socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(server, 'request');
+    const used = await open();
+    const idle = [await open(), await open()];
+    // Its request makes it the youngest.
+    used.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(used.socket, 'data');
+
+    const later = [];
+    for (const { closed } of idle) {
+      const { socket } = await open();
+      await closed;
+      const answered = once(socket, 'data');
+      socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+      expect(String((await answered)[0])).to.match(/^HTTP\/1.1 200 /);
+      later.push(socket);
+    }
+    finish();
+    expect(String((await answer)[0])).to.contain('late');
+    expect(used.socket.destroyed).to.equal(false);
+    for (const socket of [busy.socket, used.socket, ...later]) socket.destroy();
   });
 });
