@@ -1,12 +1,16 @@
 import type { Db } from '../db/transaction.js';
 import { countDeltas, unpackDeltas, type DeltaBatch, type DeltaRun } from './delta-batch.js';
-import { comparePositions, formatEventId, type Position } from './position.js';
+import { comparePositions, formatEventId, START, type Position } from './position.js';
 import type { NewEvent } from '../events/schema.js';
 import { eventJson, type EventRow } from '../events/store.js';
 
-/** Limits of one read: rows, and bytes after which it ends, to bound its memory. */
 const MAX_ROWS = 200;
-const MAX_BYTES = 1024 * 1024;
+/** Limit of the frames that one watcher holds. They also exist in the form for the wire, and as a piece of it in bytes. */
+export const MAX_BATCH_BYTES = 256 * 1024;
+/** Estimated memory of a frame in addition to its JSON. */
+const FRAME_OVERHEAD = 200;
+/** Estimated memory of a delta's frame in addition to its text: a text of four characters takes this much. */
+const DELTA_OVERHEAD = 350;
 
 /** One frame of a turn's stream. */
 export interface Frame {
@@ -17,6 +21,11 @@ export interface Frame {
   json: string;
   /** Time of writing in ms since the epoch; absent in a replay, where a delay has no meaning. */
   writtenAt?: number;
+}
+
+/** The estimated memory of a frame. */
+export function bytesOfFrame({ json }: Frame): number {
+  return json.length + FRAME_OVERHEAD;
 }
 
 function createFrame(turnId: string, position: Position, type: string, json: string, writtenAt?: number): Frame {
@@ -30,13 +39,21 @@ export function framesOfEvents(events: EventRow[]): Frame[] {
   );
 }
 
-/** The frames of a batch of deltas (contract.md §3 "Data of a delta"), identical live and in a replay. */
-export function framesOf(batch: DeltaBatch, sentAt?: number): Frame[] {
+/** The frames of a batch of deltas (docs/contract.md §3 "Data of a delta"), identical live and in a replay. */
+export function framesOf(batch: DeltaBatch, sentAt: number): Frame[] {
+  return [...unpackFrames(batch, { sentAt })];
+}
+
+function* unpackFrames(
+  batch: DeltaBatch,
+  { after = START, sentAt }: { after?: Position; sentAt?: number },
+): Generator<Frame> {
   const { turnId, messageId } = batch;
-  return Array.from(unpackDeltas(batch), ({ position, type, content }) => {
+  for (const { position, type, content } of unpackDeltas(batch)) {
+    if (comparePositions(position, after) <= 0) continue;
     const json = JSON.stringify({ type, turn_id: turnId, message_id: messageId, content });
-    return createFrame(turnId, position, type, json, sentAt);
-  });
+    yield createFrame(turnId, position, type, json, sentAt);
+  }
 }
 
 interface FrameRow {
@@ -50,45 +67,49 @@ interface FrameRow {
   message_id: string | null;
   /** The fields of the event, or the runs of deltas. */
   data: string;
-  /** Number of rows that this read found before the byte limit cut it. */
+  /** Number of rows that this read found before the limit cut it. */
   found: number;
 }
 
 /**
- * Reads the next frames of a turn after a position, in order, and whether there are more. One statement means one
- * snapshot: deltas are committed before the stored events that follow them, so a reader that sees the event also sees
- * its deltas.
+ * Reads the next frames of a turn after a position, in order, until they take `maxBytes`, and whether there are more.
+ * One statement means one snapshot: deltas are committed before the stored events that follow them, so a reader that
+ * sees the event also sees its deltas.
  */
 export async function readFrames(
   db: Db,
   turnId: string,
   after: Position,
   withDeltas: boolean,
+  maxBytes = MAX_BATCH_BYTES,
 ): Promise<{ frames: Frame[]; hasMore: boolean }> {
   const rows: FrameRow[] = await db.query(
     `SELECT position, attempt, last, type, id, created_at, message_id, data, found FROM (
-       SELECT position, attempt, last, type, id, created_at, message_id, data,
-         sum(octet_length(data)) OVER place - octet_length(data) AS bytes_before, count(*) OVER () AS found
+       SELECT *, sum(bytes) OVER place - bytes AS bytes_before, count(*) OVER () AS found
        FROM (
-         (SELECT event.* FROM turns CROSS JOIN LATERAL (
-            SELECT position, 0 AS attempt, 0 AS last, type, id, created_at, NULL AS message_id, data::text
-            FROM events WHERE session_id = turns.session_id AND turn_number = turns.number AND position > $2
-            ORDER BY position LIMIT ${MAX_ROWS}) AS event
-          WHERE turns.id = $1)
-         UNION ALL
-         (SELECT position, attempt, last, NULL, NULL, NULL, message_id, runs
-          FROM deltas WHERE $5 AND turn_id = $1 AND (position, attempt, last) > ($2, $3, $4)
-          ORDER BY position, attempt, last LIMIT ${MAX_ROWS})
-         ORDER BY 1, 2, 3 LIMIT ${MAX_ROWS}) AS rows
+         SELECT *, octet_length(data) + ${DELTA_OVERHEAD} * (last - lag(last, 1,
+           CASE WHEN (position, attempt) = ($2, $3) THEN $4::integer ELSE 0 END)
+           OVER (PARTITION BY position, attempt ORDER BY last)) AS bytes
+         FROM (
+           (SELECT position, 0 AS attempt, 0 AS last, type, id, created_at, NULL AS message_id, data::text
+            FROM events WHERE turn_id = $1 AND position > $2 ORDER BY position LIMIT ${MAX_ROWS})
+           UNION ALL
+           (SELECT position, attempt, last, NULL, NULL, NULL, message_id, runs
+            FROM deltas WHERE $5 AND turn_id = $1 AND (position, attempt, last) > ($2, $3, $4)
+            ORDER BY position, attempt, last LIMIT ${MAX_ROWS})
+           ORDER BY 1, 2, 3 LIMIT ${MAX_ROWS}) AS rows) AS measured
        WINDOW place AS (ORDER BY position, attempt, last ROWS UNBOUNDED PRECEDING)) AS counted
-     WHERE bytes_before < ${MAX_BYTES} ORDER BY position, attempt, last`,
-    [turnId, ...after, withDeltas],
+     WHERE bytes_before < $6 ORDER BY position, attempt, last`,
+    [turnId, ...after, withDeltas, maxBytes],
   );
   const frames: Frame[] = [];
   let head = after;
-  for (const frame of rows.flatMap((row) => framesOfRow(turnId, row))) {
+  let bytes = 0;
+  for (const frame of unpackRows(turnId, rows, after)) {
     // After a commit in doubt the flush is repeated, so its deltas may be stored twice.
     if (comparePositions(frame.position, head) <= 0) continue;
+    if (bytes >= maxBytes) return { frames, hasMore: true };
+    bytes += bytesOfFrame(frame);
     head = frame.position;
     frames.push(frame);
   }
@@ -96,12 +117,12 @@ export async function readFrames(
   return { frames, hasMore: found === MAX_ROWS || found > rows.length };
 }
 
-function framesOfRow(turnId: string, row: FrameRow): Frame[] {
-  const { position, attempt, last, type, id, created_at: createdAt, message_id: messageId, data } = row;
-  if (id !== null) {
-    return framesOfEvents([{ id, turn_id: turnId, position, type, created_at: createdAt!, data }]);
+/** One frame after the other: a row may hold more deltas than a read returns, and begin before `after`. */
+function* unpackRows(turnId: string, rows: FrameRow[], after: Position): Generator<Frame> {
+  for (const { position, attempt, last, type, id, created_at: createdAt, message_id: messageId, data } of rows) {
+    if (id !== null) yield* framesOfEvents([{ id, turn_id: turnId, position, type, created_at: createdAt!, data }]);
+    else yield* unpackFrames(batchOf({ turnId, position, attempt, messageId: messageId! }, last, data), { after });
   }
-  return framesOf(batchOf({ turnId, position, attempt, messageId: messageId! }, last, data));
 }
 
 function batchOf(place: Omit<DeltaBatch, 'first' | 'runs'>, last: number, data: string): DeltaBatch {

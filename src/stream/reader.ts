@@ -4,7 +4,7 @@ import { countDeltas, type DeltaBatch } from './delta-batch.js';
 import { framesOf, framesOfEvents, readFrames, type Frame } from './frames.js';
 import type { LiveEvents } from './notify.js';
 import { comparePositions, START, type Position } from './position.js';
-import type { FrameRing } from './ring.js';
+import { MAX_RING_BYTES, type FrameRing } from './ring.js';
 import { TERMINAL_EVENTS } from '../events/schema.js';
 
 const GAP_RETRY_MS = 60;
@@ -126,7 +126,7 @@ export class TurnReader {
    * the earlier frames itself. Returns whether the reader has reached the end.
    */
   async #begin(): Promise<boolean> {
-    const { frames, hasMore } = await readFrames(this.db, this.turnId, START, true);
+    const { frames, hasMore } = await readFrames(this.db, this.turnId, START, true, MAX_RING_BYTES);
     if (hasMore) {
       const [turn]: { position: number }[] = await this.db.query('SELECT position FROM turns WHERE id = $1', [
         this.turnId,

@@ -1,9 +1,7 @@
-import type { Frame } from './frames.js';
+import { bytesOfFrame, MAX_BATCH_BYTES, type Frame } from './frames.js';
 import { comparePositions, START, type Position } from './position.js';
 
-const MAX_RING_BYTES = 1024 * 1024;
-/** Estimated overhead of a frame in addition to its JSON. */
-const FRAME_OVERHEAD = 200;
+export const MAX_RING_BYTES = 1024 * 1024;
 
 /** Limits the total bytes of all rings in a process. Beyond the limit, every ring drops its older half. */
 export class RingBudget {
@@ -74,13 +72,17 @@ export class FrameRing {
     this.count(bytes);
   }
 
-  /** The frames after `position`; null if the ring has dropped some of them. */
+  /** The next frames after `position`, at most a batch; null if the ring has dropped some of them. */
   after(position: Position): Frame[] | null {
     if (this.#floor === null || comparePositions(position, this.#floor) < 0) return null;
     if (this.#latest !== null && comparePositions(this.#latest.after, position) === 0) return this.#latest.frames;
     let start = this.#frames.length;
     while (start > 0 && comparePositions(this.#frames[start - 1]!.position, position) > 0) start -= 1;
-    const frames = this.#frames.slice(start);
+    let end = start;
+    for (let bytes = 0; end < this.#frames.length && bytes < MAX_BATCH_BYTES; end += 1) {
+      bytes += bytesOfFrame(this.#frames[end]!);
+    }
+    const frames = this.#frames.slice(start, end);
     this.#latest = { after: position, frames };
     return frames;
   }
@@ -109,5 +111,5 @@ export class FrameRing {
 }
 
 function sizeOf(frames: Frame[]): number {
-  return frames.reduce((bytes, frame) => bytes + frame.json.length + FRAME_OVERHEAD, 0);
+  return frames.reduce((bytes, frame) => bytes + bytesOfFrame(frame), 0);
 }

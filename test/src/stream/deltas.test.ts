@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { createPartitions, dropOldPartitions } from '../../../src/stream/delta-partitions.js';
 import { DeltaStore } from '../../../src/stream/delta-store.js';
-import { readFrames } from '../../../src/stream/frames.js';
+import { bytesOfFrame, MAX_BATCH_BYTES, readFrames } from '../../../src/stream/frames.js';
 import { CHANNELS, channelOf, Notifier, parseNotification, type TurnNotification } from '../../../src/stream/notify.js';
 import { START } from '../../../src/stream/position.js';
 import { TurnReader } from '../../../src/stream/reader.js';
@@ -106,6 +106,29 @@ describe('deltas', () => {
     const all = payloads.filter((payload) => payload.startsWith(turn.id));
     for (const payload of all) expect(Buffer.byteLength(payload)).to.be.lessThan(8000);
     expect(channelOf(turn.id)).to.match(/^turn_events_\d+$/);
+  });
+
+  it('are read in batches of limited memory, however many a row holds', async () => {
+    const turn = await running();
+    const writer = await open(turn);
+    for (let row = 0; row < 3; row += 1) {
+      for (let number = 0; number < 5000; number += 1) writer.write(DELTA, 'word');
+      await writer.flush();
+    }
+    let after = START;
+    let count = 0;
+    for (let hasMore = true; hasMore;) {
+      const batch = await readFrames(db, turn.id, after, true);
+      expect(batch.frames.map(bytesOfFrame).reduce((sum, bytes) => sum + bytes, 0)).to.be.below(MAX_BATCH_BYTES + 1000);
+      for (const { position } of batch.frames) {
+        // The message of the turn comes first.
+        expect(position).to.deep.equal(count === 0 ? [1, 0, 0] : [1, 1, count]);
+        count += 1;
+      }
+      after = batch.frames.at(-1)!.position;
+      ({ hasMore } = batch);
+    }
+    expect(count).to.equal(15_001);
   });
 
   it('have the same frames live and from the table, also when a flush was sent twice', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Frame } from '../../../src/stream/frames.js';
+import { bytesOfFrame, MAX_BATCH_BYTES, type Frame } from '../../../src/stream/frames.js';
 import { START } from '../../../src/stream/position.js';
 import { RingBudget } from '../../../src/stream/ring.js';
 
@@ -22,6 +22,18 @@ describe('the ring of a turn’s latest frames', () => {
     ring.append([frame(4)]);
     expect(numbersOf(ring.after([1, 0, 0]))).to.deep.equal([2, 3, 4]);
     expect(numbersOf(ring.after([4, 0, 0]))).to.deep.equal([]);
+  });
+
+  it('returns a batch of limited memory to a watcher that is far behind', () => {
+    const ring = new RingBudget().createRing();
+    ring.begin(START);
+    for (let number = 1; number <= 80; number += 1) ring.append([frame(number)]);
+    const batch = ring.after(START)!;
+    expect(batch.map(bytesOfFrame).reduce((sum, bytes) => sum + bytes, 0)).to.be.below(MAX_BATCH_BYTES + 11_000);
+    const next = ring.after(batch.at(-1)!.position)!;
+    expect(next[0]!.position[0]).to.equal(batch.length + 1);
+    ring.append([frame(81, 5_000_000)]);
+    expect(numbersOf(ring.after([80, 0, 0]))).to.deep.equal([81]);
   });
 
   it('gives up its oldest frames beyond a megabyte: they are read from the tables', () => {
