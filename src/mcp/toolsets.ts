@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import type { Db } from '../db/transaction.js';
-import { OPEN } from '../db/turn-states.js';
 import { BYTES_PER_JSON_VALUE, countJsonValues } from '../platform/value-count.js';
 
 /** Memory limit of the parsed toolsets cached in this process, estimated from their text and values. */
@@ -33,8 +32,15 @@ export async function storeToolset(tx: EntityManager, serverId: string, tools: M
   return hash;
 }
 
-/** Reads a stored version. */
+/** Reads a stored version that a server or an open turn refers to. */
 export async function loadToolset(db: Db, serverId: string, hash: string): Promise<readonly McpTool[]> {
+  const tools = await findToolset(db, serverId, hash);
+  if (tools === null) throw new Error(`version ${hash} of the tools of ${serverId} was deleted`);
+  return tools;
+}
+
+/** Reads a stored version. Null if it was deleted: only turns that have ended refer to such a version. */
+export async function findToolset(db: Db, serverId: string, hash: string): Promise<readonly McpTool[] | null> {
   const key = `${serverId}/${hash}`;
   const cached = cache.get(key);
   if (cached !== undefined) {
@@ -46,8 +52,9 @@ export async function loadToolset(db: Db, serverId: string, hash: string): Promi
     'SELECT tools::text AS tools FROM mcp_toolsets WHERE server_id = $1 AND hash = $2',
     [serverId, hash],
   );
-  const tools = JSON.parse(row!.tools) as McpTool[];
-  keep(key, { tools, bytes: row!.tools.length + BYTES_PER_JSON_VALUE * countJsonValues(tools) });
+  if (row === undefined) return null;
+  const tools = JSON.parse(row.tools) as McpTool[];
+  keep(key, { tools, bytes: row.tools.length + BYTES_PER_JSON_VALUE * countJsonValues(tools) });
   return tools;
 }
 
@@ -62,8 +69,8 @@ export async function deleteUnusedToolsets(tx: EntityManager, serverId: string):
     `DELETE FROM mcp_toolsets WHERE server_id = $1 AND hash = ANY($2)
        AND NOT EXISTS (SELECT FROM mcp_servers WHERE id = $1 AND deleted_at IS NULL
          AND mcp_toolsets.hash IN (toolset_hash, accepted_hash))
-       AND NOT EXISTS (SELECT FROM turns JOIN turn_servers ON turn_id = turns.id
-         WHERE ${OPEN} AND project_id = (SELECT project_id FROM mcp_servers WHERE id = $1)
+       AND NOT EXISTS (SELECT FROM open_turns JOIN turn_servers USING (turn_id)
+         WHERE project_id = (SELECT project_id FROM mcp_servers WHERE id = $1)
            AND turn_servers.server_id = $1 AND toolset_hash = mcp_toolsets.hash)`,
     [serverId, locked.map(({ hash }) => hash)],
   );

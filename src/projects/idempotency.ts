@@ -91,7 +91,7 @@ export async function releaseLease(db: Db, lease: Lease): Promise<void> {
 export async function forgetOldAnswers(db: Db, limit: number): Promise<number> {
   const [, count] = await db.query<[unknown[], number]>(
     `DELETE FROM idempotency_records WHERE ctid = ANY(ARRAY(
-       SELECT ctid FROM idempotency_records WHERE created_at < clock_timestamp() - ${KEPT}
+       SELECT ctid FROM idempotency_records WHERE created_at < statement_timestamp() - ${KEPT}
        LIMIT $1 FOR UPDATE SKIP LOCKED))`,
     [limit],
   );

@@ -3,7 +3,8 @@ import { rawSql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { McpToolset } from '../db/entities/sessions.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
-import { loadToolset } from '../mcp/toolsets.js';
+import { findToolset } from '../mcp/toolsets.js';
+import { TurnEndedError } from '../turns/turn.js';
 import type { TurnState } from '../db/turn-states.js';
 
 /** A server of the session as recorded when the turn connected to it. */
@@ -55,14 +56,18 @@ export interface ContextRow extends Omit<TurnContext, 'servers'> {
   servers: (Pick<TurnServer, 'id' | 'name' | 'offered_tools'> & { toolset_hash: string })[];
 }
 
-/** Adds the tools of its servers to a turn. The process caches toolsets, which never change. */
+/**
+ * Adds the tools of its servers to a turn. The process caches toolsets, which never change.
+ * @throws TurnEndedError
+ */
 export async function withToolsets<Row extends ContextRow>(
   db: Db,
   row: Row,
 ): Promise<Omit<Row, 'servers'> & Pick<TurnContext, 'servers'>> {
-  const servers = row.servers.map(async ({ toolset_hash, ...server }): Promise<TurnServer> => ({
-    ...server,
-    tools: await loadToolset(db, server.id, toolset_hash),
-  }));
+  const servers = row.servers.map(async ({ toolset_hash, ...server }): Promise<TurnServer> => {
+    const tools = await findToolset(db, server.id, toolset_hash);
+    if (tools === null) throw new TurnEndedError(row.id, row.state);
+    return { ...server, tools };
+  });
   return { ...row, servers: await Promise.all(servers) };
 }

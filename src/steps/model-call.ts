@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
@@ -6,7 +7,7 @@ import type { TurnFailureType } from '../events/fields.js';
 import type { ActivityTask } from '../turns/activity-task.js';
 import { startClock, stopClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
-import { writeTurn, type TurnDeps, type WriteFence } from '../turns/write.js';
+import { writeTurn, type LockedTurn, type TurnChange, type TurnDeps, type WriteFence } from '../turns/write.js';
 
 /** One model call, recorded before it is sent. Its deltas and its usage refer to it. */
 export interface ModelCall {
@@ -23,8 +24,8 @@ export interface ModelCall {
   /** Failures of the model in this step so far, and the age of the first one. */
   failures: number;
   failingForMs: number;
-  /** Usage of this call that the turn's totals already include. */
-  recorded: CallUsage;
+  /** Usage of this call that the turn's totals already include; null while it is in doubt whether a write was committed. */
+  recorded: CallUsage | null;
 }
 
 /** Why the model failed. */
@@ -40,10 +41,17 @@ export interface ModelFailure {
 
 type Registered = Pick<ModelCall, 'position' | 'attempt' | 'failures'> & { failing_ms: number | null };
 
+const NO_USAGE: CallUsage = {
+  input_tokens: 0,
+  output_tokens: 0,
+  cache_read_input_tokens: 0,
+  cache_creation_input_tokens: 0,
+};
 const COUNT_CALL = rawSql('model_calls = turns.model_calls + 1');
 
 /**
  * Claims the turn and records a new model call.
+ * @throws OvertakenError if another attempt has stored the step meanwhile: its outcome needs no second call
  * @throws TurnEndedError if the turn has ended, or the tables lack the end of the previous step: they were restored
  * from a backup older than the workflow
  */
@@ -63,6 +71,7 @@ export async function beginModelCall(
     WHERE (${step}::integer = 1 OR EXISTS (SELECT FROM model_steps s WHERE s.turn_id = turn.id AND s.step = ${step}::integer - 1))
       AND NOT EXISTS (
         SELECT FROM tool_calls c WHERE c.turn_id = turn.id AND c.step = ${step}::integer - 1 AND c.state <> 'done')
+      AND NOT EXISTS (SELECT FROM model_steps s WHERE s.turn_id = turn.id AND s.step = ${step}::integer)
     RETURNING position, attempt,
       (SELECT count(*) FROM model_attempts a WHERE a.turn_id = ${turnId} AND a.step = ${step}::integer AND a.error IS NOT NULL) AS failures,
       (SELECT extract(epoch FROM clock_timestamp() - min(a.started_at)) * 1000 FROM model_attempts a
@@ -75,7 +84,6 @@ export async function beginModelCall(
       session_id: sessionId,
     } = await writeTurn<Registered>(deps, turnId, { from: 'open' }, change);
     const { position, attempt, failures, failing_ms } = row;
-    const recorded = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
     const failingForMs = failing_ms ?? 0;
     return {
       turnId,
@@ -87,14 +95,26 @@ export async function beginModelCall(
       messageId,
       failures,
       failingForMs,
-      recorded,
+      recorded: NO_USAGE,
     };
   } catch (error) {
-    if (error instanceof OvertakenError) throw new TurnEndedError(turnId);
+    if (error instanceof OvertakenError) {
+      if (await hasStep(deps.db, turnId, step)) throw error;
+      deps.log.warn(
+        { turn_id: turnId, step },
+        'the tables lack the step before a model call: they are older than the workflow',
+      );
+      throw new TurnEndedError(turnId);
+    }
     // Another attempt, which should be dead, took the same number at the same moment.
     if (violatedUniqueConstraint(error) === 'model_attempts_pkey') return beginModelCall(deps, turnId, step, task);
     throw error;
   }
+}
+
+async function hasStep(db: Db, turnId: string, step: number): Promise<boolean> {
+  const rows = await runSql(db, sql`SELECT FROM model_steps WHERE turn_id = ${turnId} AND step = ${step}`);
+  return rows.length > 0;
 }
 
 /** Guards the outcome of a call: refuses it if another call has begun or the turn has moved on. */
@@ -107,8 +127,28 @@ export async function recordUsage(deps: TurnDeps, call: ModelCall, usage: CallUs
   const guard = sql`
     UPDATE model_attempts SET usage = ${JSON.stringify(usage)}::json FROM turn AS source
     WHERE ${rowOf(call)} AND usage IS NULL RETURNING turn_id`;
-  await writeTurn(deps, call.turnId, { from: 'running' }, { set: [addUsage(call, usage)], guard });
+  call.recorded = null;
+  await writeTurn(deps, call.turnId, { from: 'running' }, { set: [addUsage(NO_USAGE, usage)], guard });
   call.recorded = usage;
+}
+
+/**
+ * The change at the end of a call. If it is in doubt whether the usage at its start was recorded, the change reads it under
+ * the turn's lock: what was not committed by then is refused afterwards.
+ */
+export function changeOfEnd(
+  call: ModelCall,
+  change: () => TurnChange,
+): TurnChange | ((turn: LockedTurn, tx: EntityManager) => Promise<TurnChange>) {
+  if (call.recorded !== null) return change();
+  return async (turn, tx) => {
+    const [row] = await runSql<{ usage: CallUsage | null }>(
+      tx,
+      sql`SELECT usage FROM model_attempts WHERE turn_id = ${turn.id} AND position = ${call.position} AND attempt = ${call.attempt}`,
+    );
+    call.recorded = row?.usage ?? NO_USAGE;
+    return change();
+  };
 }
 
 /** Records the usage of a call that ended without an outcome, and the reason if the model failed. */
@@ -119,7 +159,8 @@ export async function endModelCall(
   failure: ModelFailure | null,
 ): Promise<void> {
   const guard = sql`${endOfCall(call, answer, failure, 'turn')} RETURNING turn_id`;
-  await writeTurn(deps, call.turnId, { from: 'running' }, { set: spend(call, answer), guard });
+  const change = changeOfEnd(call, () => ({ set: spend(call, answer), guard }));
+  await writeTurn(deps, call.turnId, { from: 'running' }, change);
 }
 
 /**
@@ -140,7 +181,7 @@ export function endOfCall(
 /** Adds a call's usage to the turn's totals. Only the latest call stops the clock. */
 export function spend(call: ModelCall, { usage, firstTokenMs }: Answer): Sql[] {
   return [
-    addUsage(call, usage),
+    addUsage(call.recorded ?? NO_USAGE, usage),
     sql`first_token_at = coalesce(turns.first_token_at,
       turns.model_started_at + ${firstTokenMs}::double precision * interval '1 ms')`,
     stopClock('model', sql`turns.model_calls = ${call.call}`),
@@ -151,7 +192,7 @@ function rowOf({ position, attempt }: ModelCall): Sql {
   return sql`turn_id = source.id AND model_attempts.position = ${position} AND attempt = ${attempt}`;
 }
 
-function addUsage({ recorded }: ModelCall, usage: CallUsage): Sql {
+function addUsage(recorded: CallUsage, usage: CallUsage): Sql {
   const more = (field: keyof CallUsage): number => usage[field] - recorded[field];
   return sql`input_tokens = turns.input_tokens + ${more('input_tokens')}::bigint,
     output_tokens = turns.output_tokens + ${more('output_tokens')}::bigint,

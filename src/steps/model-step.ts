@@ -3,7 +3,7 @@ import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
 import { storableText } from '../platform/text.js';
 import type { Answer, AssistantBlock } from '../models/content.js';
-import { callFence, endOfCall, spend, type ModelCall } from './model-call.js';
+import { callFence, changeOfEnd, endOfCall, spend, type ModelCall } from './model-call.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason } from '../events/fields.js';
 import {
@@ -58,7 +58,7 @@ export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepO
   const turnStopReason = stopReasonOf(stopReason, isLast && (uses.length > 0 || stopReason === 'pause_turn'));
   const calls = await planCalls(deps.db, call.turnId, uses, { ...step, runs });
   try {
-    const { result } = await writeTurn(deps, call.turnId, callFence(call), {
+    const change = changeOfEnd(call, () => ({
       events: eventsOf(step, calls),
       streamed: { attempt: call.attempt, deltas: step.deltas },
       outcome: ends ? { kind: 'completed', stopReason: turnStopReason } : undefined,
@@ -68,7 +68,8 @@ export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepO
         SELECT id, ${call.step}, ${call.messageId}, ${JSON.stringify(answer.content)}::json, ${stopReason} FROM turn
         ON CONFLICT DO NOTHING RETURNING step`,
       parts: [endOfCall(call, answer, null, 'written'), ...insertCalls(call.step, calls)],
-    });
+    }));
+    const { result } = await writeTurn(deps, call.turnId, callFence(call), change);
     if (result !== null) return { kind: 'ended', state: result.state, stopReason: result.stop_reason };
     const waiting = calls.flatMap((each, index) => (waitsForAnswer(each) ? [index] : []));
     return outcomeOf({ state: 'running', tools: runs ? calls.map(({ name }) => name) : [], waiting });

@@ -44,11 +44,13 @@ interface TurnServerRecord {
 async function recordServers(tx: EntityManager, turnId: string, records: readonly TurnServerRecord[]): Promise<void> {
   const ids = records.map(({ server }) => server.id);
   const hashes = records.map(({ server }) => server.toolset_hash);
+  // Two turns that add the same versions must add them in the same order, or each would wait for the other.
   const added = await tx.query<{ server_id: string }[]>(
     `INSERT INTO mcp_toolsets (server_id, hash, tools)
      SELECT id, toolset_hash, tools FROM mcp_servers JOIN unnest($1::text[], $2::text[]) AS wanted (server_id, hash)
        ON id = server_id AND toolset_hash = hash
      WHERE NOT EXISTS (SELECT FROM mcp_toolsets kept WHERE kept.server_id = id AND kept.hash = toolset_hash)
+     ORDER BY id
      ON CONFLICT DO NOTHING RETURNING server_id`,
     [ids, hashes],
   );

@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import type { DataSource } from 'typeorm';
+import { openDataSource } from '../../../src/db/data-source.js';
+import type { Answer } from '../../../src/models/content.js';
+import { createLogger } from '../../../src/platform/logger.js';
+import { createKey } from '../../../src/projects/api-keys.js';
+import { loadConversation } from '../../../src/steps/conversation.js';
+import { beginModelCall, recordUsage, type ModelCall } from '../../../src/steps/model-call.js';
+import { storeStep } from '../../../src/steps/model-step.js';
+import { Notifier } from '../../../src/stream/notify.js';
+import { endTurn } from '../../../src/turns/finish.js';
+import { queueTurn } from '../../../src/turns/queue.js';
+import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
+import type { TurnDeps } from '../../../src/turns/write.js';
+import { ACTIVITY_TASK } from '../../support/activity-task.js';
+import { insertSessions } from '../../support/factories.js';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+
+const USAGE = { input_tokens: 40, output_tokens: 2, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+
+describe('an attempt that comes late, or whose write is in doubt', () => {
+  const log = createLogger('silent', 'test');
+  let database: TestDatabase;
+  let db: DataSource;
+  let deps: TurnDeps;
+  let projectId: string;
+  before(async () => {
+    database = await createTestDatabase();
+    db = await openDataSource(database.url, 5, 'test');
+    deps = { db, log, notifier: new Notifier(db, log) };
+    ({ projectId } = await createKey(db, { project: 'demo' }));
+  });
+  after(async () => {
+    await deps.notifier.flush();
+    await db.destroy();
+    await database.drop();
+  });
+
+  const queued = async (): Promise<string> => {
+    const [session] = await insertSessions(db, projectId, 1);
+    return (await queueTurn(db, projectId, session!, { content: 'x', files: [], skills: [] }, 'test')).id;
+  };
+  const store = (call: ModelCall, use = true): Promise<unknown> => {
+    const content = use
+      ? [{ type: 'tool_use' as const, id: 'toolu_1', name: 'list_files', input: {} }]
+      : [{ type: 'text' as const, text: 'Done.' }];
+    const answer = { content, stopReason: null, usage: USAGE, firstTokenMs: 1 } as unknown as Answer;
+    const more = { toolName: (name: string) => name, permissionOf: () => null, isLast: false };
+    return storeStep(deps, { call, answer, deltas: 0, ...more });
+  };
+  const usageOf = async (turn: string): Promise<unknown> =>
+    (await db.query<object[]>('SELECT input_tokens, output_tokens, model_calls FROM turns WHERE id = $1', [turn]))[0];
+
+  it('does not pay for a second call of a step that is stored', async () => {
+    const turn = await queued();
+    const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK);
+    await store(call);
+    const late = await beginModelCall(deps, turn, 1, ACTIVITY_TASK).catch((error: unknown) => error);
+    expect(late).to.be.instanceOf(OvertakenError);
+    expect(await usageOf(turn)).to.deep.equal({ input_tokens: 40, output_tokens: 2, model_calls: 1 });
+  });
+
+  for (const committed of [true, false]) {
+    it(`counts the usage of a call once when ${committed ? 'its record was committed' : 'its record was lost'} and the connection broke`, async () => {
+      const turn = await queued();
+      const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK);
+      const breaking = new Proxy(db, {
+        get: (target, name) => {
+          if (name !== 'query') return Reflect.get(target, name) as unknown;
+          return async (...args: Parameters<DataSource['query']>) => {
+            if (committed) await target.query(...args);
+            throw new Error('Connection terminated unexpectedly');
+          };
+        },
+      });
+      const broken = await recordUsage({ ...deps, db: breaking }, call, { ...USAGE, output_tokens: 1 }).catch(String);
+      expect(broken).to.contain('Connection terminated');
+      await store(call, false);
+      expect(await usageOf(turn)).to.deep.equal({ input_tokens: 40, output_tokens: 2, model_calls: 1 });
+    });
+  }
+
+  it('learns that the turn has ended when the tools of the turn are gone', async () => {
+    const turn = await queued();
+    await db.query(
+      `INSERT INTO turn_servers (turn_id, server_id, index, name, toolset_hash, connected) VALUES ($1, 'mcp_gone', 0, 'a', 'x', true)`,
+      [turn],
+    );
+    await endTurn(deps, turn, { kind: 'cancelled' });
+    expect(await loadConversation(db, turn).catch((error: unknown) => error)).to.be.instanceOf(TurnEndedError);
+  });
+});
