@@ -1,30 +1,44 @@
 /**
- * `npm run check:real-cluster -- --minutes 5`: two API and four worker processes on a Temporal server with Postgres
- * persistence and 128 shards. Turns are under way all the time, and every 20 s a worker is killed and started again 5 s
- * later. Then the checker judges. Prints how long it took until the calls of a killed worker ran on another one; fails when
- * anything was lost or came twice.
+ * `npm run check:real-cluster -- --minutes 5`: a worker that holds 200 model calls is killed. Then two API and four worker
+ * processes run turns all the time, and every 20 s a worker is killed and started again 5 s later. Then the checker judges.
+ * Prints how long it took until the calls of a killed worker ran on another one; fails when anything was lost or came
+ * twice. The Temporal server has Postgres persistence and 128 shards; `--temporal dev` takes the development server,
+ * which needs no Go.
  */
 import { parseArgs } from 'node:util';
 import { prepareLoad, type Load } from '../support/fault-load.js';
 import { startFaultSystem } from '../support/fault-system.js';
+import { measureHeldTakeover } from '../support/held-takeover.js';
 import { startPostgres } from '../support/postgres.js';
+import { startTemporalServer } from '../support/temporal.js';
 import { RECOMMENDED, startTemporalCluster } from '../support/temporal-cluster.js';
 
 const { values } = parseArgs({
-  options: { minutes: { type: 'string', default: '5' }, every: { type: 'string', default: '20' } },
+  options: {
+    minutes: { type: 'string', default: '5' },
+    every: { type: 'string', default: '20' },
+    held: { type: 'string', default: '200' },
+    temporal: { type: 'string', default: 'cluster' },
+  },
 });
 const MINUTES = Number(values.minutes);
 const KILL_INTERVAL_MS = Number(values.every) * 1000;
 const DOWN_MS = 5_000;
+const WORKERS = 4;
 const WAVE = 6;
 const PACE = { words: 20, everyMs: 100 };
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const postgres = await startPostgres();
-const cluster = await startTemporalCluster(postgres.adminUrl, RECOMMENDED);
+const temporal =
+  values.temporal === 'dev'
+    ? await startTemporalServer({})
+    : await startTemporalCluster(postgres.adminUrl, RECOMMENDED);
 process.env.TEST_DATABASE_URL = postgres.adminUrl;
-process.env.TEST_TEMPORAL_ADDRESS = cluster.address;
-const system = await startFaultSystem({ apis: 2, workers: 4 });
+process.env.TEST_TEMPORAL_ADDRESS = temporal.address;
+const system = await startFaultSystem({ apis: 2, workers: 1 });
+console.table([await measureHeldTakeover(system, Number(values.held))]);
+for (let n = 1; n < WORKERS; n += 1) await system.addRole('worker');
 const startLoad = await prepareLoad(system);
 const until = performance.now() + MINUTES * 60_000;
 const kills: { worker: number; at: string }[] = [];
@@ -82,6 +96,6 @@ const verdict = fault === undefined ? { lost: 0, twice: 0 } : {};
 console.log(JSON.stringify({ minutes: MINUTES, turns: loads.length * WAVE, kills: kills.length, ...verdict }));
 if (fault !== undefined) console.error(fault);
 await system.close();
-await cluster.stop();
+await temporal.stop();
 await postgres.stop();
 process.exit(fault === undefined ? 0 : 1);
