@@ -11,6 +11,9 @@ import { connectClient } from '../support/workflow-history.js';
 
 const DIED = ApplicationFailure.create({ message: 'The worker died.', type: 'WorkerDied', nextRetryDelay: 1 });
 
+/** PENDING_ACTIVITY_STATE_STARTED */
+const STARTED = 2;
+
 /** An attempt is failed from outside, as the reconciler does for a dead worker; it never gets to say how it ended. */
 describe('an activity that loses one worker after the other', () => {
   let service: TurnService;
@@ -32,10 +35,15 @@ describe('an activity that loses one worker after the other', () => {
   const loseWorker = async (turnId: string, attempt: number): Promise<void> => {
     let activityId: string | undefined;
     await eventually(`attempt ${attempt} runs`, async () => {
-      const { raw } = await client.workflow.getHandle(turnId).describe();
-      activityId = raw.pendingActivities?.find(
-        ({ attempt: at, state }) => Number(at) === attempt && Number(state) === 2,
-      )?.activityId as string | undefined;
+      // The workflow starts a moment after the message is stored.
+      const workflow = await client.workflow
+        .getHandle(turnId)
+        .describe()
+        .catch(() => null);
+      const running = workflow?.raw.pendingActivities?.find(
+        ({ attempt: at, state }) => Number(at) === attempt && Number(state) === STARTED,
+      );
+      activityId = running?.activityId ?? undefined;
       return activityId !== undefined;
     });
     await client.activity.fail({ workflowId: turnId, activityId: activityId! }, DIED);

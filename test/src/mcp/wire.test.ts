@@ -63,7 +63,8 @@ describe('the events of a stream', () => {
     },
     { weight: 4, arbitrary: fc.constantFrom('\n', '\r\n', '\n\n', '\r\n\r\n') },
     fc.constantFrom('{"a":[1,2]}', ' ', 'é漢😀', 'x', ':', 'dat', '\0'),
-    fc.string({ maxLength: 8 }),
+    // An event that is an array is refused.
+    fc.string({ maxLength: 8 }).map((text) => text.replaceAll('[', '(')),
   );
 
   it('are those of the library that the SDK uses, whatever the stream and its pieces', () => {
