@@ -84,12 +84,12 @@ export async function startWorker(
   );
   void cancels.add(CANCEL_CHANNEL);
   const network = createMcpNetwork(config.mcpAllowedHosts);
-  const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config, log }));
+  const budget = new ByteBudget(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
+  const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config, log }), budget);
   const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: false });
   ({ health } = reconciler);
   const storage = await openStorage(config);
   void warnOfForeignStorage(db, storage, log);
-  const budget = new ByteBudget(config.mediaBudgetBytes);
   const models = await ModelClients.open(catalogue, process.env, createSend(storage, budget));
   const { namespace } = temporalSettings();
   const start = async (): Promise<LeasedWorkers> => {

@@ -10,6 +10,8 @@ import type { Logger } from '../src/platform/logger.js';
 import { createReadiness, stateOf, type Readiness } from '../src/platform/readiness.js';
 import { createMcpNetwork, type McpNetwork } from '../src/network/network.js';
 import { findStates } from '../src/mcp/oauth/store.js';
+import { Probes } from '../src/mcp/probes.js';
+import { ByteBudget } from '../src/platform/byte-budget.js';
 import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
@@ -27,6 +29,7 @@ export interface ApiDeps extends TurnParts {
   models: ModelCatalogue;
   /** The network for MCP servers: it connects to checked addresses only. */
   mcpNetwork: McpNetwork;
+  probes: Probes;
   /** Access tokens of MCP servers that use OAuth. */
   oauth: OauthAccess;
   /** Finds the states of OAuth authorizations that have begun. */
@@ -56,6 +59,7 @@ export async function openDeps(
     storage: await openStorage(config),
     models,
     mcpNetwork,
+    probes: new Probes(mcpNetwork, new ByteBudget(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2))),
     oauth: new OauthAccess({ db, mcpNetwork, config, log }),
     oauthStates: new BatchLookup((states) => findStates(db, states)),
     keyLookup: createKeyLookup(db),

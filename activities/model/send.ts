@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { ObjectMissingError, storageError, type Storage } from '../../src/files/storage.js';
 import { base64Length, splitAtMedia, type MediaSource } from '../../src/models/media.js';
 import type { ByteBudget } from '../../src/platform/byte-budget.js';
@@ -11,6 +12,14 @@ export type SendRequest = (
   init: RequestInit | undefined,
   onProgress?: () => void,
 ) => Promise<Response>;
+
+/** The project of the current call. A project may hold only half of the budget. */
+const projects = new AsyncLocalStorage<string>();
+
+/** Runs a call of the SDK: the requests that it sends count for the project. */
+export function sendFor<T>(projectId: string, call: () => Promise<T>): Promise<T> {
+  return projects.run(projectId, call);
+}
 
 /**
  * Sends requests that contain placeholders for media (src/models/media). The bytes are read from storage piece by piece
@@ -27,7 +36,7 @@ export function createSend(storage: Storage, budget: ByteBudget): SendRequest {
     const length = parts.reduce((sum, part) => sum + lengthOf(part), 0);
     const headers = new Headers(init!.headers);
     headers.set('content-length', String(length));
-    const release = await budget.take(length, init!.signal);
+    const release = await budget.take(length, init!.signal, projects.getStore());
     const body = new RequestBody(parts, storage, onProgress);
     try {
       onProgress();

@@ -3,6 +3,7 @@ import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import { OvertakenError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong } from '../model/call-once.js';
+import { sendFor } from '../model/send.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
 import { endTurnAfterLostWorkers } from './lost-workers.js';
 import { prepareCall, type PreparedCall } from './prepare-call.js';
@@ -64,7 +65,9 @@ async function callAndStore(
     settle: () => writer.flush(),
   };
   const signal = AbortSignal.any([cancelled, fenced.signal]);
-  const answer = await callOnce(deps, prepared.model, prepared.request, call, observer, signal);
+  const answer = await sendFor(prepared.projectId, () =>
+    callOnce(deps, prepared.model, prepared.request, call, observer, signal),
+  );
   const content = withUsableIds(answer.content, prepared.toolUseIds);
   const store = async (): Promise<StepOutcome> => {
     await writer.flush();

@@ -7,6 +7,7 @@ import { TurnEndedError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
 import type { ModelClient } from '../model/clients.js';
 import { countTokens } from '../model/count-tokens.js';
+import { sendFor } from '../model/send.js';
 import { buildRequest } from '../prompt/build-request.js';
 import { toolUseIds } from '../prompt/tool-use-ids.js';
 import { offeredTools, permissionsOf } from '../tools/offered-tools.js';
@@ -25,6 +26,7 @@ export interface StepInput {
  * the model answers: schemas and messages may take megabytes.
  */
 export interface PreparedCall {
+  projectId: string;
   model: ModelClient;
   request: PendingRequest;
   /** Our estimate of the request's input tokens. */
@@ -64,9 +66,10 @@ export async function prepareCall(
     compacted,
     undercount,
   };
-  const built = await buildRequest(deps, loaded, options, signal);
+  const built = await sendFor(turn.projectId, () => buildRequest(deps, loaded, options, signal));
   if (built === 'compact') return built;
   return {
+    projectId: turn.projectId,
     model,
     request: new PendingRequest(built.request),
     estimated: built.estimated,

@@ -10,7 +10,6 @@ import {
   type TakenAuthorization,
 } from '../../src/mcp/oauth/complete.js';
 import { oauthReason } from '../../src/mcp/oauth/failure.js';
-import { probeServer } from '../../src/mcp/probe.js';
 import { requestAuthOf } from '../../src/mcp/request-auth.js';
 import { storeProbe } from '../../src/mcp/store.js';
 import { ServiceError } from '../../src/platform/errors.js';
@@ -85,9 +84,9 @@ async function partiesOf(db: DataSource, { server, row }: TakenAuthorization): P
   };
 }
 
-async function probe({ config, db, mcpNetwork, oauth }: ApiDeps, server: McpServerRow): Promise<void> {
+async function probe({ config, db, mcpNetwork, oauth, probes }: ApiDeps, server: McpServerRow): Promise<void> {
   const url = await mcpNetwork.checkUrl(server.url);
-  const probed = await probeServer(mcpNetwork, url, () => requestAuthOf(config.encryptionKeys, oauth, server));
+  const probed = await probes.run(server.project_id, url, () => requestAuthOf(config.encryptionKeys, oauth, server));
   await transaction(db, async (tx) => {
     const locked = await lockServer(tx, server.project_id, server.id);
     if (locked.credential_version === server.credential_version) await storeProbe(tx, locked, probed);

@@ -1,7 +1,6 @@
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
-import { probeServer } from '../../src/mcp/probe.js';
 import { requestAuthOf } from '../../src/mcp/request-auth.js';
 import { storeProbe } from '../../src/mcp/store.js';
 import { operation } from '../http/core/operation.js';
@@ -14,9 +13,11 @@ export const probeMcpServer = operation<undefined, McpServerRow>({
   success: { status: 200, description: 'The MCP server with its current tools.', schema: mcpServerSchema },
   errors: ['mcp_server_not_found', 'invalid_mcp_server_url', 'mcp_probe_failed'],
   resource: mcpServerOfPath,
-  async handle({ deps: { config, db, mcpNetwork, oauth }, resource }) {
+  async handle({ deps: { config, db, mcpNetwork, oauth, probes }, resource }) {
     const url = await mcpNetwork.checkUrl(resource.url);
-    const probed = await probeServer(mcpNetwork, url, () => requestAuthOf(config.encryptionKeys, oauth, resource));
+    const probed = await probes.run(resource.project_id, url, () =>
+      requestAuthOf(config.encryptionKeys, oauth, resource),
+    );
 
     return transaction(db, async (tx) => {
       const server = await lockServer(tx, resource.project_id, resource.id);

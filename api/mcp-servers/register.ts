@@ -5,7 +5,6 @@ import { readAuth } from '../../src/mcp/auth.js';
 import { getServer } from '../../src/mcp/find-servers.js';
 import { refuseTaken } from '../../src/mcp/names-taken.js';
 import { startOauth, storeStarted } from '../../src/mcp/oauth/authorize.js';
-import { probeServer } from '../../src/mcp/probe.js';
 import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { insertServer, requireKnownTools } from '../../src/mcp/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
@@ -45,7 +44,7 @@ export const registerMcpServer = operation<FromSchema<typeof body>>({
     const url = await mcpNetwork.checkUrl(body.url);
     await refuseTaken(db, projectId, body.name, body.url);
     const started = credential.type === 'OAUTH' ? await startOauth(deps, url, body.auth!) : null;
-    const probed = started === null ? await probeServer(mcpNetwork, url, () => credentialAuth(credential)) : null;
+    const probed = started === null ? await deps.probes.run(projectId, url, () => credentialAuth(credential)) : null;
     requireKnownTools(body.allowed_tools, probed?.tools ?? []);
 
     const id = newId('mcpServer');

@@ -8,7 +8,6 @@ import { startOauth, storeStarted, type StartedAuthorization } from '../../src/m
 import { openGrant } from '../../src/mcp/oauth/grants.js';
 import { tryRevoke } from '../../src/mcp/oauth/revoke.js';
 import { deleteOauth } from '../../src/mcp/oauth/store.js';
-import { probeServer } from '../../src/mcp/probe.js';
 import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { requireKnownTools, updateServer, type NewAuth } from '../../src/mcp/store.js';
 import type { ApiDeps } from '../deps.js';
@@ -74,6 +73,6 @@ async function tryAuth(deps: ApiDeps, server: McpServerRow, body: Body): Promise
   if (credential.type === 'OAUTH') {
     return { auth: { credential, probed: null }, started: await startOauth(deps, url, body.auth!) };
   }
-  const probed = await probeServer(mcpNetwork, url, () => credentialAuth(credential));
+  const probed = await deps.probes.run(server.project_id, url, () => credentialAuth(credential));
   return { auth: { credential, probed }, started: null };
 }

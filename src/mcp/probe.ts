@@ -8,6 +8,7 @@ import { failureReason, McpTimeoutError } from './reasons.js';
 import { privateAddress } from '../network/server-url.js';
 import { Cleaner } from './cleaner.js';
 import { keepTools } from './tools.js';
+import type { OnLarge } from './wire/answer-body.js';
 import { Pacer } from './wire/pacer.js';
 
 /** spec.md "Limits": time limit of the whole MCP probe on registration. */
@@ -30,7 +31,7 @@ export async function probeServer(
   network: McpNetwork,
   url: URL,
   authorize: () => RequestAuth,
-  seconds = PROBE_SECONDS,
+  { seconds = PROBE_SECONDS, onLarge }: { seconds?: number; onLarge?: OnLarge } = {},
 ): Promise<ProbeResult> {
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(new McpTimeoutError(seconds)), seconds * 1000);
@@ -41,7 +42,7 @@ export async function probeServer(
       deadline.signal,
     );
     try {
-      const listed = await connection.listTools(deadline.signal);
+      const listed = await connection.listTools(deadline.signal, onLarge);
       const cleaner = new Cleaner(() => auth.secrets());
       const tools = await keepTools(listed, cleaner);
       const { serverName } = connection;

@@ -17,47 +17,62 @@ interface Waiting {
   admit: () => void;
 }
 
+/** What a project holds, and its requests that wait, in the order of arrival. */
+interface Share {
+  used: number;
+  queue: Waiting[];
+}
+
 /**
- * Limits the bytes in flight in this process. Work waits in the order of arrival, so that small requests cannot starve
- * a large one. A request larger than the whole budget runs alone.
+ * Limits the bytes in flight in this process, and those of one project. The projects that wait take turns. Nobody
+ * overtakes the one whose turn it is, so that small requests cannot starve a large one. A request for more than a project
+ * may have counts as that much.
  */
 export class ByteBudget {
   #used = 0;
-  #queue: Waiting[] = [];
+  /** In the order of their turns. */
+  readonly #projects = new Map<string, Share>();
 
-  constructor(readonly total: number) {}
+  constructor(
+    readonly total: number,
+    private readonly perProject = total,
+  ) {}
 
   get used(): number {
     return this.#used;
   }
 
   get waiting(): number {
-    return this.#queue.length;
+    return [...this.#projects.values()].reduce((sum, { queue }) => sum + queue.length, 0);
   }
 
   /**
    * Waits for `bytes` of the budget; returns the function that releases them. @throws the reason of `signal` if it
    * aborts
    */
-  async take(bytes: number, signal?: AbortSignal | null): Promise<() => void> {
+  async take(bytes: number, signal?: AbortSignal | null, projectId = ''): Promise<() => void> {
     signal?.throwIfAborted();
-    const share = Math.min(bytes, this.total);
-    if (this.#queue.length === 0 && this.#used + share <= this.total) this.#used += share;
-    else await this.#wait(share, signal ?? null);
+    const project = this.#projects.get(projectId) ?? { used: 0, queue: [] };
+    this.#projects.set(projectId, project);
+    const share = Math.min(bytes, this.perProject);
+    await this.#wait(projectId, project, share, signal ?? null);
     let isHeld = true;
     return () => {
       if (!isHeld) return;
       isHeld = false;
       this.#used -= share;
+      project.used -= share;
+      this.#forgetIdle(projectId, project);
       this.#admitNext();
     };
   }
 
-  #wait(bytes: number, signal: AbortSignal | null): Promise<void> {
+  #wait(projectId: string, project: Share, bytes: number, signal: AbortSignal | null): Promise<void> {
     return new Promise((resolve, reject) => {
       const abort = (): void => {
-        this.#queue.splice(this.#queue.indexOf(waiting), 1);
+        project.queue.splice(project.queue.indexOf(waiting), 1);
         reject(signal!.reason as Error);
+        this.#forgetIdle(projectId, project);
         this.#admitNext();
       };
       const waiting = {
@@ -67,17 +82,34 @@ export class ByteBudget {
           resolve();
         },
       };
-      this.#queue.push(waiting);
+      project.queue.push(waiting);
       signal?.addEventListener('abort', abort, { once: true });
+      this.#admitNext();
     });
   }
 
   #admitNext(): void {
-    for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
-      if (this.#used + next.bytes > this.total) return;
-      this.#queue.shift();
+    while (this.#admitOne());
+  }
+
+  #admitOne(): boolean {
+    for (const [projectId, project] of this.#projects) {
+      const [next] = project.queue;
+      // A project that waits for itself does not make others wait.
+      if (next === undefined || project.used + next.bytes > this.perProject) continue;
+      if (this.#used + next.bytes > this.total) return false;
+      project.queue.shift();
+      project.used += next.bytes;
       this.#used += next.bytes;
+      this.#projects.delete(projectId);
+      this.#projects.set(projectId, project);
       next.admit();
+      return true;
     }
+    return false;
+  }
+
+  #forgetIdle(projectId: string, { used, queue }: Share): void {
+    if (used === 0 && queue.length === 0) this.#projects.delete(projectId);
   }
 }

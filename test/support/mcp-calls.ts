@@ -42,7 +42,7 @@ export function mcpCalls({
   const config = { encryptionKeys: KEYS };
   const log = createLogger('silent', 'test');
   const oauth = new OauthAccess({ db: undefined as never, mcpNetwork: network, config, log });
-  const mcp = new McpConnections(network, config, oauth, idleMs);
+  const mcp = new McpConnections(network, config, oauth, budget, idleMs);
   const stored = new Map<string, Buffer>();
   const storage = {
     put: async (key: string, content: Readable | Buffer) => {

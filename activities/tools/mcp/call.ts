@@ -3,11 +3,12 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import { isSessionLost, type McpConnection } from '../../../src/mcp/client.js';
 import { findServers } from '../../../src/mcp/find-servers.js';
+import { LargeAnswer } from '../../../src/mcp/large-answer.js';
+import { MAX_ANSWER_VALUES } from '../../../src/mcp/wire/answer-limits.js';
 import { failureReason, neverReached } from '../../../src/mcp/reasons.js';
 import { recordConnection } from '../../../src/mcp/store.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { ConnectTarget } from './connections.js';
-import { LargeAnswer } from './large-answer.js';
 import { isAllowed, isHeldBack, type McpServerTool } from './names.js';
 import { mcpResult } from './result.js';
 import type { NewEvent } from '../../../src/events/schema.js';
@@ -53,7 +54,14 @@ export async function callMcpTool(
     return textResult(text, true);
   }
   const attempt = { sent: false };
-  const answer = new LargeAnswer(deps.budget, call);
+  const answer = new LargeAnswer({
+    budget: deps.budget,
+    projectId: call.turn.projectId,
+    signal: call.signal,
+    maxValues: MAX_ANSWER_VALUES,
+    // The tool's time limit does not run meanwhile.
+    onWait: call.progress,
+  });
   try {
     const cleaner = deps.mcp.cleanerOf(server);
     try {
@@ -81,10 +89,10 @@ async function sendOnce(
   const send = (connection: McpConnection): Promise<Record<string, unknown>> => {
     attempt.sent = true;
     return connection.callTool(toolName, call.input, {
-      signal: large.signal,
+      signal: call.signal,
       idempotencyKey: call.idempotencyKey,
       onProgress: call.progress,
-      onLarge: () => large.take(),
+      onLarge: (bytes) => large.take(bytes),
     });
   };
   const answer = await mcp.use(server, call.signal, async (connection, retire) => {

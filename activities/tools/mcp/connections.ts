@@ -7,9 +7,11 @@ import type { McpNetwork } from '../../../src/network/network.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { requestAuthOf, type RequestAuth } from '../../../src/mcp/request-auth.js';
+import type { ByteBudget } from '../../../src/platform/byte-budget.js';
+import type { OnLarge } from '../../../src/mcp/wire/answer-body.js';
 import { Pacer } from '../../../src/mcp/wire/pacer.js';
+import { ToolLists } from './tool-lists.js';
 import { Cleaner } from '../../../src/mcp/cleaner.js';
-import { keepTools } from '../../../src/mcp/tools.js';
 
 /** contract.md §2 "Tools of a turn": one attempt to connect. */
 export const CONNECT_SECONDS = 8;
@@ -43,14 +45,18 @@ export class McpConnections {
   readonly #closing = new AbortController();
   /** One for each project of which a turn has used MCP. */
   readonly #pacers = new Map<string, Pacer>();
+  readonly #lists: ToolLists;
   readonly #opening = new ProjectLimits(MAX_OPENING_PER_PROJECT);
 
   constructor(
     private readonly network: McpNetwork,
     private readonly config: Pick<Config, 'encryptionKeys'>,
     private readonly oauth: OauthAccess,
+    budget: ByteBudget,
     private readonly idleMs = IDLE_MS,
-  ) {}
+  ) {
+    this.#lists = new ToolLists(budget);
+  }
 
   /** Connections that are open or being opened. */
   get size(): number {
@@ -62,7 +68,7 @@ export class McpConnections {
    * Returns the current tools of a pinned server, null for other servers.
    */
   async verify(server: ConnectTarget, signal: AbortSignal): Promise<McpTool[] | null> {
-    const listed = await withDeadline(CONNECT_SECONDS, signal, async (bounded) => {
+    return withDeadline(CONNECT_SECONDS, signal, async (bounded) => {
       const kept = this.#entries.has(keyOf(server));
       const alive = await this.use(server, bounded, async (connection, retire) => {
         if (!kept || (await answers(connection, bounded))) return true;
@@ -70,11 +76,14 @@ export class McpConnections {
         return false;
       });
       bounded.throwIfAborted();
-      if (alive && !server.pin_tools) return null;
-      return this.use(server, bounded, async (connection) => (server.pin_tools ? connection.listTools(bounded) : null));
+      if (server.pin_tools) {
+        const list = (onLarge: OnLarge): Promise<unknown[]> =>
+          this.use(server, bounded, (connection) => connection.listTools(bounded, onLarge));
+        return this.#lists.read(server.project_id, bounded, list, this.cleanerOf(server));
+      }
+      if (!alive) await this.use(server, bounded, async () => undefined);
+      return null;
     });
-    if (listed === null) return null;
-    return keepTools(listed, this.cleanerOf(server));
   }
 
   /**

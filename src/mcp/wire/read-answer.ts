@@ -11,8 +11,9 @@ import { SseEvents, type EventLimits, type SseEvent } from './sse-events.js';
 
 const IS_ARRAY =
   'its answer is a JSON array (a batch), which MCP has removed: it has to answer each request with one message';
-/** Work that costs as much as a ping. */
-const VALUES_PER_PING = 20;
+/** Work that costs as much as a ping: values that the SDK checks, values that are parsed and dropped, bytes. */
+const CHECKED_PER_PING = 20;
+const PARSED_PER_PING = 100;
 const BYTES_PER_PING = 16 * 1024;
 
 /** Reads a JSON answer and returns what the SDK gets instead. @throws AnswerRefusedError, SyntaxError */
@@ -83,10 +84,15 @@ async function* framesOf(body: AnswerBody, { request, pacer }: StreamOptions): A
       await body.weigh(event);
       const { frame, isAnswer } = frameOf(event, request);
       if (frame !== '') yield frame;
-      if (!isAnswer) await pacer.charge(1 + event.values / VALUES_PER_PING + event.bytes / BYTES_PER_PING);
+      if (!isAnswer) await pacer.charge(costOf(event, frame !== ''));
     }
     await body.weigh(events.pending);
   }
+}
+
+/** The cost of an event that is not the answer, in pings. */
+function costOf({ values, bytes }: SseEvent, isPassedOn: boolean): number {
+  return 1 + values / (isPassedOn ? CHECKED_PER_PING : PARSED_PER_PING) + bytes / BYTES_PER_PING;
 }
 
 /** Events that cannot be the answer are dropped when they are too large. */

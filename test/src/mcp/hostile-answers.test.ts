@@ -47,7 +47,7 @@ for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
     const probe = (server: TestMcpServer): Promise<ProbeResult> => {
       const network = createMcpNetwork([server.host]);
       closers.unshift(() => network.close());
-      return probeServer(network, new URL(server.url), () => credentialAuth(NO_CREDENTIAL), 30);
+      return probeServer(network, new URL(server.url), () => credentialAuth(NO_CREDENTIAL), { seconds: 30 });
     };
     const failure = (work: Promise<unknown>): Promise<string> =>
       work.then(

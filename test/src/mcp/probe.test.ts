@@ -30,7 +30,7 @@ describe('probing an MCP server', () => {
   ): Promise<ProbeResult> => {
     const network = createMcpNetwork([new URL(url).host]);
     closers.push(() => network.close());
-    return probeServer(network, await network.checkUrl(url), () => credentialAuth(credential), seconds);
+    return probeServer(network, await network.checkUrl(url), () => credentialAuth(credential), { seconds });
   };
 
   /** The reason the client gets; never with anything of the server's body. */

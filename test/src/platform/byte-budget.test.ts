@@ -8,8 +8,8 @@ describe('a byte budget', () => {
   const asker = (budget: ByteBudget) => {
     const admitted: string[] = [];
     const releases = new Map<string, () => void>();
-    const ask = (name: string, bytes: number, signal?: AbortSignal): Promise<void> =>
-      budget.take(bytes, signal).then((release) => {
+    const ask = (name: string, bytes: number, signal?: AbortSignal, projectId?: string): Promise<void> =>
+      budget.take(bytes, signal, projectId).then((release) => {
         admitted.push(name);
         releases.set(name, release);
       });
@@ -62,5 +62,38 @@ describe('a byte budget', () => {
     release('a');
     release('a');
     expect(budget.used).to.equal(4);
+  });
+
+  it('gives one project at most its part, and the rest to others', async () => {
+    const budget = new ByteBudget(10, 5);
+    const { admitted, ask, release } = asker(budget);
+    void ask('a1', 4, undefined, 'a');
+    void ask('a2', 4, undefined, 'a');
+    void ask('a3', 1000, undefined, 'a');
+    void ask('b1', 5, undefined, 'b');
+    await settled();
+    expect(admitted).to.deep.equal(['a1', 'b1']);
+    release('a1');
+    await settled();
+    expect(admitted).to.deep.equal(['a1', 'b1', 'a2']);
+    release('a2');
+    await settled();
+    expect(admitted.at(-1), 'counts as the part of a project').to.equal('a3');
+    expect([budget.used, budget.waiting]).to.deep.equal([10, 0]);
+  });
+
+  it('lets the projects that wait take turns, and nobody overtake the next one', async () => {
+    const { admitted, ask, release } = asker(new ByteBudget(4, 4));
+    await ask('first', 4, undefined, 'a');
+    for (const name of ['a1', 'a2', 'a3']) void ask(name, 4, undefined, 'a');
+    void ask('b1', 4, undefined, 'b');
+    void ask('c1', 3, undefined, 'c');
+    void ask('c2', 1, undefined, 'c');
+    for (let round = 0; round < 6; round += 1) {
+      release(admitted.at(-1)!);
+      await settled();
+    }
+    // c2 would fit beside c1, but it is the turn of a2.
+    expect(admitted).to.deep.equal(['first', 'a1', 'b1', 'c1', 'a2', 'c2', 'a3']);
   });
 });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { connectServers } from '../../../../activities/turn/connect-servers.js';
+import { ByteBudget } from '../../../../src/platform/byte-budget.js';
 import { createLogger } from '../../../../src/platform/logger.js';
 import { createMcpNetwork } from '../../../../src/network/network.js';
 import { OauthAccess } from '../../../../src/mcp/oauth/tokens.js';
@@ -30,6 +31,7 @@ describe('connecting the MCP servers of a turn', () => {
       mcpNetwork,
       config,
       new OauthAccess({ db, mcpNetwork, config, log: createLogger('silent', 'test') }),
+      new ByteBudget(config.mediaBudgetBytes),
     );
   });
   after(async () => {

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { ByteBudget, MIB } from '../../../../src/platform/byte-budget.js';
 import { eventually } from '../../../support/eventually.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
+import { resultJson, sendRaw } from '../../../support/raw-answers.js';
 import { startMcpServer, type TestMcpServer } from '../../../support/mcp-server.js';
 
 /** Room for one large answer at a time. */
@@ -63,6 +64,42 @@ for (const form of ['json', 'stream'] as const) {
       cancel.abort(new Error('cancelled'));
       expect([await first, await second].map(String)).to.deep.equal(['Error: cancelled', 'Error: cancelled']);
       await eventually('nothing is held', () => budget.used === 0 && budget.waiting === 0);
+    });
+
+    it('holds at most half of the budget for one project', async () => {
+      await calls.close();
+      budget = new ByteBudget(BUDGET, BUDGET / 2);
+      calls = mcpCalls({ hosts: [server.host], budget });
+      const callFor = (projectId: string): ReturnType<McpCalls['call']> =>
+        call('large', { turn: { id: 'turn_1', sessionId: 'ses_1', projectId, skills: [] } });
+      const own = [callFor('a'), callFor('a')];
+      await eventually('one answer of the project waits', () => budget.waiting === 1);
+      const other = callFor('b');
+      await eventually('the other project has its share', () => budget.used === BUDGET);
+      expect(budget.waiting).to.equal(1);
+      for (const finish of halves) finish();
+      for (const result of await Promise.all([...own, other])) expect(textOf(result)).to.have.length(LARGE_TEXT.length);
+    });
+
+    it('is cut off when it trickles', async () => {
+      const result = await call('large');
+      expect(textOf(result)).to.include('its answer arrives at less than 64 KiB a second');
+      expect(result).to.include({ isError: true, outcomeUnknown: true });
+      await eventually('nothing is held', () => budget.used === 0);
+    });
+
+    it('takes its share for many values, too', async () => {
+      server.options.gateway = (_req, res, body) => {
+        if (!body.includes('"large"')) return false;
+        const { id } = JSON.parse(body) as { id: number };
+        sendRaw(res, form, resultJson(id, `{"content":[],"_meta":[${'{},'.repeat(20_000)}{}]}`));
+        return true;
+      };
+      const gate = budget.take(BUDGET);
+      const dense = call('large');
+      await eventually('the dense one waits', () => budget.waiting === 1);
+      (await gate)();
+      expect(textOf(await dense)).to.equal('[The tool returned no content.]');
     });
   });
 }

@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import { createSend, sendFor } from '../../../activities/model/send.js';
+import type { Storage } from '../../../src/files/storage.js';
+import { mediaPlaceholder } from '../../../src/models/media.js';
+import { ByteBudget } from '../../../src/platform/byte-budget.js';
+import { eventually } from '../../support/eventually.js';
+
+const BYTES = 3000;
+
+describe('requests with media', () => {
+  it('hold at most the part of their project of the budget', async () => {
+    const arrived: string[] = [];
+    const answers: (() => void)[] = [];
+    const server = createServer((req, res) => {
+      arrived.push(req.url!);
+      answers.push(() => res.end('{}'));
+      req.resume();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const storage = { open: async () => Readable.from([Buffer.alloc(BYTES)]) } as unknown as Storage;
+    const body = JSON.stringify({ data: mediaPlaceholder({ kind: 'image', key: 'files/a', bytes: BYTES }) });
+    const budget = new ByteBudget(10_000, 5000);
+    const send = createSend(storage, budget);
+    const post = (projectId: string, path: string): Promise<Response> =>
+      sendFor(projectId, () => send(`http://127.0.0.1:${port}${path}`, { method: 'POST', body }));
+
+    const all = [post('a', '/a1'), post('a', '/a2'), post('b', '/b1')];
+    await eventually('both projects send', () => arrived.length === 2);
+    expect(arrived.toSorted()).to.deep.equal(['/a1', '/b1']);
+    expect(budget.waiting).to.equal(1);
+    for (const answer of answers.splice(0)) answer();
+    await eventually('the second one is sent', () => arrived.includes('/a2'));
+    for (const answer of answers.splice(0)) answer();
+    for (const response of await Promise.all(all)) await response.text();
+    expect([budget.used, budget.waiting]).to.deep.equal([0, 0]);
+    server.close();
+  });
+});

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { NO_CREDENTIAL } from '../../../src/mcp/auth.js';
+import { Probes } from '../../../src/mcp/probes.js';
+import { credentialAuth } from '../../../src/mcp/request-auth.js';
+import { createMcpNetwork, type McpNetwork } from '../../../src/network/network.js';
+import { ByteBudget, MIB } from '../../../src/platform/byte-budget.js';
+import { eventually } from '../../support/eventually.js';
+import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
+
+describe('the probes of an API process', () => {
+  let server: TestMcpServer;
+  let network: McpNetwork;
+  let budget: ByteBudget;
+  let probe: (projectId: string) => Promise<unknown>;
+  beforeEach(async () => {
+    server = await startMcpServer({ tools: [{ name: 'a' }] });
+    network = createMcpNetwork([server.host]);
+    budget = new ByteBudget(64 * MIB, 32 * MIB);
+    const probes = new Probes(network, budget);
+    probe = (projectId) => probes.run(projectId, new URL(server.url), () => credentialAuth(NO_CREDENTIAL));
+  });
+  afterEach(async () => {
+    await network.close();
+    await server.close();
+  });
+
+  it('are at most 8 of one project at a time; further ones wait', async () => {
+    let open!: () => void;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    let begun = 0;
+    server.options.gateway = async (_req, _res, body) => {
+      if (!body.includes('"initialize"')) return false;
+      begun += 1;
+      await gate;
+      return false;
+    };
+    const own = Array.from({ length: 10 }, () => probe('a'));
+    await eventually('8 probes of the project run', () => begun === 8);
+    const other = probe('b');
+    await eventually('that of another project runs', () => begun === 9);
+    open();
+    await Promise.all([...own, other]);
+    expect(begun).to.equal(11);
+  });
+
+  it('wait for memory when a tool list is large', async () => {
+    server.options.tools = [{ name: 'a', description: 'x'.repeat(2 * MIB) }];
+    const releases = await Promise.all([budget.take(32 * MIB, null, 'a'), budget.take(32 * MIB, null, 'b')]);
+    const waiting = probe('a');
+    await eventually('the list waits', () => budget.waiting === 1);
+    for (const release of releases) release();
+    expect(await waiting).to.have.nested.property('tools.length', 1);
+    expect([budget.used, budget.waiting]).to.deep.equal([0, 0]);
+  });
+});
