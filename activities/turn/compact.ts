@@ -1,6 +1,7 @@
 import { storeSummary } from '../../src/steps/compaction.js';
 import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
-import { beginModelCall, endModelCall } from '../../src/steps/model-call.js';
+import { endModelCall } from '../../src/steps/end-model-call.js';
+import { beginModelCall } from '../../src/steps/model-call.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';

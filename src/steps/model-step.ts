@@ -3,7 +3,8 @@ import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
 import { storableText } from '../platform/text.js';
 import type { Answer, AssistantBlock } from '../models/content.js';
-import { callFence, changeOfEnd, endOfCall, spend, type ModelCall } from './model-call.js';
+import { changeOfEnd, endOfCall, spend } from './end-model-call.js';
+import { callFence, type ModelCall } from './model-call.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason } from '../events/fields.js';
 import {

@@ -32,7 +32,8 @@ describe('the purge of deleted sessions', () => {
       );
       await db.query(`INSERT INTO model_steps VALUES ($1, 1, 'msg_1', '[]', 'end_turn')`, [turn]);
       await db.query(
-        `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id) VALUES ($1, 1, 1, 1, 'msg_1')`,
+        `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token)
+         VALUES ($1, 1, 1, 1, 'msg_1', 'a-test', '')`,
         [turn],
       );
       await db.query(
