@@ -83,7 +83,7 @@ module.exports = {
       name: 'no-koa-in-src',
       severity: 'error',
       from: { path: '^(src|activities|workflows)/' },
-      to: { path: 'node_modules/(koa|@koa|koa-helmet)' },
+      to: { path: 'node_modules/(koa|@koa|koa-body|koa-helmet)' },
     },
     {
       name: 'temporal-client-in-src-temporal',

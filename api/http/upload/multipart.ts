@@ -1,12 +1,14 @@
 import type Koa from 'koa';
+import { koaBody } from 'koa-body';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { storageError } from '../../../src/files/storage.js';
 import { brokenBody, MAX_BOUNDARY_LENGTH } from './multipart-parser.js';
-import { PartCollector, type Upload, type UploadRules } from './part-collector.js';
+import { missingFile, PartCollector, type Upload, type UploadRules } from './part-collector.js';
 
 export type { Upload, UploadRules };
 
@@ -36,9 +38,20 @@ export async function withUpload<T>(
 }
 
 async function receive(ctx: Koa.Context, rules: UploadRules, path: string): Promise<Upload> {
+  // Without Content-Length and Transfer-Encoding there is no body, and the parser would wait forever.
+  if (ctx.is('multipart/form-data') === null) throw missingFile();
   const collector = new PartCollector(ctx.req, boundaryOf(ctx.get('content-type')), rules, path);
+  const parse = koaBody({
+    multipart: true,
+    json: false,
+    urlencoded: false,
+    text: false,
+    patchKoa: false,
+    formidable: { enabledPlugins: [(form: object) => useParser(form as Form, collector)] },
+  });
   try {
-    await Promise.race([collector.refused, finished(ctx.req, { writable: false }).catch(cutOff)]);
+    const received = Promise.all([parse(ctx, () => Promise.resolve()), finished(ctx.req, { writable: false })]);
+    await Promise.race([collector.refused, received.catch(cutOff)]);
     return await collector.result();
   } catch (error) {
     await collector.discard();
@@ -46,6 +59,17 @@ async function receive(ctx: Koa.Context, rules: UploadRules, path: string): Prom
   } finally {
     collector.stop();
   }
+}
+
+/** What a plugin of formidable sets: the parser of the body. The form ends when the parser has ended. */
+interface Form extends NodeJS.EventEmitter {
+  _parser: Writable;
+}
+
+/** formidable's own parser takes a second of CPU for a MiB of carriage returns, and quadratic time for long headers. */
+function useParser(form: Form, { parser }: PartCollector): void {
+  form._parser = parser;
+  parser.once('finish', () => form.emit('end'));
 }
 
 function boundaryOf(contentType: string): string {

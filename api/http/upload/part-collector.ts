@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
+import { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ServiceError, validationError } from '../../../src/platform/errors.js';
 import { storageError } from '../../../src/files/storage.js';
@@ -34,11 +35,14 @@ export class PartCollector {
   readonly refused: Promise<never>;
   private reject!: (error: unknown) => void;
   private readonly watch: BodyWatch;
-  private readonly parser: MultipartParser;
+  /** Takes the body. */
+  readonly parser: Writable;
+  private readonly parts: MultipartParser;
+  private isOver = false;
   private readonly hash = createHash('sha256');
   private file: { filename: string; stream: ReturnType<typeof createWriteStream> } | null = null;
   private isInFile = false;
-  private parts = 0;
+  private partCount = 0;
   private received = 0;
   private size = 0;
 
@@ -50,28 +54,34 @@ export class PartCollector {
   ) {
     this.refused = new Promise((_, reject) => (this.reject = reject));
     this.refused.catch(() => undefined);
-    this.parser = new MultipartParser(boundary, {
+    this.parts = new MultipartParser(boundary, {
       onHeader: (header) => this.onHeader(header),
       onContent: (content) => this.isInFile && this.write(this.file!.stream, content),
       onEnd: () => this.endFile(),
     });
     this.watch = new BodyWatch(request, (error) => this.refuse(error), rules);
-    request.on('data', this.onData);
+    this.parser = new Writable({
+      write: (chunk: Buffer, _, done) => {
+        this.take(chunk);
+        done();
+      },
+    });
   }
 
-  private readonly onData = (chunk: Buffer): void => {
+  private take(chunk: Buffer): void {
+    if (this.isOver) return;
     this.watch.arrived(chunk.length);
     this.received += chunk.length;
     try {
-      this.parser.push(chunk);
+      this.parts.push(chunk);
       this.checkRest();
     } catch (error) {
       this.refuse(error);
     }
-  };
+  }
 
   private refuse(error: unknown): void {
-    this.request.off('data', this.onData);
+    this.isOver = true;
     this.reject(error);
   }
 
@@ -83,8 +93,8 @@ export class PartCollector {
   }
 
   private onHeader(header: string): void {
-    this.parts += 1;
-    if (this.parts > 1) {
+    this.partCount += 1;
+    if (this.partCount > 1) {
       throw new ServiceError('bad_request', 'The body must have one part only: the field `file` with one file.');
     }
     const { name, filename } = readPartHeader(header);
@@ -124,7 +134,7 @@ export class PartCollector {
   /** The file. Call it when the whole body has arrived. */
   async result(): Promise<Upload> {
     if (this.received === 0) throw missingFile();
-    this.parser.end();
+    this.parts.end();
     if (this.file === null) throw missingFile();
     await Promise.race([this.refused, finished(this.file.stream)]);
     return { filename: this.file.filename, path: this.path, size: this.size, sha256: this.hash.digest('hex') };
@@ -141,10 +151,10 @@ export class PartCollector {
 
   stop(): void {
     this.watch.stop();
-    this.request.off('data', this.onData);
+    this.isOver = true;
   }
 }
 
-function missingFile(): ServiceError {
+export function missingFile(): ServiceError {
   return validationError(`/${FIELD}`, `is missing: the body needs a part with the name ${FIELD} and a filename`);
 }
