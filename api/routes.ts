@@ -11,6 +11,7 @@ import type { Route } from './http/core/operation.js';
 import { acceptMcpTools } from './mcp-servers/accept-tools.js';
 import { authorizeMcpServer } from './mcp-servers/authorize.js';
 import { mcpOauthCallback } from './mcp-servers/oauth-callback.js';
+import { getChangedMcpTool } from './mcp-servers/changed-tool.js';
 import { deleteMcpServer } from './mcp-servers/delete.js';
 import { getMcpServer } from './mcp-servers/get.js';
 import { listMcpServers } from './mcp-servers/list.js';
@@ -58,6 +59,7 @@ export const routes: Route[] = [
   ['POST',   '/v1/mcp-servers/{mcp_server_id}/authorize', 'mcp_servers:write', LIMITED,   authorizeMcpServer],
   ['GET',    '/v1/mcp-servers/oauth/callback',          null,                UNLIMITED, mcpOauthCallback],
   ['POST',   '/v1/mcp-servers/{mcp_server_id}/accept-tools', 'mcp_servers:write', LIMITED, acceptMcpTools],
+  ['GET',    '/v1/mcp-servers/{mcp_server_id}/changed-tools/{tool_name}', 'mcp_servers:read', UNLIMITED, getChangedMcpTool],
   ['DELETE', '/v1/mcp-servers/{mcp_server_id}',         'mcp_servers:write', LIMITED,   deleteMcpServer],
   ['GET',    '/v1/models',                              'sessions:read',     UNLIMITED, listModels],
   ['POST',   '/v1/sessions',                            'sessions:write',    LIMITED,   createSession],

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { checkedFilename } from '../../src/files/filename.js';
 import { saveUpload } from '../../src/files/save.js';
 import { MAX_FILE_BYTES } from '../../src/files/store.js';
-import { jsonHash } from '../../src/projects/idempotency.js';
+import { jsonHash } from '../../src/platform/json-hash.js';
 import { withUpload, type Upload, type UploadRules } from '../http/upload/multipart.js';
 import { operation, type Call } from '../http/core/operation.js';
 import { fileSchema, presentFile } from './present.js';

@@ -1,8 +1,9 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
+import { validationError } from '../../src/platform/errors.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
-import { acceptTools } from '../../src/mcp/store.js';
+import { acceptTools } from '../../src/mcp/accept-tools.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';
@@ -16,7 +17,14 @@ const body = {
       minItems: 1,
       maxItems: 256,
       uniqueItems: true,
-      description: 'Tools to accept; without it, every changed tool.',
+      description: 'Tools to accept; without it those of digests, and without both every changed tool.',
+    },
+    digests: {
+      type: 'object',
+      additionalProperties: { type: 'string', maxLength: 256 },
+      minProperties: 1,
+      maxProperties: 256,
+      description: 'Digests of the tools as you saw them, by name. A tool that has changed since is not accepted.',
     },
   },
   additionalProperties: false,
@@ -27,11 +35,15 @@ export const acceptMcpTools = operation<FromSchema<typeof body>, McpServerRow>({
   summary: 'Accept changed tools of an MCP server whose tools are pinned',
   body,
   success: { status: 200, description: 'The MCP server as it is now.', schema: mcpServerSchema },
-  errors: ['mcp_server_not_found', 'unknown_mcp_tool'],
+  errors: ['mcp_server_not_found', 'unknown_mcp_tool', 'tools_changed'],
   resource: mcpServerOfPath,
-  async handle({ deps: { db }, resource: { project_id, id }, body: { names } }) {
+  check({ body: { names, digests = {} } }) {
+    const stray = names && Object.keys(digests).find((name) => !names.includes(name));
+    if (stray !== undefined) throw validationError('/digests', 'must name tools of names only');
+  },
+  async handle({ deps: { db }, resource: { project_id, id }, body }) {
     return transaction(db, async (tx) => {
-      await acceptTools(tx, await lockServer(tx, project_id, id), names);
+      await acceptTools(tx, await lockServer(tx, project_id, id), body);
       return presentMcpServer(await getServer(tx, project_id, id));
     });
   },

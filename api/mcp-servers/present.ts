@@ -10,10 +10,30 @@ const shownTool = {
   properties: {
     description: { type: 'string' },
     input_schema: { type: ['object', 'null'], description: 'Null where it is too large to show.' },
+    annotations: {
+      type: 'object',
+      description: 'Absent without readOnlyHint or idempotentHint.',
+      properties: { readOnlyHint: { const: true }, idempotentHint: { const: true } },
+      additionalProperties: false,
+    },
   },
   required: ['description', 'input_schema'],
   additionalProperties: false,
 } as const;
+
+/** A tool of a pinned server that is held back until it is accepted. */
+export const changedToolSchema = {
+  $id: 'ChangedMcpTool',
+  type: 'object',
+  properties: {
+    name: { type: 'string' },
+    digest: { type: 'string', description: 'Identifies this version of the tool. Send it when you accept the tool.' },
+    before: { anyOf: [shownTool, { type: 'null' }], description: 'The accepted tool; null for a new one.' },
+    after: shownTool,
+  },
+  required: ['name', 'digest', 'before', 'after'],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
 
 /** The MCP server resource (spec.md "MCP server"). */
 export const mcpServerSchema = {
@@ -56,16 +76,7 @@ export const mcpServerSchema = {
     changed_tools: {
       type: 'array',
       description: 'Tools of a pinned server that are held back until they are accepted.',
-      items: {
-        type: 'object',
-        properties: {
-          name: { type: 'string' },
-          before: { anyOf: [shownTool, { type: 'null' }], description: 'The accepted tool; null for a new one.' },
-          after: shownTool,
-        },
-        required: ['name', 'before', 'after'],
-        additionalProperties: false,
-      },
+      items: changedToolSchema,
     },
     server_name: { type: ['string', 'null'] },
     last_probed_at: timestamp,

@@ -1,7 +1,7 @@
 import { transaction } from '../../src/db/transaction.js';
 import { requireStorage } from '../../src/files/storage-limit.js';
 import { newId } from '../../src/platform/ids.js';
-import { jsonHash } from '../../src/projects/idempotency.js';
+import { jsonHash } from '../../src/platform/json-hash.js';
 import { MAX_PACKAGE_BYTES, readBundle } from '../../src/skills/bundle.js';
 import { storeArchive } from '../../src/skills/content.js';
 import { insertSkill } from '../../src/skills/store.js';

@@ -1,7 +1,9 @@
 import { Transport, type ClientOptions, type CreateOptions, type RequestOptions } from './transport.js';
 import type {
+  AcceptedMcpTools,
   Answer,
   AnswerEvent,
+  ChangedMcpTool,
   Event,
   File,
   FileQuery,
@@ -78,10 +80,18 @@ export class Operations {
     return this.transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/authorize`, options);
   }
 
-  /** Accepts changed tools of a server with pinned tools; without names, all of them. */
-  acceptMcpTools(mcpServerId: string, names?: string[], options: RequestOptions = {}): Promise<McpServer> {
-    const json = names === undefined ? {} : { names };
-    return this.transport.json('POST', `/v1/mcp-servers/${segment(mcpServerId)}/accept-tools`, { json, ...options });
+  /** A changed tool of a server with pinned tools, also one that is too large for `changed_tools`. */
+  getChangedMcpTool(mcpServerId: string, name: string, options: RequestOptions = {}): Promise<ChangedMcpTool> {
+    return this.#get(`/v1/mcp-servers/${segment(mcpServerId)}/changed-tools/${segment(name)}`, options);
+  }
+
+  /**
+   * Accepts changed tools of a server with pinned tools: those of `names` or `digests`, or all of them. With the digest of
+   * the version that you have read, no other version is accepted.
+   */
+  acceptMcpTools(mcpServerId: string, tools: AcceptedMcpTools = {}, options: RequestOptions = {}): Promise<McpServer> {
+    const path = `/v1/mcp-servers/${segment(mcpServerId)}/accept-tools`;
+    return this.transport.json('POST', path, { json: tools, ...options });
   }
 
   deleteMcpServer(mcpServerId: string, options: RequestOptions = {}): Promise<void> {

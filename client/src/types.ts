@@ -19,6 +19,8 @@ export type ErrorDetails<Type extends ErrorType> = Extract<Envelope, { error: { 
 
 export type Skill = Schemas['Skill'];
 export type McpServer = Schemas['McpServer'];
+/** A tool of a server with pinned tools that is held back until it is accepted. */
+export type ChangedMcpTool = Schemas['ChangedMcpTool'];
 export type Model = Schemas['Model'];
 export type Session = Schemas['Session'];
 export type File = Schemas['File'];
@@ -55,6 +57,7 @@ export type CustomToolResult = Omit<Extract<Answer, { type: 'user.custom_tool_re
 export type NewMessage = JsonBodyOf<'sendMessage'>;
 export type NewMcpServer = JsonBodyOf<'registerMcpServer'>;
 export type McpServerChange = JsonBodyOf<'updateMcpServer'>;
+export type AcceptedMcpTools = JsonBodyOf<'acceptMcpTools'>;
 export type NewWebhook = JsonBodyOf<'createWebhook'>;
 export type WebhookChange = JsonBodyOf<'updateWebhook'>;
 

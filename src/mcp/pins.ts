@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from 'typeorm';
 import type { ChangedTool, McpServerRow, McpTool, ShownTool } from '../db/entities/mcp-servers.js';
+import type { Db } from '../db/transaction.js';
+import { jsonHash } from '../platform/json-hash.js';
+import { readTools } from './find-servers.js';
 import { loadToolset, storeToolset } from './toolsets.js';
 
 /** Limit for the schemas in the list of changed tools; beyond it a tool has `input_schema: null`. */
@@ -33,24 +36,55 @@ export async function acceptedColumns(
   return { accepted_hash: await storeToolset(tx, id, accepted), changed_tools: compareTools(accepted, tools) };
 }
 
-/** The tools that are new, or differ from the accepted version in description or schema. */
-function compareTools(accepted: readonly McpTool[], tools: readonly McpTool[]): ChangedTool[] {
-  const acceptedByName = new Map(accepted.map((tool) => [tool.name, tool]));
+/** The tools that are new, or differ from the accepted version. */
+export function compareTools(accepted: readonly McpTool[], tools: readonly McpTool[]): ChangedTool[] {
   const shown = { bytes: 0 };
-  return tools.flatMap((tool) => {
-    const before = acceptedByName.get(tool.name);
-    if (before !== undefined && isSame(before, tool)) return [];
-    return [{ name: tool.name, before: before === undefined ? null : show(before, shown), after: show(tool, shown) }];
+  return changesOf(accepted, tools).map(({ before, after }) => ({
+    name: after.name,
+    digest: digestOf(after),
+    before: before === null ? null : show(before, shown),
+    after: show(after, shown),
+  }));
+}
+
+/** A changed tool with its whole schemas; null if the tool has not changed. */
+export async function wholeChangedTool(db: Db, server: McpServerRow, name: string): Promise<ChangedTool | null> {
+  if (server.accepted_hash === null || !server.changed_tools.some((tool) => tool.name === name)) return null;
+  const accepted = await loadToolset(db, server.id, server.accepted_hash);
+  const [change] = changesOf(
+    accepted,
+    (await readTools(db, server.id)).filter((tool) => tool.name === name),
+  );
+  if (change === undefined) return null;
+  const { before, after } = change;
+  return { name, digest: digestOf(after), before: before && whole(before), after: whole(after) };
+}
+
+/** The digest of what a person accepts: it stays the same when a server lists the same tool in another order of keys. */
+export function digestOf(tool: McpTool): string {
+  return jsonHash({ name: tool.name, ...whole(tool) }).toString('hex');
+}
+
+interface Change {
+  before: McpTool | null;
+  after: McpTool;
+}
+
+function changesOf(accepted: readonly McpTool[], tools: readonly McpTool[]): Change[] {
+  const acceptedByName = new Map(accepted.map((tool) => [tool.name, tool]));
+  return tools.flatMap((after) => {
+    const before = acceptedByName.get(after.name) ?? null;
+    return before !== null && isDeepStrictEqual(whole(before), whole(after)) ? [] : [{ before, after }];
   });
 }
 
-function isSame(one: McpTool, other: McpTool): boolean {
-  return one.description === other.description && isDeepStrictEqual(one.input_schema, other.input_schema);
+function whole({ description, input_schema, annotations }: McpTool): ShownTool {
+  return { description, input_schema, ...(annotations && { annotations }) };
 }
 
-function show({ description, input_schema }: McpTool, shown: { bytes: number }): ShownTool {
-  const bytes = Buffer.byteLength(JSON.stringify(input_schema));
-  if (shown.bytes + bytes > MAX_SHOWN_SCHEMA_BYTES) return { description, input_schema: null };
+function show(tool: McpTool, shown: { bytes: number }): ShownTool {
+  const bytes = Buffer.byteLength(JSON.stringify(tool.input_schema));
+  if (shown.bytes + bytes > MAX_SHOWN_SCHEMA_BYTES) return { ...whole(tool), input_schema: null };
   shown.bytes += bytes;
-  return { description, input_schema };
+  return whole(tool);
 }

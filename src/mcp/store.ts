@@ -7,7 +7,7 @@ import { seal } from '../platform/sealed.js';
 import type { Credential } from './auth.js';
 import { readTools } from './find-servers.js';
 import { orTaken } from './names-taken.js';
-import { acceptedColumns, pinColumns } from './pins.js';
+import { pinColumns } from './pins.js';
 import type { ProbeResult } from './probe.js';
 import { deleteUnusedToolsets } from './toolsets.js';
 
@@ -89,16 +89,6 @@ async function switchPins(tx: EntityManager, server: McpServerRow): Promise<void
   await deleteUnusedToolsets(tx, server.id);
 }
 
-/** Accepts changed tools of a locked row: the given names, or all. @throws ServiceError `unknown_mcp_tool` */
-export async function acceptTools(tx: EntityManager, server: McpServerRow, names: string[] | undefined): Promise<void> {
-  requireKnownTools(names ?? [], server.tool_list, 'names');
-  if (!server.pin_tools || server.changed_tools.length === 0) return;
-  const accepted = new Set(names ?? server.changed_tools.map(({ name }) => name));
-  const columns = await acceptedColumns(tx, server, await readTools(tx, server.id), accepted);
-  await updateRow(tx, server.id, { ...columns, updated_at: now });
-  await deleteUnusedToolsets(tx, server.id);
-}
-
 /** Soft-deletes a locked row and erases the credential (contract.md §2). */
 export async function deleteServer(tx: EntityManager, { id }: McpServerRow): Promise<void> {
   await updateRow(tx, id, { deleted_at: now, credential: null });
@@ -150,7 +140,7 @@ type Change = {
   [Key in keyof (McpServerRow & McpServerTools)]?: (McpServerRow & McpServerTools)[Key] | (() => string);
 };
 
-async function updateRow(tx: EntityManager, id: string, change: Change): Promise<void> {
+export async function updateRow(tx: EntityManager, id: string, change: Change): Promise<void> {
   if (Object.keys(change).length === 0) return;
   await tx
     .createQueryBuilder()

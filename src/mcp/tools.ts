@@ -31,15 +31,22 @@ export async function keepTools(listed: readonly unknown[], cleaner: Cleaner): P
     const size = sizeOf(inputSchema);
     const fits = schemaBytes + size <= MAX_SCHEMA_BYTES;
     if (fits) schemaBytes += size;
-    const { readOnlyHint, idempotentHint } = (annotations ?? {}) as Record<string, unknown>;
     kept.set(name, {
       name,
       description: cleaner.cleanStart(typeof description === 'string' ? description : '', MAX_DESCRIPTION_LENGTH),
       input_schema: cleanJson(sanitizeInputSchema(fits ? inputSchema : null), cleaner) as Record<string, unknown>,
-      repeatable: readOnlyHint === true || idempotentHint === true,
+      ...annotationsOf(annotations),
     });
   }
   return [...kept.values()];
+}
+
+function annotationsOf(annotations: unknown): Pick<McpTool, 'annotations'> {
+  const { readOnlyHint, idempotentHint } = (annotations ?? {}) as Record<string, unknown>;
+  if (readOnlyHint !== true && idempotentHint !== true) return {};
+  return {
+    annotations: { ...(readOnlyHint === true && { readOnlyHint }), ...(idempotentHint === true && { idempotentHint }) },
+  };
 }
 
 function isUsableName(name: string): boolean {

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { ServiceError } from '../platform/errors.js';
 import { jsonText } from '../platform/json-text.js';
 import type { Db } from '../db/transaction.js';
@@ -96,18 +96,6 @@ export async function forgetOldAnswers(db: Db, limit: number): Promise<number> {
     [limit],
   );
   return count;
-}
-
-/** Hashes parsed JSON. Order of keys and whitespace do not matter. */
-export function jsonHash(value: unknown): Buffer {
-  return createHash('sha256').update(canonical(value)).digest();
-}
-
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([key, child]) => `${JSON.stringify(key)}:${canonical(child)}`).join(',')}}`;
 }
 
 function inUse(): ServiceError {

@@ -1,7 +1,7 @@
 import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
-import { jsonHash } from '../projects/idempotency.js';
+import { jsonHash } from '../platform/json-hash.js';
 import type { ToolUseBlock } from '../models/content.js';
 
 /** Requirement before a call runs: none, a person's decision, or a result from the client, which runs it. */

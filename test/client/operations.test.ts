@@ -128,6 +128,16 @@ describe('the client, operation by operation', () => {
     expect(await client.getMcpServer(server.id)).to.deep.equal(narrowed);
     expect((await client.probeMcpServer(server.id)).last_probed_at).to.not.equal(server.last_probed_at);
     expect((await client.listMcpServers()).items).to.have.length(1);
+
+    await client.updateMcpServer(server.id, { pin_tools: true });
+    mcp.options.tools!.push({ name: 'send/all' }, { name: 'sort' });
+    const [added, sorted] = (await client.probeMcpServer(server.id)).changed_tools;
+    expect(await client.getChangedMcpTool(server.id, 'send/all')).to.deep.equal(added);
+    const stale = await client.acceptMcpTools(server.id, { digests: { sort: added!.digest } }).catch((error) => error);
+    expect(stale instanceof ApiError && stale.is('tools_changed') && stale.details).to.deep.equal({ tools: ['sort'] });
+    const digests = { 'send/all': added!.digest };
+    expect((await client.acceptMcpTools(server.id, { digests })).changed_tools).to.deep.equal([sorted]);
+    expect((await client.acceptMcpTools(server.id)).changed_tools).to.deep.equal([]);
     await client.deleteMcpServer(server.id);
     const none: unknown[] = [];
     for await (const one of client.eachMcpServer()) none.push(one);

@@ -389,6 +389,23 @@ describe('the console in a browser', function () {
       await page.getByRole('button', { name: 'Accept forecast' }).click();
       await page.getByText('1 tool is held back').waitFor({ state: 'detached' });
       await page.getByText('Tells the weather of tomorrow').waitFor();
+      const description = `Too large for the list ${'€'.repeat(30_000)}`;
+      const kept = system.mcp.options.tools[0]!.inputSchema;
+      system.mcp.options.tools[0]!.inputSchema = {
+        type: 'object',
+        properties: { city: { type: 'string', description } },
+      };
+      await page.getByRole('button', { name: 'Probe' }).click();
+      await page.getByText('must be opened').waitFor();
+      expect(await page.getByRole('button', { name: 'Accept all' }).isDisabled()).to.equal(true);
+      await page.getByText('forecast has changed').click();
+      await page.getByText('Too large for the list').waitFor();
+      await page.getByRole('button', { name: 'Accept forecast' }).click();
+      await page.getByText('1 tool is held back').waitFor({ state: 'detached' });
+      system.mcp.options.tools[0]!.inputSchema = kept;
+      await page.getByRole('button', { name: 'Probe' }).click();
+      await page.getByRole('button', { name: 'Accept all' }).click();
+      await page.getByText('1 tool is held back').waitFor({ state: 'detached' });
       await page.goto(sessionUrl);
 
       await system.mcp.kill();

@@ -48,6 +48,21 @@ export async function insertMcpServer(db: DataSource, id: string, project = 'dem
   );
 }
 
+/** Pins the tools of a server, and gives it a new one that is held back. Returns the name of the tool. */
+export async function insertChangedTool(db: DataSource, serverId: string): Promise<string> {
+  const shown = { description: '', input_schema: { type: 'object' } };
+  await db.query(
+    `WITH accepted AS (INSERT INTO mcp_toolsets (server_id, hash, tools) VALUES ($1, 'accepted', '[]'))
+     UPDATE mcp_servers SET pin_tools = true, accepted_hash = 'accepted', tools = $2, changed_tools = $3 WHERE id = $1`,
+    [
+      serverId,
+      JSON.stringify([{ name: 'new', ...shown }]),
+      JSON.stringify([{ name: 'new', digest: 'digest', before: null, after: shown }]),
+    ],
+  );
+  return 'new';
+}
+
 /** Makes a running turn the session's latest, with one call that waits for an answer. Returns the turn's id. */
 export async function insertWaitingTurn(
   db: DataSource,

@@ -32,7 +32,7 @@ export function mcpToolsOf(servers: readonly ToolSource[]): McpServerTool[] {
         inputSchema: tool.input_schema,
         serverId: server.id,
         toolName: tool.name,
-        repeatable: tool.repeatable,
+        repeatable: tool.annotations !== undefined,
       })),
   );
 }

@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa';
-import { jsonHash } from '../../../src/projects/idempotency.js';
+import { jsonHash } from '../../../src/platform/json-hash.js';
 import { requireScope } from '../../../src/projects/permissions.js';
 import { jsonText } from '../../../src/platform/json-text.js';
 import { isStorableText } from '../../../src/platform/text.js';

@@ -24,6 +24,7 @@ const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
   },
   unknown_model: strings('available_models'),
   unknown_mcp_tool: strings('tools'),
+  tools_changed: strings('tools'),
   too_many_running_turns: integer('max_running_turns'),
   file_too_large: integer('max_bytes'),
   content_too_large: integer('max_bytes'),

@@ -178,6 +178,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/mcp-servers/{mcp_server_id}/changed-tools/{tool_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a changed tool of an MCP server whose tools are pinned, whatever its size
+         * @description Needs the permission `mcp_servers:read`.
+         */
+        get: operations["getChangedMcpTool"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/models": {
         parameters: {
             query?: never;
@@ -817,6 +837,19 @@ export interface components {
             };
             request_id: string;
         };
+        ToolsChangedError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "tools_changed";
+                message: string;
+                details?: {
+                    tools: string[];
+                };
+            };
+            request_id: string;
+        };
         IdempotencyKeyInUseError: {
             /** @constant */
             type: "error";
@@ -1104,6 +1137,36 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        ChangedMcpTool: {
+            name: string;
+            /** @description Identifies this version of the tool. Send it when you accept the tool. */
+            digest: string;
+            /** @description The accepted tool; null for a new one. */
+            before: {
+                description: string;
+                /** @description Null where it is too large to show. */
+                input_schema: Record<string, never> | null;
+                /** @description Absent without readOnlyHint or idempotentHint. */
+                annotations?: {
+                    /** @constant */
+                    readOnlyHint?: true;
+                    /** @constant */
+                    idempotentHint?: true;
+                };
+            } | null;
+            after: {
+                description: string;
+                /** @description Null where it is too large to show. */
+                input_schema: Record<string, never> | null;
+                /** @description Absent without readOnlyHint or idempotentHint. */
+                annotations?: {
+                    /** @constant */
+                    readOnlyHint?: true;
+                    /** @constant */
+                    idempotentHint?: true;
+                };
+            };
+        };
         McpServer: {
             id: string;
             name: string;
@@ -1133,20 +1196,7 @@ export interface components {
             }[];
             pin_tools: boolean;
             /** @description Tools of a pinned server that are held back until they are accepted. */
-            changed_tools: {
-                name: string;
-                /** @description The accepted tool; null for a new one. */
-                before: {
-                    description: string;
-                    /** @description Null where it is too large to show. */
-                    input_schema: Record<string, never> | null;
-                } | null;
-                after: {
-                    description: string;
-                    /** @description Null where it is too large to show. */
-                    input_schema: Record<string, never> | null;
-                };
-            }[];
+            changed_tools: components["schemas"]["ChangedMcpTool"][];
             server_name: string | null;
             /** Format: date-time */
             last_probed_at: string | null;
@@ -1992,8 +2042,12 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description Tools to accept; without it, every changed tool. */
+                    /** @description Tools to accept; without it those of digests, and without both every changed tool. */
                     names?: string[];
+                    /** @description Digests of the tools as you saw them, by name. A tool that has changed since is not accepted. */
+                    digests?: {
+                        [key: string]: string;
+                    };
                 };
             };
         };
@@ -2005,6 +2059,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["McpServer"];
+                };
+            };
+        };
+    };
+    getChangedMcpTool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                mcp_server_id: string;
+                tool_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The changed tool with its whole schemas. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedMcpTool"];
                 };
             };
         };

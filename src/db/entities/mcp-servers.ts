@@ -3,24 +3,33 @@ import type { McpOauthRow } from './mcp-oauth.js';
 
 export type McpAuthType = 'NONE' | 'BEARER' | 'HEADER' | 'OAUTH';
 
+/** The annotations that count: with any of them, a call may be repeated. Others are not stored. */
+export interface ToolAnnotations {
+  readOnlyHint?: true;
+  idempotentHint?: true;
+}
+
 /** A tool of an MCP server as the model needs it. */
 export interface McpTool {
   name: string;
   description: string;
   input_schema: Record<string, unknown>;
-  /** True if the server annotates the tool `readOnlyHint` or `idempotentHint`: a call may be repeated. */
-  repeatable: boolean;
+  /** Absent if the server gives none that counts. */
+  annotations?: ToolAnnotations;
 }
 
 /** The part of a tool that a person sees and accepts. `input_schema` is null if it is too large to show. */
 export interface ShownTool {
   description: string;
   input_schema: Record<string, unknown> | null;
+  annotations?: ToolAnnotations;
 }
 
 /** A tool of a pinned server that differs from the accepted version. `before` is null for a new tool. */
 export interface ChangedTool {
   name: string;
+  /** Identifies the version of `after`. */
+  digest: string;
   before: ShownTool | null;
   after: ShownTool;
 }

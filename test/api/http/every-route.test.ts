@@ -3,7 +3,13 @@ import type { Route } from '../../../api/http/core/operation.js';
 import { routes } from '../../../api/routes.js';
 import { SCOPES } from '../../../src/projects/permissions.js';
 import type { ApiCall, ApiResponse } from '../../support/client.js';
-import { insertMcpServer, insertTurn, insertWaitingTurn, insertWebhook } from '../../support/factories.js';
+import {
+  insertChangedTool,
+  insertMcpServer,
+  insertTurn,
+  insertWaitingTurn,
+  insertWebhook,
+} from '../../support/factories.js';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
 import { reached } from '../../support/rows.js';
 import { startService, type TestService } from '../../support/service.js';
@@ -42,6 +48,7 @@ describe('every route', () => {
       file_id: file.body.id,
       session_id: session.body.id,
       mcp_server_id: 'mcp_one',
+      tool_name: await insertChangedTool(db, 'mcp_one'),
       ...webhook,
     };
   });
@@ -234,6 +241,7 @@ const NONE = {
   file_id: 'file_none',
   session_id: 'ses_none',
   mcp_server_id: 'mcp_none',
+  tool_name: 'tool_none',
   webhook_id: 'whk_none',
   delivery_id: 'dlv_none',
 };

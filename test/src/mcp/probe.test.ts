@@ -46,7 +46,7 @@ describe('probing an MCP server', () => {
 
   const bearer: Credential = { type: 'BEARER', header: null, secret: SECRET };
 
-  it('returns the tools with input schemas and repeatability, and the server name', async () => {
+  it('returns the tools with input schemas and the annotations that count, and the server name', async () => {
     const inputSchema = { type: 'object' as const, properties: { a: { type: 'number' } } };
     const server = await start({
       serverName: 'calculator',
@@ -59,9 +59,14 @@ describe('probing an MCP server', () => {
     expect(await probe(server.url)).to.deep.equal({
       serverName: 'calculator',
       tools: [
-        { name: 'add', description: 'Adds.', input_schema: inputSchema, repeatable: true },
-        { name: 'look', description: '', input_schema: { type: 'object', properties: {} }, repeatable: true },
-        { name: 'send', description: '', input_schema: { type: 'object', properties: {} }, repeatable: false },
+        { name: 'add', description: 'Adds.', input_schema: inputSchema, annotations: { idempotentHint: true } },
+        {
+          name: 'look',
+          description: '',
+          input_schema: { type: 'object', properties: {} },
+          annotations: { readOnlyHint: true },
+        },
+        { name: 'send', description: '', input_schema: { type: 'object', properties: {} } },
       ],
     });
     expect(server.log.at(-1), 'says goodbye to its session').to.equal('DELETE');

@@ -9,7 +9,6 @@ const DENSE = JSON.stringify(
     name: `tool-${n}`,
     description: '',
     input_schema: { type: 'object', enum: Array(990).fill({}) },
-    repeatable: false,
   })),
 );
 

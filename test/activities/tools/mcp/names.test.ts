@@ -13,7 +13,6 @@ const source = (name: string, tools: string[], offered_tools: string[] | null = 
     name: tool,
     description: `${tool}!`,
     input_schema: { type: 'object' },
-    repeatable: false,
   })),
 });
 

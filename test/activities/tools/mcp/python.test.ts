@@ -52,7 +52,7 @@ describe('a server of the Python SDK', () => {
       expect(tools.map(({ name }) => name)).to.include.members(['add', 'slow']);
       expect(tools.find(({ name }) => name === 'add')).to.deep.include({
         description: 'Adds two numbers.',
-        repeatable: true,
+        annotations: { readOnlyHint: true },
       });
     }
     await network.close();
