@@ -37,8 +37,8 @@ describe('the code in the documents runs', () => {
     await client.remove();
   });
 
-  const run = async (command: string, args: string[]): Promise<string> => {
-    const env = { PATH: process.env.PATH, BASE: service.url, KEY: service.key, MCP_URL: mcp.url };
+  const run = async (command: string, args: string[], more: Record<string, string> = {}): Promise<string> => {
+    const env = { PATH: process.env.PATH, BASE: service.url, KEY: service.key, MCP_URL: mcp.url, ...more };
     const child = spawn(command, args, { cwd: client.folder, env });
     const [out, faults, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
     expect(code, `${out}\n${faults}`).to.equal(0);
@@ -77,6 +77,16 @@ describe('the code in the documents runs', () => {
       .and.contain('Sunny in Rome.')
       .and.contain('goes on');
     expect(mcp.calls[0]).to.deep.include({ name: 'send', arguments: { to: 'ada@example.com' } });
+  });
+
+  it('docs/mcp.md, curl', async () => {
+    const code = (await blocks('docs/mcp.md', 'sh')).join('\n');
+    const env = { KEY: await service.newKey({ project: 'reader' }), MCP_TOKEN: 'a-token' };
+    const answer = JSON.parse(await run('bash', ['-euo', 'pipefail', '-c', code], env)) as Record<string, unknown>;
+    const [shown] = await blocks('docs/mcp.md', 'json');
+    const documented = JSON.parse(shown!) as Record<string, unknown>;
+    expect(Object.keys(answer)).to.deep.equal(Object.keys(documented));
+    expect(answer).to.deep.include({ name: 'mail', auth: documented.auth, tools: [{ name: 'send', description: '' }] });
   });
 
   it('docs/webhooks.md: the receiver takes what is signed, once, and refuses the rest', async () => {
