@@ -41,7 +41,7 @@ export async function callOnce(
   const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
   const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
   const began = performance.now();
-  const recording = new UsageRecording(deps, call);
+  const recording = new UsageRecording(deps, call, answer);
   try {
     const started = (first: CallUsage): void => recording.start(first);
     const idle = idleSeconds(deps.config.modelIdleSeconds, call);
@@ -77,11 +77,12 @@ class UsageRecording {
   constructor(
     private readonly deps: TurnDeps,
     private readonly call: ModelCall,
+    private readonly answer: Answer,
   ) {}
 
   start(usage: CallUsage): void {
     this.#timer = setTimeout(() => {
-      this.#underWay = recordUsage(this.deps, this.call, usage).catch(() => undefined);
+      this.#underWay = recordUsage(this.deps, this.call, usage, this.answer.firstTokenMs).catch(() => undefined);
     }, RECORD_USAGE_AFTER_MS);
   }
 

@@ -9,6 +9,9 @@ import type { ModelClient } from './clients.js';
 import { ModelStreamError } from './failures.js';
 import { Watchdog } from './watchdog.js';
 
+/** The estimate for an answer that was cut off: the model reports its output tokens at the end. */
+const CHARACTERS_PER_TOKEN = 4;
+
 export interface StreamObserver extends TextObserver {
   /** The model has accepted the call and reports its first usage. */
   started(usage: CallUsage): void;
@@ -29,6 +32,7 @@ export async function streamAnswer(
 ): Promise<void> {
   const began = performance.now();
   const watchdog = new Watchdog(idleSeconds);
+  let streamedCharacters = 0;
   const either = AbortSignal.any([signal, watchdog.signal]);
   try {
     const stream = await watchdog.watch(() =>
@@ -40,6 +44,7 @@ export async function streamAnswer(
       if (event.type === 'content_block_delta' && answer.firstTokenMs === null) {
         answer.firstTokenMs = performance.now() - began;
       }
+      if (event.type === 'content_block_delta') streamedCharacters += lengthOf(event.delta);
       stopped ||= event.type === 'message_stop';
       take(event, answer, growing, observer, redactor);
     }
@@ -48,6 +53,10 @@ export async function streamAnswer(
     if (!stopped || answer.stopReason === null) throw new ModelStreamError('The model’s answer was cut off.');
     answer.content = finished(growing, answer.stopReason as Anthropic.StopReason, redactor);
   } catch (error) {
+    const { usage } = answer;
+    if (answer.stopReason === null) {
+      usage.output_tokens = Math.max(usage.output_tokens, Math.ceil(streamedCharacters / CHARACTERS_PER_TOKEN));
+    }
     watchdog.signal.throwIfAborted();
     signal.throwIfAborted();
     // The SDK wraps what `send` throws.
@@ -56,6 +65,12 @@ export async function streamAnswer(
   } finally {
     watchdog.stop();
   }
+}
+
+function lengthOf(delta: Anthropic.RawContentBlockDelta): number {
+  if (delta.type === 'text_delta') return delta.text.length;
+  if (delta.type === 'thinking_delta') return delta.thinking.length;
+  return delta.type === 'input_json_delta' ? delta.partial_json.length : 0;
 }
 
 function take(

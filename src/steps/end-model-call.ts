@@ -5,13 +5,19 @@ import { stopClock } from '../turns/totals.js';
 import { writeTurn, type LockedTurn, type TurnChange, type TurnDeps } from '../turns/write.js';
 import { NO_USAGE, type ModelCall, type ModelFailure } from './model-call.js';
 
-/** Records the usage of a call when it starts, so that it counts even if the process dies. */
-export async function recordUsage(deps: TurnDeps, call: ModelCall, usage: CallUsage): Promise<void> {
+/** Records the usage of a call when it starts, and its first token, so that they count even if the process dies. */
+export async function recordUsage(
+  deps: TurnDeps,
+  call: ModelCall,
+  usage: CallUsage,
+  firstTokenMs: number | null,
+): Promise<void> {
   const guard = sql`
     UPDATE model_attempts SET usage = ${JSON.stringify(usage)}::json FROM turn AS source
     WHERE ${rowOf(call)} AND usage IS NULL RETURNING turn_id`;
   call.recorded = null;
-  await writeTurn(deps, call.turnId, { from: 'running' }, { set: [addUsage(NO_USAGE, usage)], guard });
+  const set = [addUsage(NO_USAGE, usage), setFirstToken(firstTokenMs)];
+  await writeTurn(deps, call.turnId, { from: 'running' }, { set, guard });
   call.recorded = usage;
 }
 
@@ -65,10 +71,15 @@ export function endOfCall(
 export function spend(call: ModelCall, { usage, firstTokenMs }: Answer): Sql[] {
   return [
     addUsage(call.recorded ?? NO_USAGE, usage),
-    sql`first_token_at = coalesce(turns.first_token_at,
-      turns.model_started_at + ${firstTokenMs}::double precision * interval '1 ms')`,
+    setFirstToken(firstTokenMs),
     stopClock('model', sql`turns.model_calls = ${call.call}`),
   ];
+}
+
+/** The first token that a reader saw counts, also that of a call that failed. */
+function setFirstToken(afterMs: number | null): Sql {
+  return sql`first_token_at = coalesce(turns.first_token_at,
+    turns.model_started_at + ${afterMs}::double precision * interval '1 ms')`;
 }
 
 function rowOf({ position, attempt }: ModelCall): Sql {

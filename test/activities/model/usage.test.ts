@@ -32,7 +32,8 @@ describe('the usage of a turn', () => {
     const end = await service.ended(sessionId);
     expect(end).to.deep.include({
       type: 'turn.completed',
-      usage: { input_tokens: 6660, output_tokens: 441 },
+      // Of the answer that was cut off, the model reported one token: its eight characters count as two.
+      usage: { input_tokens: 6660, output_tokens: 442 },
       usage_details: { model_calls: 4, cache_read_input_tokens: 2220, cache_creation_input_tokens: 3330 },
     });
   });
@@ -51,5 +52,40 @@ describe('the usage of a turn', () => {
     expect(open.usage).to.include({ input_tokens: 10, cache_read_input_tokens: 20, cache_creation_input_tokens: 30 });
     gate.open();
     expect((await service.ended(sessionId)).usage.input_tokens).to.equal(60);
+  });
+
+  it('has the time of the first token that a reader saw, stored while the answer streams', async () => {
+    const { model, db } = service;
+    const gate = model.gate();
+    model.reply([text('Seen at once, then slow', { before: { 4: wait(gate) } })]);
+    const sessionId = await service.session({ thinking_enabled: false });
+    const turnId = await service.send(sessionId, 'Go');
+    await gate.reached;
+    let stored: string | null = null;
+    while (stored === null) {
+      const rows = await db.query<{ at: string | null }[]>('SELECT first_token_at AS at FROM turns WHERE id = $1', [
+        turnId,
+      ]);
+      stored = rows[0]!.at;
+    }
+    gate.open();
+    await service.ended(sessionId);
+    expect(await db.query('SELECT first_token_at AS at FROM turns WHERE id = $1', [turnId])).to.deep.equal([
+      { at: stored },
+    ]);
+  });
+
+  it('of a cancelled answer counts what was streamed', async () => {
+    const gate = service.model.gate();
+    service.model.reply(
+      message([text('x'.repeat(400)), text('y', { before: { 0: wait(gate) } })], cost(10, 20, 30, 1)),
+    );
+    const sessionId = await service.session({ thinking_enabled: false });
+    await service.send(sessionId, 'Go');
+    await gate.reached;
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    const end = await service.ended(sessionId);
+    gate.open();
+    expect(end).to.deep.include({ type: 'turn.cancelled', usage: { input_tokens: 60, output_tokens: 100 } });
   });
 });

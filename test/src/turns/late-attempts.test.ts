@@ -74,7 +74,9 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
           };
         },
       });
-      const broken = await recordUsage({ ...deps, db: breaking }, call, { ...USAGE, output_tokens: 1 }).catch(String);
+      const broken = await recordUsage({ ...deps, db: breaking }, call, { ...USAGE, output_tokens: 1 }, null).catch(
+        String,
+      );
       expect(broken).to.contain('Connection terminated');
       await store(call, false);
       expect(await usageOf(turn)).to.deep.equal({ input_tokens: 40, output_tokens: 2, model_calls: 1 });
