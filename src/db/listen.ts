@@ -88,7 +88,7 @@ export class Listener {
     this.#client = client;
     client.on('error', (err) => this.#lose(client, err));
     client.on('end', () => this.#lose(client));
-    client.on('notification', ({ payload }) => this.handlers.onPayload(payload ?? ''));
+    client.on('notification', ({ payload }) => this.#deliver(payload ?? ''));
     try {
       await client.connect();
       this.#dropped.clear();
@@ -104,6 +104,16 @@ export class Listener {
     if (this.#client !== client) return;
     this.#failures = 0;
     this.handlers.onConnect();
+  }
+
+  /** Any user of the database can send a notification: one that cannot be read must not end the process. */
+  #deliver(payload: string): void {
+    try {
+      this.handlers.onPayload(payload);
+    } catch {
+      // Without the error, which may quote the payload. Readers find what they missed in the tables.
+      this.log.warn({}, 'a notification could not be read');
+    }
   }
 
   #lose(client: pg.Client, err?: Error): void {

@@ -38,6 +38,26 @@ describe('the LISTEN connection', () => {
     expect(payloads).to.deep.equal(['mine']);
   });
 
+  it('goes on after a notification that cannot be read', async () => {
+    const read: string[] = [];
+    let connected = false;
+    const reading: Listener = new Listener(
+      database.url,
+      {
+        onPayload: (payload) => read.push(JSON.parse(payload) as string),
+        onConnect: () => (connected = true),
+      },
+      createLogger('silent', 'test'),
+    );
+    await eventually('it is connected', () => connected);
+    await reading.add('channel_4');
+    await notify('channel_4', '[');
+    await notify('channel_4', '"good"');
+    await eventually('the one after it arrives', () => read.length > 0);
+    expect(read).to.deep.equal(['good']);
+    await reading.close();
+  });
+
   it('listens on the channels of before, and on later ones, after it was cut', async () => {
     await db.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
