@@ -40,6 +40,9 @@ const USED_FIELDS = new Set([
   'error',
 ]);
 
+/** Lists of addresses: the SDK's schemas report each item that is none. */
+const ADDRESS_LISTS = new Set(['authorization_servers', 'redirect_uris']);
+
 /**
  * Reduces a JSON document of an authorization or resource server to its used fields, each a bounded text, list of texts,
  * number or boolean. Run it before the SDK's schemas, which make an object with a message for every wrong list item.
@@ -69,11 +72,17 @@ export function checkList(name: string, items: readonly unknown[]): void {
 function checkValue(name: string, value: unknown): void {
   if (Array.isArray(value)) {
     if (!value.every((item) => typeof item === 'string')) throw refused('a list of something else than texts', name);
+    if (ADDRESS_LISTS.has(name) && !value.every(isWebAddress))
+      throw refused('a list with an item that is no url', name);
   } else if (typeof value === 'string') {
     if (Buffer.byteLength(value) > MAX_TEXT_BYTES) throw refused(`a text of more than ${MAX_TEXT_BYTES} bytes`, name);
   } else if (typeof value === 'object') {
     throw refused('an object where a text belongs', name);
   }
+}
+
+function isWebAddress(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
 /** Does not recurse: a document can nest thousands of levels. */

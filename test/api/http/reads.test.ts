@@ -155,11 +155,13 @@ describe('lists that nobody reads', () => {
     const watch = setInterval(() => (most = Math.max(most, process.memoryUsage().arrayBuffers - before)), 10);
     const lists = Array.from({ length: 40 }, () => readStatus(hostile, '/v1/sessions?limit=100'));
     await Promise.race(lists);
+    const behindThem = service.as(hostile)('GET', '/v1/sessions');
     for (let times = 0; times < 10; times += 1) {
       expect((await service.api('GET', '/v1/sessions')).status).to.equal(200);
     }
     const answers = await Promise.all(lists);
     clearInterval(watch);
+    expect((await behindThem).body.error.type).to.equal('too_many_requests');
     for (const { socket } of answers) socket.destroy();
     const statuses = answers.map(({ status }) => status);
     expect(new Set(statuses)).to.deep.equal(new Set([200, 429]));

@@ -87,6 +87,14 @@ describe('OAuth documents', () => {
     expect(reduceDocument(text.replace('issuer', 'claims'))).to.equal('{}');
   });
 
+  it('have lists of addresses with nothing else in them', () => {
+    for (const name of ['authorization_servers', 'redirect_uris']) {
+      expect(reduceDocument(`{"${name}":["https://a.example/x"]}`)).to.contain('a.example');
+      for (const item of ['', 'no address', 'javascript:x'])
+        expect(() => reduceDocument(JSON.stringify({ [name]: [item] })), item).to.throw(OauthFailure, name);
+    }
+  });
+
   it('never give a schema of the SDK more than one fault for each field', () => {
     const names = [
       ...Object.keys(OpenIdProviderDiscoveryMetadataSchema.shape),
