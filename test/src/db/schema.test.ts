@@ -11,7 +11,7 @@ import { endTurn } from '../../../src/turns/finish.js';
 import { queueTurn } from '../../../src/turns/queue.js';
 import { ACTIVITY_TASK } from '../../support/activity-task.js';
 import { insertSessions } from '../../support/factories.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { createTestDatabase, startPostgres, type TestDatabase } from '../../support/postgres.js';
 
 const TURNS = 60;
 
@@ -29,11 +29,12 @@ describe('the schema', () => {
   });
 
   it('lets Postgres update turns in place, from the claim to the end', async () => {
+    // A server of its own: a transaction of any database on it keeps dead rows, and then pages have no room.
+    const postgres = await startPostgres({ durable: false });
+    const db = await openDataSource(postgres.url, 1, 'test');
     const log = createLogger('silent', 'test');
     const deps = { db, log, notifier: new Notifier(db, log) };
     const { projectId } = await createKey(db, { project: 'demo', maxRunningTurns: TURNS });
-    // Its snapshot would keep pages from being pruned for the moment.
-    await db.query('ALTER TABLE turns SET (autovacuum_enabled = false)');
     const ids: string[] = [];
     for (const session of await insertSessions(db, projectId, TURNS)) {
       const message = { content: 'x'.repeat(4000), files: [], skills: [] };
@@ -50,6 +51,8 @@ describe('the schema', () => {
     );
     expect(updates).to.deep.equal({ updated: 3 * TURNS, inPlace: 3 * TURNS });
     expect(await db.query('SELECT FROM open_turns')).to.have.length(0);
+    await db.destroy();
+    await postgres.stop();
   });
 
   it('sorts indexed text by its bytes, so that no locale of the server slows it down or corrupts an index', async () => {
