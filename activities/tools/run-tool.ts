@@ -43,7 +43,11 @@ export async function runTool(
   };
   const work = withSpan(`execute_tool ${call.name}`, spanOf(turn, call, found), async (span) => {
     const result = await (found.kind === 'mcp'
-      ? callTurnMcpTool(deps, toolCall, found.tool)
+      ? callTurnMcpTool(
+          deps,
+          { ...toolCall, repeatable: found.repeatable, wasSent: call.state === 'started' },
+          found.tool,
+        )
       : runBuiltIn(deps, toolCall, found.tool));
     if (result.isError) span.setAttribute('error.type', 'tool_error').setStatus({ code: SpanStatusCode.ERROR });
     return result;

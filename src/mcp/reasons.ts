@@ -103,6 +103,15 @@ export function neverReached(error: unknown): boolean {
   return false;
 }
 
+/** True if the connection closed before the answer arrived. The server may have processed the request. */
+export function connectionBroke(error: unknown): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof AnswerLostError) return true;
+    if (/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(codeOf(cause) ?? '')) return true;
+  }
+  return false;
+}
+
 function httpReason(status: number | undefined): string {
   if (status === undefined || status < 100) return 'its answer is not the MCP protocol (wrong content type)';
   if (status >= 300 && status < 400) return `it redirects in a way that cannot be followed (HTTP ${status})`;

@@ -6,9 +6,9 @@ import { seal } from '../../src/platform/sealed.js';
 import { OauthAccess } from '../../src/mcp/oauth/tokens.js';
 import { ByteBudget, MIB } from '../../src/platform/byte-budget.js';
 import { createLogger } from '../../src/platform/logger.js';
-import { callMcpTool, type McpToolResult } from '../../activities/tools/mcp/call.js';
+import { callMcpTool, type McpToolCall, type McpToolResult } from '../../activities/tools/mcp/call.js';
 import { McpConnections } from '../../activities/tools/mcp/connections.js';
-import type { ToolCall, ToolDeps } from '../../activities/tools/tool.js';
+import type { ToolDeps } from '../../activities/tools/tool.js';
 
 const KEYS = [Buffer.alloc(32, 7)];
 
@@ -21,7 +21,7 @@ export interface McpCalls {
     server: McpServerRow,
     tool: string,
     input?: Record<string, unknown>,
-    overrides?: Partial<ToolCall>,
+    overrides?: Partial<McpToolCall>,
   ): Promise<McpToolResult>;
   close: () => Promise<void>;
 }
@@ -83,10 +83,12 @@ export function mcpCalls({
     }),
     call: (server, tool, input = {}, overrides = {}) => {
       count += 1;
-      const call: ToolCall = {
+      const call: McpToolCall = {
         turn: { id: 'turn_1', sessionId: 'ses_1', projectId: 'proj_1', skills: [] },
         toolUseId: `toolu_A${count}`,
         idempotencyKey: `key-${count}`,
+        repeatable: false,
+        wasSent: false,
         input,
         signal: new AbortController().signal,
         progress: () => undefined,

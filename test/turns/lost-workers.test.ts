@@ -51,7 +51,9 @@ describe('an activity that loses one worker after the other', () => {
   const loseWorkers = async (turnId: string, count: number): Promise<void> => {
     for (let attempt = 1; attempt <= count; attempt += 1) await loseWorker(turnId, attempt);
   };
-  const register = async (name: string): Promise<{ id: string; hang: () => void; calls: () => number }> => {
+  const register = async (
+    name: string,
+  ): Promise<{ id: string; hang: () => void; refuse: () => void; calls: () => number }> => {
     const server = await servers.start({
       tools: [{ name: 'look', annotations: { readOnlyHint: true }, run: () => new Promise(() => undefined) }],
     });
@@ -60,6 +62,7 @@ describe('an activity that loses one worker after the other', () => {
     return {
       id: body.id as string,
       hang: () => (server.options.gateway = () => true),
+      refuse: () => (server.options.auth = { header: 'authorization', value: 'another' }),
       calls: () => server.calls.length,
     };
   };
@@ -93,6 +96,19 @@ describe('an activity that loses one worker after the other', () => {
     expect(result).to.include({ is_error: true });
     expect(result!.content).to.match(/The outcome of this call of mcp__look__look is unknown/);
     expect(calls()).to.equal(MAX_LOST_WORKERS);
+  });
+
+  it('does not say that a call was not carried out whose first attempt was sent', async () => {
+    const { id, refuse, calls } = await register('closed');
+    const sessionId = await service.session({ mcp_servers: [id] });
+    service.model.on(/closed/, [toolUse('mcp__closed__look')], 'done');
+    const turnId = await service.send(sessionId, 'closed');
+    await eventually('the call arrives', () => calls() === 1);
+    refuse();
+    await loseWorker(turnId, 1);
+    expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+    const result = (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
+    expect(result!.content).to.match(/HTTP 401.*Its outcome is unknown/);
   });
 
   it('ends the turn when it is a model call', async () => {

@@ -5,7 +5,7 @@ import { isSessionLost, type McpConnection } from '../../../src/mcp/client.js';
 import { findServers } from '../../../src/mcp/find-servers.js';
 import { LargeAnswer } from '../../../src/mcp/large-answer.js';
 import { MAX_ANSWER_VALUES } from '../../../src/mcp/wire/answer-limits.js';
-import { failureReason, neverReached } from '../../../src/mcp/reasons.js';
+import { connectionBroke, failureReason, neverReached } from '../../../src/mcp/reasons.js';
 import { recordConnection } from '../../../src/mcp/store.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { ConnectTarget } from './connections.js';
@@ -20,6 +20,13 @@ export interface McpToolResult extends ToolResult {
   outcomeUnknown?: true;
 }
 
+export interface McpToolCall extends ToolCall {
+  /** The tool may be called again without harm. */
+  repeatable: boolean;
+  /** An earlier attempt may have sent this call. */
+  wasSent: boolean;
+}
+
 /** The fields of a server that a call needs. */
 type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;
 
@@ -29,7 +36,7 @@ const MAX_ERROR_LENGTH = 4000;
  * Calls a tool of an MCP server for a turn, with the server's current credential and allow-list, but with the server name
  * recorded for the turn.
  */
-export async function callTurnMcpTool(deps: ToolDeps, call: ToolCall, tool: McpServerTool): Promise<ToolResult> {
+export async function callTurnMcpTool(deps: ToolDeps, call: McpToolCall, tool: McpServerTool): Promise<ToolResult> {
   const [server] = await findServers(deps.db, call.turn.projectId, [tool.serverId]);
   if (server === undefined) return textResult(`The server of ${tool.name} was removed.`, true);
   return callMcpTool(call, server, tool.toolName, deps);
@@ -37,11 +44,12 @@ export async function callTurnMcpTool(deps: ToolDeps, call: ToolCall, tool: McpS
 
 /**
  * Calls a tool of an MCP server once (contract.md §3 "Tool calls"). It is sent again only if the server has lost its MCP
- * session and therefore did not run the call. Errors of the call become results that tell the model what to do.
+ * session and therefore did not run the call, or, once, if the connection broke and the tool may be repeated. Errors of the
+ * call become results that tell the model what to do.
  * @throws the signal's reason when `call.signal` aborts, after sending `notifications/cancelled`
  */
 export async function callMcpTool(
-  call: ToolCall,
+  call: McpToolCall,
   server: CalledServer,
   toolName: string,
   deps: ToolDeps,
@@ -53,7 +61,7 @@ export async function callMcpTool(
     const text = `The tool ${toolName} of the MCP server ${server.name} has changed and is held back until a person accepts it.`;
     return textResult(text, true);
   }
-  const attempt = { sent: false };
+  const attempt: Attempt = { sent: false, mayHaveRun: call.wasSent };
   const answer = new LargeAnswer({
     budget: deps.budget,
     projectId: call.turn.projectId,
@@ -65,28 +73,49 @@ export async function callMcpTool(
   try {
     const cleaner = deps.mcp.cleanerOf(server);
     try {
-      return await mcpResult(await sendOnce(call, server, toolName, deps, attempt, answer), call, deps, cleaner);
+      return await mcpResult(await send(call, server, toolName, deps, attempt, answer), call, deps, cleaner);
     } catch (error) {
       if (error instanceof McpError) return refused(error, server.name, toolName, cleaner);
       throw error;
     }
   } catch (error) {
     call.signal.throwIfAborted();
-    return failed(error, attempt.sent, call, server, toolName);
+    return failed(error, attempt, call, server, toolName);
   } finally {
     answer.release();
   }
 }
 
+interface Attempt {
+  sent: boolean;
+  /** The server may have run a request of this call that was sent before the last one. */
+  mayHaveRun: boolean;
+}
+
+type Send = (...args: Parameters<typeof sendOnce>) => Promise<Record<string, unknown>>;
+
+/** A server may close an idle connection at the moment a request is sent on it. Most servers do so after a few seconds. */
+const send: Send = async (call, server, toolName, deps, attempt, large) => {
+  try {
+    return await sendOnce(call, server, toolName, deps, attempt, large);
+  } catch (error) {
+    call.signal.throwIfAborted();
+    if (!call.repeatable || !attempt.sent || !connectionBroke(error)) throw error;
+    attempt.sent = false;
+    attempt.mayHaveRun = true;
+    return sendOnce(call, server, toolName, deps, attempt, large);
+  }
+};
+
 async function sendOnce(
-  call: ToolCall,
+  call: McpToolCall,
   server: CalledServer,
   toolName: string,
   { mcp }: ToolDeps,
-  attempt: { sent: boolean },
+  attempt: Attempt,
   large: LargeAnswer,
 ): Promise<Record<string, unknown>> {
-  const send = (connection: McpConnection): Promise<Record<string, unknown>> => {
+  const callTool = (connection: McpConnection): Promise<Record<string, unknown>> => {
     attempt.sent = true;
     return connection.callTool(toolName, call.input, {
       signal: call.signal,
@@ -97,7 +126,7 @@ async function sendOnce(
   };
   const answer = await mcp.use(server, call.signal, async (connection, retire) => {
     try {
-      return await send(connection);
+      return await callTool(connection);
     } catch (error) {
       if (!(await isSessionLost(connection, error, call.signal))) throw error;
       retire();
@@ -105,7 +134,7 @@ async function sendOnce(
       return null;
     }
   });
-  return answer ?? mcp.use(server, call.signal, send);
+  return answer ?? mcp.use(server, call.signal, callTool);
 }
 
 /** The server answered with a protocol error, so the outcome is known. */
@@ -119,7 +148,7 @@ function refused(error: McpError, serverName: string, toolName: string, cleaner:
 /** The server was unreachable or the connection was lost. Adds `agent.mcp_error` for clients before the result. */
 function failed(
   error: unknown,
-  sent: boolean,
+  { sent, mayHaveRun: mayHaveRunBefore }: Attempt,
   { turn }: ToolCall,
   server: CalledServer,
   toolName: string,
@@ -132,7 +161,8 @@ function failed(
     eventsBefore: async (tx) => ((await hasMcpError(tx, turn.id, server.id)) ? [] : [mcpErrorEvent(server, message)]),
     ...(!sent && { commit: (tx) => recordConnection(tx, server.id, message) }),
   };
-  if (!sent || !mayHaveRun(error)) return { ...textResult(`${text} It was not carried out.`, true), ...stored };
+  if (!mayHaveRunBefore && (!sent || !mayHaveRun(error)))
+    return { ...textResult(`${text} It was not carried out.`, true), ...stored };
   const warning = 'Its outcome is unknown: it may have been carried out. Check before calling it again.';
   return { ...textResult(`${text} ${warning}`, true), ...stored, outcomeUnknown: true };
 }

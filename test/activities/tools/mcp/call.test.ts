@@ -188,6 +188,67 @@ describe('calling a tool of an MCP server', () => {
     expect(server.calls, 'not sent again').to.have.length(1);
   });
 
+  describe('when the server closes the connection as the request arrives', () => {
+    /** Closes the connection of the first `count` calls, of which the server may have run each. */
+    const breakCalls = (server: TestMcpServer, count: number): void => {
+      let left = count;
+      server.options.gateway = (req, _, body) => {
+        if (!body.includes('tools/call') || left === 0) return false;
+        left -= 1;
+        req.socket.destroy();
+        return true;
+      };
+    };
+    const sent = ({ log }: TestMcpServer): number => log.filter((method) => method === 'tools/call').length;
+
+    it('sends the call of a repeatable tool once more, under the same key', async () => {
+      const { server, calls } = await start([{ name: 'look' }]);
+      const row = calls.row('s', server.url);
+      await calls.call(row, 'look');
+      breakCalls(server, 1);
+      const result = await calls.call(row, 'look', {}, { repeatable: true, idempotencyKey: 'turn_1-2-0' });
+      expect([textOf(result), result.isError]).to.deep.equal(['ok', false]);
+      expect(sent(server)).to.equal(3);
+      expect(server.calls[1]!.meta).to.include({ 'agent-session-service/idempotency-key': 'turn_1-2-0' });
+    });
+
+    it('does so once only, and says then that the outcome is unknown', async () => {
+      const { server, calls } = await start([{ name: 'look' }]);
+      breakCalls(server, 2);
+      const result = await calls.call(calls.row('s', server.url), 'look', {}, { repeatable: true });
+      expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, true]);
+      expect(sent(server)).to.equal(2);
+    });
+
+    it('does not say that nothing was carried out when the server is gone then', async () => {
+      const { server, calls } = await start([{ name: 'look' }]);
+      server.options.gateway = async (_, __, body) => {
+        if (!body.includes('tools/call')) return false;
+        await server.kill();
+        return true;
+      };
+      const result = await calls.call(calls.row('s', server.url), 'look', {}, { repeatable: true });
+      expect(textOf(result)).to.match(/refused the connection\. Its outcome is unknown/);
+    });
+
+    it('sends no other call again', async () => {
+      const { server, calls } = await start([{ name: 'buy' }]);
+      const row = calls.row('s', server.url);
+      await calls.call(row, 'buy');
+      breakCalls(server, 1);
+      const result = await calls.call(row, 'buy');
+      expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, true]);
+      expect(sent(server)).to.equal(2);
+    });
+  });
+
+  it('says that the outcome is unknown if an earlier attempt may have been carried out', async () => {
+    const { server, calls } = await start([{ name: 'look' }]);
+    await server.close();
+    const result = await calls.call(calls.row('s', server.url), 'look', {}, { repeatable: true, wasSent: true });
+    expect(textOf(result)).to.match(/refused the connection\. Its outcome is unknown/);
+  });
+
   it('says that the outcome is unknown for invalid answers and for 5xx', async () => {
     for (const [status, type] of [
       [200, 'text/html'],

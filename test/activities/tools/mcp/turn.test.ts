@@ -259,6 +259,22 @@ describe('MCP servers in turns', () => {
     expect(server.calls).to.have.length(1);
   });
 
+  it('get the call of a tool that may be repeated again when they close the connection', async () => {
+    const { server, id, name } = await register([{ name: 'look', annotations: { readOnlyHint: true } }]);
+    const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
+    service.model.on(/look/, [toolUse(`mcp__${name}__look`)], 'done');
+    let broken = 0;
+    server.options.gateway = (req, _, body) => {
+      if (!body.includes('tools/call') || broken > 0) return false;
+      broken += 1;
+      req.socket.destroy();
+      return true;
+    };
+    const events = await run(sessionId, 'look');
+    expect(results(events)).to.deep.equal([['ok', false]]);
+    expect(broken).to.equal(1);
+  });
+
   it('receive the cancel notification', async () => {
     const { id, name, server } = await register([{ name: 'hang', run: () => new Promise(() => undefined) }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
