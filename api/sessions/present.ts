@@ -1,8 +1,8 @@
 import { requiredAction } from '../../src/events/fields.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import type { Session } from '../../src/sessions/store.js';
+import { sessionToolsSchema } from '../../src/sessions/tool-fields.js';
 import type { JsonSchema } from '../http/core/operation.js';
-import { sessionToolsSchema } from './tools.js';
 
 /** The Session resource (spec.md "Session", contract.md §2). */
 export const sessionSchema = {

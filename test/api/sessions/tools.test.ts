@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { checkTools, toModelTools } from '../../../api/sessions/tools.js';
+import { checkTools, toModelTools } from '../../../src/sessions/tool-fields.js';
 import type { SessionTool } from '../../../src/db/entities/sessions.js';
 import { insertMcpServer } from '../../support/factories.js';
 import { reachedLimit } from '../../support/rows.js';

@@ -1,13 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
-import { ServiceError, validationError } from '../../src/platform/errors.js';
-import type { Db } from '../../src/db/transaction.js';
-import { MAX_SCHEMA_VALUES, toObjectSchema } from '../../src/mcp/input-schema.js';
-import { hasMoreValuesThan } from '../../src/platform/value-count.js';
-import { findServers } from '../../src/mcp/find-servers.js';
-import { isUsableSchema } from '../../src/sessions/custom-tool-schema.js';
-import type { CustomTool, McpToolset, SessionTool } from '../../src/db/entities/sessions.js';
-import { BUILT_IN_TOOL_NAMES, MCP_TOOL_PREFIX } from '../../src/sessions/tools.js';
-import type { JsonSchema } from '../http/core/operation.js';
+import { ServiceError, validationError } from '../platform/errors.js';
+import type { Db } from '../db/transaction.js';
+import { MAX_SCHEMA_VALUES, toObjectSchema } from '../mcp/input-schema.js';
+import { hasMoreValuesThan } from '../platform/value-count.js';
+import { findServers } from '../mcp/find-servers.js';
+import { isUsableSchema } from './custom-tool-schema.js';
+import type { CustomTool, McpToolset, SessionTool } from '../db/entities/sessions.js';
+import { BUILT_IN_TOOL_NAMES, MCP_TOOL_PREFIX } from './tools.js';
 
 const MAX_CUSTOM_TOOLS = 64;
 const MAX_TOOLSETS = 10;
@@ -74,14 +73,14 @@ const sessionToolSchema = {
       additionalProperties: false,
     },
   ],
-} as const satisfies JsonSchema;
+} as const;
 
 /** A session's `tools` in requests and responses. */
 export const sessionToolsSchema = {
   type: 'array',
   items: sessionToolSchema,
   maxItems: MAX_CUSTOM_TOOLS + MAX_TOOLSETS,
-} as const satisfies JsonSchema;
+} as const;
 
 /**
  * Checks rules that the schema of `tools` cannot express.

@@ -1,0 +1,106 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import type { Db } from '../db/transaction.js';
+import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
+import { fileNotFound, findFiles } from '../files/store.js';
+import { validationError } from '../platform/errors.js';
+import { requireScope } from '../projects/permissions.js';
+import type { Logger } from '../platform/logger.js';
+import { findSkills, skillNotFound } from '../skills/store.js';
+import type { Notifier } from '../stream/notify.js';
+import type { TurnWorkflows } from '../temporal/turn-workflows.js';
+import type { QueuedTurn } from '../turns/queue.js';
+
+/** The body of POST messages. */
+export const messageBody = {
+  type: 'object',
+  properties: {
+    content: { type: 'string', minLength: 1, maxLength: 100_000, pattern: '\\S' },
+    files: { type: 'array', items: { type: 'string' }, maxItems: 20, uniqueItems: true, default: [] },
+    skills: {
+      type: 'array',
+      maxItems: 20,
+      default: [],
+      items: {
+        anyOf: [
+          { type: 'string' },
+          { type: 'object', properties: { id: { type: 'string' } }, required: ['id'], additionalProperties: false },
+          {
+            type: 'object',
+            properties: { skill_id: { type: 'string' } },
+            required: ['skill_id'],
+            additionalProperties: false,
+          },
+        ],
+      },
+    },
+  },
+  required: ['content'],
+  additionalProperties: false,
+} as const;
+
+export type MessageBody = FromSchema<typeof messageBody>;
+
+/** A message with its files and skills as they are now. */
+export interface ResolvedMessage {
+  content: string;
+  files: FileSnapshot[];
+  skills: SkillSnapshot[];
+}
+
+/**
+ * Checks what needs no database: that no skill is selected twice, and the permissions for what the body names.
+ * @throws ServiceError `validation_error`, `insufficient_scope`
+ */
+export function checkMessage(caller: { scopes: ReadonlySet<string> }, body: MessageBody): void {
+  const skillIds = skillIdsOf(body.skills);
+  if (body.files.length > 0) requireScope(caller, 'files:read');
+  if (skillIds.length > 0) requireScope(caller, 'skills:read');
+}
+
+/** @throws ServiceError `file_not_found`, `skill_not_found` */
+export async function resolveMessage(db: Db, projectId: string, body: MessageBody): Promise<ResolvedMessage> {
+  const files = await attachedFiles(db, projectId, body.files);
+  const skills = await selectedSkills(db, projectId, skillIdsOf(body.skills));
+  return { content: body.content, files, skills };
+}
+
+/** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
+export function launchTurn(
+  deps: { notifier: Notifier; workflows: TurnWorkflows; log: Logger },
+  turn: QueuedTurn & { may_wait: boolean },
+): void {
+  deps.notifier.notify(turn);
+  deps.log.info({ turn_id: turn.id, session_id: turn.session_id }, 'turn queued');
+  deps.workflows
+    .start(turn)
+    .catch((err: unknown) =>
+      deps.log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet, the reconciler follows'),
+    );
+}
+
+function skillIdsOf(skills: MessageBody['skills']): string[] {
+  const ids = skills.map((skill) => (typeof skill === 'string' ? skill : 'id' in skill ? skill.id : skill.skill_id));
+  const repeated = ids.findIndex((id, index) => ids.indexOf(id) !== index);
+  if (repeated >= 0) throw validationError(`/skills/${repeated}`, 'names a skill that the message selects already');
+  return ids;
+}
+
+async function attachedFiles(db: Db, projectId: string, ids: string[]): Promise<FileSnapshot[]> {
+  const found = new Map((await findFiles(db, projectId, ids)).map((file) => [file.id, file]));
+  const missing = ids.filter((id) => !found.has(id));
+  if (missing.length > 0) throw fileNotFound(missing);
+  return ids.map((id) => {
+    const { filename, mime_type, size_bytes } = found.get(id)!;
+    return { id, filename, mime_type, size_bytes };
+  });
+}
+
+async function selectedSkills(db: Db, projectId: string, ids: string[]): Promise<SkillSnapshot[]> {
+  const found = new Map((await findSkills(db, projectId, ids)).map((skill) => [skill.id, skill]));
+  const missing = ids.filter((id) => !found.has(id));
+  if (missing.length > 0) throw skillNotFound(missing);
+  return ids.map((id) => {
+    const { name, description } = found.get(id)!;
+    return { id, name, description };
+  });
+}

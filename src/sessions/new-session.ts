@@ -1,0 +1,85 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import type { DataSource, EntityManager } from 'typeorm';
+import type { CustomTool } from '../db/entities/sessions.js';
+import type { ModelCatalogue } from '../models/catalogue.js';
+import { ServiceError } from '../platform/errors.js';
+import { newId } from '../platform/ids.js';
+import { requireScope } from '../projects/permissions.js';
+import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_PAIRS, MAX_METADATA_VALUE_LENGTH } from './metadata.js';
+import { insertSession, missingMcpServers, type Session } from './store.js';
+import { checkTools, requireOfferedTools, sessionToolsSchema, toModelTools } from './tool-fields.js';
+
+/** The body of POST sessions. */
+export const newSessionBody = {
+  type: 'object',
+  properties: {
+    model_id: { type: 'string', description: 'An id of GET /v1/models.' },
+    thinking_enabled: { type: 'boolean', default: true },
+    instruction: { type: ['string', 'null'], maxLength: 100_000, default: null },
+    mcp_servers: { type: 'array', items: { type: 'string' }, maxItems: 10, uniqueItems: true, default: [] },
+    metadata: {
+      type: 'object',
+      maxProperties: MAX_METADATA_PAIRS,
+      propertyNames: { minLength: 1, maxLength: MAX_METADATA_KEY_LENGTH },
+      additionalProperties: { type: 'string', maxLength: MAX_METADATA_VALUE_LENGTH },
+      default: {},
+    },
+    tools: { ...sessionToolsSchema, default: [] },
+  },
+  required: ['model_id'],
+  additionalProperties: false,
+  examples: [{ model_id: 'claude-sonnet-5-5', instruction: 'Answer in one sentence.', metadata: { customer: '4711' } }],
+} as const;
+
+export type NewSessionBody = FromSchema<typeof newSessionBody>;
+
+/** A session that passed every check and can be inserted. */
+export interface CheckedSession {
+  body: NewSessionBody;
+  model_tools: CustomTool[];
+}
+
+/**
+ * Checks what needs no database: the rules of `tools`, and the permissions for what the body names.
+ * @throws ServiceError `validation_error`, `insufficient_scope`
+ */
+export async function checkNewSession(caller: { scopes: ReadonlySet<string> }, body: NewSessionBody): Promise<void> {
+  await checkTools(body.tools, body.mcp_servers);
+  if (body.mcp_servers.length > 0) requireScope(caller, 'mcp_servers:read');
+}
+
+/**
+ * Checks that everything the body names exists.
+ * @throws ServiceError `unknown_model`, `mcp_server_not_found`, `unknown_mcp_tool`
+ */
+export async function resolveNewSession(
+  { db, models }: { db: DataSource | EntityManager; models: ModelCatalogue },
+  projectId: string,
+  body: NewSessionBody,
+): Promise<CheckedSession> {
+  requireModel(models, body.model_id);
+  requireNoneMissing(await missingMcpServers(db, projectId, body.mcp_servers));
+  await requireOfferedTools(db, projectId, body.tools);
+  return { body, model_tools: await toModelTools(body.tools) };
+}
+
+/** Inserts a session under a new id. */
+export function createSession(
+  tx: EntityManager,
+  projectId: string,
+  { body, model_tools }: CheckedSession,
+): Promise<Session> {
+  const identity = { id: newId('session'), project_id: projectId };
+  return insertSession(tx, { ...identity, ...body, model_tools });
+}
+
+/** @throws ServiceError `unknown_model` */
+export function requireModel(models: ModelCatalogue, id: string): void {
+  if (models.has(id)) return;
+  throw new ServiceError('unknown_model', 'There is no model of this id.', { available_models: [...models.keys()] });
+}
+
+function requireNoneMissing(ids: string[]): void {
+  if (ids.length === 0) return;
+  throw new ServiceError('mcp_server_not_found', `There is no MCP server ${ids.join(', ')}.`, { mcp_server_ids: ids });
+}
