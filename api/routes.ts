@@ -1,3 +1,4 @@
+import { getEvent } from './events/get.js';
 import { listEvents } from './events/history.js';
 import { streamEvents } from './events/stream.js';
 import { fileContent } from './files/content.js';
@@ -31,6 +32,8 @@ import { deleteSkill } from './skills/delete.js';
 import { getSkill } from './skills/get.js';
 import { listSkills } from './skills/list.js';
 import { uploadSkill } from './skills/upload.js';
+import { getTurn } from './turns/get.js';
+import { listTurns } from './turns/list.js';
 import { createWebhook } from './webhooks/create.js';
 import { deleteWebhook } from './webhooks/delete.js';
 import { listWebhookDeliveries } from './webhooks/deliveries.js';
@@ -72,6 +75,9 @@ export const routes: Route[] = [
   ['POST',   '/v1/sessions/{session_id}/events',        'sessions:write',    LIMITED,   sendAnswers],
   ['GET',    '/v1/sessions/{session_id}/events',        'sessions:read',     UNLIMITED, listEvents],
   ['GET',    '/v1/sessions/{session_id}/events/stream', 'sessions:read',     UNLIMITED, streamEvents],
+  ['GET',    '/v1/sessions/{session_id}/events/{event_id}', 'sessions:read',     UNLIMITED, getEvent],
+  ['GET',    '/v1/sessions/{session_id}/turns',         'sessions:read',     UNLIMITED, listTurns],
+  ['GET',    '/v1/sessions/{session_id}/turns/{turn_id}', 'sessions:read',     UNLIMITED, getTurn],
   ['POST',   '/v1/files',                               'files:write',       LIMITED,   uploadFile],
   ['GET',    '/v1/files',                               'files:read',        UNLIMITED, listFiles],
   ['GET',    '/v1/files/{file_id}',                     'files:read',        UNLIMITED, getFile],

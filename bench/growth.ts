@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { openDataSource } from '../src/db/data-source.js';
-import { readHistory } from '../src/events/store.js';
+import { readHistory } from '../src/events/read-history.js';
 import { createKey } from '../src/projects/api-keys.js';
 import { purgeSessions } from '../src/sessions/purge.js';
 import { queueTurn } from '../src/turns/queue.js';
@@ -115,7 +115,10 @@ async function measure(turns: number): Promise<void> {
   await admin.query(`UPDATE turns SET state = 'completed', ended_at = now() WHERE state = 'queued'`);
   await admin.query('DELETE FROM open_turns');
   await admin.query('VACUUM turns, open_turns');
-  row(`${name}: page of a history (25)`, await timed(rows.length, (n) => readHistory(db, rows[n]!.id, [0, 0], 25)));
+  row(
+    `${name}: page of a history (25)`,
+    await timed(rows.length, (n) => readHistory(db, rows[n]!.id, null, 25, { isNewestFirst: false })),
+  );
   await admin.query(
     `UPDATE sessions SET deleted_at = now() - interval '2 hours' WHERE id IN (
        SELECT id FROM sessions WHERE turn_count = ${TURNS_PER_SESSION} AND deleted_at IS NULL LIMIT ${PURGED_SESSIONS})`,

@@ -1,25 +1,28 @@
-import { ServiceError } from '../../src/platform/errors.js';
-import { eventJson, readHistory } from '../../src/events/store.js';
+import { readHistory } from '../../src/events/read-history.js';
+import { eventSchema } from '../../src/events/schema.js';
+import { eventJson } from '../../src/events/store.js';
 import { JsonText } from '../../src/platform/json-text.js';
-import { pageOf } from '../../src/platform/page.js';
+import { invalidCursor, pageOf } from '../../src/platform/page.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { operation } from '../http/core/operation.js';
 import { pageRequest, pageSchema } from '../http/core/page.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
-import { eventSchema } from '../../src/events/schema.js';
+import { filterOf, filterSchema, listName } from './filter.js';
 
-/** Events of all turns, oldest first, including the events so far of a running turn. */
+/** Events of all turns, including the events so far of a running turn. */
 export const listEvents = operation<undefined, SessionState>({
   id: 'listEvents',
-  summary: 'Read the event history of a session',
+  summary: 'Read the event history of a session, oldest first unless `order` says otherwise',
   paged: true,
-  success: { status: 200, description: 'A page of events, oldest first.', schema: pageSchema(eventSchema) },
+  query: filterSchema,
+  success: { status: 200, description: 'A page of events.', schema: pageSchema(eventSchema) },
   errors: ['session_not_found', 'invalid_cursor'],
   resource: sessionStateOfPath,
   async handle({ deps, query, resource: session }) {
-    const list = `events of ${session.id}`;
+    const filter = filterOf(query);
+    const list = listName(session.id, filter);
     const { limit, after } = pageRequest(query, list, 2);
-    const rows = await readHistory(deps.db, session.id, after === null ? [0, 0] : numbersOf(after), limit);
+    const rows = await readHistory(deps.db, session.id, after && placeOf(after), limit, filter);
     return pageOf(
       list,
       rows,
@@ -29,12 +32,7 @@ export const listEvents = operation<undefined, SessionState>({
   },
 });
 
-function numbersOf(key: string[]): [number, number] {
-  if (!key.every((part) => /^\d{1,9}$/.test(part))) {
-    throw new ServiceError(
-      'invalid_cursor',
-      'The cursor is malformed. Pass meta.next_cursor of the previous page unchanged.',
-    );
-  }
+function placeOf(key: string[]): [number, number] {
+  if (!key.every((part) => /^\d{1,9}$/.test(part))) throw invalidCursor();
   return [Number(key[0]), Number(key[1])];
 }

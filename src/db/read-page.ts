@@ -2,7 +2,11 @@ import { MAX_PAGE_BYTES, type PageRows } from '../platform/page.js';
 import type { Db } from './transaction.js';
 
 /** The sort order of a page's rows. */
-type PageOrder = 'created_at DESC, id DESC' | 'turn_number, position';
+type PageOrder =
+  | 'created_at DESC, id DESC'
+  | 'turn_number, position'
+  | 'turn_number DESC, position DESC'
+  | 'number DESC';
 
 export interface PageQuery {
   query: string;

@@ -63,6 +63,9 @@ export const TURN_FAILURE_TYPES = [
   'internal_error',
 ] as const;
 
+/** Why a turn failed, in `turn.failed`. */
+export const turnError = objectSchema({ type: { enum: TURN_FAILURE_TYPES }, message: text, retryable: flag });
+
 /** A file as recorded in a message or a delivery. */
 export type FileSnapshot = FromSchema<typeof file>;
 /** A skill as recorded in a message. */

@@ -9,7 +9,7 @@ import {
   spent,
   STOP_REASONS,
   text,
-  TURN_FAILURE_TYPES,
+  turnError,
 } from './fields.js';
 
 /**
@@ -46,12 +46,14 @@ const ownFields = {
   'turn.completed': objectSchema({ stop_reason: { enum: STOP_REASONS }, ...spent }),
   'turn.cancelled': objectSchema(spent),
   'turn.failed': objectSchema({
-    error: objectSchema({ type: { enum: TURN_FAILURE_TYPES }, message: text, retryable: flag }),
+    error: turnError,
     ...spent,
   }),
 } as const;
 
 type StoredEventType = keyof typeof ownFields;
+export const STORED_EVENT_TYPES = Object.keys(ownFields) as StoredEventType[];
+
 export type EventData = { [T in StoredEventType]: FromSchema<(typeof ownFields)[T]> };
 /** An event to store: its type and fields. */
 export type NewEvent = { [T in StoredEventType]: { type: T; data: EventData[T] } }[StoredEventType];
@@ -85,7 +87,7 @@ function storedEventSchema(type: StoredEventType) {
 export const eventSchema = {
   $id: 'Event',
   type: 'object',
-  oneOf: (Object.keys(ownFields) as StoredEventType[]).map(storedEventSchema),
+  oneOf: STORED_EVENT_TYPES.map(storedEventSchema),
 };
 
 /** A `user.message`, the response of POST messages. */
@@ -117,7 +119,7 @@ export const frameSchema = {
   type: 'object',
   properties: {
     id: { type: 'string', description: 'Send the last one as `Last-Event-ID` to go on after this frame.' },
-    event: { enum: [...Object.keys(ownFields), ...deltaSchema.properties.type.enum] },
+    event: { enum: [...STORED_EVENT_TYPES, ...deltaSchema.properties.type.enum] },
     data: {
       type: 'string',
       contentMediaType: 'application/json',

@@ -1,7 +1,5 @@
 import { runSql, sql, type Sql } from '../db/sql.js';
-import { readPage } from '../db/read-page.js';
 import type { Db } from '../db/transaction.js';
-import type { PageRows } from '../platform/page.js';
 import { newId } from '../platform/ids.js';
 import { isWebhookEvent } from '../webhooks/event-types.js';
 import { RECORD_DELIVERIES } from '../webhooks/record-deliveries.js';
@@ -52,27 +50,6 @@ export function insertEvents(events: EventToStore[], count: number, terminal?: S
 export function eventJson(row: Omit<EventRow, 'position'>): string {
   const common = JSON.stringify({ id: row.id, type: row.type, turn_id: row.turn_id, created_at: row.created_at });
   return row.data === '{}' ? common : `${common.slice(0, -1)},${row.data.slice(1)}`;
-}
-
-/** A page of a session's history after (turn number, position): stored events of all turns, oldest first. */
-export async function readHistory(
-  db: Db,
-  sessionId: string,
-  after: readonly [turnNumber: number, position: number],
-  limit: number,
-): Promise<PageRows<EventRow & { turn_number: number }>> {
-  return readPage(db, {
-    query: `SELECT id, turn_id, turn_number, position, type, created_at, data, page_bytes
-      FROM events WHERE session_id = $1 AND (turn_number, position) > ($2, $3)
-      ORDER BY turn_number, position LIMIT $4`,
-    values: [sessionId, ...after, limit + 1],
-    order: 'turn_number, position',
-    limit,
-    large: {
-      bytes: 'page_bytes',
-      columns: 'id, turn_id, turn_number, position, type, created_at, data::text AS data',
-    },
-  });
 }
 
 /** True if the turn has an `agent.mcp_error` of the server. */

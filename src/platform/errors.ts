@@ -15,6 +15,8 @@ export const ERROR_STATUS = {
   webhook_not_found: 404,
   delivery_not_found: 404,
   tool_use_not_found: 404,
+  turn_not_found: 404,
+  event_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
   skill_name_taken: 409,

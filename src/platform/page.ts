@@ -31,18 +31,24 @@ export function encodeCursor(list: string, key: string[]): string {
 export function decodeCursor(list: string, keyLength: number, cursor: string): string[] {
   const parts = parseCursor(cursor);
   if (parts === null || parts.length !== keyLength + 1 || parts[0] !== list) {
-    throw new ServiceError(
-      'invalid_cursor',
-      'The cursor is malformed or belongs to another list. Pass meta.next_cursor of the previous page unchanged, with the same filters.',
-    );
+    throw invalidCursor();
   }
   return parts.slice(1);
 }
 
+export function invalidCursor(): ServiceError {
+  return new ServiceError(
+    'invalid_cursor',
+    'The cursor is malformed or belongs to another list. Pass meta.next_cursor of the previous page unchanged, with the same filters.',
+  );
+}
+
 function parseCursor(cursor: string): string[] | null {
-  if (cursor.length > 1024 || !/^[A-Za-z0-9_-]+$/.test(cursor)) return null;
+  const bytes = Buffer.from(cursor.slice(0, 1024), 'base64url');
+  // Node skips what is no base64url.
+  if (bytes.toString('base64url') !== cursor) return null;
   try {
-    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+    const parts: unknown = JSON.parse(bytes.toString('utf8'));
     const strings = Array.isArray(parts) && parts.every((part) => typeof part === 'string' && !part.includes('\0'));
     return strings ? (parts as string[]) : null;
   } catch {

@@ -39,6 +39,40 @@ export async function insertTurn(db: DataSource, sessionId: string, state: strin
   return id;
 }
 
+/** Ends `count` turns of a session, each with a message, `results` tool results, an answer and its end. Past the API. */
+export async function insertEndedTurns(
+  db: DataSource,
+  sessionId: string,
+  { count, results }: { count: number; results: number },
+): Promise<void> {
+  await db.query(
+    `INSERT INTO turns (id, session_id, project_id, number, state, position, started_at, ended_at)
+     SELECT 'turn_' || n || id, id, project_id, n, 'completed', $3 + 3, now(), now()
+     FROM sessions, generate_series(1, $2::integer) AS n WHERE id = $1`,
+    [sessionId, count, results],
+  );
+  await db.query(
+    `INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+     SELECT 'evt_' || number || '_' || n || session_id, session_id, id, number, n, type, data, ended_at
+     FROM turns, generate_series(1, position) AS n, LATERAL (SELECT
+       CASE n WHEN 1 THEN 'user.message' WHEN position - 1 THEN 'agent.message' WHEN position THEN 'turn.completed'
+         ELSE 'agent.tool_result' END AS type,
+       CASE n WHEN 1 THEN '{"content": "Hello", "files": [], "skills": []}'::json
+         WHEN position - 1 THEN json_build_object('message_id', 'msg_1', 'content', 'Answer ' || number)
+         WHEN position THEN '{"stop_reason": "end_turn", "usage": null, "usage_details": null, "timing":
+           {"queued_ms": 1, "connect_ms": null, "first_token_ms": 1, "model_ms": 1, "tools_ms": 1, "waiting_ms": null,
+            "total_ms": 1}}'::json
+         ELSE '{"tool_use_id": "toolu_1", "name": "list_files", "is_error": false, "content": "None."}'::json END AS data) AS made
+     WHERE session_id = $1`,
+    [sessionId],
+  );
+  await db.query('UPDATE sessions SET turn_count = $2, last_turn_id = $3 WHERE id = $1', [
+    sessionId,
+    count,
+    `turn_${count}${sessionId}`,
+  ]);
+}
+
 /** Registers an MCP server of this id, which nobody probed. */
 export async function insertMcpServer(db: DataSource, id: string, project = 'demo'): Promise<void> {
   await db.query(

@@ -30,9 +30,14 @@ const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
       'sendMessage',
       'cancelTurn',
       'listEvents',
+      'getEvent',
+      'listTurns',
+      'getTurn',
       'streamEvents',
     ],
   ],
+  turn_not_found: ['getTurn'],
+  event_not_found: ['getEvent'],
   session_running: ['deleteSession', 'sendMessage'],
   invalid_webhook_url: ['createWebhook', 'updateWebhook'],
   webhook_limit_reached: ['createWebhook'],
@@ -159,8 +164,9 @@ export function reachedBy(method: string, path: string, status: number, body: un
   if (route === undefined) return;
   const { id, success } = route[4];
   if (status === success.status) reached(`${id} answers ${status}`);
-  const { error } = (body ?? {}) as { error?: { type: ErrorType; details?: { required?: string } } };
-  if (error === undefined) return;
+  const { error } = (body ?? {}) as { error?: { type: ErrorType; details?: { required?: string } } | null };
+  // A turn has a field of this name.
+  if (status < 400 || error == null) return;
   reached(SHARED.has(error.type) ? `any operation answers ${error.type}` : `${id} answers ${error.type}`);
   if (error.type === 'insufficient_scope') reached(`${id} needs ${error.details!.required}`);
 }

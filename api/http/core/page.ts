@@ -1,5 +1,5 @@
-import { ServiceError, validationError } from '../../../src/platform/errors.js';
-import { decodeCursor, type PageRequest } from '../../../src/platform/page.js';
+import { validationError } from '../../../src/platform/errors.js';
+import { decodeCursor, invalidCursor, type PageRequest } from '../../../src/platform/page.js';
 import type { JsonSchema } from './operation.js';
 
 const DEFAULT_LIMIT = 20;
@@ -20,10 +20,7 @@ export function pageRequest(query: Record<string, string>, list: string, keyLeng
 export function newestFirst(query: Record<string, string>, list: string): PageRequest {
   const request = pageRequest(query, list, 2);
   if (request.after !== null && !isTimestamp(request.after[0]!)) {
-    throw new ServiceError(
-      'invalid_cursor',
-      'The cursor is malformed. Pass meta.next_cursor of the previous page unchanged.',
-    );
+    throw invalidCursor();
   }
   return request;
 }

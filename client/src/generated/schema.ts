@@ -318,7 +318,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the event history of a session
+         * Read the event history of a session, oldest first unless `order` says otherwise
          * @description Needs the permission `sessions:read`.
          */
         get: operations["listEvents"];
@@ -346,6 +346,66 @@ export interface paths {
          * @description Needs the permission `sessions:read`.
          */
         get: operations["streamEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}/events/{event_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a stored event
+         * @description Needs the permission `sessions:read`.
+         */
+        get: operations["getEvent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}/turns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the turns of a session, newest first
+         * @description Needs the permission `sessions:read`.
+         */
+        get: operations["listTurns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}/turns/{turn_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a turn: its status, its outcome and its last message
+         * @description Needs the permission `sessions:read`.
+         */
+        get: operations["getTurn"];
         put?: never;
         post?: never;
         delete?: never;
@@ -727,6 +787,26 @@ export interface components {
                 details?: {
                     tool_use_ids: string[];
                 };
+            };
+            request_id: string;
+        };
+        TurnNotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "turn_not_found";
+                message: string;
+            };
+            request_id: string;
+        };
+        EventNotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "event_not_found";
+                message: string;
             };
             request_id: string;
         };
@@ -1587,6 +1667,68 @@ export interface components {
             event: "user.message" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta";
             data: string;
         };
+        Turn: {
+            id: string;
+            session_id: string;
+            /**
+             * @description waiting: calls of the agent wait for an answer.
+             * @enum {string}
+             */
+            status: "queued" | "running" | "waiting" | "completed" | "cancelled" | "failed";
+            /** @description The model that was asked for. */
+            model_id: string;
+            /**
+             * Format: date-time
+             * @description That of its first event.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Null while it is queued, and for one that never ran.
+             */
+            started_at: string | null;
+            /**
+             * Format: date-time
+             * @description That of its terminal event.
+             */
+            ended_at: string | null;
+            /**
+             * @description Why it completed.
+             * @enum {string|null}
+             */
+            stop_reason: "end_turn" | "max_steps" | "max_output_tokens" | "refusal" | null;
+            /** @description Why it failed. */
+            error: {
+                /** @enum {unknown} */
+                type: "model_error" | "model_overloaded" | "model_rate_limited" | "context_too_long" | "turn_timeout" | "terminated" | "internal_error";
+                message: string;
+                retryable: boolean;
+            } | null;
+            /** @description As in the terminal event; null until then. */
+            usage: {
+                input_tokens: number;
+                output_tokens: number;
+            } | null;
+            usage_details: {
+                cache_read_input_tokens: number;
+                cache_creation_input_tokens: number;
+                model_calls: number;
+            } | null;
+            /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
+            timing: {
+                queued_ms: number | null;
+                connect_ms: number | null;
+                first_token_ms: number | null;
+                model_ms: number | null;
+                tools_ms: number | null;
+                waiting_ms: number | null;
+                total_ms: number;
+            } | null;
+            /** @description The content of its last `agent.message`. */
+            message: string | null;
+            /** @description The turn that it continues. */
+            continues_turn_id: string | null;
+        };
         File: {
             id: string;
             filename: string;
@@ -2346,6 +2488,12 @@ export interface operations {
                 limit?: number;
                 /** @description `meta.next_cursor` of the previous page. */
                 cursor?: string;
+                /** @description Only events of this turn. */
+                turn_id?: string;
+                /** @description Only events of these types, with commas between them: user.message, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, turn.completed, turn.cancelled, turn.failed. */
+                types?: string;
+                /** @description `desc`: newest first. Oldest first without it. */
+                order?: "asc" | "desc";
             };
             header?: never;
             path: {
@@ -2355,7 +2503,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of events, oldest first. */
+            /** @description A page of events. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2441,6 +2589,84 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": components["schemas"]["StreamFrame"];
+                };
+            };
+        };
+    };
+    getEvent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+                event_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The event. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Event"];
+                };
+            };
+        };
+    };
+    listTurns: {
+        parameters: {
+            query?: {
+                /** @description Items of a page. */
+                limit?: number;
+                /** @description `meta.next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of turns. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Turn"][];
+                        meta: {
+                            next_cursor: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    getTurn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+                turn_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The turn. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Turn"];
                 };
             };
         };

@@ -309,6 +309,9 @@ export class Initial1800000000001 implements MigrationInterface {
         -- Serves the history of the session and the stream of a turn.
         PRIMARY KEY (session_id, turn_number, position)
       );
+      -- An event by its id; the history by types, and the last message of a turn.
+      CREATE UNIQUE INDEX events_id ON events (id);
+      CREATE INDEX events_types ON events (session_id, type, turn_number, position);
       CREATE UNIQUE INDEX events_one_end ON events (turn_id)
         WHERE type IN ('turn.completed', 'turn.cancelled', 'turn.failed');
 

@@ -5,8 +5,8 @@ import { SCOPES } from '../../../src/projects/permissions.js';
 import type { ApiCall, ApiResponse } from '../../support/client.js';
 import {
   insertChangedTool,
+  insertEndedTurns,
   insertMcpServer,
-  insertTurn,
   insertWaitingTurn,
   insertWebhook,
 } from '../../support/factories.js';
@@ -41,12 +41,14 @@ describe('every route', () => {
     const file = await api('POST', '/v1/files', multipartBody([filePart('a.txt')]), MULTIPART);
     const session = await api('POST', '/v1/sessions', { model_id: 'test-model' });
     await insertMcpServer(db, 'mcp_one');
-    await insertTurn(db, session.body.id as string, 'completed');
+    await insertEndedTurns(db, session.body.id as string, { count: 1, results: 0 });
     const webhook = await insertWebhook(db);
     ids = {
       skill_id: skill.body.id,
       file_id: file.body.id,
       session_id: session.body.id,
+      turn_id: `turn_1${session.body.id}`,
+      event_id: `evt_1_1${session.body.id}`,
       mcp_server_id: 'mcp_one',
       tool_name: await insertChangedTool(db, 'mcp_one'),
       ...webhook,
@@ -240,6 +242,8 @@ const NONE = {
   skill_id: 'skill_none',
   file_id: 'file_none',
   session_id: 'ses_none',
+  turn_id: 'turn_none',
+  event_id: 'evt_none',
   mcp_server_id: 'mcp_none',
   tool_name: 'tool_none',
   webhook_id: 'whk_none',

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import { STORED_EVENT_TYPES } from '../../src/events/schema.js';
+import type { HistoryFilter } from '../../src/events/read-history.js';
+import { validationError } from '../../src/platform/errors.js';
+import type { JsonSchema } from '../http/core/operation.js';
+
+/** The filters of the history (docs/contract.md §13 "Events"). */
+export const filterSchema = {
+  type: 'object',
+  properties: {
+    turn_id: { type: 'string', minLength: 1, description: 'Only events of this turn.' },
+    types: {
+      type: 'string',
+      description: `Only events of these types, with commas between them: ${STORED_EVENT_TYPES.join(', ')}.`,
+    },
+    order: { type: 'string', enum: ['asc', 'desc'], description: '`desc`: newest first. Oldest first without it.' },
+  },
+} as const satisfies JsonSchema;
+
+/** Reads the filter of a query that the schema accepts. @throws ServiceError `validation_error` */
+export function filterOf({ turn_id, types, order }: Record<string, string>): HistoryFilter {
+  return {
+    ...(turn_id !== undefined && { turnId: turn_id }),
+    ...(types !== undefined && { types: typesOf(types) }),
+    isNewestFirst: order === 'desc',
+  };
+}
+
+function typesOf(text: string): string[] {
+  const types = [...new Set(text.split(','))].sort();
+  const unknown = types.find((type) => !(STORED_EVENT_TYPES as string[]).includes(type));
+  if (unknown === undefined) return types;
+  throw validationError(
+    '/query/types',
+    unknown === ''
+      ? 'must be a list of event types with one comma between each two'
+      : `must name types of stored events: ${STORED_EVENT_TYPES.join(', ')}`,
+  );
+}
+
+/** The list's name in cursors, which belong to their filter. */
+export function listName(sessionId: string, { turnId, types, isNewestFirst }: HistoryFilter): string {
+  const text = JSON.stringify([turnId, types, isNewestFirst]);
+  return `events of ${sessionId} ${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`;
+}

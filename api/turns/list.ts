@@ -1,0 +1,29 @@
+import { invalidCursor, pageOf } from '../../src/platform/page.js';
+import type { SessionState } from '../../src/sessions/store.js';
+import { listTurns as readTurns } from '../../src/turns/find-turns.js';
+import { operation } from '../http/core/operation.js';
+import { pageRequest, pageSchema } from '../http/core/page.js';
+import { sessionStateOfPath } from '../http/core/session-of-path.js';
+import { presentTurn, turnSchema } from './present.js';
+
+const AFTER_ALL = 2 ** 31 - 1;
+
+export const listTurns = operation<undefined, SessionState>({
+  id: 'listTurns',
+  summary: 'List the turns of a session, newest first',
+  paged: true,
+  success: { status: 200, description: 'A page of turns.', schema: pageSchema(turnSchema) },
+  errors: ['session_not_found'],
+  resource: sessionStateOfPath,
+  async handle({ deps, query, resource: session }) {
+    const list = `turns of ${session.id}`;
+    const { limit, after } = pageRequest(query, list, 1);
+    const turns = await readTurns(deps.db, session.id, after === null ? AFTER_ALL : numberOf(after[0]!), limit);
+    return pageOf(list, turns, ({ number }) => [String(number)], presentTurn);
+  },
+});
+
+function numberOf(key: string): number {
+  if (!/^\d{1,9}$/.test(key)) throw invalidCursor();
+  return Number(key);
+}

@@ -1,0 +1,75 @@
+import { readPage } from '../db/read-page.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import type { TurnState } from '../db/turn-states.js';
+import type { StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
+import type { PageRows } from '../platform/page.js';
+
+/** A turn with its outcome. What does not exist yet is null. */
+export interface FoundTurn {
+  id: string;
+  session_id: string;
+  number: number;
+  state: TurnState;
+  model_id: string;
+  /** True while calls of the turn wait for an answer. */
+  waits: boolean;
+  created_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  stop_reason: StopReason | null;
+  error: { type: TurnFailureType; message: string; retryable: boolean } | null;
+  usage: Usage | null;
+  usage_details: UsageDetails | null;
+  timing: Timing | null;
+  /** The content of the last `agent.message`. */
+  message: string | null;
+}
+
+/** The rows of a turn `t` of a session `s`; the outcome is read from the terminal event `e`, the last message from `m`. */
+const ROWS = `
+  t.id, t.session_id, t.number, t.state, s.model_id, t.queued_at AS created_at, t.started_at, t.ended_at,
+  t.state = 'running' AND EXISTS (
+    SELECT FROM required_actions a WHERE a.turn_id = t.id AND a.state = 'open') AS waits,
+  e.data AS outcome, m.data AS last_message, coalesce(m.page_bytes, 0) AS page_bytes`;
+const EVENTS = `
+  LEFT JOIN events e ON t.ended_at IS NOT NULL
+    AND e.session_id = t.session_id AND e.turn_number = t.number AND e.position = t.position
+  LEFT JOIN LATERAL (
+    SELECT data, page_bytes FROM events
+    WHERE session_id = t.session_id AND type = 'agent.message' AND turn_number = t.number
+    ORDER BY position DESC LIMIT 1) m ON true`;
+const COLUMNS = `id, session_id, number, state, model_id, waits, created_at, started_at, ended_at,
+  outcome->>'stop_reason' AS stop_reason, outcome->'error' AS error, outcome->'usage' AS usage,
+  outcome->'usage_details' AS usage_details, outcome->'timing' AS timing, last_message->>'content' AS message`;
+
+/** A page of a session's turns, newest first: those with a number below `before`. */
+export function listTurns(db: Db, sessionId: string, before: number, limit: number): Promise<PageRows<FoundTurn>> {
+  return readPage(db, {
+    query: `SELECT ${ROWS}
+      FROM (SELECT * FROM turns WHERE session_id = $1 AND number < $2 ORDER BY number DESC LIMIT $3) AS t
+        JOIN sessions s ON s.id = t.session_id ${EVENTS}
+      ORDER BY t.number DESC`,
+    values: [sessionId, before, limit + 1],
+    order: 'number DESC',
+    limit,
+    large: { bytes: 'page_bytes', columns: COLUMNS },
+  });
+}
+
+/** Finds a turn; `turn` is null if the session has no such turn, and the result if the project has no such session. */
+export async function findTurnOfSession(
+  db: Db,
+  projectId: string,
+  sessionId: string,
+  turnId: string,
+): Promise<{ turn: FoundTurn | null } | null> {
+  const [row] = await runSql<FoundTurn | { id: null }>(
+    db,
+    sql`SELECT ${rawSql(COLUMNS)} FROM (
+          SELECT ${rawSql(ROWS)}
+          FROM sessions s LEFT JOIN turns t ON t.session_id = s.id AND t.id = ${turnId} ${rawSql(EVENTS)}
+          WHERE s.id = ${sessionId} AND s.project_id = ${projectId} AND s.deleted_at IS NULL) AS found`,
+  );
+  return row === undefined ? null : { turn: row.id === null ? null : row };
+}
