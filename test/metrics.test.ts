@@ -3,12 +3,15 @@ import { eventually } from './support/eventually.js';
 import { OPEN_TURNS } from '../src/turns/gauges.js';
 import { addMetricsSource, metricsText } from '../src/platform/metrics.js';
 import { failure, Gate, text, thinking, toolUse, wait } from './support/scripted-model.js';
+import { closeSharedServices } from './support/shared-service.js';
 import { startTurnService, type TurnService } from './support/turns.js';
 
 describe('the metrics of turns', () => {
   let service: TurnService;
   let atStart = '';
   before(async () => {
+    // The gauges are read from the first service of a process.
+    await closeSharedServices();
     service = await startTurnService();
     atStart = await scrape();
   });

@@ -21,7 +21,7 @@ describe('doctor', () => {
   let dir: string;
   let env: NodeJS.ProcessEnv;
   before(async () => {
-    service = await startTurnService();
+    service = await startTurnService({ own: 'it damages its database' });
     dir = mkdtempSync(join(tmpdir(), 'doctor-'));
     writeModels({});
     env = {

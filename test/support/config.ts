@@ -25,7 +25,7 @@ export function testConfig(
   models: ModelEntry[],
   overrides: Partial<Config>,
 ): { config: Config; remove: () => void } {
-  const dir = mkdtempSync(join(tmpdir(), 'service-'));
+  const dir = mkdtempSync(join(process.env.TEST_STATE_DIR ?? tmpdir(), 'service-'));
   const modelsFile = join(dir, 'models.json');
   writeFileSync(modelsFile, JSON.stringify(models));
   const config = loadConfig({

@@ -52,11 +52,11 @@ export class ScriptedModel {
 
   readonly #server: Server;
   readonly #script = new Script();
-  readonly #cache: PromptCache;
+  #cache: PromptCache;
   readonly #contextWindow: number;
   readonly #gates = new Set<Gate>();
   readonly #calledAfterThinking = new Set<string>();
-  readonly #errors: unknown[] = [];
+  readonly #errors: Error[] = [];
   #waiting: { index: number; resolve: (request: ReceivedRequest) => void; reject: (error: Error) => void }[] = [];
   #closing = false;
 
@@ -125,17 +125,38 @@ export class ScriptedModel {
     this.counted = 0;
   }
 
+  /** Forgets everything, for the next test. Rejects with the first error that a handler threw. */
+  async renew(): Promise<void> {
+    this.reset();
+    this.#giveUp();
+    this.#cache = new PromptCache(this.options.minCacheTokens);
+    this.#calledAfterThinking.clear();
+    this.#throwError();
+  }
+
   /** Ends every connection. Rejects with the first error that a handler threw. */
   async close(): Promise<void> {
     this.#closing = true;
-    for (const { index, reject } of this.#waiting)
-      reject(new Error(`The model was closed before request ${index} came`));
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
       this.#server.closeAllConnections();
     });
+    this.#giveUp();
+    this.#throwError();
+  }
+
+  #throwError(): void {
+    const [error] = this.#errors.splice(0);
+    if (error !== undefined) throw error;
+  }
+
+  /** Lets go of those who wait: a test for a request, a reply for a gate. */
+  #giveUp(): void {
+    for (const { index, reject } of this.#waiting)
+      reject(new Error(`The test ended before request ${index} came to the model`));
     for (const gate of this.#gates) gate.open();
-    if (this.#errors.length > 0) throw this.#errors[0];
+    this.#waiting = [];
+    this.#gates.clear();
   }
 
   async #serve(incoming: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
@@ -183,7 +204,7 @@ export class ScriptedModel {
       await this.#play(reply, writer, limit.reason, request);
     } catch (error) {
       if (error instanceof ModelFailure) throw error;
-      this.#errors.push(error);
+      this.#errors.push(error as Error);
       const message = `The script failed: ${(error as Error).message}`;
       throw new ModelFailure('invalid_request_error', message, { 'x-should-retry': 'false' });
     }

@@ -1,5 +1,6 @@
 import { startPostgres, type EmbeddedPostgres } from '../../temporal-dev/embedded-postgres.js';
 import { startTemporal, type EmbeddedTemporal } from '../../temporal-dev/temporal-server.js';
+import { closeSharedServices } from './shared-service.js';
 import { makeStateDir } from './state-dir.js';
 
 let postgres: EmbeddedPostgres | undefined;
@@ -15,6 +16,7 @@ export async function mochaGlobalSetup(): Promise<void> {
     process.env.TEST_DATABASE_URL ? undefined : startPostgres({ dataDir, durable: false }),
     process.env.TEST_TEMPORAL_ADDRESS ? undefined : startTemporal({ dataDir, persistent: false, ui: false }),
   ]);
+  process.env.TEST_STATE_DIR = dataDir;
   process.env.TEST_DATABASE_URL ??= postgres?.adminUrl;
   process.env.TEST_TEMPORAL_ADDRESS ??= temporal?.address;
 }
@@ -23,3 +25,10 @@ export async function mochaGlobalSetup(): Promise<void> {
 export async function mochaGlobalTeardown(): Promise<void> {
   await Promise.all([temporal?.server.kill(), postgres?.server.stop()]);
 }
+
+export const mochaHooks = {
+  /** Runs after each file in a parallel run, whose processes end with what they share; else once, at the end. */
+  async afterAll(): Promise<void> {
+    if (process.env.MOCHA_WORKER_ID === undefined) await closeSharedServices();
+  },
+};

@@ -1,29 +1,15 @@
-import { randomUUID } from 'node:crypto';
-import type { RunningWorker } from '../../activities/main.js';
-import { startWorker } from '../../activities/main.js';
-import type { Config } from '../../src/platform/config.js';
-import type { ModelEntry } from '../../src/models/catalogue.js';
 import { AgentSessionClient } from '../../client/src/index.js';
-import { testLogger } from './log.js';
-import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
-import { startService, type ServiceOptions, type TestService } from './service.js';
+import { eventually } from './eventually.js';
+import { runTurns, type RunningTurns, type Turns, type TurnServiceOptions } from './running-turns.js';
+import { withKeys, type TestService } from './service.js';
+import { SharedService } from './shared-service.js';
 import { openSse, type SseReader } from './sse-reader.js';
+import { connectClient } from './workflow-history.js';
 
-export interface TurnServiceOptions extends ServiceOptions {
-  /** How many workers beside the API; 0 leaves turns queued until `startWorker`. */
-  workers?: number;
-  /** Fields of the model's catalogue entry that differ from the tests' own. */
-  model?: Partial<ModelEntry>;
-  /** Options of the scripted model itself. */
-  scripted?: Parameters<typeof startScriptedModel>[0];
-}
+export type { TurnServiceOptions };
 
 /** A service whose turns run: with a worker, the run's Temporal server and a scripted model. */
-export interface TurnService extends TestService {
-  model: ScriptedModel;
-  /** Those that were started, first one first. */
-  workers: readonly RunningWorker[];
-  startWorker(config?: Partial<Config>): Promise<RunningWorker>;
+export interface TurnService extends TestService, Turns {
   /** A new session of the scripted model; returns its id. */
   session(body?: Record<string, unknown>): Promise<string>;
   /** Sends a message, expects 201, returns the turn's id. */
@@ -40,42 +26,21 @@ export interface TurnService extends TestService {
   history(sessionId: string): Promise<any[]>;
 }
 
-/** Starts API, worker and scripted model in this process, on a database and a task queue of their own. */
-export async function startTurnService(options: TurnServiceOptions = {}): Promise<TurnService> {
-  const model = await startScriptedModel(options.scripted);
-  const entry: ModelEntry = {
-    id: 'scripted',
-    display_name: 'Scripted',
-    model: 'scripted-1',
-    base_url: model.url,
-    context_window: 200_000,
-    max_output_tokens: 8_000,
-    supports_thinking: true,
-    ...options.model,
-  };
-  const config: Partial<Config> = {
-    taskQueue: `turns-${randomUUID()}`,
-    shutdownGraceSeconds: 1,
-    ...options.config,
-  };
-  const service = await startService({ ...options, models: options.models ?? [entry], config });
-  const workers: RunningWorker[] = [];
-  const addWorker = async (own: Partial<Config> = {}): Promise<RunningWorker> => {
-    const worker = await startWorker({ ...service.config, ...own }, testLogger('worker'));
-    workers.push(worker);
-    return worker;
-  };
-  for (let started = 0; started < (options.workers ?? 1); started += 1) await addWorker();
+const shared = new SharedService((config) => runTurns({ config }));
 
+/**
+ * API, worker and scripted model in this process, on an empty database. Tests share them, one after the other: with options, or
+ * while another test has them, new ones are started.
+ */
+export async function startTurnService(options: TurnServiceOptions = {}): Promise<TurnService> {
+  const borrowed = await shared.borrow(options, endTurns);
+  const service = await withKeys(borrowed === null ? await runTurns(options) : withWorkersOfOthers(borrowed));
   // What is not about the wire goes through the typed client, as users go.
   const client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key, retryForMs: 0 });
   const turns: TurnService = {
     ...service,
-    model,
-    workers,
-    startWorker: addWorker,
     async session(body = {}) {
-      return (await client.createSession({ model_id: entry.id, ...body })).id;
+      return (await client.createSession({ model_id: 'scripted', ...body })).id;
     },
     async send(sessionId, content, more = {}) {
       return (await client.sendMessage(sessionId, { content, ...more })).turn_id;
@@ -88,27 +53,47 @@ export async function startTurnService(options: TurnServiceOptions = {}): Promis
     stream: (sessionId, lastEventId) =>
       openSse(`${service.url}/v1/sessions/${sessionId}/events/stream`, service.key, lastEventId),
     async ended(sessionId, timeoutMs = 100_000) {
-      const until = performance.now() + timeoutMs;
-      for (;;) {
-        const session = await client.getSession(sessionId);
-        if (session.status !== 'RUNNING' && session.status !== 'IDLE') {
-          const events = await turns.history(sessionId);
-          return events.findLast((event) => event.turn_id === session.last_turn_id);
-        }
-        if (performance.now() > until) throw new Error(`${sessionId} has not ended within ${timeoutMs} ms`);
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
+      await eventually(
+        `the turn of ${sessionId} ends`,
+        async () => {
+          const [turn] = await service.db.query<{ is_open: boolean }[]>(
+            `SELECT state IN ('queued', 'running') AS is_open FROM turns
+             WHERE id = (SELECT last_turn_id FROM sessions WHERE id = $1)`,
+            [sessionId],
+          );
+          return turn?.is_open === false;
+        },
+        timeoutMs,
+      );
+      const session = await client.getSession(sessionId);
+      return (await turns.history(sessionId)).findLast((event) => event.turn_id === session.last_turn_id);
     },
     async history(sessionId) {
       const events = [];
       for await (const event of client.eachEvent(sessionId)) events.push(event);
       return events;
     },
-    async close() {
-      await Promise.all(workers.map((worker) => worker.close()));
-      await service.close();
-      await model.close();
-    },
   };
   return turns;
+}
+
+function withWorkersOfOthers(turns: RunningTurns): RunningTurns {
+  const refuse = (): Promise<never> =>
+    Promise.reject(
+      new Error('A test that starts or closes workers needs its own: give the option `own` with the reason'),
+    );
+  return { ...turns, startWorker: refuse, workers: turns.workers.map((worker) => ({ ...worker, close: refuse })) };
+}
+
+/** Cancels the turns that a test has left open, and lets the next one have a model that knows nothing of this one. */
+async function endTurns({ db, model }: RunningTurns): Promise<void> {
+  const open = (): Promise<{ turn_id: string }[]> => db.query('SELECT turn_id FROM open_turns');
+  const left = await open();
+  if (left.length > 0) {
+    const { client, close } = await connectClient(process.env.TEMPORAL_ADDRESS!);
+    for (const { turn_id } of left) await client.workflow.getHandle(turn_id).cancel();
+    await eventually('the turns of the test have ended', async () => (await open()).length === 0);
+    await close();
+  }
+  await model.renew();
 }

@@ -21,7 +21,7 @@ describe('an activity that loses one worker after the other', () => {
   let closeClient: () => Promise<void>;
   const servers = new McpServers();
   before(async () => {
-    service = await startTurnService({ config: { mcpAllowedHosts: servers.hosts } });
+    service = await startTurnService({ own: 'it closes a worker', config: { mcpAllowedHosts: servers.hosts } });
     ({ client, close: closeClient } = await connectClient(await temporalAddress()));
   });
   after(async () => {

@@ -6,7 +6,7 @@ import { startService, type TestService } from '../../support/service.js';
 describe('errors of every request (contract.md §1)', () => {
   let service: TestService;
   before(async () => {
-    service = await startService();
+    service = await startService({ own: 'it renames a table' });
   });
   after(() => service.close());
 
