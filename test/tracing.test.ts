@@ -7,6 +7,7 @@ import { createLogger } from '../src/platform/logger.js';
 import { stopTracing, isTracingConfigured, withTrace } from '../src/platform/tracing.js';
 import { temporalSettings } from '../src/temporal/connection.js';
 import { queueTurn } from '../src/turns/queue.js';
+import { eventually } from './support/eventually.js';
 import { apiClient } from './support/client.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
 import { startOtlpReceiver, type OtlpReceiver } from './support/otlp-receiver.js';
@@ -24,7 +25,7 @@ describe('traces', () => {
     receiver = await startOtlpReceiver();
     mcp = await startMcpServer({ tools: [{ name: 'search' }] });
     process.env.OTEL_EXPORTER_OTLP_ENDPOINT = receiver.url;
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
+    service = await startTurnService({ own: 'tracing begins with a process', config: { mcpAllowedHosts: [mcp.host] } });
   });
   after(async () => {
     delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT;
@@ -48,11 +49,7 @@ describe('traces', () => {
       ),
     );
     await service.ended(sessionId);
-    const until = performance.now() + 20_000;
-    while (!receiver.tree(traceId).includes('StartWorkflow:turn') && performance.now() < until) {
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    expect(receiver.tree(traceId)).to.match(/^StartWorkflow:turn/m);
+    await eventually('the trace has the start', () => /^StartWorkflow:turn/m.test(receiver.tree(traceId)));
   });
 
   it('take no trace and no baggage from a client, unless a setting trusts it', async () => {

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { startApi, type Api } from '../../api/main.js';
 import { createLogger } from '../../src/platform/logger.js';
+import { eventually } from '../support/eventually.js';
 import { startService, type TestService } from '../support/service.js';
 
 describe('the end of an API process', () => {
@@ -18,20 +19,29 @@ describe('the end of an API process', () => {
     return socket;
   };
   const head = (length: number): string =>
-    `POST /v1/sessions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n` +
+    `POST /v1/sessions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\nExpect: 100-continue\r\n` +
     `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+  /** Sends the head of a request; resolves when the API has begun to handle it. */
+  const begin = async (socket: Socket, length: number): Promise<void> => {
+    socket.write(head(length));
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).to.equal('HTTP/1.1 100 Continue\r\n\r\n');
+  };
   const body = '{"model_id":"test-model"}';
-  const soon = () => new Promise((resolve) => setTimeout(resolve, 100));
 
   it('lets requests under way finish, and takes no new ones', async () => {
     const api = await service.anotherApi();
     const socket = await open(api);
     const idle = await open(api);
-    socket.write(head(body.length) + body.slice(0, 5));
-    await soon();
+    await begin(socket, body.length);
+    socket.write(body.slice(0, 5));
     const closed = api.close();
-    await soon();
-    expect(await fetch(`${api.url}/healthz`).catch(() => 'refused')).to.equal('refused');
+    await eventually('new connections are refused', () =>
+      fetch(`${api.url}/healthz`).then(
+        () => false,
+        () => true,
+      ),
+    );
     let answer = '';
     socket.on('data', (chunk) => (answer += chunk.toString()));
     socket.write(body.slice(5));
@@ -51,7 +61,12 @@ describe('the end of an API process', () => {
     const opening = fetch(`${api.url}/v1/sessions/${session.id}/events/stream`, {
       headers: { Authorization: `Bearer ${service.key}` },
     });
-    await soon();
+    await eventually('the stream waits for its session', async () => {
+      const [{ waits }] = await service.db.query<[{ waits: boolean }]>(
+        `SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'sessions'::regclass AND NOT granted) AS waits`,
+      );
+      return waits;
+    });
     const closed = api.close();
     await lock.rollbackTransaction();
     await lock.release();
@@ -65,8 +80,7 @@ describe('the end of an API process', () => {
     const api = await startApi({ ...service.config, shutdownGraceSeconds: 0.3 }, createLogger('silent', 'test'));
     const socket = await open(api);
     socket.on('error', () => undefined);
-    socket.write(head(body.length));
-    await soon();
+    await begin(socket, body.length);
     const start = Date.now();
     await api.close();
     expect(Date.now() - start).to.be.within(250, 20_000);

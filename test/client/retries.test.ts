@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { AgentSessionClient, ApiError, ConnectionError } from '../../client/src/index.js';
+import { eventually } from '../support/eventually.js';
 import { startFaultyProxy, type FaultyProxy } from '../support/faulty-proxy.js';
 import { startService, type TestService } from '../support/service.js';
 
@@ -92,14 +93,17 @@ describe('retries of the client', () => {
     proxy.faults.push({ answer: { status: 503, headers: { 'X-Should-Retry': 'true', 'Retry-After': '30' } } });
     const waiting = client.listModels({}, { signal: leave.signal }).catch((error: unknown) => error);
     const reason = new Error('enough');
-    setTimeout(() => leave.abort(reason), 100);
+    await eventually('the first attempt', () => proxy.requests.length === 1);
+    leave.abort(reason);
     expect(await waiting).to.equal(reason);
   });
 
   it('give up an attempt that takes too long, and try again', async () => {
     const impatient = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key, timeoutMs: 1500 });
-    proxy.faults.push({ hold: new Promise((resolve) => setTimeout(resolve, 3000)) });
+    let release!: () => void;
+    proxy.faults.push({ hold: new Promise<void>((resolve) => (release = resolve)) });
     expect((await impatient.listModels()).items).to.have.length(1);
+    release();
     expect(proxy.requests).to.have.length.of.at.least(2);
   });
 });

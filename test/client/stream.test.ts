@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { AgentSessionClient, ApiError, type StreamEvent } from '../../client/src/index.js';
 import { SseParser, type SseItem } from '../../client/src/sse.js';
+import { eventually } from '../support/eventually.js';
 import { startFaultyProxy, type FaultyProxy } from '../support/faulty-proxy.js';
 import { Gate, text, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
@@ -40,6 +41,8 @@ describe('stream() of the client', () => {
     await service.send(id, `Go slowly ${id}`);
     return { id, rest };
   };
+  const streamOpens = (): Promise<void> =>
+    eventually('the stream opens', () => proxy.requests.some(({ path }) => path.endsWith('/stream')));
   const isBeforeRest = (event: StreamEvent): boolean =>
     event.type === 'agent.message.delta' && event.content === WORDS.at(-2);
   const isWhole = async (events: StreamEvent[], sessionId: string): Promise<void> => {
@@ -128,7 +131,7 @@ describe('stream() of the client', () => {
   it('waits for the first turn of a session', async () => {
     const id = await service.session();
     const reading = read(client.stream(id));
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await streamOpens();
     await service.send(id, 'Count');
     await isWhole(await reading, id);
   });
@@ -138,7 +141,8 @@ describe('stream() of the client', () => {
     const id = await service.session();
     const reading = read(client.stream(id, { signal: leave.signal })).catch((error: unknown) => error);
     const reason = new Error('enough');
-    setTimeout(() => leave.abort(reason), 300);
+    await streamOpens();
+    leave.abort(reason);
     expect(await reading).to.equal(reason);
   });
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { prepareLoad } from '../support/fault-load.js';
+import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { describeTurn, pendingActivities } from '../support/turn-workflow.js';
 import type { RoleProcess } from '../support/role-process.js';
@@ -68,8 +69,8 @@ describe('a deploy', () => {
     await Promise.all(system.workers.map((worker) => worker.stop()));
     const deployment = `deployment-${system.apis[0]!.env.TASK_QUEUE}`;
     const worker = await system.addRole('worker', { WORKER_DEPLOYMENT_NAME: deployment, WORKER_BUILD_ID: 'build-1' });
-    for (let set = false; !set;) {
-      set = await client.workflowService
+    await eventually('the build is current', () =>
+      client.workflowService
         .setWorkerDeploymentCurrentVersion({
           namespace: 'default',
           deploymentName: deployment,
@@ -79,9 +80,9 @@ describe('a deploy', () => {
         })
         .then(
           () => true,
-          () => new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 100)),
-        );
-    }
+          () => false,
+        ),
+    );
     const turn = await system.send(await system.session(), 'versioned');
     void system.watch(turn);
     await system.verify();

@@ -3,6 +3,7 @@ import { loadConfig } from '../../src/platform/config.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import type { Storage } from '../../src/files/storage.js';
 import { skillMd, zip } from '../src/skills/zip.js';
+import { eventually } from '../support/eventually.js';
 import { apiClient, type ApiCall } from '../support/client.js';
 import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
 import { checkAgainstOpenApi } from '../support/openapi-check.js';
@@ -206,13 +207,12 @@ describe('a turn with a skill, an attachment and a delivered file', () => {
 
 /** Until a transaction waits to add the row of a file, whose object is then stored. */
 async function insertWaits({ db }: FaultSystem): Promise<void> {
-  for (;;) {
+  await eventually('a file waits for the lock', async () => {
     const [row] = await db.query<[{ waiting: number }]>(
       `SELECT count(*)::integer AS waiting FROM pg_locks
        WHERE NOT granted AND relation = 'files'::regclass
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     );
-    if (row.waiting > 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+    return row.waiting > 0;
+  });
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
 import type { RoleProcess } from '../support/role-process.js';
 import { steps, toolUse } from '../support/scripted-model.js';
@@ -18,8 +19,8 @@ describe('a deploy while a turn waits', function () {
     system.addRole('worker', { WORKER_DEPLOYMENT_NAME: deployment(), WORKER_BUILD_ID: buildId });
   /** Repeats until the server knows the workers of the build. */
   const makeCurrent = async (buildId: string): Promise<void> => {
-    for (let set = false; !set;) {
-      set = await system.client.workflowService
+    await eventually('the build is current', () =>
+      system.client.workflowService
         .setWorkerDeploymentCurrentVersion({
           namespace: 'default',
           deploymentName: deployment(),
@@ -29,9 +30,9 @@ describe('a deploy while a turn waits', function () {
         })
         .then(
           () => true,
-          () => new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 100)),
-        );
-    }
+          () => false,
+        ),
+    );
   };
   const buildOf = async ({ turnId }: Turn): Promise<string | null | undefined> => {
     const { raw } = await system.client.workflow.getHandle(turnId).describe();
@@ -48,10 +49,10 @@ describe('a deploy while a turn waits', function () {
     void system.watch(turn);
     const waiting = async (): Promise<boolean> =>
       (await system.insist('GET', `/v1/sessions/${turn.sessionId}`)).body.required_actions.length === 1;
-    while (!(await waiting())) await new Promise((resolve) => setTimeout(resolve, 50));
+    await eventually('the turn waits', waiting);
     expect(await buildOf(turn)).to.equal('build-1');
     const firstRun = await runIdOf(turn);
-    while ((await runIdOf(turn)) === firstRun) await new Promise((resolve) => setTimeout(resolve, 100));
+    await eventually('the wait goes on in a new run', async () => (await runIdOf(turn)) !== firstRun);
 
     await startBuild('build-2');
     await makeCurrent('build-2');

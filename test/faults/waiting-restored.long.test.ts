@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { confirmation } from '../support/waiting-turns.js';
@@ -23,7 +24,7 @@ describe('a waiting turn after a restore', function () {
   const open = async ({ sessionId }: Turn): Promise<number> =>
     (await system.insist('GET', `/v1/sessions/${sessionId}`)).body.required_actions.length as number;
   const untilOpen = async (turn: Turn): Promise<void> => {
-    while ((await open(turn)) === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    await eventually('the turn waits', async () => (await open(turn)) > 0);
   };
   const waitingTurn = async (): Promise<Turn> => {
     const ask = { permission_policy: { type: 'always_ask' } };
@@ -46,15 +47,15 @@ describe('a waiting turn after a restore', function () {
     await system.temporal!.kill();
     await system.temporal!.restart();
     const { workflow } = system.client;
-    for (let found = false; !found;) {
-      found = await workflow
+    await eventually('Temporal has a workflow of the turn again', () =>
+      workflow
         .getHandle(turn.turnId)
         .describe()
         .then(
           () => true,
-          () => new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 100)),
-        );
-    }
+          () => false,
+        ),
+    );
     expect(await open(turn)).to.equal(1);
     await allowAndVerify(turn);
   });

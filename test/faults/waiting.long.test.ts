@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
 import { message, steps, toolUse } from '../support/scripted-model.js';
 import { confirmation, customResult, customTool } from '../support/waiting-turns.js';
@@ -44,13 +45,10 @@ describe('a turn that waits for answers', function () {
     return turn;
   };
   const openCalls = async ({ sessionId }: Turn, count: number): Promise<void> => {
-    const until = performance.now() + 60_000;
-    for (;;) {
+    await eventually(`${sessionId} waits for ${count} answers`, async () => {
       const { body } = await system.insist('GET', `/v1/sessions/${sessionId}`);
-      if (body.required_actions.length === count) return;
-      expect(performance.now(), JSON.stringify(body)).to.be.below(until);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+      return body.required_actions.length === count;
+    });
   };
   const answer = async ({ sessionId }: Turn, ...events: object[]): Promise<void> => {
     const { status, body } = await system.insist('POST', `/v1/sessions/${sessionId}/events`, { events });

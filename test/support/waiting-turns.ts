@@ -1,18 +1,20 @@
 import { expect } from 'chai';
 import type { ApiResponse } from './client.js';
+import { eventually } from './eventually.js';
 import type { TurnService } from './turns.js';
 
 /** Waits until the session's turn waits for `count` answers; returns its required actions. */
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look into fields of many kinds
 export async function requiredActions({ api }: Pick<TurnService, 'api'>, sessionId: string, count = 1): Promise<any[]> {
-  const until = performance.now() + 60_000;
-  for (;;) {
+  let actions: object[] = [];
+  await eventually(`the turn waits for ${count} answers`, async () => {
     const { body } = await api('GET', `/v1/sessions/${sessionId}`);
-    if (body.required_actions.length === count) return body.required_actions;
+    actions = body.required_actions;
+    if (actions.length === count) return true;
     expect(body.status, `the turn ended before it asked ${count} times`).to.equal('RUNNING');
-    expect(performance.now(), `waits for ${body.required_actions.length} answers, not ${count}`).to.be.below(until);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+    return false;
+  });
+  return actions;
 }
 
 export const confirmation = (tool_use_id: string, result: string, deny_message?: string | null): object => ({

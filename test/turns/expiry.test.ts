@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
@@ -109,14 +110,14 @@ describe('a wait that ends by time', function () {
       }
       return ids;
     };
-    while (!(await found()).includes(turnId)) await new Promise((resolve) => setTimeout(resolve, 50));
+    await eventually('the turn is found', async () => (await found()).includes(turnId));
     const { raw } = await handle.describe();
     expect(raw.pendingActivities ?? []).to.deep.equal([]);
     const metadata = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
     expect(metadata.currentDetails).to.include('waits for answers to tools get_weather');
     await sendAnswers(service, sessionId, [customResult('toolu_1', 'Sun.')]);
     await service.ended(sessionId);
-    while ((await found()).includes(turnId)) await new Promise((resolve) => setTimeout(resolve, 50));
+    await eventually('the turn is found no more', async () => !(await found()).includes(turnId));
     await close();
   });
 });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { PreparedClient } from '../../src/db/prepared-client.js';
+import { eventually } from '../support/eventually.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { message, steps, text, toolUse, type Reply } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
@@ -58,7 +59,7 @@ describe('the statements of a turn', () => {
         );
         return end >= 0 && sent.slice(end).some((statement) => statement.includes('pg_notify'));
       };
-      while (!isOver()) await new Promise((resolve) => setTimeout(resolve, 5));
+      await eventually('the turn is over', isOver);
       const own = sent.map((statement) => statement.replaceAll(/\s+/g, ' ').slice(0, 100));
       common = common === undefined ? own : inBoth(common, own);
       await service.ended(sessionId);

@@ -65,14 +65,15 @@ describe('deliveries of webhooks', () => {
       steps([toolUse('deliver_file', { filename: 'secret-name.txt', content: 'secret' })], [text('SECRET ANSWER')]),
     );
     const session = await service.session();
-    await service.send(session, 'deliver it');
+    const turnId = await service.send(session, 'deliver it');
     await service.ended(session);
     await eventually('both requests', () => receiver.received.length >= 2);
     expect((await hooks.deliveries(files.id)).map(({ event_type }) => event_type)).to.deep.equal([
       'turn.completed',
       'agent.file',
     ]);
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    // A delivery is stored with its event.
+    expect(await service.db.query('SELECT FROM webhook_deliveries WHERE turn_id = $1', [turnId])).to.have.length(2);
     expect(receiver.received.map(({ payload }) => payload.type).sort()).to.deep.equal(['agent.file', 'turn.completed']);
     expect(receiver.received.every((request) => verifies(files.secret, request))).to.equal(true);
     expect(receiver.received.map((request) => request.body).join()).to.not.match(/secret/i);

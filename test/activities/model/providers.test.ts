@@ -20,12 +20,13 @@ const IDENTITY_TOKEN = 'eyJhbGciOiJub25lIn0.projected-identity-token.sig';
 
 describe('Claude without a key (docs/contract.md §5, MODELS_FILE)', () => {
   const folder = mkdtempSync(join(tmpdir(), 'identity-token-'));
-  const saved = { ...process.env };
+  let saved: NodeJS.ProcessEnv;
   let model: ScriptedModel;
   let wire: GoogleWire;
   let service: TurnService;
   let entries: Record<'vertex' | 'cloud' | 'federated', ModelEntry>;
   before(async () => {
+    saved = { ...process.env };
     model = await startScriptedModel();
     wire = await new GoogleWire(model.url, IDENTITY_TOKEN).listen();
     const identityTokenFile = join(folder, 'token');

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { revokeKey } from '../../../src/projects/api-keys.js';
+import { eventually } from '../../support/eventually.js';
 import { text, wait } from '../../support/scripted-model.js';
 import { openSse, type SseReader } from '../../support/sse-reader.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
@@ -51,7 +52,7 @@ describe('a stream that the service ends', () => {
       const metrics = await (await fetch(`${service.url}/metrics`)).text();
       return Number(/^event_streams_open (\d+)$/m.exec(metrics)![1]);
     };
-    while ((await openStreams()) > 0) await new Promise((resolve) => setTimeout(resolve, 100));
+    await eventually('the stream is closed', async () => (await openStreams()) === 0);
     expect(performance.now() - before).to.be.within(9_000, 40_000);
     response.destroy();
     const resumed = await fetch(`${service.url}/v1/sessions/${sessionId}/events/stream`, {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
 import { heapInUse } from '../../support/heap.js';
 import { openSse, type SseReader } from '../../support/sse-reader.js';
 import { startService, type TestService } from '../../support/service.js';
@@ -33,7 +34,7 @@ describe('the open streams of a project', () => {
     expect(body.error.type).to.equal('too_many_streams');
     expect(headers.get('retry-after')).to.match(/^\d+$/);
     first.close();
-    while ((await open()).status !== 200) await new Promise((resolve) => setTimeout(resolve, 20));
+    await eventually('there is room for another', async () => (await open()).status === 200);
   });
 
   it('are counted for each project', async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
 import { storedDeltas } from '../../support/deltas.js';
 import { checkFrame } from '../../support/openapi-check.js';
 import { rawHttp } from '../../support/raw-http.js';
@@ -280,6 +281,6 @@ describe('the event stream', () => {
 
 /** Resolves when the stream has had that many comments. */
 async function comments(stream: SseReader, count: number): Promise<void> {
-  while (stream.comments.length < count) await new Promise((resolve) => setTimeout(resolve, 50));
+  await eventually(`${count} comments`, () => stream.comments.length >= count);
   expect(stream.comments[0]).to.equal(': ping');
 }

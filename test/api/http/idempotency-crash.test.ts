@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { AgentSessionClient } from '../../../client/src/index.js';
+import { eventually } from '../../support/eventually.js';
 import { apiClient } from '../../support/client.js';
 import { checkAgainstOpenApi } from '../../support/openapi-check.js';
 import { startService, type TestService } from '../../support/service.js';
@@ -11,7 +12,7 @@ describe('Idempotency-Key over a crash', () => {
   let service: TestService;
   let child: ChildProcess;
   before(async () => {
-    service = await startService();
+    service = await startService({ own: 'triggers slow its commits down' });
     await service.db.query(
       `CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'`,
     );
@@ -65,11 +66,11 @@ describe('Idempotency-Key over a crash', () => {
       );
 
     const cut = post(await spawnApi()).catch(() => 'cut');
-    while (!(await isCommitting())) await soon(20);
+    await eventually('it commits', isCommitting);
     child.kill('SIGKILL');
     await once(child, 'exit');
     expect(await cut).to.equal('cut');
-    while (await isCommitting()) await soon(20);
+    await eventually('the commit ends', async () => !(await isCommitting()));
 
     const [session] = await service.db.query<{ id: string }[]>('SELECT id FROM sessions');
     const again = await post(service.url);
@@ -89,7 +90,7 @@ describe('Idempotency-Key over a crash', () => {
       fetch: (input, init) => fetch((input as string).replace('http://api', url), init),
     });
     const sending = client.sendMessage(session.id as string, { content: 'Hello' });
-    while (!(await isCommitting())) await soon(20);
+    await eventually('it commits', isCommitting);
     child.kill('SIGKILL');
     await once(child, 'exit');
     url = service.url;
@@ -101,7 +102,3 @@ describe('Idempotency-Key over a crash', () => {
     expect(history.items).to.deep.equal([event]);
   });
 });
-
-function soon(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}

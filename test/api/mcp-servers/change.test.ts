@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
 import { McpServers, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
 import { startService, type TestService } from '../../support/service.js';
 
@@ -220,11 +221,11 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
         return false;
       };
       const probing = service.api('POST', `${path}/probe`);
-      while (hold === undefined) await new Promise((resolve) => setTimeout(resolve, 10));
+      await eventually('the probe asks for the tools', () => hold !== undefined);
       server.options.tools = [{ name: 'later' }];
       const changed = await patch({ auth: { type: 'BEARER', token: NEW } });
       server.options.tools = [{ name: 'earlier' }];
-      hold();
+      hold!();
       expect((await probing).body).to.deep.equal(changed.body);
     });
   });

@@ -6,6 +6,7 @@ import { createIndexConcurrently } from '../../../src/db/concurrent-index.js';
 import { migrate } from '../../../src/db/migrate.js';
 import { isReady, waitForSchema } from '../../../src/db/schema-version.js';
 import { createLogger } from '../../../src/platform/logger.js';
+import { eventually } from '../../support/eventually.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
 const MIGRATIONS = new URL('../../../src/db/migrations/', import.meta.url);
@@ -29,7 +30,15 @@ describe('migrations', () => {
     await client.query('BEGIN');
     await client.query('LOCK TABLE migrations IN ACCESS EXCLUSIVE MODE');
     const migrated = migrate(database.url);
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    // Within the transaction that holds the lock, pg_locks still shows others that wait for it.
+    const waiting = async (): Promise<boolean> => {
+      const { rowCount } = await client.query(
+        `SELECT FROM pg_locks WHERE relation = 'migrations'::regclass AND NOT granted`,
+      );
+      return rowCount! > 0;
+    };
+    await eventually('the migration waits for the lock', waiting);
+    await eventually('the migration has given up', async () => !(await waiting()));
     await client.query('COMMIT');
     expect(await migrated).to.deep.equal([]);
     expect(rows).to.not.be.empty;
@@ -43,8 +52,11 @@ describe('migrations', () => {
     try {
       expect(await isReady(db)).to.equal(false);
       let isDone = false;
-      const waited = waitForSchema(db, createLogger('silent', 'test')).then(() => (isDone = true));
-      await new Promise((resolve) => setTimeout(resolve, 800));
+      let isMissed!: () => void;
+      const missed = new Promise<void>((resolve) => (isMissed = resolve));
+      const log = createLogger('warn', 'test', { write: (line) => line.includes('lacks migrations') && isMissed() });
+      const waited = waitForSchema(db, log).then(() => (isDone = true));
+      await missed;
       expect(isDone).to.equal(false);
       await client.query('INSERT INTO migrations (name, timestamp) VALUES ($1, $2)', [
         rows[0]!.name,

@@ -7,6 +7,7 @@ import { NO_CREDENTIAL, type Credential } from '../../../src/mcp/auth.js';
 import { createMcpNetwork } from '../../../src/network/network.js';
 import { probeServer, type ProbeResult } from '../../../src/mcp/probe.js';
 import { credentialAuth } from '../../../src/mcp/request-auth.js';
+import { eventually } from '../../support/eventually.js';
 import { cert, key } from '../../support/self-signed.js';
 import { startMcpServer, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
 
@@ -298,8 +299,7 @@ describe('probing an MCP server', () => {
         },
       });
       expect(await reasonOf(server.url, { seconds: 0.5 })).to.match(/did not answer within 0\.5 seconds/);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      expect(await server.connections(), 'nothing stays open').to.equal(0);
+      await eventually('nothing stays open', async () => (await server.connections()) === 0);
     });
 
     it('for a server that hangs at the second message', async () => {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
 import { createMcpNetwork } from '../../../../src/network/network.js';
+import { eventually } from '../../../support/eventually.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import {
   startMcpServer,
@@ -133,7 +134,7 @@ describe('calling a tool of an MCP server', () => {
     const cancel = new AbortController();
     await calls.call(calls.row('s', server.url), 'a', {}, { signal: cancel.signal });
     cancel.abort();
-    await sleep(100);
+    await calls.call(calls.row('s', server.url), 'a');
     expect(server.log).not.to.include('notifications/cancelled');
   });
 
@@ -409,8 +410,7 @@ describe('calling a tool of an MCP server', () => {
       await until(() => server.calls.length === 2);
       await calls.close();
       expect((await hanging).outcomeUnknown).to.equal(true);
-      await sleep(50);
-      expect(await server.connections()).to.equal(0);
+      await eventually('every connection is closed', async () => (await server.connections()) === 0);
     });
   });
 });

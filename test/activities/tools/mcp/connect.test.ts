@@ -81,12 +81,14 @@ describe('connecting the MCP servers of a turn', () => {
   });
 
   it('stops at once when the turn is cancelled, and records nothing', async () => {
-    servers[0]!.options.gateway = () => true;
-    await servers[0]!.restart();
-    const before = await shown(0);
     const cancel = new AbortController();
     const reason = new Error('cancelled');
-    setTimeout(() => cancel.abort(reason), 100);
+    servers[0]!.options.gateway = () => {
+      cancel.abort(reason);
+      return true;
+    };
+    await servers[0]!.restart();
+    const before = await shown(0);
     const begun = Date.now();
     expect(await connect(cancel.signal).catch((error: unknown) => error)).to.equal(reason);
     expect(Date.now() - begun).to.be.lessThan(5000);

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { NO_CREDENTIAL } from '../../../../src/mcp/auth.js';
 import { createMcpNetwork } from '../../../../src/network/network.js';
@@ -66,13 +65,15 @@ describe('server-everything', () => {
 
   it('is cancelled in the middle', async () => {
     const cancel = new AbortController();
-    const input = { duration: 20, steps: 20 };
-    const call = calls.call(row, 'trigger-long-running-operation', input, { signal: cancel.signal });
-    await sleep(200);
+    const input = { duration: 20, steps: 100 };
+    let begins!: () => void;
+    const begun = new Promise<void>((resolve) => (begins = resolve));
+    const call = calls.call(row, 'trigger-long-running-operation', input, { signal: cancel.signal, progress: begins });
+    await begun;
     cancel.abort(new Error('cancelled'));
-    const begun = Date.now();
+    const asked = Date.now();
     await call.catch(() => undefined);
-    expect(Date.now() - begun).to.be.lessThan(5000);
+    expect(Date.now() - asked).to.be.lessThan(5000);
     expect(textOf(await calls.call(row, 'echo', { message: 'still here' }))).to.equal('Echo: still here');
   });
 });

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import { eventually } from '../../../support/eventually.js';
 import { McpServers, type McpServerOptions, type TestMcpServer, type TestTool } from '../../../support/mcp-server.js';
 import { expectNoSecrets } from '../../../support/secrets.js';
 import { text, toolUse } from '../../../support/scripted-model.js';
@@ -47,11 +47,7 @@ describe('MCP servers in turns', () => {
     expect(answer.status).to.equal(201);
     return { server, id: answer.body.id, name };
   };
-  const until = async (condition: () => boolean): Promise<void> => {
-    for (const end = Date.now() + 10_000; !condition(); await sleep(10)) {
-      if (Date.now() > end) throw new Error('it did not come to that');
-    }
-  };
+  const until = (condition: () => boolean): Promise<void> => eventually('it comes to that', condition);
   /** The names of the MCP tools that the model was told of in its last request. */
   const offered = (): string[] =>
     (service.model.requests.at(-1)!.body.tools as { name: string }[])
@@ -67,15 +63,18 @@ describe('MCP servers in turns', () => {
       running += 1;
       await until(() => running === 2);
     };
-    const one = await register([
-      {
-        name: 'slow',
-        run: () =>
-          meet()
-            .then(() => sleep(200))
-            .then(() => 'slow'),
-      },
-    ]);
+    const isOtherStored = async (): Promise<boolean> => {
+      const [{ done }] = await service.db.query<[{ done: number }]>(
+        `SELECT count(*)::integer AS done FROM tool_calls WHERE name LIKE '%\\_\\_fast' AND state = 'done'`,
+      );
+      return done === 1;
+    };
+    const slow = async (): Promise<string> => {
+      await meet();
+      await eventually('the other result is stored', isOtherStored);
+      return 'slow';
+    };
+    const one = await register([{ name: 'slow', run: slow }]);
     const two = await register([{ name: 'fast', run: () => meet().then(() => 'fast') }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [two.id, one.id] });
     const names = [`mcp__${one.name}__slow`, `mcp__${two.name}__fast`];
