@@ -74,6 +74,8 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Te
 
   const listen = async (): Promise<void> => {
     http = createServer((req, res) => void answer(req, res));
+    // By default 5 s: a client on a busy machine would send on a connection that is just being closed.
+    http.keepAliveTimeout = 60_000;
     http.listen(port, '127.0.0.1');
     await once(http, 'listening');
     port = (http.address() as AddressInfo).port;

@@ -1,3 +1,5 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { startService, type TestService } from '../../support/service.js';
 import { eventually } from '../../support/eventually.js';
@@ -5,33 +7,39 @@ import { postStream, streamedFile } from '../../support/upload.js';
 
 const MAX_UPLOADS_PER_PROJECT = 8;
 
-/** A body that stays open until `opened` resolves; `begun` runs when the first piece of it is taken. */
-async function* heldFile(begun: () => void, opened: Promise<void>): AsyncGenerator<Buffer> {
+/** A body that stays open until `opened` resolves. */
+async function* heldFile(opened: Promise<void>): AsyncGenerator<Buffer> {
   const [head, ...rest] = streamedFile(64 * 1024);
   yield head!;
-  begun();
   await opened;
   yield* rest;
 }
 
 describe('uploads at a time', () => {
+  const { TMPDIR } = process.env;
+  /** Holds a folder for each upload that is received. */
+  let folder: string;
   let service: TestService;
   before(async () => {
+    folder = mkdtempSync(join(process.env.TEST_STATE_DIR!, 'uploads-'));
+    process.env.TMPDIR = folder;
     service = await startService({ config: { uploadBudgetBytes: 2000 * 1024 * 1024 } });
   });
-  after(() => service.close());
+  after(async () => {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+    await service.close();
+    rmSync(folder, { recursive: true });
+  });
 
   it('of one project wait for each other, those of another project do not', async () => {
     let open!: () => void;
     const opened = new Promise<void>((resolve) => (open = resolve));
-    let begun = 0;
-    const held = Array.from({ length: MAX_UPLOADS_PER_PROJECT }, () =>
-      postStream(
-        service,
-        heldFile(() => (begun += 1), opened),
-      ),
+    const held = Array.from({ length: MAX_UPLOADS_PER_PROJECT }, () => postStream(service, heldFile(opened)));
+    await eventually(
+      'the slots of the project are taken',
+      () => readdirSync(folder).length === MAX_UPLOADS_PER_PROJECT,
     );
-    await eventually('the slots of the project are taken', () => begun === MAX_UPLOADS_PER_PROJECT);
 
     let isNinthDone = false;
     const ninth = postStream(service, streamedFile(10)).then((answer) => {
