@@ -1,5 +1,4 @@
 import { advanceWait } from './turn/advance-wait.js';
-import { beginTurn } from './turn/begin-turn.js';
 import { callModel } from './turn/call-model.js';
 import { callTool } from './turn/call-tool.js';
 import { compactContext } from './turn/compact.js';
@@ -10,7 +9,6 @@ import type { TurnActivities } from './turn/turn-activities.js';
 
 export function createActivities(deps: ActivityDeps): TurnActivities {
   return {
-    beginTurn: beginTurn(deps),
     connectMcpServers: connectMcpServers(deps),
     callModel: callModel(deps),
     compactContext: compactContext(deps),

@@ -13,14 +13,6 @@ export interface TurnInput extends Continuation {
   remainingMs: number;
 }
 
-/**
- * The input of workflows that an earlier build started; the activity beginTurn supplies the rest. If a worker of that
- * build receives a `TurnInput`, it finds no turn and completes, and the reconciler starts the workflow again.
- */
-export interface EarlierTurnInput extends Continuation {
-  turnId: string;
-}
-
 /** State passed to the next run by continue-as-new. */
 interface Continuation {
   /** The namespace has the search attributes: the workflow may set them. */

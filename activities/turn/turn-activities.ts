@@ -4,8 +4,6 @@ import type { TurnFailureType } from '../../src/events/fields.js';
 
 /** Activities of the turn workflow. They pass ids and small facts only: content stays in Postgres and file storage. */
 export interface TurnActivities {
-  /** Claims the turn. Returns null if it has ended. */
-  beginTurn(input: { turnId: string }): Promise<BegunTurn | null>;
   /** Connects the session's MCP servers in parallel. The turn goes on without servers that fail. */
   connectMcpServers(input: { turnId: string }): Promise<void>;
   /** One step: calls the model and stores the outcome. Completes the turn if the answer needs no further step. */
@@ -28,14 +26,6 @@ export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {
   remainingMs: number;
   /** After this time the wait continues as new. */
   longWaitMs: number;
-}
-
-export interface BegunTurn {
-  modelId: string;
-  mcpServers: number;
-  maxSteps: number;
-  /** What is left of the turn's time. */
-  remainingMs: number;
 }
 
 /** `compact`: the request would not fit, earlier turns must be summarised first. */

@@ -20,14 +20,14 @@ import { writeTurn, type TurnDeps } from '../turns/write.js';
 
 /** What the workflow does after the model's response. */
 export type StepOutcome =
-  /** Absent fields: the result is from an earlier build, or another process ended the turn. */
-  | { kind: 'ended'; state?: TurnState; stopReason?: StopReason }
+  /** `stopReason` is null if this call did not end the turn. */
+  | { kind: 'ended'; state: TurnState; stopReason: StopReason | null }
   /** Full names of the tools to run, in order of their indices. */
   | {
       kind: 'tools';
       tools: string[];
       /** Indices of the calls that need an answer before they run (contract.md §6). */
-      waiting?: number[];
+      waiting: number[];
     }
   /** The model paused: call it again. */
   | { kind: 'again' };
@@ -71,7 +71,7 @@ export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepO
       parts: [endOfCall(call, answer, null, 'written'), ...insertCalls(call.step, calls)],
     }));
     const { result } = await writeTurn(deps, call.turnId, callFence(call), change);
-    if (result !== null) return { kind: 'ended', state: result.state, stopReason: result.stop_reason };
+    if (result !== null) return { kind: 'ended', state: result.state, stopReason: result.stop_reason ?? null };
     const waiting = calls.flatMap((each, index) => (waitsForAnswer(each) ? [index] : []));
     return outcomeOf({ state: 'running', tools: runs ? calls.map(({ name }) => name) : [], waiting });
   } catch (error) {
@@ -103,9 +103,9 @@ interface StoredStep {
 
 /** What a stored step means for the workflow. */
 function outcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
-  if (state !== 'running') return { kind: 'ended', state };
+  if (state !== 'running') return { kind: 'ended', state, stopReason: null };
   if (tools.length === 0) return { kind: 'again' };
-  return { kind: 'tools', tools, ...(waiting.length > 0 && { waiting }) };
+  return { kind: 'tools', tools, waiting };
 }
 
 /** The events of one model call: thinking, at most one message, and tool uses, in that order (contract.md §3). */

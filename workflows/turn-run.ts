@@ -1,0 +1,164 @@
+import {
+  ActivityCancellationType,
+  ApplicationFailure,
+  makeContinueAsNewFunc,
+  proxyActivities,
+  proxyLocalActivities,
+  setCurrentDetails,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { TurnActivities } from '../activities/turn/turn-activities.js';
+import type { StepOutcome } from '../src/steps/model-step.js';
+import type { TurnInput, TurnSummary } from './contract.js';
+import { countSignals, waitForAnswers } from './wait.js';
+
+/** Heartbeat timeout for a worker that runs but has lost Temporal. A dead worker's lease expires within seconds. */
+const HEARTBEAT_TIMEOUT = '90 s';
+/** Tool calls of one step that run in parallel. A step with hundreds of calls must leave slots for other turns. */
+const PARALLEL_TOOLS = 16;
+/** Limit for a piece of text in `setCurrentDetails`, to keep it readable in the UI. */
+const SHOWN_TOOLS = 5;
+
+/** Memo set on a run that continues a long wait. */
+export const LONG_WAIT = 'longWait';
+
+const { advanceWait } = proxyLocalActivities<TurnActivities>({
+  startToCloseTimeout: '5 s',
+  retry: { initialInterval: '200 ms', maximumInterval: '5 s' },
+});
+
+/** The model's answer to a step that did not end the turn. */
+type OpenStep = Exclude<StepOutcome, { kind: 'ended' }>;
+
+/** The parts of a turn's workflow, in one of its runs. */
+export class TurnRun {
+  readonly summary: TurnSummary = { state: null, stop_reason: null, steps: 0 };
+  readonly #signals = countSignals();
+  #step: number;
+  /** The end of the turn's time, in ms since 1970. */
+  #deadline: number;
+
+  constructor(private readonly input: TurnInput) {
+    this.#step = input.step ?? 1;
+    this.#deadline = Date.now() + input.remainingMs;
+  }
+
+  async connect(): Promise<void> {
+    const { id: turnId, mcpServers, step } = this.input;
+    if (mcpServers === 0 || step !== undefined) return;
+    setCurrentDetails(`connecting ${mcpServers} MCP servers`);
+    await this.#activity(`connect ${mcpServers} MCP servers`).connectMcpServers({ turnId });
+  }
+
+  /** Makes the model call of the step. A run that began in the middle of a wait goes on with that step's calls. */
+  async callModel(): Promise<StepOutcome> {
+    const outcome =
+      this.input.wait === undefined ? await this.#model() : ({ kind: 'tools', ...this.input.wait } as const);
+    this.summary.steps = this.#step;
+    if (outcome.kind === 'ended') {
+      Object.assign(this.summary, { state: outcome.state, stop_reason: outcome.stopReason });
+      setCurrentDetails(outcome.state);
+    }
+    return outcome;
+  }
+
+  /** Runs the calls of the step that need no answer. */
+  async runTools(outcome: OpenStep): Promise<void> {
+    if (outcome.kind === 'again' || this.input.wait !== undefined) return;
+    const { tools, waiting } = outcome;
+    const free = [...tools.keys()].filter((index) => !waiting.includes(index));
+    if (free.length > 0) await this.#call(tools, free);
+  }
+
+  /** Waits until the other calls of the step are answered and have run. Returns `ended` if the turn has ended. */
+  async waitForOthers(outcome: OpenStep): Promise<'closed' | 'ended'> {
+    if (outcome.kind === 'again' || outcome.waiting.length === 0) return 'closed';
+    const { tools, waiting } = outcome;
+    const result = await waitForAnswers({
+      signals: this.#signals,
+      advance: async () => {
+        const advanced = await advanceWait({ turnId: this.input.id, step: this.#step });
+        // The time a turn waited for answers does not count against its time limit.
+        if (advanced !== null) this.#deadline = Date.now() + advanced.remainingMs;
+        return advanced;
+      },
+      call: (indices) => this.#call(tools, indices),
+      describe: (open) => `${this.#progress}: waits for answers to ${formatToolNames(tools, open)}`,
+      searchable: this.input.searchable ?? false,
+      mayContinue: this.input.wait === undefined,
+    });
+    return result === 'long' ? this.#continueAsNew({ step: this.#step, wait: { tools, waiting } }) : result;
+  }
+
+  /**
+   * Goes on with the next step. In a new run, if the history is long, another build has replaced this one, or this run
+   * began in the middle of a wait.
+   */
+  async nextStep(): Promise<void> {
+    this.#step += 1;
+    const { continueAsNewSuggested, targetWorkerDeploymentVersionChanged: isReplaced } = workflowInfo();
+    if (this.input.wait !== undefined || continueAsNewSuggested || isReplaced) {
+      await this.#continueAsNew({ step: this.#step, wait: undefined });
+    }
+  }
+
+  async #model(): Promise<StepOutcome> {
+    setCurrentDetails(`${this.#progress}: model call`);
+    const { id: turnId, modelId } = this.input;
+    const step = this.#step;
+    const call = (compacted: boolean) =>
+      this.#activity(`model call ${step} · ${modelId}`).callModel({ turnId, step, compacted });
+    const outcome = await call(false);
+    if (outcome.kind !== 'compact') return outcome;
+    await this.#activity(`compact the context before model call ${step}`).compactContext({ turnId, step });
+    // After the compaction the answer is never `compact` again.
+    return (await call(true)) as StepOutcome;
+  }
+
+  async #call(tools: string[], indices: number[]): Promise<void> {
+    setCurrentDetails(`${this.#progress}: ${formatToolNames(tools, indices)}`);
+    const { id: turnId } = this.input;
+    for (let start = 0; start < indices.length; start += PARALLEL_TOOLS) {
+      await Promise.all(
+        indices
+          .slice(start, start + PARALLEL_TOOLS)
+          .map((index) => this.#activity(`tool ${tools[index]}`).callTool({ turnId, step: this.#step, index })),
+      );
+    }
+  }
+
+  /** The turn's activities, each with the turn's remaining time as its timeout. */
+  #activity(summary: string): TurnActivities {
+    const remainingMs = this.#deadline - Date.now();
+    if (remainingMs <= 0) throw ApplicationFailure.nonRetryable('The time of the turn is over.', 'turn_timeout');
+    return proxyActivities<TurnActivities>({
+      scheduleToCloseTimeout: remainingMs,
+      heartbeatTimeout: HEARTBEAT_TIMEOUT,
+      cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+      retry: { initialInterval: '1 s', backoffCoefficient: 2, maximumInterval: '30 s' },
+      summary,
+    });
+  }
+
+  /** Goes on in a new run: on the current build, if it has replaced this one, or if this run waited long or begins to. */
+  #continueAsNew(next: Required<Pick<TurnInput, 'step'>> & Pick<TurnInput, 'wait'>): Promise<never> {
+    const { memo = {}, targetWorkerDeploymentVersionChanged: isReplaced } = workflowInfo();
+    const wasLongWait = memo[LONG_WAIT] === true;
+    const isLongWait = next.wait !== undefined;
+    const remainingMs = Math.max(0, this.#deadline - Date.now());
+    return makeContinueAsNewFunc<(input: TurnInput) => Promise<TurnSummary>>({
+      ...((wasLongWait || isLongWait) && { memo: { ...memo, [LONG_WAIT]: isLongWait } }),
+      ...((wasLongWait || isLongWait || isReplaced) && { initialVersioningBehavior: 'AUTO_UPGRADE' }),
+    })({ ...this.input, ...next, remainingMs });
+  }
+
+  get #progress(): string {
+    return `step ${this.#step} of at most ${this.input.maxSteps}`;
+  }
+}
+
+function formatToolNames(tools: string[], indices: number[]): string {
+  const more = indices.length - SHOWN_TOOLS;
+  const shown = indices.slice(0, SHOWN_TOOLS).map((index) => tools[index]);
+  return `tools ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
