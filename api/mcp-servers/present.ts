@@ -9,7 +9,11 @@ const shownTool = {
   type: 'object',
   properties: {
     description: { type: 'string' },
-    input_schema: { type: ['object', 'null'], description: 'Null where it is too large to show.' },
+    input_schema: {
+      type: ['object', 'null'],
+      additionalProperties: true,
+      description: 'Null where it is too large to show.',
+    },
     annotations: {
       type: 'object',
       description: 'Absent without readOnlyHint or idempotentHint.',

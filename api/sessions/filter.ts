@@ -22,8 +22,7 @@ export const filterSchema = {
   type: 'object',
   properties: {
     requires_action: {
-      type: 'string',
-      enum: ['true', 'false'],
+      type: 'boolean',
       description: 'true: only sessions whose turn waits for an answer; false: only the others.',
     },
     status: { type: 'string', enum: Object.keys(STATE_OF_STATUS) },

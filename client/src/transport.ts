@@ -127,7 +127,7 @@ function brokenOff(method: string, path: string, cause: unknown): ConnectionErro
   return new ConnectionError(`${method} ${path}: the service gave no answer, or the connection broke`, { cause });
 }
 
-type QueryValue = string | number | Record<string, string> | undefined;
+type QueryValue = string | number | boolean | Record<string, string> | undefined;
 
 function queryString(query: object = {}): string {
   const search = new URLSearchParams();

@@ -15,6 +15,8 @@ export function objectSchema<const Required extends object, const Optional exten
 
 export const text = { type: 'string' } as const;
 export const flag = { type: 'boolean' } as const;
+/** Any JSON object. Without `additionalProperties` the client's type would be an object without fields. */
+export const anyObject = { type: 'object', additionalProperties: true } as const;
 export const count = { type: 'integer', minimum: 0 } as const;
 const millis = { type: ['integer', 'null'], minimum: 0 } as const;
 
@@ -85,7 +87,7 @@ export const requiredAction = {
     type: { enum: ['tool_confirmation', 'custom_tool_result'] },
     tool_use_id: text,
     name: text,
-    input: { type: 'object' },
+    input: anyObject,
     expires_at: { type: 'string', format: 'date-time' },
   }),
 } as const;

@@ -1,5 +1,6 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import {
+  anyObject,
   count,
   file,
   flag,
@@ -31,10 +32,10 @@ const ownFields = {
   }),
   'user.custom_tool_result': objectSchema({ tool_use_id: text, content: text, is_error: flag }),
   'agent.tool_use': objectSchema(
-    { tool_use_id: text, name: text, input: { type: 'object' } },
+    { tool_use_id: text, name: text, input: anyObject },
     { evaluated_permission: { enum: ['allow', 'ask'], description: 'Only in sessions that have tools.' } },
   ),
-  'agent.custom_tool_use': objectSchema({ tool_use_id: text, name: text, input: { type: 'object' } }),
+  'agent.custom_tool_use': objectSchema({ tool_use_id: text, name: text, input: anyObject }),
   'agent.requires_action': objectSchema({ required_actions: { type: 'array', items: requiredAction } }),
   'agent.tool_result': objectSchema(
     { tool_use_id: text, name: text, is_error: flag, content: text },

@@ -67,6 +67,7 @@ const sessionToolSchema = {
           description: 'JSON Schema 2020-12 of the tool’s input; at most 32 KiB as compact JSON.',
           properties: { type: { const: 'object' } },
           required: ['type'],
+          additionalProperties: true,
         },
       },
       required: ['type', 'name', 'description', 'input_schema'],

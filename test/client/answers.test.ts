@@ -88,7 +88,7 @@ describe('the client answers calls that wait', () => {
     const tools = { get_weather: () => 'x'.repeat(100_001) };
     const error: unknown = await client.run(session, { content: 'Go' }, { tools }).catch((reason: unknown) => reason);
     expect(error instanceof ApiError && error.is('validation_error')).to.equal(true);
-    const { items } = await client.listSessions({ requires_action: 'true' });
+    const { items } = await client.listSessions({ requires_action: true });
     expect(items.map(({ id }) => id)).to.deep.equal([session]);
     await client.cancelTurn(session);
   });

@@ -6,15 +6,19 @@ import { pointerToken } from './json-body.js';
 import type { JsonSchema } from './operation.js';
 
 /** Lengths count code points (contract.md §1 "Characters"), as ajv does. */
-const ajv = new Ajv2020({
+const OPTIONS = {
   allErrors: true,
   strict: true,
   allowUnionTypes: true,
   strictRequired: false,
   useDefaults: true,
   discriminator: true,
-});
-formats.default(ajv);
+} as const;
+const ofBodies = new Ajv2020(OPTIONS);
+/** A query has text only: `true` is a boolean there. */
+const ofQueries = new Ajv2020({ ...OPTIONS, coerceTypes: true });
+formats.default(ofBodies);
+formats.default(ofQueries);
 
 const MAX_LISTED = 50;
 /** The pattern of texts that must not be blank. */
@@ -27,7 +31,7 @@ type Check = (value: unknown) => unknown;
 
 /** Compiles the schema of a body once. */
 export function bodyCheck(schema: JsonSchema): Check {
-  const validate = ajv.compile(schema);
+  const validate = ofBodies.compile(schema);
   return (body) => {
     if (!validate(body)) throw invalid(validate.errors!, '');
     return body;
@@ -36,14 +40,14 @@ export function bodyCheck(schema: JsonSchema): Check {
 
 /** Compiles the schema of an operation's query parameters once. */
 export function queryCheck(schema: JsonSchema): Check {
-  const validate = ajv.compile(schema);
+  const validate = ofQueries.compile(schema);
   const names = Object.keys(schema.properties as object);
   return (query) => {
     const values = query as Record<string, string>;
     for (const name of names.filter((known) => values[known] !== undefined && !isStorableText(values[known]))) {
       throw invalidPlaces([{ path: `/query/${name}`, message: 'has a NUL character or an unpaired surrogate' }]);
     }
-    if (!validate(values)) throw invalid(validate.errors!, '/query');
+    if (!validate({ ...values })) throw invalid(validate.errors!, '/query');
     return values;
   };
 }

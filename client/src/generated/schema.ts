@@ -874,7 +874,9 @@ export interface components {
                         type: "tool_confirmation" | "custom_tool_result";
                         tool_use_id: string;
                         name: string;
-                        input: Record<string, never>;
+                        input: {
+                            [key: string]: unknown;
+                        };
                         /** Format: date-time */
                         expires_at: string;
                     }[];
@@ -1225,7 +1227,9 @@ export interface components {
             before: {
                 description: string;
                 /** @description Null where it is too large to show. */
-                input_schema: Record<string, never> | null;
+                input_schema: {
+                    [key: string]: unknown;
+                } | null;
                 /** @description Absent without readOnlyHint or idempotentHint. */
                 annotations?: {
                     /** @constant */
@@ -1237,7 +1241,9 @@ export interface components {
             after: {
                 description: string;
                 /** @description Null where it is too large to show. */
-                input_schema: Record<string, never> | null;
+                input_schema: {
+                    [key: string]: unknown;
+                } | null;
                 /** @description Absent without readOnlyHint or idempotentHint. */
                 annotations?: {
                     /** @constant */
@@ -1332,6 +1338,8 @@ export interface components {
             input_schema: {
                 /** @constant */
                 type: "object";
+            } & {
+                [key: string]: unknown;
             };
         };
         RequiredAction: {
@@ -1339,7 +1347,9 @@ export interface components {
             type: "tool_confirmation" | "custom_tool_result";
             tool_use_id: string;
             name: string;
-            input: Record<string, never>;
+            input: {
+                [key: string]: unknown;
+            };
             /** Format: date-time */
             expires_at: string;
         };
@@ -1495,7 +1505,9 @@ export interface components {
             created_at: string;
             tool_use_id: string;
             name: string;
-            input: Record<string, never>;
+            input: {
+                [key: string]: unknown;
+            };
             /**
              * @description Only in sessions that have tools.
              * @enum {unknown}
@@ -1510,7 +1522,9 @@ export interface components {
             created_at: string;
             tool_use_id: string;
             name: string;
-            input: Record<string, never>;
+            input: {
+                [key: string]: unknown;
+            };
         } | {
             id: string;
             /** @constant */
@@ -2266,7 +2280,7 @@ export interface operations {
                 /** @description `meta.next_cursor` of the previous page. */
                 cursor?: string;
                 /** @description true: only sessions whose turn waits for an answer; false: only the others. */
-                requires_action?: "true" | "false";
+                requires_action?: boolean;
                 status?: "IDLE" | "RUNNING" | "COMPLETE" | "CANCELLED" | "FAILED";
                 /** @description Exclusive. */
                 created_after?: string;

@@ -43,10 +43,10 @@ export function SessionFilterFields({ filter, onChange }: Props) {
       <label class="check">
         <input
           type="checkbox"
-          checked={filter.requires_action === 'true'}
+          checked={filter.requires_action === true}
           onChange={(event) => {
             const { requires_action: _, ...others } = filter;
-            onChange(event.currentTarget.checked ? { ...others, requires_action: 'true' } : others);
+            onChange(event.currentTarget.checked ? { ...others, requires_action: true } : others);
           }}
         />
         <span>Waiting for an answer</span>
