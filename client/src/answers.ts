@@ -4,13 +4,23 @@ import type { Answer, RequiredAction, StreamEvent } from './types.js';
 /** A person's decision about a call. `{ deny }` gives the agent the reason. */
 export type Decision = 'allow' | 'deny' | { deny: string };
 
+/**
+ * Runs a custom tool. The agent gets the returned text, or the returned value as JSON; an exception is an error result
+ * with its message. After a crash of the client a call that was not answered yet is made again.
+ */
+// oxlint-disable-next-line typescript/no-explicit-any -- what the tool's input_schema says, which this type cannot know
+export type ToolFunction = (input: any, action: RequiredAction) => unknown;
+
 export interface AnswerOptions {
   /**
-   * Runs the session's custom tools, by name. The return value of a function is the tool's result; an exception is an
-   * error result. A call without a function here stays open, so that another client can answer it.
+   * Runs the session's custom tools, by name. A call without a function here stays open, so that another client can
+   * answer it.
    */
-  tools?: Record<string, (input: Record<string, unknown>, action: RequiredAction) => string | Promise<string>>;
-  /** Decides about calls that need a person's decision. If absent, they stay open. */
+  tools?: Record<string, ToolFunction>;
+  /**
+   * Decides about calls that need a person's decision. If absent, they stay open. If it throws, `run` throws, and the
+   * call stays open.
+   */
   confirm?: (action: RequiredAction) => Decision | Promise<Decision>;
 }
 
@@ -60,7 +70,7 @@ export class Answers {
     if (tool === undefined) return null;
     const base = { type: 'user.custom_tool_result', tool_use_id: action.tool_use_id } as const;
     try {
-      return { ...base, content: await tool(action.input, action) };
+      return { ...base, content: resultText(await tool(action.input, action)) };
     } catch (error) {
       return { ...base, content: error instanceof Error ? error.message : String(error), is_error: true };
     }
@@ -73,4 +83,10 @@ export class Answers {
     if (typeof decision === 'string') return { ...base, result: decision };
     return { ...base, result: 'deny', deny_message: decision.deny };
   }
+}
+
+/** @throws TypeError for a value that JSON cannot carry */
+function resultText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return JSON.stringify(value) ?? '';
 }

@@ -1,6 +1,6 @@
 import { Answers, type AnswerOptions } from './answers.js';
 import { Operations, segment } from './operations.js';
-import { eachItem } from './pages.js';
+import { eachItem, type ItemList } from './pages.js';
 import { follow, type RunResult } from './run.js';
 import { EventStream, type StreamOptions } from './stream.js';
 import type { CreateOptions, RequestOptions } from './transport.js';
@@ -16,40 +16,62 @@ import type {
   NewMessage,
   PageQuery,
   Session,
-  SessionFilter,
+  SessionQuery,
   Skill,
   StreamEvent,
   Webhook,
   WebhookDelivery,
 } from './types.js';
 
-/** The largest page size of the service. */
-const EACH = 100;
-
-export interface RunOptions extends CreateOptions, AnswerOptions {
-  /** Called with every event, including deltas. The next event waits for its promise. */
+export interface FollowOptions extends RequestOptions, AnswerOptions {
+  /**
+   * Called with every event, including deltas. The next event waits for its promise, and so do the answers to what the
+   * event asks.
+   */
   onEvent?: (event: StreamEvent) => void | Promise<void>;
 }
 
+export interface RunOptions extends CreateOptions, FollowOptions {}
+
 /**
  * The Agent Session Service: one method per operation, and helpers: `stream`, `run`, and `each…`, which iterates over
- * all pages of a list.
+ * all pages of the list that has its name, with the same filters.
  */
 export class AgentSessionClient extends Operations {
-  eachSkill(options: RequestOptions = {}): AsyncIterable<Skill> {
-    return eachItem((cursor) => this.listSkills({ limit: EACH, cursor }, options));
+  eachSkill(query: PageQuery = {}, options: RequestOptions = {}): ItemList<Skill> {
+    return eachItem(query, (page) => this.listSkills(page, options));
   }
 
-  eachMcpServer(options: RequestOptions = {}): AsyncIterable<McpServer> {
-    return eachItem((cursor) => this.listMcpServers({ limit: EACH, cursor }, options));
+  eachMcpServer(query: PageQuery = {}, options: RequestOptions = {}): ItemList<McpServer> {
+    return eachItem(query, (page) => this.listMcpServers(page, options));
   }
 
-  eachModel(options: RequestOptions = {}): AsyncIterable<Model> {
-    return eachItem((cursor) => this.listModels({ limit: EACH, cursor }, options));
+  eachModel(query: PageQuery = {}, options: RequestOptions = {}): ItemList<Model> {
+    return eachItem(query, (page) => this.listModels(page, options));
   }
 
-  eachSession(filter: SessionFilter = {}, options: RequestOptions = {}): AsyncIterable<Session> {
-    return eachItem((cursor) => this.listSessions({ ...filter, limit: EACH, cursor }, options));
+  eachSession(query: SessionQuery = {}, options: RequestOptions = {}): ItemList<Session> {
+    return eachItem(query, (page) => this.listSessions(page, options));
+  }
+
+  eachEvent(sessionId: string, query: PageQuery = {}, options: RequestOptions = {}): ItemList<Event> {
+    return eachItem(query, (page) => this.listEvents(sessionId, page, options));
+  }
+
+  eachFile(query: FileQuery = {}, options: RequestOptions = {}): ItemList<File> {
+    return eachItem(query, (page) => this.listFiles(page, options));
+  }
+
+  eachWebhook(query: PageQuery = {}, options: RequestOptions = {}): ItemList<Webhook> {
+    return eachItem(query, (page) => this.listWebhooks(page, options));
+  }
+
+  eachWebhookDelivery(
+    webhookId: string,
+    query: PageQuery = {},
+    options: RequestOptions = {},
+  ): ItemList<WebhookDelivery> {
+    return eachItem(query, (page) => this.listWebhookDeliveries(webhookId, page, options));
   }
 
   /** Allows or denies a call that needs a person's decision. */
@@ -62,10 +84,6 @@ export class AgentSessionClient extends Operations {
     return (await this.sendAnswers(sessionId, [{ type: 'user.custom_tool_result', ...result }], options))[0]!;
   }
 
-  eachEvent(sessionId: string, options: RequestOptions = {}): AsyncIterable<Event> {
-    return eachItem((cursor) => this.listEvents(sessionId, { limit: EACH, cursor }, options));
-  }
-
   /** The events of the current turn, from its start to its terminal event (operation `streamEvents`). */
   stream(sessionId: string, options: StreamOptions = {}): EventStream {
     return new EventStream(this.transport, `/v1/sessions/${segment(sessionId)}/events/stream`, options);
@@ -73,34 +91,28 @@ export class AgentSessionClient extends Operations {
 
   /**
    * Sends a message and waits for the end of its turn. `tools` and `confirm` answer waiting calls. The signal only
-   * stops the waiting; use `cancelTurn` to end the turn.
+   * stops the waiting; use `cancelTurn` to end the turn. With an `idempotencyKey` of yours, the same call follows the
+   * same turn after a crash of your process: within 24 h no second turn starts.
    */
   async run(sessionId: string, message: NewMessage, options: RunOptions = {}): Promise<RunResult> {
-    const { onEvent } = options;
     const { turn_id: turnId } = await this.sendMessage(sessionId, message, options);
+    return this.followTurn(sessionId, turnId, options);
+  }
+
+  /** Waits for the end of a turn that was started elsewhere, and answers its calls, as `run` does. */
+  async followTurn(sessionId: string, turnId: string, options: FollowOptions = {}): Promise<RunResult> {
+    const { onEvent } = options;
     const answers = new Answers(options, (answer) =>
       this.sendAnswers(sessionId, [answer], options.signal ? { signal: options.signal } : {}),
     );
     const signal = options.signal ? AbortSignal.any([options.signal, answers.failed]) : answers.failed;
-    const history = (): AsyncIterable<Event> => this.eachEvent(sessionId, { signal });
+    const history = (): AsyncIterable<Event> => this.eachEvent(sessionId, {}, { signal });
     const take = async (event: StreamEvent): Promise<void> => {
-      if (event.turn_id === turnId) answers.take(event);
       await onEvent?.(event);
+      answers.take(event);
     };
     const result = await follow(turnId, this.stream(sessionId, { signal }), history, take);
     await answers.finish();
     return result;
-  }
-
-  eachFile(filter: Omit<FileQuery, keyof PageQuery> = {}, options: RequestOptions = {}): AsyncIterable<File> {
-    return eachItem((cursor) => this.listFiles({ ...filter, limit: EACH, cursor }, options));
-  }
-
-  eachWebhook(options: RequestOptions = {}): AsyncIterable<Webhook> {
-    return eachItem((cursor) => this.listWebhooks({ limit: EACH, cursor }, options));
-  }
-
-  eachWebhookDelivery(webhookId: string, options: RequestOptions = {}): AsyncIterable<WebhookDelivery> {
-    return eachItem((cursor) => this.listWebhookDeliveries(webhookId, { limit: EACH, cursor }, options));
   }
 }

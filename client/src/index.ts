@@ -1,8 +1,10 @@
-export type { AnswerOptions, Decision } from './answers.js';
-export { AgentSessionClient, type RunOptions } from './client.js';
+export type { AnswerOptions, Decision, ToolFunction } from './answers.js';
+export { AgentSessionClient, type FollowOptions, type RunOptions } from './client.js';
 export { ApiError, ConnectionError } from './errors.js';
+export { ItemList } from './pages.js';
 export type { RunResult } from './run.js';
 export { EventStream, type StreamOptions } from './stream.js';
-export type { ClientOptions, CreateOptions, RequestOptions } from './transport.js';
+export type { ClientOptions, CreateOptions, RequestOptions, Retry } from './transport.js';
 export * from './types.js';
 export type { UploadSource } from './upload.js';
+export { verifyWebhook, WebhookVerificationError, type VerifyOptions, type WebhookHeaders } from './webhook.js';

@@ -49,7 +49,7 @@ export class EventStream implements AsyncIterable<StreamEvent> {
     const { signal, reconnectForMs = 120_000 } = this.options;
     this.#lastSign = Date.now();
     for (;;) {
-      let pause = 0;
+      let failure: ApiError | ConnectionError | null = null;
       try {
         for await (const item of this.#connection()) {
           if (item.kind === 'retry') {
@@ -66,11 +66,16 @@ export class EventStream implements AsyncIterable<StreamEvent> {
         if (this.#retryMs >= RETRY_OF_THE_END_MS) return;
       } catch (error) {
         signal?.throwIfAborted();
-        const canPass = error instanceof ConnectionError || (error instanceof ApiError && error.retryable);
-        if (!canPass || Date.now() - this.#lastSign > reconnectForMs) throw error;
-        if (error instanceof ApiError) pause = error.retryAfterMs ?? 0;
+        if (!canPass(error) || Date.now() - this.#lastSign > reconnectForMs) throw error;
+        failure = error;
       }
-      await wait(Math.max(pause, backOff(this.#failures++, this.#retryMs)), signal);
+      const asked = failure instanceof ApiError ? (failure.retryAfterMs ?? 0) : 0;
+      const delayMs = Math.max(asked, backOff(this.#failures++, this.#retryMs));
+      if (failure === null) await wait(delayMs, signal);
+      else {
+        const { path } = this;
+        await this.transport.pause({ method: 'GET', path, error: failure, attempt: this.#failures, delayMs }, signal);
+      }
     }
   }
 
@@ -103,6 +108,10 @@ export class EventStream implements AsyncIterable<StreamEvent> {
       leave.abort();
     }
   }
+}
+
+function canPass(error: unknown): error is ApiError | ConnectionError {
+  return error instanceof ConnectionError || (error instanceof ApiError && error.retryable);
 }
 
 /** Throws a ConnectionError after the idle timeout or if the connection breaks. */

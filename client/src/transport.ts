@@ -12,8 +12,21 @@ export interface ClientOptions {
   retryForMs?: number;
   /** Timeout of one attempt. Uploads, downloads and streams have no default timeout. Default: 120,000. */
   timeoutMs?: number;
+  /** Called before each wait for another attempt, also of a stream that was cut off. */
+  onRetry?: (retry: Retry) => void;
   /** Replaces the global `fetch`. */
   fetch?: typeof globalThis.fetch;
+}
+
+/** A failed attempt that is made again. */
+export interface Retry {
+  method: string;
+  path: string;
+  error: ApiError | ConnectionError;
+  /** Failed attempts so far, this one included. */
+  attempt: number;
+  /** The pause until the next attempt. */
+  delayMs: number;
 }
 
 export interface RequestOptions {
@@ -51,6 +64,7 @@ export class Transport {
       ...options,
       retryForMs: options.retryForMs ?? 70_000,
       timeoutMs: options.timeoutMs ?? 120_000,
+      onRetry: options.onRetry ?? (() => undefined),
       // In browsers, fetch must be called without a receiver.
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
       baseUrl: options.baseUrl.replace(/\/+$/, ''),
@@ -90,8 +104,14 @@ export class Transport {
       const pause = Math.max(backOff(failures), asked);
       const canHelp = error instanceof ConnectionError || error.retryable;
       if (!canHelp || !repeatable || Date.now() + pause > until) throw error;
-      await wait(pause, signal);
+      await this.pause({ method, path, error, attempt: failures + 1, delayMs: pause }, signal);
     }
+  }
+
+  /** Reports a failed attempt and waits for the next one. @throws the reason of the signal */
+  async pause(retry: Retry, signal?: AbortSignal): Promise<void> {
+    this.#options.onRetry(retry);
+    await wait(retry.delayMs, signal);
   }
 
   /** Runs one attempt and returns any response. @throws ConnectionError, the reason of the signal */

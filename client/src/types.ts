@@ -32,6 +32,8 @@ export type Webhook = Schemas['Webhook'];
 /** The response of creation and rotation. Only these show the secret. */
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];
 export type WebhookDelivery = Schemas['WebhookDelivery'];
+/** The body of a webhook request. */
+export type WebhookPayload = Schemas['WebhookPayload'];
 
 /** A stored event, discriminated by `type`. */
 export type Event = Schemas['Event'];

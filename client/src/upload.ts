@@ -3,7 +3,7 @@ import type { Outgoing } from './transport.js';
 /** A file to upload. A stream can be read only once, so such an upload is not retried. */
 export interface UploadSource {
   filename: string;
-  content: Blob | Uint8Array<ArrayBuffer> | string | ReadableStream<Uint8Array>;
+  content: Blob | Uint8Array | string | ReadableStream<Uint8Array>;
 }
 
 /** @internal The multipart body of an upload. */
@@ -14,8 +14,15 @@ export function uploadBody({ filename, content }: UploadSource): Pick<Outgoing, 
     'Content-Type: application/octet-stream\r\n\r\n';
   const tail = `\r\n--${boundary}--\r\n`;
   const contentType = `multipart/form-data; boundary=${boundary}`;
-  const whole = content instanceof ReadableStream ? joined(head, content, tail) : new Blob([head, content, tail]);
+  const whole =
+    content instanceof ReadableStream ? joined(head, content, tail) : new Blob([head, blobPart(content), tail]);
   return { body: () => ({ content: whole, contentType }), repeatable: whole instanceof Blob, timeoutMs: 0 };
+}
+
+/** A Blob does not take memory that threads share, so that is copied. */
+function blobPart(content: Blob | Uint8Array | string): Blob | Uint8Array<ArrayBuffer> | string {
+  if (!(content instanceof Uint8Array)) return content;
+  return content.buffer instanceof ArrayBuffer ? (content as Uint8Array<ArrayBuffer>) : new Uint8Array(content);
 }
 
 /** @internal 128 random bits. `crypto.randomUUID` is missing on pages without https. */

@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { AgentSessionClient, ApiError, type NewSession, type RequiredAction } from '../../client/src/index.js';
+import {
+  AgentSessionClient,
+  ApiError,
+  type NewSession,
+  type RequiredAction,
+  type StreamEvent,
+} from '../../client/src/index.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
@@ -66,6 +72,40 @@ describe('the client answers calls that wait', () => {
     };
     await client.run(await newSession(), { content: 'Go' }, { tools: { get_weather: fail } });
     expect(resultsOf(1)).to.include('No network.').and.include('"is_error":true');
+  });
+
+  it('run sends what a function returns: a text as it is, nothing as an empty text, everything else as JSON', async () => {
+    const values: [unknown, string][] = [
+      [{ order: 'A-17', open: true }, '{"order":"A-17","open":true}'],
+      [[1, null], '[1,null]'],
+      [7, '7'],
+      ['plain', 'plain'],
+      [undefined, ''],
+    ];
+    for (const [value, content] of values) {
+      service.model.on(/Go/, steps(weather('toolu_1', { city: 'Rome' }), 'Done.'));
+      const tools = { get_weather: ({ city }: { city: string }) => (city === 'Rome' ? value : 'another city') };
+      const { events } = await client.run(await newSession(), { content: 'Go' }, { tools });
+      const result = events.find(({ type }) => type === 'user.custom_tool_result');
+      expect(result).to.include({ content, is_error: false });
+      service.model.reset();
+    }
+  });
+
+  it('run fails when confirm throws, and the call stays open', async () => {
+    service.model.on(/Go/, steps(mail('toolu_1'), 'Done.'));
+    const session = await newSession();
+    const seen: string[] = [];
+    const reason = new Error('nobody is here');
+    const confirm = (): never => {
+      expect(seen.at(-1)).to.equal('agent.requires_action');
+      throw reason;
+    };
+    const onEvent = ({ type }: StreamEvent): void => void seen.push(type);
+    const running = client.run(session, { content: 'Go' }, { confirm, onEvent });
+    expect(await running.catch((error: unknown) => error)).to.equal(reason);
+    expect((await client.getSession(session)).required_actions).to.have.length(1);
+    await client.cancelTurn(session);
   });
 
   it('run leaves a call open for which it has no function, and accepts that another client was faster', async () => {

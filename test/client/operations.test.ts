@@ -2,12 +2,13 @@ import { expect } from 'chai';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AgentSessionClient, ApiError } from '../../client/src/index.js';
+import { AgentSessionClient, ApiError, verifyWebhook, WebhookVerificationError } from '../../client/src/index.js';
 import { fromPath } from '../../client/src/node.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { text, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
-import { startWebhookReceiver, verifies } from '../support/webhook-receiver.js';
+import { newSecret } from '../../src/webhooks/sign.js';
+import { startWebhookReceiver } from '../support/webhook-receiver.js';
 import { eventually } from '../support/eventually.js';
 
 describe('the client, operation by operation', () => {
@@ -97,6 +98,9 @@ describe('the client, operation by operation', () => {
       await client.uploadFile({ filename: 'blob.bin', content: new Blob([new Uint8Array([0, 255])]) }),
       await client.uploadFile(await fromPath(path)),
       await client.uploadFile({ filename: '名前.txt', content: stream }),
+      // A part of a larger buffer, and memory that threads share.
+      await client.uploadFile({ filename: 'part.txt', content: Buffer.from('a part').subarray(2) }),
+      await client.uploadFile({ filename: 'shared.bin', content: new Uint8Array(new SharedArrayBuffer(3)) }),
     ];
     await rm(folder, { recursive: true });
     expect(uploads.map(({ filename, size_bytes }) => [filename, size_bytes])).to.deep.equal([
@@ -104,8 +108,11 @@ describe('the client, operation by operation', () => {
       ['blob.bin', 2],
       ['Übung "1".csv', 4],
       ['名前.txt', 8],
+      ['part.txt', 4],
+      ['shared.bin', 3],
     ]);
     expect(await (await client.downloadFile(uploads[3]!.id)).text()).to.equal('streamed');
+    expect(await (await client.downloadFile(uploads[4]!.id)).text()).to.equal('part');
     expect(await client.getFile(uploads[0]!.id)).to.deep.equal(uploads[0]);
     expect((await client.listFiles({ origin: 'OUTPUT' })).items).to.deep.equal([]);
     const all: string[] = [];
@@ -117,7 +124,8 @@ describe('the client, operation by operation', () => {
   });
 
   it('skills and MCP servers', async () => {
-    const skill = await client.uploadSkill({ filename: 'SKILL.md', content: '---\nname: greet\n---\nGreet.' });
+    const content: Uint8Array = new TextEncoder().encode('---\nname: greet\n---\nGreet.');
+    const skill = await client.uploadSkill({ filename: 'SKILL.md', content });
     expect(await client.getSkill(skill.id)).to.deep.equal(skill);
     expect((await client.listSkills()).items).to.deep.equal([skill]);
     await client.deleteSkill(skill.id);
@@ -155,10 +163,19 @@ describe('the client, operation by operation', () => {
     expect(description).to.equal('Orders');
     const { id } = await client.testWebhook(webhook.id);
     await eventually('the request', () => receiver.received.length > 0);
-    expect(verifies(secret, receiver.received[0]!)).to.equal(true);
-    expect((await client.rotateWebhookSecret(webhook.id)).secret).to.not.equal(secret);
+    const { body, headers, payload } = receiver.received[0]!;
+    expect(await verifyWebhook(body, headers, secret))
+      .to.deep.equal(payload)
+      .and.include({ type: 'webhook.test' });
+    const { secret: second } = await client.rotateWebhookSecret(webhook.id);
+    expect(second).to.not.equal(secret);
     await client.retryWebhookDelivery(webhook.id, id);
     await eventually('the request again', () => receiver.of(id).length > 1);
+    const again = receiver.of(id)[1]!;
+    // For 24 hours a request carries a signature of each secret.
+    for (const one of [secret, second, [newSecret(), second]]) await verifyWebhook(again.body, again.headers, one);
+    const stranger = verifyWebhook(again.body, again.headers, newSecret()).catch((error: unknown) => error);
+    expect(await stranger).to.be.instanceOf(WebhookVerificationError);
     expect((await client.listWebhookDeliveries(webhook.id, { limit: 1 })).items[0]!.id).to.equal(id);
     await client.deleteWebhook(webhook.id);
     const none: unknown[] = [];

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { AgentSessionClient, ApiError, ConnectionError } from '../../client/src/index.js';
+import { AgentSessionClient, ApiError, ConnectionError, type Retry } from '../../client/src/index.js';
 import { eventually } from '../support/eventually.js';
 import { startFaultyProxy, type FaultyProxy } from '../support/faulty-proxy.js';
 import { startService, type TestService } from '../support/service.js';
@@ -33,6 +33,36 @@ describe('retries of the client', () => {
     await create();
     expect(performance.now() - started).to.be.greaterThan(990);
     expect(proxy.requests).to.have.length(2);
+  });
+
+  it('are reported before each wait, also those of a stream', async () => {
+    const retries: Retry[] = [];
+    const onRetry = (retry: Retry): void => void retries.push(retry);
+    const told = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key, onRetry });
+    proxy.faults.push(AWAY, { cut: 'before the answer' });
+    const { id } = await told.createSession({ model_id: 'test-model' });
+    expect(retries.map(({ method, path, attempt }) => [method, path, attempt])).to.deep.equal([
+      ['POST', '/v1/sessions', 1],
+      ['POST', '/v1/sessions', 2],
+    ]);
+    expect(retries[0]!.error).to.be.instanceOf(ApiError).and.include({ status: 503 });
+    expect(retries[0]!.delayMs).to.equal(1000);
+    expect(retries[1]!.error).to.be.instanceOf(ConnectionError);
+
+    const enough = new Error('enough');
+    const leave = new AbortController();
+    const stopping = new AgentSessionClient({
+      baseUrl: proxy.url,
+      apiKey: service.key,
+      onRetry: (retry) => {
+        onRetry(retry);
+        leave.abort(enough);
+      },
+    });
+    proxy.faults.push(AWAY);
+    const events = stopping.stream(id, { signal: leave.signal })[Symbol.asyncIterator]();
+    expect(await events.next().catch((error: unknown) => error)).to.equal(enough);
+    expect(retries[2]).to.include({ method: 'GET', path: `/v1/sessions/${id}/events/stream`, attempt: 1 });
   });
 
   it('have the effect once even if the first response was lost', async () => {

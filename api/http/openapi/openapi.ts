@@ -1,4 +1,5 @@
 import { ERROR_STATUS, type ErrorType } from '../../../src/platform/errors.js';
+import { webhookRequest } from './openapi-webhooks.js';
 import { errorsByStatus, errorSchemaName, errorSchemas } from './openapi-errors.js';
 import type { JsonSchema, Operation, Route } from '../core/operation.js';
 
@@ -30,6 +31,7 @@ export function openApiDocument(routes: Route[]): JsonSchema {
     const [method, path] = route;
     (paths[path] ??= {})[method.toLowerCase()] = hoist(operationOf(route), components) as JsonSchema;
   }
+  const webhooks = hoist(webhookRequest, components);
   return {
     openapi: '3.1.0',
     info: {
@@ -41,6 +43,7 @@ export function openApiDocument(routes: Route[]): JsonSchema {
     security: [{ apiKey: [] }],
     tags: [...new Set(routes.map(tagOf))].map((name) => ({ name })),
     paths,
+    webhooks,
     components: {
       schemas: components,
       headers: HEADERS,

@@ -652,7 +652,25 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    event: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sent to the url of a webhook when an event of its types happens */
+        post: operations["webhookEvent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         BadRequestError: {
@@ -1809,6 +1827,41 @@ export interface components {
             next_attempt_at: string | null;
             /** Format: date-time */
             created_at: string;
+        };
+        WebhookPayload: {
+            /** @enum {unknown} */
+            type: "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            timestamp: string;
+            data: {
+                session_id: string;
+                turn_id: string;
+                event_id: string;
+                /** @description The session’s at the time of the event; empty in `webhook.test`. */
+                metadata: {
+                    [key: string]: string;
+                };
+            };
+        } | {
+            /** @constant */
+            type: "webhook.test";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            timestamp: string;
+            data: {
+                session_id: null;
+                turn_id: null;
+                event_id: null;
+                /** @description The session’s at the time of the event; empty in `webhook.test`. */
+                metadata: {
+                    [key: string]: string;
+                };
+            };
         };
     };
     responses: never;
@@ -3115,6 +3168,49 @@ export interface operations {
                 content: {
                     "*/*": unknown;
                 };
+            };
+        };
+    };
+    webhookEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the delivery, the same in each attempt. */
+                "webhook-id": string;
+                /** @description When the attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description Signatures as the Standard Webhooks specification says, separated by spaces. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookPayload"];
+            };
+        };
+        responses: {
+            /** @description The webhook is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The delivery is done. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The attempt failed and is made again later. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

@@ -16,7 +16,7 @@ interface Props {
 /** The MCP servers of a session, and which of their tools need a person's permission. */
 export function McpServersField({ selected, asking, onSelect, onAsking }: Props) {
   const client = useClient();
-  const { value, error } = useLoad((signal) => collect(client.eachMcpServer({ signal })), [client]);
+  const { value, error } = useLoad((signal) => collect(client.eachMcpServer({}, { signal })), [client]);
   const servers = value ?? [];
   return (
     <fieldset>

@@ -15,7 +15,7 @@ interface Props {
 /** The model, and whether it thinks aloud where it can. */
 export function ModelField({ modelId, thinking, onModel, onThinking }: Props) {
   const client = useClient();
-  const { value: models, error } = useLoad((signal) => collect(client.eachModel({ signal })), [client]);
+  const { value: models, error } = useLoad((signal) => collect(client.eachModel({}, { signal })), [client]);
   const chosen = models?.find(({ id }) => id === modelId);
   useEffect(() => {
     if (modelId === '' && models?.[0] !== undefined) onModel(models[0].id);

@@ -1,0 +1,32 @@
+import { payloadSchema } from '../../../src/webhooks/payload.js';
+import type { JsonSchema } from '../core/operation.js';
+
+const HEADERS = {
+  'webhook-id': 'Id of the delivery, the same in each attempt.',
+  'webhook-timestamp': 'When the attempt was made, in seconds since 1970.',
+  'webhook-signature': 'Signatures as the Standard Webhooks specification says, separated by spaces.',
+};
+
+/** The request that the service sends to a webhook, as OpenAPI describes it. */
+export const webhookRequest: JsonSchema = {
+  event: {
+    post: {
+      operationId: 'webhookEvent',
+      summary: 'Sent to the url of a webhook when an event of its types happens',
+      security: [],
+      parameters: Object.entries(HEADERS).map(([name, description]) => ({
+        name,
+        in: 'header',
+        required: true,
+        description,
+        schema: { type: 'string' },
+      })),
+      requestBody: { required: true, content: { 'application/json': { schema: payloadSchema } } },
+      responses: {
+        '2XX': { description: 'The delivery is done.' },
+        '410': { description: 'The webhook is disabled.' },
+        default: { description: 'The attempt failed and is made again later.' },
+      },
+    },
+  },
+};

@@ -1,0 +1,38 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { TEST_EVENT_TYPE, WEBHOOK_EVENT_TYPES } from './event-types.js';
+
+const metadata = {
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  description: 'The session’s at the time of the event; empty in `webhook.test`.',
+} as const;
+
+function payloadOf<const Type extends object, const Id extends object>(type: Type, id: Id) {
+  return {
+    type: 'object',
+    properties: {
+      type,
+      timestamp: { type: 'string', format: 'date-time', description: 'When the event happened.' },
+      data: {
+        type: 'object',
+        properties: { session_id: id, turn_id: id, event_id: id, metadata },
+        required: ['session_id', 'turn_id', 'event_id', 'metadata'],
+        additionalProperties: false,
+      },
+    },
+    required: ['type', 'timestamp', 'data'],
+    additionalProperties: false,
+  } as const;
+}
+
+/** The body of a delivery (contract.md §7): it names the event and holds no content. */
+export const payloadSchema = {
+  $id: 'WebhookPayload',
+  type: 'object',
+  oneOf: [
+    payloadOf({ enum: WEBHOOK_EVENT_TYPES }, { type: 'string' }),
+    payloadOf({ const: TEST_EVENT_TYPE }, { type: 'null' }),
+  ],
+} as const;
+
+export type WebhookPayload = FromSchema<typeof payloadSchema>;
