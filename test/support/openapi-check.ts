@@ -48,6 +48,13 @@ export function checkFrame(frame: { id: string; event: string; data: string }): 
   }
 }
 
+const validatePayload = ajv.compile({ $ref: 'openapi#/components/schemas/WebhookPayload' });
+
+/** Throws when the body of a request to a webhook is not as the OpenAPI document describes it. */
+export function checkPayload(payload: unknown): void {
+  if (!validatePayload(payload)) throw new Error(`a webhook's payload: ${ajv.errorsText(validatePayload.errors)}`);
+}
+
 function pointerOf(method: string, path: string, status: number): string | null {
   const { pathname } = new URL(path, 'http://host');
   const known = Object.keys(paths).find((template) =>

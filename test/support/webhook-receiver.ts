@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
+import { checkPayload } from './openapi-check.js';
 
 /** A request that reached the receiver. */
 export interface Received {
@@ -35,6 +36,7 @@ export interface WebhookReceiver {
   leave(): Promise<void>;
   /** Listens again, on the same port. */
   comeBack(): Promise<void>;
+  /** Rejects when a payload was not as the OpenAPI document describes it. */
   close(): Promise<void>;
 }
 
@@ -52,6 +54,7 @@ export function verifies(secret: string, { body, headers }: Received): boolean {
 export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   let server: Server;
   let port = 0;
+  let fault: Error | null = null;
   const listen = async (): Promise<void> => {
     server = createServer((req, res) => {
       void text(req).then(
@@ -59,6 +62,11 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
           const id = String(req.headers['webhook-id']);
           const request = { id, headers: req.headers, body, payload: JSON.parse(body), at: performance.now() };
           receiver.received.push(request);
+          try {
+            checkPayload(request.payload);
+          } catch (error) {
+            fault ??= error as Error;
+          }
           receiver.answer(res, request, receiver.of(id).length);
         },
         () => undefined,
@@ -86,6 +94,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
     comeBack: listen,
     close: async () => {
       if (server.listening) await leave();
+      if (fault !== null) throw fault;
     },
   };
   await listen();
