@@ -9,7 +9,6 @@ import { unseal, UnsealError } from '../../src/platform/sealed.js';
 import { isoNow } from '../../src/platform/timestamps.js';
 import { failDelivery, loadDelivery, storeAttempt, type LoadedDelivery } from '../../src/webhooks/attempts.js';
 import { webhookAttempts, webhookAttemptSeconds } from '../../src/webhooks/metrics.js';
-import type { WebhookPayload } from '../../src/webhooks/payload.js';
 import { signatureHeaders } from '../../src/webhooks/sign.js';
 import type { ConcurrencyLimit } from '../concurrency-limit.js';
 import type { DeliveryActivities, DeliveryProgress } from './delivery-activities.js';
@@ -102,10 +101,10 @@ async function post(
   }
 }
 
-/** Every attempt sends the same bytes. */
+/** Every attempt sends the same bytes: those that `payloadSchema` (src/webhooks/payload) describes. */
 function bodyOf({ event_type, event_id, session_id, turn_id, metadata, created_at }: LoadedDelivery): string {
   const data = { session_id, turn_id, event_id, metadata };
-  return JSON.stringify({ type: event_type, timestamp: created_at, data } as WebhookPayload);
+  return JSON.stringify({ type: event_type, timestamp: created_at, data });
 }
 
 /** Sends heartbeats while `work` runs and converts its errors to failures for Temporal. */

@@ -1,4 +1,3 @@
-import type { FromSchema } from 'json-schema-to-ts';
 import { TEST_EVENT_TYPE, WEBHOOK_EVENT_TYPES } from './event-types.js';
 
 const metadata = {
@@ -34,5 +33,3 @@ export const payloadSchema = {
     payloadOf({ const: TEST_EVENT_TYPE }, { type: 'null' }),
   ],
 } as const;
-
-export type WebhookPayload = FromSchema<typeof payloadSchema>;

@@ -1,7 +1,7 @@
 import { AgentSessionClient } from '../../client/src/index.js';
 
 /** A process that runs a message under a key of its own, and prints what it sees until someone kills it. */
-const [, , baseUrl, apiKey, sessionId, idempotencyKey] = process.argv as string[];
+const [, , baseUrl, apiKey, sessionId, idempotencyKey] = process.argv;
 const client = new AgentSessionClient({ baseUrl: baseUrl!, apiKey: apiKey! });
 const onEvent = ({ type }: { type: string }): void => void process.stdout.write(`${type}\n`);
 await client.run(sessionId!, { content: 'Count slowly' }, { idempotencyKey: idempotencyKey!, onEvent });
