@@ -14,7 +14,9 @@ const MAX_REPLIES = 16;
 /** Limit of attempts with different tokens. */
 const MAX_ATTEMPTS = 3;
 
-type Kind = 'request' | 'resume' | 'listen' | 'reply' | 'other';
+const INITIALIZED = 'notifications/initialized';
+
+type Kind = 'request' | 'resume' | 'listen' | 'reply' | 'initialized' | 'other';
 
 export interface FetchOptions {
   network: McpNetwork;
@@ -38,6 +40,8 @@ export function limitedFetch({ network, auth, listen, pacer }: FetchOptions): Fe
   return async (url, init = {}) => {
     const { kind, id } = describe(init);
     const request = kind === 'request' || kind === 'resume' ? McpRequest.current() : undefined;
+    // The handshake has ended when the server has taken this notification, however slowly.
+    const watching = kind === 'initialized' ? McpRequest.current() : request;
     if (request !== undefined && id !== undefined) request.id = id;
     const isStream = kind === 'listen' || kind === 'resume';
     const budget = request?.limits ?? { bytes: MAX_ANSWER_BYTES };
@@ -73,7 +77,7 @@ export function limitedFetch({ network, auth, listen, pacer }: FetchOptions): Fe
       replies += 1;
       return send(init.signal).finally(() => (replies -= 1));
     }
-    return request === undefined ? send(init.signal) : request.watch(init.signal, send);
+    return watching === undefined ? send(init.signal) : watching.watch(init.signal, send);
   };
 }
 
@@ -107,6 +111,6 @@ function describe({ method, headers, body }: RequestInit): { kind: Kind; id?: nu
   if (method === 'GET') return { kind: new Headers(headers).has('last-event-id') ? 'resume' : 'listen' };
   if (method !== 'POST') return { kind: 'other' };
   const message = JSON.parse(body as string) as { id?: number; method?: unknown };
-  if (message.id === undefined) return { kind: 'other' };
+  if (message.id === undefined) return { kind: message.method === INITIALIZED ? 'initialized' : 'other' };
   return message.method === undefined ? { kind: 'reply' } : { kind: 'request', id: message.id };
 }

@@ -81,6 +81,17 @@ describe('probing an MCP server', () => {
     });
   }
 
+  it('waits for a server that takes its time for each message of the handshake', async () => {
+    const server = await start({
+      tools: [{ name: 'a' }],
+      gateway: async (_req, _res, body) => {
+        if (body.includes('initialize')) await new Promise((resolve) => setTimeout(resolve, 1000));
+        return false;
+      },
+    });
+    expect((await probe(server.url)).tools).to.have.length(1);
+  });
+
   it('reads 300 tools over several pages and keeps 256', async () => {
     const tools = Array.from({ length: 300 }, (_, index) => ({ name: `tool-${index}` }));
     const server = await start({ tools, pageSize: 40 });
