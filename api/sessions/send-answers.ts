@@ -11,6 +11,12 @@ import { sendMessage } from './send-message.js';
 
 const MAX_EVENTS = 50;
 const toolUseId = { type: 'string', description: 'From required_actions.' } as const;
+const actor = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 128,
+  description: 'Who decided, in words of yours: the event keeps it.',
+} as const;
 
 const body = {
   type: 'object',
@@ -35,6 +41,7 @@ const body = {
                 maxLength: 1000,
                 description: 'Only with deny: the agent reads it.',
               },
+              actor,
             },
             required: ['type', 'tool_use_id', 'result'],
             additionalProperties: false,
@@ -46,6 +53,7 @@ const body = {
               tool_use_id: toolUseId,
               content: { type: 'string', maxLength: 100_000 },
               is_error: { type: 'boolean' },
+              actor,
             },
             required: ['type', 'tool_use_id', 'content'],
             additionalProperties: false,
@@ -105,14 +113,14 @@ function present(events: EventRow[]): unknown {
 
 function toAnswer(event: Body['events'][number], index: number): Answer {
   if (event.type === 'user.custom_tool_result') {
-    const { type, tool_use_id, content, is_error = false } = event;
-    return { type, data: { tool_use_id, content, is_error } };
+    const { type, tool_use_id, content, is_error = false, actor = null } = event;
+    return { type, data: { tool_use_id, content, is_error, actor } };
   }
-  const { type, tool_use_id, result, deny_message = null } = event;
+  const { type, tool_use_id, result, deny_message = null, actor = null } = event;
   if (result === 'allow' && deny_message !== null) {
     throw validationError(`/events/${index}/deny_message`, 'is allowed only with the result deny');
   }
-  return { type, data: { tool_use_id, result, deny_message } };
+  return { type, data: { tool_use_id, result, deny_message, actor } };
 }
 
 function nameOf({ type, data }: Answer): string {

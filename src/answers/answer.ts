@@ -115,15 +115,21 @@ function selectNew(answers: Answer[], actions: Map<string, Action>): Answer[] {
     const action = actions.get(id)!;
     const earlier = chosen.get(id);
     if (earlier !== undefined) {
-      if (isDeepStrictEqual(earlier, answer)) continue;
+      if (isSameAnswer(earlier.data, answer.data)) continue;
       throw notPending(id, stateAfter(earlier));
     }
-    const isRepeat = action.answer !== null && isDeepStrictEqual(JSON.parse(action.answer.data), answer.data);
+    const isRepeat =
+      action.answer !== null && isSameAnswer(JSON.parse(action.answer.data) as Answer['data'], answer.data);
     if (isRepeat) continue;
     if (action.state !== 'open') throw notPending(id, action.state === 'planned' ? 'not_asked' : action.state);
     chosen.set(id, answer);
   }
   return [...chosen.values()];
+}
+
+/** Who decided makes no other answer of it. */
+function isSameAnswer({ actor: _, ...one }: Answer['data'], { actor: __, ...other }: Answer['data']): boolean {
+  return isDeepStrictEqual(one, other);
 }
 
 function stateAfter({ type, data }: Answer): 'answered' | 'allowed' | 'denied' {

@@ -13,6 +13,8 @@ import {
   turnError,
 } from './fields.js';
 
+const actor = { type: ['string', 'null'], description: 'Who decided, as the answer says; null without.' } as const;
+
 /**
  * The fields of every stored event type (spec.md "Event", contract.md §3). This is the only definition: the TypeScript
  * types and the OpenAPI document are derived from it.
@@ -29,8 +31,9 @@ const ownFields = {
     tool_use_id: text,
     result: { enum: ['allow', 'deny'] },
     deny_message: { type: ['string', 'null'] },
+    actor,
   }),
-  'user.custom_tool_result': objectSchema({ tool_use_id: text, content: text, is_error: flag }),
+  'user.custom_tool_result': objectSchema({ tool_use_id: text, content: text, is_error: flag, actor }),
   'agent.tool_use': objectSchema(
     { tool_use_id: text, name: text, input: anyObject },
     { evaluated_permission: { enum: ['allow', 'ask'], description: 'Only in sessions that have tools.' } },

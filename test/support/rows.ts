@@ -95,6 +95,7 @@ export const LIMITS = [
   'answers: 50 events',
   'deny_message: 1,000 characters',
   'custom tool result: 100,000 characters',
+  'actor: 128 characters',
   'running turns of a project',
   'webhooks of a project: 10',
   'headers of a part: 16 KiB',

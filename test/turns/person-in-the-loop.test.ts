@@ -74,6 +74,7 @@ describe('a turn with a person in the loop', function () {
       tool_use_id: 'toolu_1',
       result: 'allow',
       deny_message: null,
+      actor: null,
     });
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
     expect(mcp.calls.map(({ name }) => name)).to.deep.equal(['send']);

@@ -1443,6 +1443,8 @@ export interface components {
             /** @enum {unknown} */
             result: "allow" | "deny";
             deny_message: string | null;
+            /** @description Who decided, as the answer says; null without. */
+            actor: string | null;
         } | {
             id: string;
             /** @constant */
@@ -1453,6 +1455,8 @@ export interface components {
             tool_use_id: string;
             content: string;
             is_error: boolean;
+            /** @description Who decided, as the answer says; null without. */
+            actor: string | null;
         };
         Event: {
             id: string;
@@ -1504,6 +1508,8 @@ export interface components {
             /** @enum {unknown} */
             result: "allow" | "deny";
             deny_message: string | null;
+            /** @description Who decided, as the answer says; null without. */
+            actor: string | null;
         } | {
             id: string;
             /** @constant */
@@ -1514,6 +1520,8 @@ export interface components {
             tool_use_id: string;
             content: string;
             is_error: boolean;
+            /** @description Who decided, as the answer says; null without. */
+            actor: string | null;
         } | {
             id: string;
             /** @constant */
@@ -2610,6 +2618,8 @@ export interface operations {
                         result: "allow" | "deny";
                         /** @description Only with deny: the agent reads it. */
                         deny_message?: string | null;
+                        /** @description Who decided, in words of yours: the event keeps it. */
+                        actor?: string;
                     } | {
                         /** @constant */
                         type: "user.custom_tool_result";
@@ -2617,6 +2627,8 @@ export interface operations {
                         tool_use_id: string;
                         content: string;
                         is_error?: boolean;
+                        /** @description Who decided, in words of yours: the event keeps it. */
+                        actor?: string;
                     })[];
                 };
             };

@@ -81,6 +81,31 @@ describe('answers to calls', () => {
     reachedLimit('custom tool result: 100,000 characters');
   });
 
+  it('name who decided, as far as they say so', async () => {
+    await addCall(1, 'toolu_2', 'custom_tool_result');
+    await addCall(2, 'toolu_3', 'custom_tool_result');
+    const allow = confirmation('toolu_1', 'allow');
+    const result = customResult('toolu_2', 'x');
+    const actor = '🦆'.repeat(128);
+    for (const wrong of ['', `${actor}🦆`, null, 7, 'a\0b']) {
+      for (const event of [allow, result]) {
+        const answer = await send({ ...event, actor: wrong });
+        expect([...outcomeOf(answer), pathOf(answer)]).to.deep.equal([422, 'validation_error', '/events/0/actor']);
+      }
+    }
+    reachedLimit('actor: 128 characters');
+    const first = await send({ ...allow, actor }, { ...result, actor: 'Ada' }, customResult('toolu_3', 'x'));
+    expect(first.body.items.map((event: { actor: unknown }) => event.actor)).to.deep.equal([actor, 'Ada', null]);
+    for (const other of [{}, { actor: 'Bob' }]) {
+      const again = await send({ ...allow, ...other }, { ...result, ...other }, { ...allow, actor: 'Eve' });
+      expect(again.status).to.equal(201);
+      const [allowed, answered] = first.body.items as unknown[];
+      expect(again.body.items).to.deep.equal([allowed, answered, allowed]);
+    }
+    const { body } = await service.api('GET', `/v1/sessions/${sessionId}/events?types=user.tool_confirmation`);
+    expect(body.items).to.deep.equal([first.body.items[0]]);
+  });
+
   it('fit the call', async () => {
     await addCall(1, 'toolu_2', 'custom_tool_result');
     await addCall(2, 'toolu_3', null);
