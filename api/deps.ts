@@ -15,6 +15,7 @@ import { ByteBudget } from '../src/platform/byte-budget.js';
 import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
+import { KeyUse } from '../src/projects/key-use.js';
 import { createRateLimiter, type RateLimiter } from '../src/projects/limits.js';
 import { ReadSlots } from './http/core/read-slots.js';
 import { UploadSlots } from './http/upload/upload-slots.js';
@@ -52,6 +53,7 @@ export async function openDeps(
   await waitForSchema(db, log);
   const turns = openTurnParts(config, db, log, shared);
   const mcpNetwork = createMcpNetwork(config.mcpAllowedHosts);
+  const keyUse = new KeyUse(db, log);
   const deps = {
     config,
     db,
@@ -62,7 +64,7 @@ export async function openDeps(
     probes: new Probes(mcpNetwork, new ByteBudget(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2))),
     oauth: new OauthAccess({ db, mcpNetwork, config, log }),
     oauthStates: new BatchLookup((states) => findStates(db, states)),
-    keyLookup: createKeyLookup(db),
+    keyLookup: createKeyLookup(db, keyUse),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
     uploads: new UploadSlots(config.uploadBudgetBytes),
     reads: new ReadSlots(),
@@ -75,7 +77,7 @@ export async function openDeps(
   return {
     deps,
     async close() {
-      await deps.oauth.close();
+      await Promise.all([deps.oauth.close(), keyUse.close()]);
       await Promise.all([turns.close(), mcpNetwork.close()]);
       await db.destroy();
     },

@@ -1,5 +1,9 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
+import type { DataSource } from 'typeorm';
 import { DATABASE_AUTH, databaseAddress } from '../src/platform/database-address.js';
+
+/** Works on the database; returns the exit code. */
+export type DatabaseCommand = (db: DataSource) => Promise<number>;
 
 /** The arguments are not valid; the message says why. */
 export class UsageError extends Error {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import { ApiKeyEntity, ProjectEntity, type ProjectRow } from '../db/entities/projects.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
 import { transaction, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { SCOPES, type Scope } from './permissions.js';
@@ -11,24 +12,32 @@ export interface LiveKey {
   projectId: string;
   scopes: ReadonlySet<string>;
   expiresAt: string | null;
+  /** Requests a minute of each operation that the project has for itself; null: as all do. */
+  ratePerMinute: number | null;
 }
 
 /** A key as `keys -- list` shows it. */
 export interface ListedKey {
   id: string;
   project: string;
+  name: string | null;
   scopes: string[];
   created_at: string;
   revoked_at: string | null;
   expires_at: string | null;
+  /** The hour of its last use. */
+  last_used_at: string | null;
   live: boolean;
 }
 
 export interface NewKey {
   project: string;
+  name?: string | undefined;
   scopes?: readonly Scope[];
   /** If absent, an existing project keeps its limit and a new one gets the default. */
-  maxRunningTurns?: number;
+  maxRunningTurns?: number | undefined;
+  /** From now on; a fraction is fine. If absent, it does not expire. */
+  expiresInDays?: number | undefined;
 }
 
 /**
@@ -37,7 +46,7 @@ export interface NewKey {
  */
 export async function createKey(
   db: DataSource,
-  { project, scopes = SCOPES, maxRunningTurns }: NewKey,
+  { project, name, scopes = SCOPES, maxRunningTurns, expiresInDays }: NewKey,
 ): Promise<{ id: string; projectId: string; key: string }> {
   const key = `ask_${randomBytes(32).toString('base64url')}`;
   const id = newId('apiKey');
@@ -53,9 +62,12 @@ export async function createKey(
       .returning('id')
       .execute();
     const projectId = (result.raw as [ProjectRow])[0].id;
-    await tx
-      .getRepository(ApiKeyEntity)
-      .insert({ id, project_id: projectId, key_hash: hashOf(key), scopes: [...scopes] });
+    await runSql(
+      tx,
+      sql`INSERT INTO api_keys (id, project_id, name, key_hash, scopes, expires_at)
+          VALUES (${id}, ${projectId}, ${name ?? null}, ${hashOf(key)}, ${scopes},
+            clock_timestamp() + ${expiresInDays ?? null}::double precision * interval '1 day')`,
+    );
     return { id, projectId, key };
   });
 }
@@ -65,7 +77,9 @@ export function listKeys(db: Db): Promise<ListedKey[]> {
   return db
     .createQueryBuilder(ApiKeyEntity, 'k')
     .innerJoin(ProjectEntity.options.name, 'p', 'p.id = k.project_id')
-    .select(`k.id, p.name AS project, k.scopes, k.created_at, k.revoked_at, k.expires_at, ${LIVE} AS live`)
+    .select(
+      `k.id, p.name AS project, k.name, k.scopes, k.created_at, k.revoked_at, k.expires_at, k.last_used_at, ${LIVE} AS live`,
+    )
     .orderBy('k.created_at', 'DESC')
     .addOrderBy('k.id', 'DESC')
     .getRawMany();
@@ -83,46 +97,36 @@ export async function expireKey(db: Db, id: string, at: Date | null): Promise<bo
   return (await db.getRepository(ApiKeyEntity).update({ id }, { expires_at })).affected === 1;
 }
 
-/** A project as `keys -- projects` shows it. */
-interface ListedProject {
+/** SQL condition on a key that is neither revoked nor expired. */
+export const LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
+
+interface FoundKey {
   id: string;
-  name: string;
-  max_running_turns: number;
-  open_turns: number;
-  live_keys: number;
-  created_at: string;
+  project_id: string;
+  key_hash: Buffer;
+  scopes: string[];
+  expires_at: string | null;
+  rate_per_minute: number | null;
 }
-
-/** Every project, by name. */
-export function listProjects(db: Db): Promise<ListedProject[]> {
-  return db
-    .createQueryBuilder(ProjectEntity, 'p')
-    .select('p.id, p.name, p.max_running_turns, p.created_at')
-    .addSelect(`(SELECT count(*) FROM open_turns WHERE project_id = p.id)::integer`, 'open_turns')
-    .addSelect(`(SELECT count(*) FROM api_keys WHERE project_id = p.id AND ${LIVE})::integer`, 'live_keys')
-    .orderBy('p.name')
-    .getRawMany();
-}
-
-/** Sets the limit of queued or running turns of a project. Returns false if the project does not exist. */
-export async function limitProject(db: Db, name: string, maxRunningTurns: number): Promise<boolean> {
-  const change = { max_running_turns: maxRunningTurns };
-  return (await db.getRepository(ProjectEntity).update({ name }, change)).affected === 1;
-}
-
-const LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
 /** Finds the keys with these hashes, in base64, unless they are revoked or expired. */
 export async function findLiveKeys(db: Db, hashes: string[]): Promise<Map<string, LiveKey>> {
-  const rows = await db
-    .createQueryBuilder(ApiKeyEntity, 'k')
-    .where('k.key_hash = ANY(:hashes)', { hashes: hashes.map((hash) => Buffer.from(hash, 'base64')) })
-    .andWhere(LIVE)
-    .getMany();
+  const rows = await runSql<FoundKey>(
+    db,
+    sql`SELECT k.id, k.project_id, k.key_hash, k.scopes, k.expires_at, p.rate_per_minute
+        FROM api_keys k JOIN projects p ON p.id = k.project_id
+        WHERE k.key_hash = ANY(${hashes.map((hash) => Buffer.from(hash, 'base64'))}::bytea[]) AND ${rawSql(LIVE)}`,
+  );
   return new Map(
     rows.map((row) => [
       row.key_hash.toString('base64'),
-      { keyId: row.id, projectId: row.project_id, scopes: new Set(row.scopes), expiresAt: row.expires_at },
+      {
+        keyId: row.id,
+        projectId: row.project_id,
+        scopes: new Set(row.scopes),
+        expiresAt: row.expires_at,
+        ratePerMinute: row.rate_per_minute,
+      },
     ]),
   );
 }

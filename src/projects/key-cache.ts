@@ -1,8 +1,9 @@
 import { BatchLookup } from '../db/batch-lookup.js';
 import type { Db } from '../db/transaction.js';
 import { findLiveKeys, hashOf, type LiveKey } from './api-keys.js';
+import type { KeyUse } from './key-use.js';
 
-/** A revoked key must be refused within 5 s (docs/contract.md §5). The rest of the time is for the request itself. */
+/** A revoked key must be refused, and another rate limit hold, within 5 s (docs/contract.md §5, §13). The rest of the time is for the request itself. */
 const KEPT_MS = 3000;
 /** An unknown key may be issued the next moment. */
 const UNKNOWN_KEPT_MS = 1000;
@@ -15,7 +16,7 @@ export type KeyLookup = (key: string) => Promise<LiveKey | null>;
  * Returns a lookup that caches keys for three seconds, unknown ones for one, apart from each other. Requests without a
  * valid key cannot use up the pool of connections, nor displace the keys of others from the cache.
  */
-export function createKeyLookup(db: Db): KeyLookup {
+export function createKeyLookup(db: Db, use: KeyUse): KeyLookup {
   const live = new Map<string, { key: LiveKey; until: number }>();
   const unknown = new Map<string, number>();
   const lookups = new BatchLookup((hashes) => findLiveKeys(db, hashes));
@@ -37,7 +38,9 @@ export function createKeyLookup(db: Db): KeyLookup {
       remember(live, hash, kept);
     }
     const { expiresAt } = kept.key;
-    return expiresAt !== null && Date.parse(expiresAt) <= Date.now() ? null : kept.key;
+    if (expiresAt !== null && Date.parse(expiresAt) <= Date.now()) return null;
+    use.note(kept.key.keyId);
+    return kept.key;
   };
 }
 

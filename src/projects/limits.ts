@@ -10,8 +10,14 @@ interface RateLimitState {
   exceeded: boolean;
 }
 
-/** Counts one request of a project's operation. Returns null if rate limits are off. */
-export type RateLimiter = (projectId: string, operationId: string) => Promise<RateLimitState | null>;
+/** A project, and the requests a minute that it has for itself: 0 for no limit, null for that of all projects. */
+interface LimitedProject {
+  projectId: string;
+  ratePerMinute: number | null;
+}
+
+/** Counts one request of a project's operation. Returns null if the project has no rate limit. */
+export type RateLimiter = (project: LimitedProject, operationId: string) => Promise<RateLimitState | null>;
 
 const WINDOW_MS = 60_000;
 
@@ -31,24 +37,25 @@ export function createRateLimiter(
   perMinute: number,
   counters = new Map<string, KeyCounter>(),
 ): RateLimiter {
-  if (perMinute === 0) return async () => null;
   const counterOf = (key: string): KeyCounter => {
     const existing = counters.get(key);
     if (existing !== undefined) return existing;
-    const counter = new KeyCounter(db, key, perMinute, (refusesForMs) => {
+    const counter = new KeyCounter(db, key, (refusesForMs) => {
       if (refusesForMs === 0) counters.delete(key);
       else setTimeout(() => counters.delete(key), refusesForMs).unref();
     });
     counters.set(key, counter);
     return counter;
   };
-  return async (projectId, operationId) => {
-    const { points, endsAt } = await counterOf(`${projectId}:${operationId}`).count();
+  return async ({ projectId, ratePerMinute }, operationId) => {
+    const limit = ratePerMinute ?? perMinute;
+    if (limit === 0) return null;
+    const { points, endsAt } = await counterOf(`${projectId}:${operationId}`).count(limit);
     return {
-      limit: perMinute,
-      remaining: Math.max(0, perMinute - points),
+      limit,
+      remaining: Math.max(0, limit - points),
       resetSeconds: Math.max(1, Math.ceil((endsAt - performance.now()) / 1000)),
-      exceeded: points > perMinute,
+      exceeded: points > limit,
     };
   };
 }
@@ -58,18 +65,20 @@ export class KeyCounter {
   #waiting: { resolve: (count: Count) => void; reject: (error: unknown) => void }[] = [];
   #isCounting = false;
   #last: Count = { points: 0, endsAt: 0 };
+  /** That of the newest request. */
+  #limit = 0;
 
   constructor(
     private readonly db: DataSource,
     private readonly key: string,
-    private readonly limit: number,
     /** Called when no request waits; the counter is needed only for as long as it refuses requests without a query. */
     private readonly onIdle: (refusesForMs: number) => void,
   ) {}
 
   /** Counts one request; returns its place in the window. */
-  async count(): Promise<Count> {
-    if (this.#last.points > this.limit && performance.now() < this.#last.endsAt) return this.#last;
+  async count(limit: number): Promise<Count> {
+    this.#limit = limit;
+    if (this.#last.points > limit && performance.now() < this.#last.endsAt) return this.#last;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
       if (!this.#isCounting) void this.#run();
@@ -91,7 +100,7 @@ export class KeyCounter {
     }
     this.#isCounting = false;
     const { points, endsAt } = this.#last;
-    this.onIdle(points > this.limit ? Math.max(0, endsAt - performance.now()) : 0);
+    this.onIdle(points > this.#limit ? Math.max(0, endsAt - performance.now()) : 0);
   }
 }
 

@@ -2,9 +2,13 @@ import { expect } from 'chai';
 import { UsageError } from '../../ops/command.js';
 import { runKeys } from '../../ops/keys.js';
 import { SCOPES } from '../../src/projects/permissions.js';
+import { eventually } from '../support/eventually.js';
+import { openSse } from '../support/sse-reader.js';
 import { startService, type TestService } from '../support/service.js';
 
-describe('npm run keys (contract.md §5)', () => {
+const FIELDS = ['id', 'project', 'name', 'scopes', 'created_at', 'expires_at', 'last_used_at', 'revoked_at'];
+
+describe('npm run keys (contract.md §5, §13)', () => {
   let service: TestService;
   before(async () => {
     service = await startService();
@@ -58,9 +62,67 @@ describe('npm run keys (contract.md §5)', () => {
     const { out } = await run('list', '--json');
     expect(out).to.not.contain(key.trim());
     const [newest] = await listed();
-    expect(newest).to.have.all.keys('id', 'project', 'scopes', 'created_at', 'revoked_at');
+    expect(newest).to.have.all.keys(...FIELDS);
     expect(newest).to.include({ project: 'listed', revoked_at: null });
     expect((await run('list')).out).to.contain(newest!.id);
+  });
+
+  it('create names a key, and lets it expire after a part of a day', async () => {
+    const name = 'n'.repeat(255);
+    const before = Date.now();
+    const { out } = await run('create', '--project', 'named', '--name', name, '--expires-in-days', '0.5');
+    const [newest] = await listed();
+    expect(newest).to.include({ project: 'named', name, last_used_at: null, revoked_at: null });
+    const expires = Date.parse(newest!.expires_at as string) - 12 * 3_600_000;
+    expect(expires).to.be.within(before - 1000, Date.now() + 1000);
+    expect((await run('list')).out.split('\n')[0]).to.contain(`  ${name}  `);
+    expect((await service.as(out.trim())('GET', '/v1/sessions')).status).to.equal(200);
+    await run('create', '--project', 'named', '--expires-in-days', '36500');
+    expect((await listed())[0]!.name).to.equal(null);
+  });
+
+  it('an expired key is refused as a revoked one is, its open stream is closed', async () => {
+    const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    // Long enough to open the stream: 4 s.
+    const { out } = await run('create', '--project', 'demo', '--expires-in-days', String(4 / 86_400));
+    const stream = await openSse(`${service.url}/v1/sessions/${body.id}/events/stream`, out.trim());
+    expect(stream.status).to.equal(200);
+    await stream.ended;
+    const expired = await service.as(out.trim())('GET', '/v1/sessions');
+    const [{ id }] = (await listed()) as [{ id: string }];
+    const other = (await run('create', '--project', 'demo')).out.trim();
+    const [{ id: revoked }] = (await listed()) as [{ id: string }];
+    await run('revoke', revoked);
+    const refused = await service.as(other)('GET', '/v1/sessions');
+    expect([expired.status, expired.body.error]).to.deep.equal([401, refused.body.error]);
+    expect((await run('list')).out.split('\n').find((line) => line.startsWith(id))).to.match(/ {2}expired \S+$/);
+  });
+
+  it('list shows the hour in which a key was last used, which costs no write for each request', async () => {
+    const { out } = await run('create', '--project', 'used');
+    const [{ id }] = (await listed()) as [{ id: string }];
+    const client = service.as(out.trim());
+    const key = async () => (await listed()).find((one) => one.id === id)!;
+    const hour = () => `${new Date().toISOString().slice(0, 13)}:00:00.000000Z`;
+    const hours = [hour()];
+    await client('GET', '/v1/sessions');
+    await eventually('the use shows', async () => (await key()).last_used_at !== null);
+    hours.push(hour());
+    const { last_used_at } = await key();
+    expect(hours).to.include(last_used_at);
+    const version = async () => (await service.db.query('SELECT xmin FROM api_keys WHERE id = $1', [id]))[0].xmin;
+    // A use of an earlier hour is not brought back by later requests of this one: nothing is written.
+    await service.db.query(`UPDATE api_keys SET last_used_at = last_used_at - interval '1 hour' WHERE id = $1`, [id]);
+    const written = await version();
+    for (let request = 0; request < 20; request += 1) await client('GET', '/v1/sessions');
+    const { out: another } = await run('create', '--project', 'used');
+    const [{ id: anotherId }] = (await listed()) as [{ id: string }];
+    await service.as(another.trim())('GET', '/v1/sessions');
+    await eventually('the use of another key shows', async () => {
+      const found = (await listed()).find((one) => one.id === anotherId)!;
+      return found.last_used_at !== null;
+    });
+    expect(await version()).to.equal(written);
   });
 
   it('revoke holds within 5 s, also for a key that is in use', async () => {
@@ -89,7 +151,7 @@ describe('npm run keys (contract.md §5)', () => {
     expect(await line()).to.match(/ {2}live, expires 2999-01-01\S+$/);
     await run('expire', id, '--at', '2020-01-01T00:00:00Z');
     expect(await line()).to.match(/ {2}expired 2020-01-01\S+$/);
-    expect((await listed())[0]).to.have.all.keys('id', 'project', 'scopes', 'created_at', 'revoked_at');
+    expect((await listed())[0]).to.have.all.keys(...FIELDS);
   });
 
   it('revoke of a key that does not exist fails', async () => {
@@ -110,6 +172,16 @@ describe('npm run keys (contract.md §5)', () => {
     ['create', '--project', 'p', '--max-running-turns', '1.5'],
     ['create', '--project', 'p', '--other'],
     ['create', 'p'],
+    ['create', '--project', 'p', '--name', ' '],
+    ['create', '--project', 'p', '--name', 'x'.repeat(256)],
+    ['create', '--project', 'p', '--expires-in-days', '0'],
+    ['create', '--project', 'p', '--expires-in-days', '-1'],
+    ['create', '--project', 'p', '--expires-in-days', 'soon'],
+    ['create', '--project', 'p', '--expires-in-days', '36501'],
+    ['limit', '--rate-per-minute', '5'],
+    ['limit', '--project', 'p'],
+    ['limit', '--project', 'p', '--rate-per-minute', '-1'],
+    ['limit', '--project', 'p', '--rate-per-minute', '1.5'],
     ['list', 'x'],
     ['revoke'],
     ['revoke', 'a', 'b'],

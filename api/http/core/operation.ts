@@ -12,6 +12,8 @@ export interface Caller {
   keyId: string;
   projectId: string;
   scopes: ReadonlySet<string>;
+  /** Requests a minute of each operation that the project has for itself; null: as all do. */
+  ratePerMinute: number | null;
 }
 
 /** One request of an operation. Everything is validated except the operation's own rules. */

@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import { ServiceError } from '../../../src/platform/errors.js';
+import type { Caller } from './operation.js';
 import type { RateLimiter } from '../../../src/projects/limits.js';
 
 /**
@@ -9,10 +10,10 @@ import type { RateLimiter } from '../../../src/projects/limits.js';
 export async function applyRateLimit(
   ctx: Context,
   limiter: RateLimiter,
-  projectId: string,
+  caller: Caller,
   operationId: string,
 ): Promise<void> {
-  const state = await limiter(projectId, operationId);
+  const state = await limiter(caller, operationId);
   if (state === null) return;
   ctx.set('RateLimit-Limit', String(state.limit));
   ctx.set('RateLimit-Remaining', String(state.remaining));

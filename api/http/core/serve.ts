@@ -26,7 +26,7 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
     ctx.state.route = path;
     const caller = ctx.state.caller as Caller;
     if (permission !== null) requireScope(caller, permission);
-    if (limited) await applyRateLimit(ctx, deps.rateLimiter, caller.projectId, operation.rateLimit ?? operation.id);
+    if (limited) await applyRateLimit(ctx, deps.rateLimiter, caller, operation.rateLimit ?? operation.id);
     const read = isRead ? await deps.reads.enter(caller.projectId, ctx.res) : null;
 
     const request = requestOf(ctx, deps, caller);

@@ -20,17 +20,22 @@ export class Initial1800000000001 implements MigrationInterface {
         id text COLLATE "C" PRIMARY KEY,
         name text COLLATE "C" NOT NULL CONSTRAINT projects_name UNIQUE,
         max_running_turns integer NOT NULL DEFAULT 100 CHECK (max_running_turns > 0),
+        -- Requests a minute of each operation: 0 for no limit, null for that of all projects.
+        rate_per_minute integer CHECK (rate_per_minute >= 0),
         created_at timestamptz NOT NULL DEFAULT clock_timestamp()
       );
 
       CREATE TABLE api_keys (
         id text COLLATE "C" PRIMARY KEY,
         project_id text COLLATE "C" NOT NULL REFERENCES projects,
+        name text,
         key_hash bytea NOT NULL CONSTRAINT api_keys_hash UNIQUE,
         scopes text[] NOT NULL,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         expires_at timestamptz,
-        revoked_at timestamptz
+        revoked_at timestamptz,
+        -- Cut to the hour.
+        last_used_at timestamptz
       );
 
       CREATE TABLE skills (

@@ -4,11 +4,12 @@ import { apiClient, type ApiCall } from '../../support/client.js';
 import { checkAgainstOpenApi } from '../../support/openapi-check.js';
 import { startService, type TestService } from '../../support/service.js';
 import { reachedLimit } from '../../support/rows.js';
+import { runKeys } from '../../../ops/keys.js';
 import { createRateLimiter, type KeyCounter } from '../../../src/projects/limits.js';
 
 describe('rate limits (contract.md §1)', () => {
   let service: TestService;
-  let project: string;
+  let projectName: string;
   let key: string;
   let api: ApiCall;
   before(async () => {
@@ -19,8 +20,8 @@ describe('rate limits (contract.md §1)', () => {
   const create = (caller = api): Promise<ApiResponse> => caller('POST', '/v1/sessions', { model_id: 'test-model' });
   // Each test has a project of its own, in which nothing was counted.
   beforeEach(async function () {
-    project = this.currentTest!.title;
-    key = await service.newKey({ project });
+    projectName = this.currentTest!.title;
+    key = await service.newKey({ project: projectName });
     api = service.as(key);
   });
 
@@ -49,14 +50,80 @@ describe('rate limits (contract.md §1)', () => {
   it('are remembered by the process only where it refuses requests', async () => {
     const counters = new Map<string, KeyCounter>();
     const limiter = createRateLimiter(service.db, 2, counters);
-    await Promise.all(Array.from({ length: 20 }, (_, n) => limiter(`proj_${n}`, 'create_session')));
+    const project = (n: number) => ({ projectId: `proj_${n}`, ratePerMinute: null });
+    await Promise.all(Array.from({ length: 20 }, (_, n) => limiter(project(n), 'create_session')));
     expect(counters.size).to.equal(0);
-    const counted = Array.from({ length: 3 }, () => limiter('proj_0', 'create_session'));
+    const counted = Array.from({ length: 3 }, () => limiter(project(0), 'create_session'));
     expect(counters.size).to.equal(1);
     expect((await Promise.all(counted)).map((state) => state!.exceeded)).to.deep.equal([false, true, true]);
     expect([...counters.keys()]).to.deep.equal(['proj_0:create_session']);
     await service.db.query(`UPDATE rate_limits SET expire = 0 WHERE key LIKE 'proj_0:%'`);
-    expect((await limiter('proj_0', 'create_session'))!.exceeded, 'without a query').to.equal(true);
+    expect((await limiter(project(0), 'create_session'))!.exceeded, 'without a query').to.equal(true);
+  });
+
+  describe('of a project', () => {
+    const limit = (...args: string[]) =>
+      runKeys(['limit', '--project', projectName, ...args], service.config.databaseUrl);
+    const shown = async (caller = api) => (await create(caller)).headers.get('ratelimit-limit');
+    /** Sends requests until the limit that answers show is this one; a process may take 5 s to learn it. */
+    const until = async (expected: string | null, caller = api): Promise<void> => {
+      const start = performance.now();
+      while ((await shown(caller)) !== expected) {
+        expect(performance.now() - start, `the limit ${expected}`).to.be.lessThan(5000);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    };
+
+    it('replaces the general one, and gives way to it again', async () => {
+      expect(await shown()).to.equal('60');
+      expect(await limit('--rate-per-minute', '100000')).to.equal(0);
+      await until('100000');
+      expect(await limit('--rate-per-minute', '1')).to.equal(0);
+      await until('1');
+      const refused = await create();
+      expect([refused.status, refused.body.error?.type]).to.deep.equal([429, 'rate_limit_exceeded']);
+      expect(refused.headers.get('ratelimit-remaining')).to.equal('0');
+      // The other projects keep theirs.
+      expect(await shown(service.as(await service.newKey({ project: 'unlimited neighbour' })))).to.equal('60');
+      expect(await limit('--rate-per-minute', '0')).to.equal(0);
+      await until(null);
+      for (let request = 0; request < 70; request += 1) expect((await create()).status).to.equal(201);
+      expect(await limit('--rate-per-minute', '--max-running-turns', '50')).to.equal(0);
+      await until('60');
+    });
+
+    it('lets through what it allows once it is raised in the middle of a window', async () => {
+      await limit('--rate-per-minute', '2');
+      for (let request = 0; request < 5; request += 1) await create();
+      expect((await create()).status).to.equal(429);
+      await limit('--rate-per-minute', '1000');
+      await until('1000');
+      expect((await create()).status).to.equal(201);
+    });
+
+    it('counts where the general one is off', async () => {
+      const off = await startService({ config: { rateLimitPerMinute: 0 } });
+      try {
+        const caller = off.as(await off.newKey({ project: 'own' }));
+        expect(await shown(caller)).to.equal(null);
+        const set = (...args: string[]) => runKeys(['limit', '--project', 'own', ...args], off.config.databaseUrl);
+        expect(await set('--rate-per-minute', '3')).to.equal(0);
+        await until('3', caller);
+        const statuses = [];
+        for (let request = 0; request < 3; request += 1) statuses.push((await create(caller)).status);
+        expect(statuses).to.deep.equal([201, 201, 429]);
+        expect(await set('--rate-per-minute')).to.equal(0);
+        await until(null, caller);
+      } finally {
+        await off.close();
+      }
+    });
+
+    it('is an error where there is no such project', async () => {
+      expect(
+        await runKeys(['limit', '--project', 'none', '--rate-per-minute', '5'], service.config.databaseUrl),
+      ).to.equal(1);
+    });
   });
 
   it('count per project and operation', async () => {
@@ -65,12 +132,12 @@ describe('rate limits (contract.md §1)', () => {
     const other = service.as(await service.newKey({ project: 'other' }));
     expect((await create(other)).status).to.equal(201);
     expect((await api('DELETE', '/v1/sessions/ses_none')).status).to.equal(404);
-    const sibling = service.as(await service.newKey({ project }));
+    const sibling = service.as(await service.newKey({ project: projectName }));
     expect((await create(sibling)).status).to.equal(429);
   });
 
   it('do not count requests without the permission', async () => {
-    const reader = service.as(await service.newKey({ project, scopes: ['sessions:read'] }));
+    const reader = service.as(await service.newKey({ project: projectName, scopes: ['sessions:read'] }));
     await create(reader);
     expect((await create()).headers.get('ratelimit-remaining')).to.equal('59');
   });

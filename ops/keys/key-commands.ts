@@ -1,0 +1,86 @@
+import { createKey, expireKey, listKeys, revokeKey, type ListedKey } from '../../src/projects/api-keys.js';
+import { isScope, SCOPES, type Scope } from '../../src/projects/permissions.js';
+import { parseOptions, UsageError, type DatabaseCommand } from '../command.js';
+import { daysOf, maxRunningTurnsOf, nameOf, projectOf } from './options.js';
+
+export function create(args: string[]): DatabaseCommand {
+  const { values } = parseOptions({
+    args,
+    options: {
+      project: { type: 'string' },
+      name: { type: 'string' },
+      scopes: { type: 'string', default: 'all' },
+      'expires-in-days': { type: 'string' },
+      'max-running-turns': { type: 'string' },
+    },
+  });
+  const wanted = {
+    project: projectOf(values.project),
+    name: nameOf('--name', values.name),
+    scopes: scopesOf(values.scopes),
+    expiresInDays: daysOf(values['expires-in-days']),
+    maxRunningTurns: maxRunningTurnsOf(values['max-running-turns']),
+  };
+  return async (db) => {
+    const { key } = await createKey(db, wanted);
+    process.stdout.write(`${key}\n`);
+    return 0;
+  };
+}
+
+export function list(args: string[]): DatabaseCommand {
+  const { values } = parseOptions({ args, options: { json: { type: 'boolean', default: false } } });
+  return async (db) => {
+    const keys = await listKeys(db);
+    process.stdout.write(values.json ? `${JSON.stringify(keys.map(jsonOf), null, 2)}\n` : keys.map(lineOf).join(''));
+    return 0;
+  };
+}
+
+export function revoke(args: string[]): DatabaseCommand {
+  const id = idOf(parseOptions({ args, options: {}, allowPositionals: true }).positionals, 'to revoke');
+  return async (db) => {
+    if (!(await revokeKey(db, id))) return noKey(id);
+    process.stdout.write(`revoked ${id}\n`);
+    return 0;
+  };
+}
+
+export function expire(args: string[]): DatabaseCommand {
+  const { values, positionals } = parseOptions({ args, options: { at: { type: 'string' } }, allowPositionals: true });
+  const id = idOf(positionals, 'that expires');
+  const at = values.at === 'never' ? null : new Date(values.at ?? '');
+  if (at !== null && Number.isNaN(at.getTime())) throw new UsageError('--at must be a time in ISO 8601, or never.');
+  return async (db) => ((await expireKey(db, id, at)) ? 0 : noKey(id));
+}
+
+function idOf([id, ...others]: string[], which: string): string {
+  if (id === undefined || others.length > 0) throw new UsageError(`Name the one key ${which} by its id.`);
+  return id;
+}
+
+function noKey(id: string): number {
+  process.stderr.write(`There is no key ${id}.\n`);
+  return 1;
+}
+
+function scopesOf(names: string): readonly Scope[] {
+  if (names === 'all') return SCOPES;
+  const wanted = [...new Set(names.split(',').map((name) => name.trim()))];
+  const unknown = wanted.filter((name) => !isScope(name));
+  if (unknown.length > 0) throw new UsageError(`There is no permission ${unknown.join(', ') || '""'}.`);
+  return wanted.filter(isScope);
+}
+
+/** docs/contract.md §5 and §13 say which fields. */
+function jsonOf({ id, project, name, scopes, created_at, expires_at, last_used_at, revoked_at }: ListedKey): object {
+  return { id, project, name, scopes, created_at, expires_at, last_used_at, revoked_at };
+}
+
+function lineOf(key: ListedKey): string {
+  const { id, project, name, scopes, created_at, revoked_at, expires_at, last_used_at, live } = key;
+  const end = expires_at === null ? '' : `${live ? ', expires' : 'expired'} ${expires_at}`;
+  const state = revoked_at === null ? `${live ? 'live' : ''}${end}` : `revoked ${revoked_at}`;
+  const used = last_used_at === null ? 'never used' : `last used ${last_used_at}`;
+  return `${[id, project, name ?? '-', scopes.join(','), created_at, used, state].join('  ')}\n`;
+}

@@ -1,0 +1,46 @@
+import { ProjectEntity } from '../db/entities/projects.js';
+import type { Db } from '../db/transaction.js';
+import { LIVE } from './api-keys.js';
+
+/** A project as `keys -- projects` shows it. */
+export interface ListedProject {
+  id: string;
+  name: string;
+  max_running_turns: number;
+  /** Requests a minute of each operation; null: RATE_LIMIT_PER_MINUTE. */
+  rate_per_minute: number | null;
+  open_turns: number;
+  live_keys: number;
+  created_at: string;
+}
+
+/** Every project, by name. */
+export function listProjects(db: Db): Promise<ListedProject[]> {
+  return db
+    .createQueryBuilder(ProjectEntity, 'p')
+    .select('p.id, p.name, p.max_running_turns, p.rate_per_minute, p.created_at')
+    .addSelect(`(SELECT count(*) FROM open_turns WHERE project_id = p.id)::integer`, 'open_turns')
+    .addSelect(`(SELECT count(*) FROM api_keys WHERE project_id = p.id AND ${LIVE})::integer`, 'live_keys')
+    .orderBy('p.name')
+    .getRawMany();
+}
+
+interface ProjectLimits {
+  /** Queued or running turns. */
+  maxRunningTurns?: number | undefined;
+  /** Requests a minute of each operation: 0 for no limit, null for the general one. */
+  ratePerMinute?: number | null | undefined;
+}
+
+/** Sets those limits of a project that are given. Returns false if the project does not exist. */
+export async function limitProject(
+  db: Db,
+  name: string,
+  { maxRunningTurns, ratePerMinute }: ProjectLimits,
+): Promise<boolean> {
+  const change = {
+    ...(maxRunningTurns !== undefined && { max_running_turns: maxRunningTurns }),
+    ...(ratePerMinute !== undefined && { rate_per_minute: ratePerMinute }),
+  };
+  return (await db.getRepository(ProjectEntity).update({ name }, change)).affected === 1;
+}
