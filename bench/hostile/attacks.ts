@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openSse } from '../../test/support/sse-reader.js';
 import { zip } from '../../test/src/skills/zip.js';
-import { callerOf, MIB, newSession, runTurn, uploadImages, type Caller } from '../support/hostile-system.js';
+import { MIB } from '../../src/platform/units.js';
+import { callerOf, newSession, runTurn, uploadImages, type Caller } from '../support/hostile-system.js';
 
 /** What an attacker has: a key, the service's address, and an MCP server of its own. */
 export interface Attacker {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { openSse } from '../../test/support/sse-reader.js';
-import { MIB, newSession, runTurn, uploadImages, type Caller } from './hostile-system.js';
+import { MIB } from '../../src/platform/units.js';
+import { newSession, runTurn, uploadImages, type Caller } from './hostile-system.js';
 
 /** How often each answer came. */
 export function tally(answers: string[]): Record<string, number> {

@@ -2,12 +2,11 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startFaultSystem, type FaultSystem } from '../../test/support/fault-system.js';
+import { MIB } from '../../src/platform/units.js';
 import { memoryOf } from '../../test/support/memory.js';
 import type { RoleProcess } from '../../test/support/role-process.js';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../../test/support/services.js';
 import { startSinkModel } from '../../test/support/sink-model.js';
-
-export const MIB = 1024 * 1024;
 
 export interface HostileOptions {
   apiHeapMib: number;

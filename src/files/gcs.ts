@@ -1,10 +1,10 @@
 import type { File } from '@google-cloud/storage';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { MIB } from '../platform/units.js';
 import { contentDisposition } from './filename.js';
 import { checkedKey, ObjectMissingError, storageError, type Storage, type StoredObject } from './storage.js';
 
-const MIB = 1024 * 1024;
 /** A smaller object is uploaded in one request, which the library can retry. A larger one goes in resumable chunks. */
 const ONE_REQUEST = 4 * MIB;
 const CHUNK = 8 * MIB;

@@ -2,8 +2,8 @@ import { ObjectMissingError, type Storage } from './storage.js';
 import { MAX_IMAGE_BYTES, readImageType } from '../models/image-type.js';
 import type { FileRow } from '../db/entities/files.js';
 import type { ResultBlock } from '../models/content.js';
+import { MIB } from '../platform/units.js';
 
-const MIB = 1024 * 1024;
 /** A request may have 32 MB, and base64 adds a third. */
 const MAX_PDF_BYTES = 20 * MIB;
 const EDGE_BYTES = 64 * 1024;

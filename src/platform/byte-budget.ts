@@ -1,15 +1,17 @@
 import { totalmem } from 'node:os';
+import { MIB } from './units.js';
 
-export const MIB = 1024 * 1024;
 /** Share of a process' memory for the bytes of requests and results in flight. */
 const DEFAULT_SHARE = 1 / 8;
 const MIN_DEFAULT_BYTES = 64 * MIB;
+/** More requests at once are not faster: each of them waits for the network. */
+const MAX_DEFAULT_BYTES = 256 * MIB;
 
 /** The default budget: a share of the container's memory limit, or of the machine's memory. */
 export function defaultByteBudget(): number {
   const limit = process.constrainedMemory();
   const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
-  return Math.max(MIN_DEFAULT_BYTES, Math.floor(memory * DEFAULT_SHARE));
+  return Math.min(MAX_DEFAULT_BYTES, Math.max(MIN_DEFAULT_BYTES, Math.floor(memory * DEFAULT_SHARE)));
 }
 
 interface Waiting {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { defaultByteBudget, MIB } from './byte-budget.js';
+import { defaultByteBudget } from './byte-budget.js';
+import { MIB } from './units.js';
 import { databaseAddress } from './database-address.js';
 import { encryptionKeysOf, listOf, readSettings } from './settings-schema.js';
 

@@ -1,13 +1,13 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
+import { MIB } from '../platform/units.js';
 import { archiveSize, inArchiveOrder, writeArchive, type SkillFile } from './archive.js';
 import { readSkillMd, type SkillMd } from './frontmatter.js';
 import { bundleTooLarge, invalidBundle, quoted } from './refusals.js';
 import { openFile, unpack } from './unpack.js';
 import { listFiles, type ZippedFile } from './unzip.js';
 
-const MIB = 1024 * 1024;
 /** Size of the package as uploaded (spec.md "Limits"). */
 export const MAX_PACKAGE_BYTES = 50 * MIB;
 const MAX_FILE_BYTES = 25 * MIB;

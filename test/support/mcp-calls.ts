@@ -4,7 +4,8 @@ import { createMcpNetwork, type McpNetwork } from '../../src/network/network.js'
 import type { Credential } from '../../src/mcp/auth.js';
 import { seal } from '../../src/platform/sealed.js';
 import { OauthAccess } from '../../src/mcp/oauth/tokens.js';
-import { ByteBudget, MIB } from '../../src/platform/byte-budget.js';
+import { ByteBudget } from '../../src/platform/byte-budget.js';
+import { MIB } from '../../src/platform/units.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { callMcpTool, type McpToolCall, type McpToolResult } from '../../activities/tools/mcp/call.js';
 import { McpConnections } from '../../activities/tools/mcp/connections.js';

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import { ServiceError } from '../../../src/platform/errors.js';
-
-const MIB = 1024 * 1024;
+import { MIB } from '../../../src/platform/units.js';
 
 /** Limits of contract.md §14. */
 const LIMITS = {

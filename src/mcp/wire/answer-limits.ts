@@ -1,6 +1,5 @@
 import { AnswerRefusedError } from './answer-refused.js';
-
-const MIB = 1024 * 1024;
+import { MIB } from '../../platform/units.js';
 
 /** What is left for the answers of a request. Reading them lowers it, and a request of several pages shares it. */
 export interface AnswerLimits {

@@ -3,7 +3,8 @@ import { NO_CREDENTIAL } from '../../../src/mcp/auth.js';
 import { Probes } from '../../../src/mcp/probes.js';
 import { credentialAuth } from '../../../src/mcp/request-auth.js';
 import { createMcpNetwork, type McpNetwork } from '../../../src/network/network.js';
-import { ByteBudget, MIB } from '../../../src/platform/byte-budget.js';
+import { ByteBudget } from '../../../src/platform/byte-budget.js';
+import { MIB } from '../../../src/platform/units.js';
 import { eventually } from '../../support/eventually.js';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { ByteBudget, MIB } from '../../../../src/platform/byte-budget.js';
+import { ByteBudget } from '../../../../src/platform/byte-budget.js';
+import { MIB } from '../../../../src/platform/units.js';
 import { eventually } from '../../../support/eventually.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import { resultJson, sendRaw } from '../../../support/raw-answers.js';
