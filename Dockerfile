@@ -18,8 +18,6 @@ RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --no-audit --no-fund 
 
 FROM ${NODE_IMAGE}
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 METRICS_PORT=9464
-# Returns the memory of large buffers (attachments, uploads) to the system when they are freed (docs/operations/gcp.md).
-ENV MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=262144 MALLOC_TRIM_THRESHOLD_=262144
 WORKDIR /app
 COPY --from=production /app/package.json ./
 COPY --from=production /app/node_modules ./node_modules

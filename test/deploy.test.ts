@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse, parseAllDocuments } from 'yaml';
 import '../src/platform/database-metrics.js';
@@ -19,7 +21,36 @@ const rules = (parse(read('deploy/prometheus/alerts.yml')) as { groups: { rules:
   (group) => group.rules,
 );
 
+/** What `node` would get in its environment if a shell ran the command. */
+function environmentOf(command: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'node-'));
+  writeFileSync(join(folder, 'node'), '#!/bin/sh\nenv\n', { mode: 0o755 });
+  try {
+    const env = { PATH: `${folder}:${process.env.PATH}` };
+    return execFileSync('sh', ['-c', command], { cwd: fileURLToPath(root), env, encoding: 'utf8' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 describe('deployment files', () => {
+  it('start each process that holds large buffers with settings that give their memory back', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const entrypoint = 'exec sh deploy/image/entrypoint.sh';
+    for (const command of [
+      scripts.start!,
+      scripts.api!,
+      scripts.worker!,
+      `${entrypoint} api`,
+      `${entrypoint} worker`,
+    ]) {
+      expect(environmentOf(command), command)
+        .to.contain('MALLOC_ARENA_MAX=2')
+        .and.contain('MALLOC_MMAP_THRESHOLD_=262144')
+        .and.contain('MALLOC_TRIM_THRESHOLD_=262144');
+    }
+  });
+
   it('have a paragraph in the runbook for each alert, and no other', () => {
     const headings = [...read('docs/operations/runbook.md').matchAll(/^## (\w+)\n\S/gm)].map(([, name]) => name);
     expect(headings).to.deep.equal(rules.map(({ alert }) => alert));

@@ -1,6 +1,7 @@
 #!/bin/sh
 # One image, a role by argument. `exec`: the signals of the platform reach Node itself.
 set -eu
+. "$(dirname "$0")/malloc.sh"
 role=${1:-}
 [ $# -gt 0 ] && shift
 case "$role" in
