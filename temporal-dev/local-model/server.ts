@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import { answer, ERROR_STATUS } from './rules.js';
+import { withoutMedia } from './without-media.js';
 import { CHARS_PER_TOKEN, writeAnswer } from './write-answer.js';
 
 export interface LocalModel {
@@ -61,9 +62,9 @@ async function handle(request: IncomingMessage, response: ServerResponse, wordsP
   const { pathname } = new URL(request.url ?? '/', 'http://local');
   switch (`${request.method} ${pathname}`) {
     case 'POST /v1/messages':
-      return reply((await json(request)) as Anthropic.MessageCreateParams, response, wordsPerSecond);
+      return reply((await json(withoutMedia(request))) as Anthropic.MessageCreateParams, response, wordsPerSecond);
     case 'POST /v1/messages/count_tokens':
-      return sendJson(response, 200, { input_tokens: countTokens(await json(request)) });
+      return sendJson(response, 200, { input_tokens: countTokens(await json(withoutMedia(request))) });
     case 'GET /v1/models':
       return sendJson(response, 200, { data: [{ type: 'model', ...MODEL }], has_more: false });
     default:
@@ -98,10 +99,9 @@ async function reply(
   });
 }
 
-/** Estimates the tokens of a prompt. Media count little: their base64 length says nothing about their tokens. */
+/** Estimates the tokens of a prompt, without its media: their base64 length says nothing about their tokens. */
 function countTokens(body: unknown): number {
-  const text = JSON.stringify(body, (key, value: unknown) => (key === 'data' ? '' : value));
-  return Math.ceil(text.length / CHARS_PER_TOKEN);
+  return Math.ceil(JSON.stringify(body).length / CHARS_PER_TOKEN);
 }
 
 function sendError(response: ServerResponse, error: Error): void {
