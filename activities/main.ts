@@ -13,6 +13,7 @@ import { takeWorkerLease } from '../src/reconciler/worker-lease.js';
 import { CANCEL_CHANNEL, RunningTurns } from '../src/turns/running-turns.js';
 import { openStorage } from '../src/files/open-storage.js';
 import { warnOfForeignStorage } from '../src/files/ownership.js';
+import { collectWhenIdle } from '../src/platform/idle-collector.js';
 import { isEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
 import { observePool } from '../src/platform/database-metrics.js';
@@ -157,6 +158,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => void Promise.resolve(worker?.close()).then(() => process.exit(0)));
   }
+  collectWhenIdle();
   worker = await startWorker(await loadSettings(process.env));
   await worker.failed;
 }

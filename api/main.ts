@@ -1,5 +1,6 @@
 import type { ConnectionLike } from '@temporalio/client';
 import { ConfigError, type Config } from '../src/platform/config.js';
+import { collectWhenIdle } from '../src/platform/idle-collector.js';
 import { isEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
 import { observePool } from '../src/platform/database-metrics.js';
@@ -67,6 +68,7 @@ export async function startApi(settings: Config, log: Logger, shared?: Connectio
 async function main(): Promise<void> {
   const config = await loadSettings(process.env);
   const log = createLogger(config.logLevel, 'api');
+  collectWhenIdle();
   let api: Api | null = null;
   const end = async (): Promise<void> => {
     // During startup there is nothing to drain. Without this handler, the first process of a container would ignore the

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startWorker } from '../activities/main.js';
 import { startApi } from '../api/main.js';
 import type { Config } from '../src/platform/config.js';
+import { collectWhenIdle } from '../src/platform/idle-collector.js';
 import { createLogger } from '../src/platform/logger.js';
 
 /** Limits slow requests (a probe of an MCP server, say) at shutdown, so that API and worker stop within 10 s. */
@@ -18,6 +19,7 @@ interface Service {
  * second of two processes. At shutdown the API stops accepting first, then the worker drains.
  */
 export async function startService(config: Config): Promise<Service> {
+  collectWhenIdle();
   // A process has one METRICS_PORT, and the API serves it.
   const worker = await startWorker({ ...config, metricsPort: null }, createLogger(config.logLevel, 'worker'));
   const api = await startApi(config, createLogger(config.logLevel, 'api'), worker.connection);
