@@ -5,6 +5,10 @@ import { JsonScan } from '../../../src/platform/json-scan.js';
 import { Pacer } from '../../../src/mcp/wire/pacer.js';
 import { readEventStream } from '../../../src/mcp/wire/read-answer.js';
 import { SseEvents, type SseEvent } from '../../../src/mcp/wire/sse-events.js';
+import { repeated, reportFailure } from '../../support/hostile-json.js';
+import { WorkCounter } from '../../support/work.js';
+
+const SEED = 26;
 
 const NO_LIMITS = { bytes: Infinity, values: Infinity, onExceeded: () => expect.fail('no limit') };
 
@@ -85,6 +89,39 @@ describe('the events of a stream', () => {
       }),
       { numRuns: 1000 },
     );
+  });
+
+  it('cost no more than their bytes allow, whatever is repeated', () => {
+    const units = [
+      'data: {"a":[1]}\n',
+      'data:\n',
+      'data: x\n\n',
+      'id: 1\n',
+      'retry: 1\n\n',
+      'event: e\n',
+      ':\n',
+      '\n',
+      '\r\n',
+    ];
+    const lines = fc.array(repeated([...units, 'data', 'data:x', 'id:x', '\ufeff', '[{},', '{"a":', 'é'], 50_000), {
+      maxLength: 4,
+    });
+    const work = new WorkCounter();
+    work.start();
+    try {
+      fc.assert(
+        fc.property(lines, cuts, (parts, places) => {
+          const bytes = Buffer.from(parts.flat().join(''));
+          const events = new SseEvents({ bytes: 1_000_000, values: 1000, onExceeded: () => undefined });
+          work.take();
+          for (const chunk of chunksOf(bytes, places)) for (const _ of events.feed(chunk));
+          expect(work.take()).to.be.lessThan(100_000 + 60 * bytes.length);
+        }),
+        { seed: SEED, numRuns: 50, endOnFailure: true, reporter: reportFailure },
+      );
+    } finally {
+      work.stop();
+    }
   });
 
   it('lose a byte order mark, and know each way to end a line', () => {
