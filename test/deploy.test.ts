@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { parse, parseAllDocuments } from 'yaml';
 import '../src/platform/database-metrics.js';
 import '../src/turns/gauges.js';
+import '../src/reconciler/gauges.js';
 import { registry } from '../src/platform/metrics.js';
 import '../src/webhooks/metrics.js';
 
@@ -56,17 +57,52 @@ describe('deployment files', () => {
     expect(headings).to.deep.equal(rules.map(({ alert }) => alert));
   });
 
+  /** The metrics of the service, without those of the Node process. */
+  const own = registry
+    .getMetricsAsArray()
+    .filter(({ name }) => !/^(process|nodejs)_/.test(name)) as unknown as Metric[];
+  /** The metrics and alerts that the rows of the page's tables name. */
+  const rowsOf = (page: string): string[] =>
+    read(page)
+      .split('\n')
+      .filter((line) => line.startsWith('| `'));
+  const namedIn = (cell: string): string[] => [...cell.matchAll(/`(\w+)(?:\{[^`]*)?`/g)].map(([, name]) => name!);
+
+  it('have a row in the runbook for each gauge, which names a paragraph', () => {
+    const rows = rowsOf('docs/operations/runbook.md').map((line) => line.split(' | '));
+    const gauges = own.filter(({ type }) => type === 'gauge').map(({ name }) => name);
+    expect(rows.flatMap(([gauge]) => namedIn(gauge!)).sort()).to.deep.equal(gauges.sort());
+    const alerts = new Set(rules.map(({ alert }) => alert));
+    for (const [gauge, , paragraph] of rows) {
+      expect(
+        paragraph!.match(/[A-Z][a-z]+[A-Z]\w+/g)!.every((name) => alerts.has(name)),
+        gauge,
+      ).to.equal(true);
+    }
+  });
+
+  it('have a row in the page about metrics for each metric', () => {
+    const described = rowsOf('docs/operations/observing.md').flatMap((line) => namedIn(line.split(' | ')[0]!));
+    for (const { name } of own) expect(described, name).to.include(name);
+  });
+
+  it('alert on a fleet, a leader or a Temporal that is not there to count', () => {
+    const absent = rules.flatMap(({ expr }) => [...expr.matchAll(/absent\((.*?)\)/g)].map(([, what]) => what));
+    expect(absent).to.deep.equal(['up{job="api"}', 'up{job="worker"}', 'turns_open', 'task_queue_backlog_tasks']);
+  });
+
   it('ask only for metrics that exist', () => {
     const names = registry.getMetricsAsArray().map(({ name }) => name);
-    for (const text of [
-      ...rules.map(({ expr }) => expr),
-      read('deploy/kubernetes/api.yaml'),
-      read('deploy/kubernetes/worker.yaml'),
-    ]) {
-      for (const [name] of text.matchAll(/\b[a-z]+(_[a-z0-9]+)+(?=[{[])/g)) {
-        // The Temporal SDK's own: test/metrics.test.ts looks at those.
-        if (!name.startsWith('temporal_')) expect(names, name).to.include(name.replace(/_(bucket|count|sum)$/, ''));
-      }
+    const inRules = rules
+      .map(({ expr }) => expr.replaceAll(/\bby \(.*?\)|\{.*?\}|\bhistogram_quantile\b/g, ''))
+      .flatMap((expr) => expr.match(/\b[a-z]+(_[a-z0-9]+)+\b/g) ?? []);
+    expect(inRules).to.include('turns_due');
+    const inManifests = ['api', 'worker'].flatMap((file) =>
+      read(`deploy/kubernetes/${file}.yaml`).match(/\b[a-z]+(_[a-z0-9]+)+(?=[{[])/g)!,
+    );
+    for (const name of [...inRules, ...inManifests]) {
+      // The Temporal SDK's own: test/metrics.test.ts looks at those.
+      if (!name.startsWith('temporal_')) expect(names, name).to.include(name.replace(/_(bucket|count|sum)$/, ''));
     }
   });
 
@@ -149,6 +185,11 @@ describe('deployment files', () => {
     expect(made).to.deep.include({ kind: 'Rules', spec: parse(read('deploy/prometheus/alerts.yml')) });
   });
 });
+
+interface Metric {
+  name: string;
+  type: string;
+}
 
 interface Manifest {
   kind: string;

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from './support/eventually.js';
+import { TURNS_DUE } from '../src/reconciler/gauges.js';
 import { OPEN_TURNS } from '../src/turns/gauges.js';
 import { addMetricsSource, metricsText } from '../src/platform/metrics.js';
 import { failure, Gate, text, thinking, toolUse, wait } from './support/scripted-model.js';
@@ -85,6 +86,23 @@ describe('the metrics of turns', () => {
     expect(body).to.not.match(/proj_|sess_|turn_0/);
   });
 
+  /** How many turns are due when all open ones have shown no sign of life for that long. */
+  async function turnsDueAfter(time: string): Promise<number> {
+    const runner = service.db.createQueryRunner();
+    await runner.startTransaction();
+    try {
+      await runner.query('UPDATE turns SET progress_at = statement_timestamp() - $1::interval WHERE ended_at IS NULL', [
+        time,
+      ]);
+      await runner.query('UPDATE open_turns SET checked_at = NULL');
+      const [row] = (await runner.query(TURNS_DUE)) as [{ value: number }];
+      return row.value;
+    } finally {
+      await runner.rollbackTransaction();
+      await runner.release();
+    }
+  }
+
   it('tell how long a cancel took, and how many turns are open', async () => {
     const gate = new Gate();
     service.model.on(/Wait here/, text('never mind', { before: { 0: wait(gate) } }));
@@ -93,6 +111,9 @@ describe('the metrics of turns', () => {
     await gate.reached;
     expect(await sample('turns_open', { state: 'running' })).to.equal(1);
     expect(await sample('turns_open', { state: 'queued' })).to.equal(0);
+    expect(await sample('turns_oldest_running_seconds')).to.be.greaterThan(0);
+    expect(await turnsDueAfter('2 seconds'), 'not yet without a sign of life').to.equal(0);
+    expect(await turnsDueAfter('6 seconds')).to.equal(1);
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
     await service.ended(sessionId);
     await eventually('the count of the turn', async () => {
@@ -119,6 +140,9 @@ describe('the metrics of turns', () => {
       expect(valueIn(text, 'task_queue_backlog_tasks', { type })).to.equal(0);
       expect(valueIn(text, 'task_queue_backlog_age_seconds', { type })).to.equal(0);
     }
+    expect(valueIn(text, 'delta_partitions', {})).to.be.at.least(4);
+    expect(valueIn(text, 'turns_due', {})).to.equal(0);
+    expect(valueIn(text, 'notification_delay_seconds_count', {})).to.be.greaterThan(0);
     expect(valueIn(text, 'postgres_transaction_id_age', {})).to.be.greaterThan(0);
     expect(valueIn(text, 'postgres_notification_queue_ratio', {})).to.be.within(0, 1);
     expect(valueIn(text, 'postgres_replication_lag_seconds', {})).to.equal(undefined);

@@ -122,6 +122,13 @@ export const streamLagSeconds = new Histogram({
   registers: [registry],
 });
 
+export const notificationSeconds = new Histogram({
+  name: 'notification_delay_seconds',
+  help: 'From queueing a notification of turns in this process to the answer of Postgres, for the oldest of each statement',
+  buckets: LAG_SECONDS,
+  registers: [registry],
+});
+
 export const maintenanceItems = new Counter({
   name: 'maintenance_items_total',
   help: 'What the maintenance tasks removed, by task and kind of item',

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { runSql, sql } from '../db/sql.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
 import { isTemporalAway } from '../temporal/deadline.js';
 import { checkAgain } from './check-again.js';
 import type { ReconcileDeps } from './deps.js';
@@ -13,6 +13,17 @@ const MAX_WAITING_CHECK_INTERVAL_SECONDS = 600;
 export const MAX_TURNS = 1000;
 const PARALLEL = 64;
 
+/** The condition on an open turn that the next round should look at. */
+export const IS_DUE = `
+  progress_at < statement_timestamp() - interval '${STALE_SECONDS} s'
+  AND (checked_at IS NULL OR statement_timestamp() - checked_at > least(
+    checked_at - progress_at,
+    CASE WHEN waiting_started_at IS NULL THEN interval '${MAX_CHECK_INTERVAL_SECONDS} s'
+      ELSE interval '${MAX_WAITING_CHECK_INTERVAL_SECONDS} s' END))
+  -- A turn that streams does not touch its row: its deltas are the sign of life.
+  AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
+    AND stored_at > statement_timestamp() - interval '${STALE_SECONDS} s')`;
+
 /**
  * One round over the turns that show no sign of life: messages whose workflow may never have started first, then the
  * turns that were not looked at for longest. Returns whether there may be more of them.
@@ -23,14 +34,7 @@ export async function reconcileStale(deps: ReconcileDeps): Promise<boolean> {
     sql`WITH stale AS (
           SELECT turn_id FROM open_turns JOIN turns ON turns.id = turn_id
           WHERE namespace = ${deps.workflows.namespace}
-            AND progress_at < statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s'
-            AND (checked_at IS NULL OR statement_timestamp() - checked_at > least(
-              checked_at - progress_at,
-              CASE WHEN waiting_started_at IS NULL THEN ${MAX_CHECK_INTERVAL_SECONDS}::float
-                ELSE ${MAX_WAITING_CHECK_INTERVAL_SECONDS}::float END * interval '1 s'))
-            -- A turn that streams does not touch its row: its deltas are the sign of life.
-            AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
-              AND stored_at > statement_timestamp() - ${STALE_SECONDS}::float * interval '1 s')
+            AND ${rawSql(IS_DUE)}
           ORDER BY checked_at IS NULL AND state = 'queued' DESC, coalesce(checked_at, progress_at)
           LIMIT ${MAX_TURNS}::integer FOR UPDATE OF open_turns SKIP LOCKED),
         checked AS (

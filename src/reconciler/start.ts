@@ -7,6 +7,7 @@ import type { Logger } from '../platform/logger.js';
 import { Lease } from './lease.js';
 import { observeService } from '../platform/database-metrics.js';
 import '../turns/gauges.js';
+import './gauges.js';
 import { reconcileActions } from '../platform/metrics.js';
 import { stateOf, type PartStates } from '../platform/readiness.js';
 import { createTemporalClient, temporalSettings } from '../temporal/connection.js';

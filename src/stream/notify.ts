@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
+import { notificationSeconds } from '../platform/metrics.js';
 import { addDelta, type DeltaBatch, type DeltaRun, type DeltaSource } from './delta-batch.js';
 import type { Position } from './position.js';
 import type { DeltaType } from '../events/schema.js';
@@ -29,6 +30,7 @@ export interface LiveEvents {
 }
 
 interface Outgoing {
+  queuedAt: number;
   channel: string;
   payload: () => string;
 }
@@ -85,8 +87,8 @@ export class Notifier {
     while (this.#sending !== null) await this.#sending;
   }
 
-  #push(outgoing: Outgoing): void {
-    this.#queue.push(outgoing);
+  #push(outgoing: Omit<Outgoing, 'queuedAt'>): void {
+    this.#queue.push({ ...outgoing, queuedAt: performance.now() });
     this.#sending ??= this.#send();
   }
 
@@ -103,6 +105,7 @@ export class Notifier {
         ])
         // Readers poll the tables: if a notification is lost, they catch up within a second.
         .catch((err: unknown) => this.log.warn({ err }, 'notifications of turns could not be sent'));
+      notificationSeconds.observe((performance.now() - outgoing[0]!.queuedAt) / 1000);
     }
     this.#sending = null;
   }

@@ -1,0 +1,26 @@
+import { databaseGauges } from '../platform/database-metrics.js';
+import { runningMs } from '../turns/totals.js';
+import { IS_DUE } from './stale-turns.js';
+
+export const TURNS_DUE = `
+  SELECT count(*)::integer AS value FROM open_turns JOIN turns ON turns.id = turn_id WHERE ${IS_DUE}`;
+
+/** What the reconciler keeps small. If one of them grows, it does not keep up. */
+databaseGauges([
+  {
+    name: 'turns_due',
+    help: 'Open turns without a sign of life that the reconciler has yet to look at',
+    query: TURNS_DUE,
+  },
+  {
+    name: 'turns_oldest_running_seconds',
+    help: 'Longest time that a running turn has spent, without the time it waited for answers',
+    query: `SELECT coalesce(max(${runningMs('turns')}) / 1000, 0)::double precision AS value
+      FROM open_turns JOIN turns ON turns.id = turn_id WHERE state = 'running'`,
+  },
+  {
+    name: 'delta_partitions',
+    help: 'Partitions of deltas, one for each ten minutes: three ahead, the current one and those not yet removed',
+    query: `SELECT count(*)::integer AS value FROM pg_inherits WHERE inhparent = 'deltas'::regclass`,
+  },
+]);
