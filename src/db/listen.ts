@@ -122,7 +122,8 @@ export class Listener {
     this.#isConnected = false;
     void client.end().catch(() => undefined);
     if (this.#isClosed) return;
-    const delay = BACKOFF_MS[Math.min(this.#failures, BACKOFF_MS.length - 1)]!;
+    // At random: after a failover all processes lose their connections at the same time.
+    const delay = Math.round(BACKOFF_MS[Math.min(this.#failures, BACKOFF_MS.length - 1)]! * (0.5 + Math.random()));
     this.#failures += 1;
     this.log.warn({ err, delay }, 'the LISTEN connection is lost, connecting again');
     this.#timer = setTimeout(() => void this.#connect(), delay);

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { DataSource } from 'typeorm';
 import { Listener } from '../db/listen.js';
 import type { Logger } from '../platform/logger.js';
@@ -6,6 +7,12 @@ import { TurnReader } from './reader.js';
 import { RingBudget } from './ring.js';
 
 const POLL_INTERVAL_MS = 1000;
+/** A poll looks for deltas of all turns that often, otherwise only of those whose notifications may have been missed. */
+const DELTAS_POLL_INTERVAL_MS = 5000;
+/** Deltas are notified at once and stored a moment later: a reader that begins in between finds them in neither place. */
+const UNSETTLED_MS = 2000;
+/** Turns that are read at once: after an outage of Postgres, all readers of all processes may be behind. */
+export const MAX_PARALLEL_READS = 4;
 
 /**
  * Follows the open turns that this process streams: one LISTEN connection, one shared reader per watched turn, and a
@@ -20,6 +27,9 @@ export class Feed {
   #listener: Listener;
   #poll: NodeJS.Timeout;
   #polling = false;
+  #deltasPolledAt = 0;
+  #connectedAt = 0;
+  readonly #limit = pLimit(MAX_PARALLEL_READS);
 
   constructor(
     listenUrl: string,
@@ -28,7 +38,7 @@ export class Feed {
   ) {
     this.#listener = new Listener(
       listenUrl,
-      { onPayload: (payload) => this.#receive(payload), onConnect: () => this.#catchUpAll() },
+      { onPayload: (payload) => this.#receive(payload), onConnect: () => this.#afterConnect() },
       log,
     );
     this.#poll = setInterval(() => void this.#pollTables(), POLL_INTERVAL_MS);
@@ -38,7 +48,7 @@ export class Feed {
   watch(turnId: string, notify: () => void): TurnReader {
     let reader = this.#readers.get(turnId);
     if (reader === undefined) {
-      reader = new TurnReader(turnId, this.#budget.createRing(), this.#listen(turnId), this.db, this.log);
+      reader = new TurnReader(turnId, this.#budget.createRing(), this.#listen(turnId), this.#limit, this.db, this.log);
       this.#readers.set(turnId, reader);
     }
     reader.watchers.add(notify);
@@ -127,9 +137,10 @@ export class Feed {
     for (const notify of [...(this.#waiting.get(sessionId) ?? [])]) notify();
   }
 
-  #catchUpAll(): void {
-    for (const reader of this.#readers.values()) reader.catchUp();
-    for (const sessionId of [...this.#waiting.keys()]) this.#wakeWaiting(sessionId);
+  /** Earlier notifications are lost. One query tells who missed any: all processes connect again at the same time. */
+  #afterConnect(): void {
+    this.#connectedAt = performance.now();
+    void this.#pollTables();
   }
 
   async #pollTables(): Promise<void> {
@@ -146,19 +157,26 @@ export class Feed {
 
   async #pollReaders(): Promise<void> {
     if (this.#readers.size === 0) return;
-    if (!this.#listener.isConnected) {
-      for (const reader of this.#readers.values()) reader.catchUp();
-      return;
-    }
+    const ids = [...this.#readers.keys()];
     const rows: { id: string; position: number; attempt: number; last: number }[] = await this.db.query(
       `SELECT id, turns.position, coalesce(latest.attempt, 0) AS attempt, coalesce(latest.last, 0) AS last
        FROM turns LEFT JOIN LATERAL (
-         SELECT attempt, last FROM deltas WHERE turn_id = turns.id AND deltas.position = turns.position
+         SELECT attempt, last FROM deltas
+         WHERE turns.id = ANY($2) AND turn_id = turns.id AND deltas.position = turns.position
          ORDER BY attempt DESC, last DESC LIMIT 1) AS latest ON true
        WHERE id = ANY($1)`,
-      [[...this.#readers.keys()]],
+      [ids, this.#unsettled(ids)],
     );
     for (const row of rows) this.#readers.get(row.id)?.storedUpTo([row.position, row.attempt, row.last]);
+  }
+
+  /** The turns of which deltas may have been missed. */
+  #unsettled(ids: string[]): string[] {
+    const now = performance.now();
+    const isDue = now - this.#deltasPolledAt >= DELTAS_POLL_INTERVAL_MS;
+    if (isDue) this.#deltasPolledAt = now;
+    if (isDue || !this.#listener.isConnected || now - this.#connectedAt < UNSETTLED_MS) return ids;
+    return ids.filter((id) => now - this.#readers.get(id)!.beganAt < UNSETTLED_MS);
   }
 
   async #pollSessions(): Promise<void> {

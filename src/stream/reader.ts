@@ -1,3 +1,4 @@
+import type { LimitFunction } from 'p-limit';
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
 import { countDeltas, type DeltaBatch } from './delta-batch.js';
@@ -22,15 +23,21 @@ export class TurnReader {
   readonly watchers = new Set<() => void>();
   #pending: LiveDeltas[] = [];
   #catching: Promise<void> | null = null;
+  #isReading = false;
   #again = false;
   #gapTimer: NodeJS.Timeout | null = null;
   #closed = false;
+  readonly beganAt = performance.now();
 
-  /** `listening` resolves once notifications of the turn arrive. The first read starts after that. */
+  /**
+   * `listening` resolves once notifications of the turn arrive. The first read starts after that. `limit` bounds the reads
+   * of all readers.
+   */
   constructor(
     readonly turnId: string,
     readonly ring: FrameRing,
     private readonly listening: Promise<void>,
+    private readonly limit: LimitFunction,
     private readonly db: DataSource,
     private readonly log: Logger,
   ) {
@@ -83,13 +90,16 @@ export class TurnReader {
   catchUp(): void {
     if (this.#closed) return;
     if (this.#catching !== null) {
-      this.#again = true;
+      // A read that has not begun will find it.
+      this.#again ||= this.#isReading;
       return;
     }
-    this.#catching = this.#read()
+    this.#catching = this.listening
+      .then(() => this.limit(() => this.#read()))
       .catch((err: unknown) => this.log.warn({ err, turn_id: this.turnId }, 'a stream reader could not read on'))
       .finally(() => {
         this.#catching = null;
+        this.#isReading = false;
         if (this.#again) {
           this.#again = false;
           this.catchUp();
@@ -111,7 +121,8 @@ export class TurnReader {
   }
 
   async #read(): Promise<void> {
-    await this.listening;
+    if (this.#closed) return;
+    this.#isReading = true;
     let isAtEnd = this.ring.floor === null && (await this.#begin());
     while (!isAtEnd) {
       const { frames, hasMore } = await readFrames(this.db, this.turnId, this.ring.head, true);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import pLimit from 'p-limit';
 import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
@@ -161,7 +162,7 @@ describe('deltas', () => {
         return db.query(...query);
       },
     } as DataSource;
-    const reader = new TurnReader(turn.id, new RingBudget().createRing(), Promise.resolve(), counted, log);
+    const reader = new TurnReader(turn.id, new RingBudget().createRing(), Promise.resolve(), pLimit(1), counted, log);
     expect(await reader.after(START)).to.have.length(1);
     const writer = await open(turn);
     writer.write(DELTA, 'Hello');

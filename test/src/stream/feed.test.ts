@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import type { DataSource } from 'typeorm';
+import { openDataSource } from '../../../src/db/data-source.js';
+import { Feed, MAX_PARALLEL_READS } from '../../../src/stream/feed.js';
+import { Notifier } from '../../../src/stream/notify.js';
+import { START } from '../../../src/stream/position.js';
+import type { TurnReader } from '../../../src/stream/reader.js';
+import { createLogger } from '../../../src/platform/logger.js';
+import { createKey } from '../../../src/projects/api-keys.js';
+import { endTurn } from '../../../src/turns/finish.js';
+import { queueTurn } from '../../../src/turns/queue.js';
+import { eventually } from '../../support/eventually.js';
+import { insertSessions } from '../../support/factories.js';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+
+const TURNS = 40;
+const log = createLogger('silent', 'test');
+
+/** All processes lose their LISTEN connections at once when Postgres fails over, and come back to one that is cold. */
+describe('the readers of a process after its LISTEN connection was lost', () => {
+  let database: TestDatabase;
+  let db: DataSource;
+  let feed: Feed;
+  const reads = { count: 0, running: 0, mostAtOnce: 0, polls: 0, withDeltas: 0 };
+  const turns: string[] = [];
+  const readers: TurnReader[] = [];
+  const noop = (): void => undefined;
+  before(async () => {
+    database = await createTestDatabase();
+    db = await openDataSource(database.url, 10, 'test');
+    const { projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 });
+    for (const id of await insertSessions(db, projectId, TURNS)) {
+      turns.push((await queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test')).id);
+    }
+    feed = new Feed(database.url, counting(db), log);
+    for (const turn of turns) readers.push(feed.watch(turn, noop));
+    await Promise.all(readers.map((reader) => reader.after(START)));
+  });
+  after(async () => {
+    for (const reader of readers) feed.release(reader, noop);
+    await feed.close();
+    await db.destroy();
+    await database.drop();
+  });
+
+  /** Counts the reads of turns' frames, and slows them down, as a cold Postgres does. */
+  function counting(real: DataSource): DataSource {
+    const query = async (statement: string, parameters?: unknown[]): Promise<unknown> => {
+      if (!statement.includes('FROM events')) {
+        if (statement.includes('FROM deltas')) {
+          reads.polls += 1;
+          reads.withDeltas = (parameters as string[][])[1]!.length;
+        }
+        return real.query(statement, parameters);
+      }
+      reads.count += 1;
+      reads.running += 1;
+      reads.mostAtOnce = Math.max(reads.mostAtOnce, reads.running);
+      await real.query('SELECT pg_sleep(0.005)');
+      return real.query(statement, parameters).finally(() => (reads.running -= 1));
+    };
+    return new Proxy(real, {
+      get: (target, name) => (name === 'query' ? query : Reflect.get(target, name)) as unknown,
+    });
+  }
+  const listening = async (): Promise<number[]> =>
+    (
+      await db.query<{ pid: number }[]>(
+        `SELECT pid FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name LIKE 'listen %' AND query LIKE '%LISTEN%'`,
+      )
+    ).map(({ pid }) => pid);
+  const terminal = (reader: TurnReader): boolean => reader.ring.head[0] === 2;
+
+  it('read four turns at once when they begin', () => {
+    expect(reads.mostAtOnce).to.equal(MAX_PARALLEL_READS);
+  });
+
+  it('read what is new and nothing else', async () => {
+    const [before] = await listening();
+    reads.count = 0;
+    await db.query('SELECT pg_terminate_backend($1)', [before]);
+    await eventually('it listens again', async () => (await listening()).some((pid) => pid !== before));
+    const ended = readers.filter((_, index) => index % 4 === 0);
+    const lost = new Notifier({ query: async () => [] } as unknown as DataSource, log);
+    for (const { turnId } of ended) await endTurn({ db, notifier: lost, log }, turnId, { kind: 'cancelled' });
+    await eventually('all that is new was read', () => ended.every(terminal));
+    expect(reads.count).to.equal(ended.length);
+    expect(reads.mostAtOnce).to.be.at.most(MAX_PARALLEL_READS);
+  });
+
+  it('look for deltas of all turns for a moment, and then now and then', async () => {
+    const seen = new Set<number>();
+    const { polls } = reads;
+    await eventually('a poll looks for none, and a later one for all', () => {
+      if (reads.polls > polls) seen.add(reads.withDeltas);
+      return seen.has(0) && seen.has(TURNS);
+    });
+  });
+});
