@@ -4,7 +4,7 @@ import { NativeConnection } from '@temporalio/worker';
 import pRetry from 'p-retry';
 import { ByteBudget } from '../src/platform/byte-budget.js';
 import { ConfigError, type Config } from '../src/platform/config.js';
-import { openDataSource } from '../src/db/data-source.js';
+import { openDataSource, openUpkeepPool } from '../src/db/data-source.js';
 import { Listener } from '../src/db/listen.js';
 import { isReady, waitForSchema } from '../src/db/schema-version.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
@@ -68,6 +68,7 @@ export async function startWorker(
       ? null
       : await startStatusServer({ host: config.host, port: config.metricsPort }, readiness);
   await waitForSchema(db, log);
+  const upkeep = await openUpkeepPool(config.databaseUrl, 'worker');
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
   const deltas = new DeltaStore(db, notifier, log);
@@ -87,7 +88,7 @@ export async function startWorker(
   const network = createMcpNetwork(config.mcpAllowedHosts);
   const budget = new ByteBudget(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
   const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config, log }), budget);
-  const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: false });
+  const reconciler = startTurnReconciler(config, { db, upkeep, notifier, log, connection, eager: false });
   ({ health } = reconciler);
   const storage = await openStorage(config);
   void warnOfForeignStorage(db, storage, log);
@@ -103,12 +104,13 @@ export async function startWorker(
     try {
       const worker = await createTurnWorker(shared, config, {
         ...createActivities(work),
-        ...createMaintenanceActivities(work),
+        ...createMaintenanceActivities({ config, db: upkeep, log, storage }),
       });
       const deliveries = config.webhookDeliveries
         ? await startDeliveries({ ...shared, ...versioned(config, 'AUTO_UPGRADE') }, reconciler.searchable, {
             config,
             db,
+            upkeep,
             log,
             network,
           })
@@ -130,7 +132,7 @@ export async function startWorker(
     await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
     await connection.close();
     stopObserving();
-    await db.destroy();
+    await Promise.all([db.destroy(), upkeep.destroy()]);
     await stopTracing();
     log.info('worker stopped');
   };

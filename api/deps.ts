@@ -2,7 +2,7 @@ import type { ConnectionLike } from '@temporalio/client';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../src/platform/config.js';
 import { BatchLookup } from '../src/db/batch-lookup.js';
-import { openDataSource } from '../src/db/data-source.js';
+import { openDataSource, openUpkeepPool } from '../src/db/data-source.js';
 import { isReady, waitForSchema } from '../src/db/schema-version.js';
 import { openStorage } from '../src/files/open-storage.js';
 import type { Storage } from '../src/files/storage.js';
@@ -51,7 +51,8 @@ export async function openDeps(
   const models = await loadModels(config);
   const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'api');
   await waitForSchema(db, log);
-  const turns = openTurnParts(config, db, log, shared);
+  const upkeep = await openUpkeepPool(config.databaseUrl, 'api');
+  const turns = openTurnParts(config, db, upkeep, log, shared);
   const mcpNetwork = createMcpNetwork(config.mcpAllowedHosts);
   const keyUse = new KeyUse(db, log);
   const deps = {
@@ -79,7 +80,7 @@ export async function openDeps(
     async close() {
       await Promise.all([deps.oauth.close(), keyUse.close()]);
       await Promise.all([turns.close(), mcpNetwork.close()]);
-      await db.destroy();
+      await Promise.all([db.destroy(), upkeep.destroy()]);
     },
   };
 }

@@ -22,12 +22,20 @@ export interface TurnParts {
 export function openTurnParts(
   config: Config,
   db: DataSource,
+  upkeep: DataSource,
   log: Logger,
   shared?: ConnectionLike,
 ): { parts: TurnParts; close(): Promise<void> } {
   const connection = shared ?? connectLazily();
   const notifier = new Notifier(db, log);
-  const reconciler = startTurnReconciler(config, { db, notifier, log, connection, eager: shared !== undefined });
+  const reconciler = startTurnReconciler(config, {
+    db,
+    upkeep,
+    notifier,
+    log,
+    connection,
+    eager: shared !== undefined,
+  });
   const feed = new Feed(config.databaseListenUrl, db, log);
   const streams = new OpenStreams(db, config.maxStreamsPerProject, log);
   return {

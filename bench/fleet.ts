@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../src/db/data-source.js';
 import { createLogger } from '../src/platform/logger.js';
-import { Lease } from '../src/reconciler/lease.js';
+import { Lease } from '../src/db/lease.js';
 import type { ReconcileDeps } from '../src/reconciler/deps.js';
 import { cancelOverdue } from '../src/reconciler/rounds.js';
 import { reconcileStale } from '../src/reconciler/stale-turns.js';

@@ -1,4 +1,5 @@
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
+import type { DataSource } from 'typeorm';
 import type { Config } from '../../src/platform/config.js';
 import { createTemporalClient } from '../../src/temporal/connection.js';
 import { createDeliveryWorkflows } from '../../src/temporal/delivery-workflows.js';
@@ -30,7 +31,7 @@ interface Deliveries {
 export async function startDeliveries(
   shared: Omit<WorkerOptions, 'taskQueue'> & { connection: NativeConnection },
   searchable: () => boolean,
-  deps: Omit<DeliveryDeps, 'limit'> & { config: Pick<Config, 'taskQueue'> },
+  deps: Omit<DeliveryDeps, 'limit'> & { config: Pick<Config, 'taskQueue'>; upkeep: DataSource },
 ): Promise<Deliveries> {
   const { taskQueue } = deps.config;
   const worker = await Worker.create({
@@ -45,5 +46,5 @@ export async function startDeliveries(
     maxCachedWorkflows: CACHED_WORKFLOWS,
   });
   const workflows = createDeliveryWorkflows(createTemporalClient(shared.connection), { taskQueue, searchable });
-  return { worker, stop: startDeliveryReconciler({ ...deps, workflows }) };
+  return { worker, stop: startDeliveryReconciler({ db: deps.upkeep, log: deps.log, workflows }) };
 }

@@ -23,6 +23,17 @@ const SERVICE_LIMITS = {
 /** A migration may run for long, but must not wait long for a lock: every other statement would queue behind it. */
 const MIGRATION_LIMITS = { statement_timeout: 0, lock_timeout: 2_000 };
 
+/**
+ * Connections for what keeps the service going: the leader's lease and rounds, clean-up, claims of deliveries. They never wait
+ * behind requests and turns, nor these behind them. A process that only stands by uses one; idle ones are closed.
+ */
+const UPKEEP_POOL_SIZE = 3;
+
+/** Opens the pool for upkeep. `role`: api or worker. */
+export function openUpkeepPool(databaseUrl: string, role: string): Promise<DataSource> {
+  return openDataSource(databaseUrl, UPKEEP_POOL_SIZE, `${role} upkeep`);
+}
+
 /** The options of a pool: at most `poolSize` connections, and at most 5 s of waiting for one. */
 export async function openDataSource(
   databaseUrl: string,

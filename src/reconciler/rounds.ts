@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { runSql, sql } from '../db/sql.js';
-import type { Lease } from './lease.js';
+import type { Lease } from '../db/lease.js';
 import { takeOver } from './takeover.js';
 import type { Logger } from '../platform/logger.js';
 import { endTurn } from '../turns/finish.js';

@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import type { Config } from '../platform/config.js';
 import type { Notifier } from '../stream/notify.js';
 import type { Logger } from '../platform/logger.js';
-import { Lease } from './lease.js';
+import { Lease } from '../db/lease.js';
 import { observeService } from '../platform/database-metrics.js';
 import '../turns/gauges.js';
 import './gauges.js';
@@ -30,12 +30,22 @@ export interface TurnReconciler {
   close(): Promise<void>;
 }
 
-/** `eager`: client and worker share this process and the connection. */
+/**
+ * `upkeep`: the pool for the lease and the rounds (src/db/data-source). `eager`: client and worker share this process and the
+ * connection.
+ */
 export function startTurnReconciler(
   config: Config,
-  parts: { db: DataSource; notifier: Notifier; log: Logger; connection: ConnectionLike; eager: boolean },
+  parts: {
+    db: DataSource;
+    upkeep: DataSource;
+    notifier: Notifier;
+    log: Logger;
+    connection: ConnectionLike;
+    eager: boolean;
+  },
 ): TurnReconciler {
-  const { db, notifier, log, connection, eager } = parts;
+  const { db, upkeep, notifier, log, connection, eager } = parts;
   const { namespace } = temporalSettings();
   const client = createTemporalClient(connection);
 
@@ -62,7 +72,7 @@ export function startTurnReconciler(
     eager,
     searchable: () => searchable,
   });
-  const leader = new Lease(db, {
+  const leader = new Lease(upkeep, {
     name: `reconciler:${namespace}`,
     holder: randomUUID(),
     durationMs: 2500,
@@ -70,11 +80,11 @@ export function startTurnReconciler(
   });
   const count = (action: string): void => reconcileActions.inc({ action });
   const stopReconciler = startReconciler(
-    { db, notifier, workflows, log, count, turnTimeoutMs: config.turnTimeoutSeconds * 1000 },
+    { db: upkeep, notifier, workflows, log, count, turnTimeoutMs: config.turnTimeoutSeconds * 1000 },
     leader,
   );
   const stopObserving = observeService({
-    db,
+    db: upkeep,
     isLeader: () => leader.isHeld,
     readBacklogs: () => readBacklogs(client, namespace, config.taskQueue),
   });

@@ -3,7 +3,7 @@ import { runSql, sql } from '../db/sql.js';
 import type { StartedActivity } from '../temporal/turn-workflows.js';
 import { checkAgain } from './check-again.js';
 import type { ReconcileDeps } from './deps.js';
-import type { Lease } from './lease.js';
+import type { Lease } from '../db/lease.js';
 import { deadAmong, findDeadWorkers, forgetWorker } from './workers.js';
 
 const MAX_PARALLEL = 32;

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
-import type { Lease } from './lease.js';
+import type { Lease } from '../db/lease.js';
 
 /**
  * Leases also run out while Postgres is away. It must have answered the leader for this long without a gap before a worker

@@ -1,13 +1,18 @@
+import { randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
+import { Lease } from '../db/lease.js';
 import type { DeliveryWorkflows, StartableDelivery } from '../temporal/delivery-workflows.js';
 import { WAKE_MARGIN } from './attempts.js';
 
-/** Longest delay until the workflow of a new delivery starts. */
-export const INTERVAL_MS = 400;
+/** Longest delay until the workflow of a new delivery starts, while a process leads. */
+export const INTERVAL_MS = 200;
 /** Delay after a round that found work: more may be claimable. */
-const BUSY_INTERVAL_MS = 100;
+const BUSY_INTERVAL_MS = 50;
+/** How long deliveries wait after the process that starts them has died. */
+const LEASE_MS = 2500;
+const LEASE_INTERVAL_MS = 1000;
 /** Limit of a project's deliveries that wait in Temporal for their first attempt. The others wait in the table. */
 export const MAX_STARTED_PER_PROJECT = 50;
 const MAX_PER_ROUND = 200;
@@ -23,11 +28,18 @@ interface ReconcileDeps {
 }
 
 /**
- * Starts the workflows of deliveries: new ones, requested retries, and those whose workflow was lost. Every worker runs
- * it; `SKIP LOCKED` and the changed `wake_at` give each delivery to one worker. Returns a function that stops it after
+ * Starts the workflows of deliveries: new ones, requested retries, and those whose workflow was lost. Of the workers that
+ * deliver, the one with the lease does it: the claims cost Postgres the same however many workers there are. Should two hold
+ * it for a moment, `SKIP LOCKED` and the changed `wake_at` give each delivery to one. Returns a function that stops it after
  * the current round.
  */
 export function startDeliveryReconciler(deps: ReconcileDeps): () => Promise<void> {
+  const lease = new Lease(deps.db, {
+    name: 'deliveries',
+    holder: randomUUID(),
+    durationMs: LEASE_MS,
+    intervalMs: LEASE_INTERVAL_MS,
+  });
   let stopped = false;
   let timer: NodeJS.Timeout;
   let underWay: Promise<void> = Promise.resolve();
@@ -35,7 +47,7 @@ export function startDeliveryReconciler(deps: ReconcileDeps): () => Promise<void
     if (stopped) return;
     timer = setTimeout(
       () => {
-        underWay = reconcileDeliveries(deps)
+        underWay = (lease.isHeld ? reconcileDeliveries(deps) : Promise.resolve(0))
           .catch((err: unknown) => {
             deps.log.warn({ err }, 'a round of the delivery reconciler failed, the next one follows');
             return 0;
@@ -50,6 +62,7 @@ export function startDeliveryReconciler(deps: ReconcileDeps): () => Promise<void
     stopped = true;
     clearTimeout(timer);
     await underWay;
+    await lease.release();
   };
 }
 

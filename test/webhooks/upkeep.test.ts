@@ -6,6 +6,7 @@ import { openStorage } from '../../src/files/open-storage.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { isSealedWithNewest } from '../../src/platform/sealed.js';
 import { INTERVAL_MS } from '../../src/webhooks/start-deliveries.js';
+import { eventually } from '../support/eventually.js';
 import { sampleOf } from '../support/metrics.js';
 import { closeSharedServices } from '../support/shared-service.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
@@ -94,6 +95,25 @@ describe('what keeps webhooks going', () => {
     const worker = await service.startWorker();
     await hooks.inState(id, delivery, 'delivered');
     await Promise.all([turns.close(), worker.close()]);
+  });
+
+  it('starts deliveries in the one worker that holds the lease', async () => {
+    const worker = await service.startWorker();
+    const { id } = await hooks.create();
+    await hooks.inState(id, await hooks.test(id), 'delivered');
+    await service.db.query(
+      `UPDATE leases SET holder = 'another', until = clock_timestamp() + interval '1 hour' WHERE name = 'deliveries'`,
+    );
+    let waiting = '';
+    await eventually('the worker knows that another one holds it', async () => {
+      waiting = await hooks.test(id);
+      await sleep(5 * INTERVAL_MS);
+      return (await hooks.delivery(id, waiting)).state === 'pending';
+    });
+    await service.db.query(`UPDATE leases SET until = clock_timestamp() WHERE holder = 'another'`);
+    await hooks.inState(id, waiting, 'delivered');
+    await worker.close();
+    expect(await service.db.query(`SELECT FROM leases WHERE name = 'deliveries'`), 'given back').to.deep.equal([]);
   });
 
   it('seals secrets with the newest key, the one before a rotation too', async () => {

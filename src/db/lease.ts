@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
-import { runSql, sql, type Sql } from '../db/sql.js';
+import { runSql, sql, type Sql } from './sql.js';
 
 /** A name that one process at a time may hold. Postgres keeps the time. */
 interface LeaseOptions {
