@@ -5,7 +5,7 @@
  * among them is all that runs. The last line counts everything.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -66,11 +66,13 @@ async function runChecks(checks) {
   stop();
 }
 
-/** The test files of the run. */
+/** The test files of the run. The largest first, so that none of them begins when all others have ended. */
 function testFiles() {
+  const size = (name) => statSync(join(root, name)).size;
   return readdirSync(join(root, 'test'), { recursive: true })
     .filter((name) => name.endsWith('.test.ts') && name.endsWith('.long.test.ts') === LONG)
-    .map((name) => join('test', name));
+    .map((name) => join('test', name))
+    .sort((one, other) => size(other) - size(one));
 }
 
 async function runMocha() {

@@ -207,11 +207,10 @@ describe('skill packages', () => {
     it('takes 200 MiB in all and not a byte more, whatever is litter', async () => {
       const large = Buffer.alloc(25 * MIB);
       const seven = Array.from({ length: 7 }, (_, index) => ({ name: `${index}`, content: large }));
-      const rest = (size: number): ZipEntry => ({ name: 'rest', content: large.subarray(0, size) });
-      const skillSize = Buffer.byteLength(skillMd());
-      const full = zip([SKILL, ...seven, rest(25 * MIB - skillSize), { name: '__MACOSX/x', content: 'xxx' }]);
+      const rest = { name: 'rest', content: large.subarray(Buffer.byteLength(skillMd())) };
+      const full = zip([SKILL, ...seven, rest, { name: '__MACOSX/x', content: 'xxx' }]);
       expect((await bundleOf(full)).files).to.have.length(9);
-      const error = await refusal(zip([SKILL, ...seven, rest(25 * MIB - skillSize), { name: 'one', content: 'x' }]));
+      const error = await refusal(zip([SKILL, ...seven, rest, { name: 'one', content: 'x' }]));
       expect(error).to.have.property('type', 'skill_bundle_too_large');
       expect(error.details).to.deep.equal({ max_bytes: 200 * MIB });
       reachedLimit('skill package: 200 MiB in all');

@@ -55,12 +55,21 @@ interface Record {
   flags: number;
 }
 
+/** Several entries share a large content, which is compressed once. */
+const deflated = new WeakMap<Buffer, Buffer>();
+
+function deflate(content: Buffer): Buffer {
+  const known = deflated.get(content) ?? deflateRawSync(content);
+  deflated.set(content, known);
+  return known;
+}
+
 function recordOf(entry: ZipEntry): Record {
-  const content = Buffer.from(entry.content ?? '');
+  const content = Buffer.isBuffer(entry.content) ? entry.content : Buffer.from(entry.content ?? '');
   const method = entry.method ?? (content.length === 0 ? 0 : 8);
   return {
     name: Buffer.from(entry.name),
-    data: entry.data ?? (method === 8 ? deflateRawSync(content) : content),
+    data: entry.data ?? (method === 8 ? deflate(content) : content),
     size: entry.declaredSize ?? content.length,
     crc: entry.declaredCrc ?? crc32(content),
     method,

@@ -6,7 +6,7 @@ import { readSkillMd } from '../../../src/skills/frontmatter.js';
 import { startService } from '../../support/service.js';
 import { bundleOf, skillMd, zip, type ZipEntry } from './zip.js';
 
-/** More by hand: FUZZ_RUNS=100000 npx mocha test/src/skills/fuzz.test.ts */
+/** More by hand: FUZZ_RUNS=100000 npx mocha test/src/skills/fuzz.long.test.ts */
 const RUNS = Number(process.env.FUZZ_RUNS ?? 400);
 const MAX_DURATION_MS = 2000;
 

@@ -4,7 +4,7 @@ import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 const TURNS = 6;
 const PACE = { words: 40, everyMs: 100 };
 
-/** `npm run test:faults` keeps each part away for longer, under more load (outages.long.test.ts). */
+/** Each part is away for longer, under more load, in outages.long.test.ts. */
 describe('every part is killed once under load', () => {
   let system: FaultSystem;
   before(async () => {
