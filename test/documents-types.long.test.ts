@@ -1,0 +1,65 @@
+import { expect } from 'chai';
+import { execFile } from 'node:child_process';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { installClient } from './support/packed-client.js';
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+const modules = join(root, 'node_modules');
+
+/** What the blocks leave to their readers' eyes: users annotate, catch errors by type, and must not send wrong bodies. */
+const OWN = `import { AgentSessionClient, ApiError, type ChangedMcpTool, type Session, type StreamEvent } from '@agent-session-service/client';
+  import { fromPath } from '@agent-session-service/client/node';
+  const client = new AgentSessionClient({ baseUrl: 'http://127.0.0.1:8080', apiKey: 'ask_' });
+  const session: Session = await client.createSession({ model_id: 'm' });
+  const file = await client.uploadFile(await fromPath('a.csv'));
+  const onEvent = (event: StreamEvent): void => console.log(event.type);
+  interface Order { order: string }
+  const tools = { look_up: ({ order }: Order) => ({ order, open: true }) };
+  const { end } = await client.run(session.id, { content: 'Hi', files: [file.id] }, { onEvent, tools });
+  if (end.type === 'turn.failed') console.log(end.error.message);
+  try {
+    await client.getSession(file.id);
+  } catch (error) {
+    if (error instanceof ApiError && error.is('validation_error')) console.log(error.details?.errors[0]?.path);
+  }
+  for await (const { id } of client.eachSession({ requires_action: true })) console.log(id);
+  const properties = ({ after }: ChangedMcpTool): unknown => after.input_schema?.properties;
+  const bytes: Uint8Array = new TextEncoder().encode('a,b');
+  await client.uploadFile({ filename: 'a.csv', content: bytes });
+  console.log(properties);
+  // @ts-expect-error content must be there
+  await client.sendMessage(session.id, {});`;
+
+/** Every example in JavaScript or TypeScript, by its page and place. */
+async function examples(): Promise<Map<string, string>> {
+  const pages = (await readdir(join(root, 'docs'), { recursive: true })).map((name) => join('docs', name));
+  const found = new Map<string, string>();
+  for (const page of ['README.md', 'client/README.md', ...pages.filter((name) => name.endsWith('.md'))]) {
+    const blocks = (await readFile(join(root, page), 'utf8')).matchAll(
+      /^```(?:js|ts|javascript|typescript)\n(.*?)^```/gms,
+    );
+    [...blocks].forEach(([, code], index) => found.set(`${page.replaceAll(/\W/g, '-')}-${index}.mts`, code!));
+  }
+  return found;
+}
+
+describe('the types of the packed client, in a project of their own', () => {
+  it('accept every example of the pages, and what users write beyond them', async () => {
+    const all = await examples();
+    expect([...all.keys()].filter((name) => name.startsWith('client-README'))).to.have.length.of.at.least(4);
+    expect(all.size).to.be.at.least(8);
+    const { folder, remove } = await installClient();
+    for (const [name, code] of all) await writeFile(join(folder, name), code);
+    await writeFile(join(folder, 'own.mts'), OWN);
+    const options = ['--noEmit', '--strict', '--skipDefaultLibCheck', '--module', 'nodenext', '--target', 'es2022'];
+    const types = ['--typeRoots', join(modules, '@types'), '--types', 'node'];
+    const out = await new Promise<string>((resolve) => {
+      const args = [join(modules, 'typescript/bin/tsc'), ...options, ...types, 'own.mts', ...all.keys()];
+      execFile(process.execPath, args, { cwd: folder }, (_, stdout, stderr) => resolve(stdout + stderr));
+    });
+    expect(out).to.equal('');
+    await remove();
+  });
+});
