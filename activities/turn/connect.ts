@@ -21,8 +21,8 @@ export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMc
   return ({ turnId }) =>
     runActivity(deps, { turn_id: turnId }, async (signal, { lostWorkers }) => {
       const turn = await claimTurn(deps, turnId);
-      if (turn.is_connected) return;
-      const servers = await findServers(deps.db, turn.project_id, turn.mcp_servers);
+      if (turn.isConnected) return;
+      const servers = await findServers(deps.db, turn.projectId, turn.serverIds);
       const began = performance.now();
       const connected =
         lostWorkers < MAX_LOST_WORKERS

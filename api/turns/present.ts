@@ -1,3 +1,4 @@
+import { OPEN_STATES } from '../../src/db/turn-states.js';
 import { objectSchema, spent, STOP_REASONS, turnError } from '../../src/events/fields.js';
 import type { FoundTurn } from '../../src/turns/find-turns.js';
 
@@ -12,7 +13,7 @@ export const turnSchema = {
     session_id: { type: 'string', pattern: '^ses_' },
     status: {
       type: 'string',
-      enum: ['queued', 'running', 'waiting', 'completed', 'cancelled', 'failed'],
+      enum: [...OPEN_STATES, 'waiting', 'completed', 'cancelled', 'failed'],
       description: 'waiting: calls of the agent wait for an answer.',
     },
     model_id: { type: 'string', description: 'The model that was asked for.' },

@@ -3,13 +3,13 @@ import type { EntityManager } from 'typeorm';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
-import type { EventRow } from '../events/store.js';
+import { insertEvents, newEvents, type EventRow } from '../events/store.js';
 import { ServiceError, validationError } from '../platform/errors.js';
 import { openActionsOf, type ActionKind, type RequiredAction } from '../sessions/required-actions.js';
 import { findOtherCalls, loadActions, type Action, type ActionState } from './actions.js';
 import { stopClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
-import { writeTurn, type LockedTurn, type TurnChange, type TurnDeps } from '../turns/write.js';
+import { changeTurn, running, type TurnDeps, type TurnWrite } from '../turns/write.js';
 
 /** An answer as stored. */
 export type Answer = Extract<NewEvent, { type: 'user.tool_confirmation' | 'user.custom_tool_result' }>;
@@ -49,37 +49,50 @@ export async function storeAnswers(
     return { events, turnId: null, stored: [] };
   }
   const turnId = actions.get(open.data.tool_use_id)!.turn_id;
-  let result: StoredAnswers | undefined;
-  const change = async (turn: LockedTurn, tx: EntityManager): Promise<TurnChange> => {
-    const locked = await loadActions(tx, sessionId, ids);
-    const fresh = selectNew(answers, locked);
-    if (turn.cancel_requested_at !== null) throw notPending(open.data.tool_use_id, 'cancelled');
-    await closeActions(tx, turn, fresh, locked);
-    const [left] = await runSql<{ actions: RequiredAction[] }>(
-      tx,
-      sql`SELECT ${rawSql(openActionsOf('turns.id'))} AS actions FROM turns WHERE id = ${turn.id}`,
-    );
-    const asked: NewEvent[] =
-      left!.actions.length === 0 ? [] : [{ type: 'agent.requires_action', data: { required_actions: left!.actions } }];
-    return {
-      events: [...fresh, ...asked],
-      set: [stopClock('waiting', rawSql('true'))],
-      also: async (_tx, written) => {
-        const added = new Map(fresh.map(({ data }, n) => [data.tool_use_id, written.events[n]!]));
-        const events = answers.map(({ data: { tool_use_id: id } }) => added.get(id) ?? locked.get(id)!.answer!);
-        await record(tx, events);
-        result = { events, turnId, stored: fresh };
-      },
-    };
-  };
   try {
-    await writeTurn(deps, turnId, { from: 'running' }, change);
-    return result!;
+    return await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
+      const turn = await lock(running(turnId));
+      const locked = await loadActions(tx, sessionId, ids);
+      const fresh = selectNew(answers, locked);
+      if (turn.cancel_requested_at !== null) throw notPending(open.data.tool_use_id, 'cancelled');
+      await closeActions(tx, turnId, turn.position, fresh, locked);
+      const written = await write(answersWrite(turnId, [...fresh, ...(await askAgain(tx, turnId))]));
+      const added = new Map(fresh.map(({ data }, n) => [data.tool_use_id, written.events[n]!]));
+      const events = answers.map(({ data: { tool_use_id: id } }) => added.get(id) ?? locked.get(id)!.answer!);
+      await record(tx, events);
+      return { events, turnId, stored: fresh };
+    });
   } catch (error) {
     // The turn has ended since its actions were read, so they are cancelled now.
     if (error instanceof TurnEndedError) return storeAnswers(deps, sessionId, answers, record);
     throw error;
   }
+}
+
+/** `agent.requires_action` with the calls that still wait, if there are any. */
+async function askAgain(tx: EntityManager, turnId: string): Promise<NewEvent[]> {
+  const [left] = await runSql<{ actions: RequiredAction[] }>(
+    tx,
+    sql`SELECT ${rawSql(openActionsOf('turns.id'))} AS actions FROM turns WHERE id = ${turnId}`,
+  );
+  const { actions } = left!;
+  return actions.length === 0 ? [] : [{ type: 'agent.requires_action', data: { required_actions: actions } }];
+}
+
+function answersWrite(turnId: string, newOnes: NewEvent[]): TurnWrite {
+  const events = newEvents(newOnes);
+  const statement = sql`
+    WITH turn AS MATERIALIZED (
+        SELECT id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
+      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
+      written AS (
+        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at,
+          ${stopClock('waiting', sql`now.at`)}
+        FROM now WHERE turns.id = now.id
+        RETURNING turns.id, session_id, number, state, position, at),
+      ${insertEvents(sql`written`, events)}
+    SELECT session_id, state, position, at FROM written`;
+  return { statement, events };
 }
 
 async function requireFitting(
@@ -139,7 +152,8 @@ function stateAfter({ type, data }: Answer): 'answered' | 'allowed' | 'denied' {
 
 async function closeActions(
   tx: EntityManager,
-  turn: LockedTurn,
+  turnId: string,
+  position: number,
   answers: Answer[],
   actions: Map<string, Action>,
 ): Promise<void> {
@@ -147,16 +161,16 @@ async function closeActions(
   const closed = await runSql<unknown>(
     tx,
     sql`WITH answer AS (
-          SELECT step, index, state, ${turn.position}::integer + n AS position
+          SELECT step, index, state, ${position}::integer + n AS position
           FROM unnest(${rows.map(({ step }) => step)}::integer[], ${rows.map(({ index }) => index)}::integer[],
             ${answers.map(stateAfter)}::text[]) WITH ORDINALITY AS answer(step, index, state, n)),
         closed AS (
           UPDATE required_actions a SET state = answer.state, answer_position = position, answered_at = clock_timestamp()
-          FROM answer WHERE turn_id = ${turn.id} AND a.step = answer.step AND a.index = answer.index AND a.state = 'open'
+          FROM answer WHERE turn_id = ${turnId} AND a.step = answer.step AND a.index = answer.index AND a.state = 'open'
           RETURNING a.index)
         SELECT index FROM closed`,
   );
-  if (closed.length < answers.length) throw new OvertakenError(turn.id);
+  if (closed.length < answers.length) throw new OvertakenError(turnId);
 }
 
 /** Says why a call accepts no answer. */

@@ -1,12 +1,13 @@
 import type { EntityManager } from 'typeorm';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { NewEvent } from '../events/schema.js';
+import { insertEvents, newEvents } from '../events/store.js';
 import { actionsAnswered } from '../platform/metrics.js';
 import { openActionsOf, type RequiredAction } from '../sessions/required-actions.js';
 import type { ActionState } from './actions.js';
 import { runningMs, startClock } from '../turns/totals.js';
 import { TurnEndedError } from '../turns/turn.js';
-import { writeTurn, type TurnDeps } from '../turns/write.js';
+import { changeTurn, running, type TurnDeps, type TurnWrite } from '../turns/write.js';
 
 /** The state of a step that waits for answers. */
 export interface StepWait {
@@ -38,29 +39,49 @@ export async function advanceWait(
   step: number,
   timeoutSeconds: number,
 ): Promise<StepWait> {
-  let wait: StepWait | undefined;
-  let expired = 0;
-  await writeTurn(deps, turnId, { from: 'running' }, async (turn, tx) => {
+  const { wait, expired } = await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
+    const turn = await lock(running(turnId));
     const states = await readStates(tx, turnId, step);
     if (states.size === 0) throw new TurnEndedError(turnId, turn.state);
     const asked = states.has('planned') ? await ask(tx, turnId, step, timeoutSeconds) : [];
-    expired = states.has('open') ? await expire(tx, turnId, step) : 0;
-    const rows = await take(tx, turnId, step);
-    const open = rows.filter(({ state }) => state === 'open');
-    const [turnRow] = await runSql<{ running_ms: number }>(
-      tx,
-      sql`SELECT ${rawSql(runningMs('turns'))} AS running_ms FROM turns WHERE id = ${turnId}`,
-    );
-    wait = {
-      runningMs: turnRow!.running_ms,
-      ready: rows.filter(({ state, is_done }) => state !== 'open' && !is_done).map(({ index }) => index),
-      open: open.map(({ index }) => index),
-      expiresInMs: open.length === 0 ? 0 : Math.ceil(Math.min(...open.map((row) => row.expires_in_ms!))),
-    };
-    return { events: asked, set: asked.length > 0 ? [startClock('waiting')] : [] };
+    const expired = states.has('open') ? await expire(tx, turnId, step) : 0;
+    const wait = await readWait(tx, turnId, await take(tx, turnId, step));
+    await write(waitWrite(turnId, asked));
+    return { wait, expired };
   });
   actionsAnswered.inc({ answer: 'expired' }, expired);
-  return wait!;
+  return wait;
+}
+
+async function readWait(tx: EntityManager, turnId: string, rows: Row[]): Promise<StepWait> {
+  const [turn] = await runSql<Pick<StepWait, 'runningMs'>>(
+    tx,
+    sql`SELECT ${rawSql(runningMs('turns'))} AS "runningMs" FROM turns WHERE id = ${turnId}`,
+  );
+  const open = rows.filter(({ state }) => state === 'open');
+  return {
+    runningMs: turn!.runningMs,
+    ready: rows.filter(({ state, is_done }) => state !== 'open' && !is_done).map(({ index }) => index),
+    open: open.map(({ index }) => index),
+    expiresInMs: open.length === 0 ? 0 : Math.ceil(Math.min(...open.map((row) => row.expires_in_ms!))),
+  };
+}
+
+/** Stores the questions, if there are any, and starts the clock of the wait. */
+function waitWrite(turnId: string, asked: NewEvent[]): TurnWrite {
+  const events = newEvents(asked);
+  const statement = sql`
+    WITH turn AS MATERIALIZED (
+        SELECT id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
+      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
+      written AS (
+        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at
+          ${asked.length === 0 ? sql`` : sql`, ${startClock('waiting', sql`now.at`)}`}
+        FROM now WHERE turns.id = now.id
+        RETURNING turns.id, session_id, number, state, position, at),
+      ${insertEvents(sql`written`, events)}
+    SELECT session_id, state, position, at FROM written`;
+  return { statement, events };
 }
 
 const OF_STEP = (turnId: string, step: number) => sql`a.turn_id = ${turnId} AND a.step = ${step}`;

@@ -2,7 +2,7 @@ import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { isWebhookEvent } from '../webhooks/event-types.js';
-import { RECORD_DELIVERIES } from '../webhooks/record-deliveries.js';
+import { recordDeliveries } from '../webhooks/record-deliveries.js';
 import type { NewEvent } from './schema.js';
 
 /** A stored event. */
@@ -17,21 +17,21 @@ export interface EventRow {
 }
 
 /** An event with its id, ready to be stored. */
-type EventToStore = Pick<EventRow, 'id' | 'type' | 'data'>;
+export type EventToStore = Pick<EventRow, 'id' | 'type' | 'data'>;
 
 export function newEvents(events: NewEvent[]): EventToStore[] {
   return events.map(({ type, data }) => ({ id: newId('event'), type, data: JSON.stringify(data) }));
 }
 
 /**
- * The part of a write that stores events, as CTEs of its statement. Nothing else inserts into `events`. It reads the
- * turn from `written` (id, session_id, number, position after the write, at). The write holds the row's lock and adds
- * `count` to its position, so commit order is position order without gaps. `terminal` selects id, type and data of an
- * event that the statement itself builds, after the others. Rows that must be stored together with an event (the CTE
- * `stored`) belong here.
+ * The CTEs of a write that store events. Nothing else inserts into `events`. `turn` names the CTE with the turn's row after
+ * the write (id, session_id, number, position, at). The write holds the row's lock and has added the number of events to
+ * its position, so commit order is position order without gaps. `terminal` selects id, type and data of an event that the
+ * statement itself builds, after the others. Rows that must be stored together with an event belong here.
  */
-export function insertEvents(events: EventToStore[], count: number, terminal?: Sql): Sql {
+export function insertEvents(turn: Sql, events: EventToStore[], terminal?: Sql): Sql {
   const hasDeliveries = terminal !== undefined || events.some(({ type }) => isWebhookEvent(type));
+  const count = events.length + (terminal === undefined ? 0 : 1);
   return sql`
     new_event AS (
       SELECT n, id, type, data
@@ -40,10 +40,10 @@ export function insertEvents(events: EventToStore[], count: number, terminal?: S
       ${terminal === undefined ? sql`` : sql`UNION ALL SELECT ${count}::bigint, made.* FROM (${terminal}) AS made`}),
     stored AS (
       INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
-      SELECT new_event.id, session_id, written.id, written.number, position - ${count}::integer + n, type, data, at
-      FROM written, new_event
-      RETURNING id, turn_id, type)
-    ${hasDeliveries ? sql`, deliveries AS (${RECORD_DELIVERIES})` : sql``}`;
+      SELECT e.id, t.session_id, t.id, t.number, t.position - ${count}::integer + n, e.type, e.data, t.at
+      FROM ${turn} AS t, new_event AS e
+      RETURNING id, session_id, turn_id, type, created_at)
+    ${hasDeliveries ? sql`, deliveries AS (${recordDeliveries(sql`stored`)})` : sql``}`;
 }
 
 /** A stored event as JSON text for clients: common fields first, then those of its type. */

@@ -1,8 +1,8 @@
-import type { EntityManager } from 'typeorm';
-import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import { runSql, sql, type Sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
 import type { Answer, CallUsage } from '../models/content.js';
 import { stopClock } from '../turns/totals.js';
-import { writeTurn, type LockedTurn, type TurnChange, type TurnDeps } from '../turns/write.js';
+import { changeTurn, running, writeTurn, type TurnDeps, type TurnTransaction } from '../turns/write.js';
 import { NO_USAGE, type ModelCall, type ModelFailure } from './model-call.js';
 
 /** Records the usage of a call when it starts, and its first token, so that they count even if the process dies. */
@@ -12,32 +12,47 @@ export async function recordUsage(
   usage: CallUsage,
   firstTokenMs: number | null,
 ): Promise<void> {
-  const guard = sql`
-    UPDATE model_attempts SET usage = ${JSON.stringify(usage)}::json FROM turn AS source
-    WHERE ${rowOf(call)} AND usage IS NULL RETURNING turn_id`;
+  const statement = sql`
+    WITH turn AS MATERIALIZED (
+        SELECT id FROM turns WHERE ${running(call.turnId)} FOR NO KEY UPDATE),
+      call AS (
+        UPDATE model_attempts a SET usage = ${JSON.stringify(usage)}::json FROM turn
+        WHERE a.turn_id = turn.id AND a.position = ${call.position} AND a.attempt = ${call.attempt} AND usage IS NULL
+        RETURNING turn_id, clock_timestamp() AS at),
+      written AS (
+        UPDATE turns SET progress_at = call.at, ${addUsage(NO_USAGE, usage)}, ${setFirstToken(firstTokenMs)}
+        FROM call WHERE turns.id = call.turn_id
+        RETURNING turns.id)
+    SELECT id FROM written`;
   call.recorded = null;
-  const set = [addUsage(NO_USAGE, usage), setFirstToken(firstTokenMs)];
-  await writeTurn(deps, call.turnId, { from: 'running' }, { set, guard });
+  await writeTurn(deps, call.turnId, { statement });
   call.recorded = usage;
 }
 
 /**
- * The change at the end of a call. If it is in doubt whether the usage at its start was recorded, the change reads it under
+ * Runs the write that ends a call. If it is in doubt whether the usage at its start was recorded, it is read first, under
  * the turn's lock: what was not committed by then is refused afterwards.
  */
-export function changeOfEnd(
+export function endingCall<T>(
+  deps: TurnDeps,
   call: ModelCall,
-  change: () => TurnChange,
-): TurnChange | ((turn: LockedTurn, tx: EntityManager) => Promise<TurnChange>) {
-  if (call.recorded !== null) return change();
-  return async (turn, tx) => {
-    const [row] = await runSql<{ usage: CallUsage | null }>(
-      tx,
-      sql`SELECT usage FROM model_attempts WHERE turn_id = ${turn.id} AND position = ${call.position} AND attempt = ${call.attempt}`,
-    );
-    call.recorded = row?.usage ?? NO_USAGE;
-    return change();
-  };
+  fence: Sql,
+  end: (write: TurnTransaction['write']) => Promise<T>,
+): Promise<T> {
+  if (call.recorded !== null) return end((write) => writeTurn(deps, call.turnId, write));
+  return changeTurn(deps, call.turnId, async ({ tx, lock, write }) => {
+    await lock(fence);
+    call.recorded = await readUsage(tx, call);
+    return end(write);
+  });
+}
+
+async function readUsage(db: Db, { turnId, position, attempt }: ModelCall): Promise<CallUsage> {
+  const [row] = await runSql<{ usage: CallUsage | null }>(
+    db,
+    sql`SELECT usage FROM model_attempts WHERE turn_id = ${turnId} AND position = ${position} AND attempt = ${attempt}`,
+  );
+  return row?.usage ?? NO_USAGE;
 }
 
 /** Records the usage of a call that ended without an outcome, and the reason if the model failed. */
@@ -47,43 +62,35 @@ export async function endModelCall(
   answer: Answer,
   failure: ModelFailure | null,
 ): Promise<void> {
-  const guard = sql`${endOfCall(call, answer, failure, 'turn')} RETURNING turn_id`;
-  const change = changeOfEnd(call, () => ({ set: spend(call, answer), guard }));
-  await writeTurn(deps, call.turnId, { from: 'running' }, change);
+  const fence = running(call.turnId);
+  await endingCall(deps, call, fence, (write) => {
+    const statement = sql`
+      WITH turn AS MATERIALIZED (
+          SELECT id FROM turns WHERE ${fence} FOR NO KEY UPDATE),
+        call AS (
+          UPDATE model_attempts a SET ended_at = clock_timestamp(), usage = ${JSON.stringify(answer.usage)}::json,
+            error = ${failure === null ? null : JSON.stringify(failure)}::json
+          FROM turn WHERE a.turn_id = turn.id AND a.position = ${call.position} AND a.attempt = ${call.attempt}
+          RETURNING turn_id, clock_timestamp() AS at),
+        written AS (
+          UPDATE turns SET progress_at = call.at, ${spend(call, answer, sql`call.at`)}
+          FROM call WHERE turns.id = call.turn_id
+          RETURNING turns.id)
+      SELECT id FROM written`;
+    return write({ statement });
+  });
 }
 
-/**
- * The statement that finishes the row of a call. It reads from the turn before (`turn`) or after the write (`written`).
- */
-export function endOfCall(
-  call: ModelCall,
-  answer: Answer,
-  failure: ModelFailure | null,
-  source: 'turn' | 'written',
-): Sql {
-  return sql`
-    UPDATE model_attempts SET ended_at = clock_timestamp(), usage = ${JSON.stringify(answer.usage)}::json,
-      error = ${failure === null ? null : JSON.stringify(failure)}::json
-    FROM ${rawSql(source)} AS source WHERE ${rowOf(call)}`;
-}
-
-/** Adds a call's usage to the turn's totals. Only the latest call stops the clock. */
-export function spend(call: ModelCall, { usage, firstTokenMs }: Answer): Sql[] {
-  return [
-    addUsage(call.recorded ?? NO_USAGE, usage),
-    setFirstToken(firstTokenMs),
-    stopClock('model', sql`turns.model_calls = ${call.call}`),
-  ];
+/** Assignments that add a call's usage to the turn's totals at its end. Only the latest call stops the clock. */
+export function spend(call: ModelCall, { usage, firstTokenMs }: Answer, at: Sql): Sql {
+  return sql`${addUsage(call.recorded ?? NO_USAGE, usage)}, ${setFirstToken(firstTokenMs)},
+    ${stopClock('model', at, sql`turns.model_calls = ${call.call}`)}`;
 }
 
 /** The first token that a reader saw counts, also that of a call that failed. */
 function setFirstToken(afterMs: number | null): Sql {
   return sql`first_token_at = coalesce(turns.first_token_at,
     turns.model_started_at + ${afterMs}::double precision * interval '1 ms')`;
-}
-
-function rowOf({ position, attempt }: ModelCall): Sql {
-  return sql`turn_id = source.id AND model_attempts.position = ${position} AND attempt = ${attempt}`;
 }
 
 function addUsage(recorded: CallUsage, usage: CallUsage): Sql {

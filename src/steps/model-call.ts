@@ -1,4 +1,4 @@
-import { rawSql, runSql, sql } from '../db/sql.js';
+import { runSql, sql, type Sql } from '../db/sql.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import type { CallUsage } from '../models/content.js';
@@ -6,7 +6,7 @@ import type { TurnFailureType } from '../events/fields.js';
 import type { ActivityTask } from '../turns/activity-task.js';
 import { startClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
-import { writeTurn, type TurnDeps, type WriteFence } from '../turns/write.js';
+import { open, running, writeTurn, type TurnDeps } from '../turns/write.js';
 
 /** One model call, recorded before it is sent. Its deltas and its usage refer to it. */
 export interface ModelCall {
@@ -38,7 +38,8 @@ export interface ModelFailure {
   retryAfterMs?: number;
 }
 
-type Registered = Pick<ModelCall, 'position' | 'attempt' | 'failures'> & { failing_ms: number | null };
+/** What the statement that begins a call returns of it. */
+type Begun = Pick<ModelCall, 'sessionId' | 'position' | 'attempt' | 'call' | 'failures' | 'failingForMs'>;
 
 export const NO_USAGE: CallUsage = {
   input_tokens: 0,
@@ -46,7 +47,6 @@ export const NO_USAGE: CallUsage = {
   cache_read_input_tokens: 0,
   cache_creation_input_tokens: 0,
 };
-const COUNT_CALL = rawSql('model_calls = turns.model_calls + 1');
 
 /**
  * Claims the turn and records a new model call.
@@ -61,41 +61,37 @@ export async function beginModelCall(
   task: ActivityTask,
 ): Promise<ModelCall> {
   const messageId = newId('message');
-  const guard = sql`
-    INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token)
-    SELECT turn.id, ${step}::integer, turn.position, 1 + coalesce(
-      (SELECT max(attempt) FROM model_attempts a WHERE a.turn_id = turn.id AND a.position = turn.position), 0), ${messageId},
-      ${task.workerId}, ${task.token}::bytea
-    FROM turn
-    WHERE (${step}::integer = 1 OR EXISTS (SELECT FROM model_steps s WHERE s.turn_id = turn.id AND s.step = ${step}::integer - 1))
-      AND NOT EXISTS (
-        SELECT FROM tool_calls c WHERE c.turn_id = turn.id AND c.step = ${step}::integer - 1 AND c.state <> 'done')
-      AND NOT EXISTS (SELECT FROM model_steps s WHERE s.turn_id = turn.id AND s.step = ${step}::integer)
-    RETURNING position, attempt,
-      (SELECT count(*) FROM model_attempts a WHERE a.turn_id = ${turnId} AND a.step = ${step}::integer AND a.error IS NOT NULL) AS failures,
-      (SELECT extract(epoch FROM clock_timestamp() - min(a.started_at)) * 1000 FROM model_attempts a
-       WHERE a.turn_id = ${turnId} AND a.step = ${step}::integer AND a.error IS NOT NULL) AS failing_ms`;
+  const statement = sql`
+    WITH turn AS MATERIALIZED (
+        SELECT id, position FROM turns WHERE ${open(turnId)} FOR NO KEY UPDATE),
+      call AS (
+        INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token)
+        SELECT turn.id, ${step}::integer, turn.position, 1 + coalesce(
+          (SELECT max(attempt) FROM model_attempts a WHERE a.turn_id = turn.id AND a.position = turn.position), 0),
+          ${messageId}, ${task.workerId}, ${task.token}::bytea
+        FROM turn
+        WHERE (${step}::integer = 1 OR EXISTS (
+            SELECT FROM model_steps s WHERE s.turn_id = turn.id AND s.step = ${step}::integer - 1))
+          AND NOT EXISTS (
+            SELECT FROM tool_calls c WHERE c.turn_id = turn.id AND c.step = ${step}::integer - 1 AND c.state <> 'done')
+          AND NOT EXISTS (SELECT FROM model_steps s WHERE s.turn_id = turn.id AND s.step = ${step}::integer)
+        RETURNING turn_id, position, attempt, clock_timestamp() AS at),
+      written AS (
+        UPDATE turns SET state = 'running', started_at = coalesce(turns.started_at, call.at), progress_at = call.at,
+          transition_at = CASE turns.state WHEN 'queued' THEN call.at ELSE turns.transition_at END,
+          model_calls = turns.model_calls + 1, ${startClock('model', sql`call.at`)}
+        FROM call WHERE turns.id = call.turn_id
+        RETURNING turns.id, session_id, call.position, attempt, model_calls)
+    SELECT session_id AS "sessionId", position, attempt, model_calls AS call,
+      (SELECT count(*) FROM model_attempts a
+       WHERE a.turn_id = written.id AND a.step = ${step}::integer AND a.error IS NOT NULL) AS failures,
+      (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(a.started_at)) * 1000, 0)::double precision
+       FROM model_attempts a
+       WHERE a.turn_id = written.id AND a.step = ${step}::integer AND a.error IS NOT NULL) AS "failingForMs"
+    FROM written`;
   try {
-    const change = { claim: true, set: [COUNT_CALL, startClock('model')], guard };
-    const {
-      guard: row,
-      model_calls,
-      session_id: sessionId,
-    } = await writeTurn<Registered>(deps, turnId, { from: 'open' }, change);
-    const { position, attempt, failures, failing_ms } = row;
-    const failingForMs = failing_ms ?? 0;
-    return {
-      turnId,
-      sessionId,
-      step,
-      position,
-      attempt,
-      call: model_calls,
-      messageId,
-      failures,
-      failingForMs,
-      recorded: NO_USAGE,
-    };
+    const { row } = await writeTurn<Begun>(deps, turnId, { statement });
+    return { turnId, step, messageId, recorded: NO_USAGE, ...row };
   } catch (error) {
     if (error instanceof OvertakenError) {
       if (await hasStep(deps.db, turnId, step)) throw error;
@@ -117,8 +113,8 @@ async function hasStep(db: Db, turnId: string, step: number): Promise<boolean> {
 }
 
 /** Guards the outcome of a call: refuses it if another call has begun or the turn has moved on. */
-export function callFence({ position, call }: ModelCall): WriteFence {
-  return { from: 'running', where: sql`position = ${position} AND model_calls = ${call}` };
+export function callFence({ turnId, position, call }: ModelCall): Sql {
+  return running(turnId, sql`position = ${position} AND model_calls = ${call}`);
 }
 
 /** Why the turn's last call failed; null if it succeeded, even after failed attempts. */

@@ -1,9 +1,10 @@
-import { runSql, sql } from '../db/sql.js';
+import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
+import { insertEvents, newEvents } from '../events/store.js';
 import { storableText } from '../platform/text.js';
 import type { Answer, AssistantBlock } from '../models/content.js';
-import { changeOfEnd, endOfCall, spend } from './end-model-call.js';
+import { endingCall, spend } from './end-model-call.js';
 import { callFence, type ModelCall } from './model-call.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason } from '../events/fields.js';
@@ -16,7 +17,12 @@ import {
   type StepCall,
 } from './step-calls.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
-import { writeTurn, type TurnDeps } from '../turns/write.js';
+import { endWith, type TurnEnd } from '../turns/end.js';
+import type { TurnOutcome } from '../turns/outcome.js';
+import type { TurnDeps, TurnWrite } from '../turns/write.js';
+
+/** Stop reason of an answer without one. */
+const END_TURN = 'end_turn';
 
 /** What the workflow does after the model's response. */
 export type StepOutcome =
@@ -52,25 +58,15 @@ interface StepAnswer {
  */
 export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepOutcome> {
   const { call, answer, isLast } = step;
-  const stopReason = answer.stopReason ?? 'end_turn';
+  const stopReason = answer.stopReason ?? END_TURN;
   const uses = answer.content.filter((block) => block.type === 'tool_use');
   const runs = uses.length > 0 && !isLast;
   const ends = !runs && (stopReason !== 'pause_turn' || isLast);
   const turnStopReason = stopReasonOf(stopReason, isLast && (uses.length > 0 || stopReason === 'pause_turn'));
   const calls = await planCalls(deps.db, call.turnId, uses, { ...step, runs });
+  const outcome = ends ? ({ kind: 'completed', stopReason: turnStopReason } as const) : null;
   try {
-    const change = changeOfEnd(call, () => ({
-      events: eventsOf(step, calls),
-      streamed: { attempt: call.attempt, deltas: step.deltas },
-      outcome: ends ? { kind: 'completed', stopReason: turnStopReason } : undefined,
-      set: spend(call, answer),
-      guard: sql`
-        INSERT INTO model_steps (turn_id, step, message_id, content, stop_reason)
-        SELECT id, ${call.step}, ${call.messageId}, ${JSON.stringify(answer.content)}::json, ${stopReason} FROM turn
-        ON CONFLICT DO NOTHING RETURNING step`,
-      parts: [endOfCall(call, answer, null, 'written'), ...insertCalls(call.step, calls)],
-    }));
-    const { result } = await writeTurn(deps, call.turnId, callFence(call), change);
+    const { result } = await endingCall(deps, call, callFence(call), (write) => write(stepWrite(step, calls, outcome)));
     if (result !== null) return { kind: 'ended', state: result.state, stopReason: result.stop_reason ?? null };
     const waiting = calls.flatMap((each, index) => (waitsForAnswer(each) ? [index] : []));
     return outcomeOf({ state: 'running', tools: runs ? calls.map(({ name }) => name) : [], waiting });
@@ -80,6 +76,36 @@ export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepO
     if (stored === null) throw error;
     return stored;
   }
+}
+
+/** Stores the model's answer as a step; ends the turn after it if there is an outcome. */
+function stepWrite({ call, answer, deltas }: StepAnswer, calls: StepCall[], outcome: TurnOutcome | null): TurnWrite {
+  const events = newEvents(eventsOf(call, answer, calls));
+  const end = outcome === null ? null : endWith(outcome, sql`written`, sql`step.at`);
+  const count = events.length + (end === null ? 0 : 1);
+  const ifEnds = (part: (end: TurnEnd) => Sql): Sql => (end === null ? sql`` : part(end));
+  const statement = sql`
+    WITH turn AS MATERIALIZED (
+        SELECT id FROM turns WHERE ${callFence(call)} FOR NO KEY UPDATE),
+      step AS (
+        INSERT INTO model_steps (turn_id, step, message_id, content, stop_reason)
+        SELECT id, ${call.step}, ${call.messageId}, ${JSON.stringify(answer.content)}::json,
+          ${answer.stopReason ?? END_TURN} FROM turn
+        ON CONFLICT DO NOTHING RETURNING turn_id, clock_timestamp() AS at),
+      written AS (
+        UPDATE turns SET position = turns.position + ${count}::integer, progress_at = step.at,
+          ${spend(call, answer, sql`step.at`)} ${ifEnds(({ set }) => sql`, ${set}`)}
+        FROM step WHERE turns.id = step.turn_id
+        RETURNING turns.id, session_id, number, state, position, at ${ifEnds(({ columns }) => sql`, ${columns}`)}),
+      call AS (
+        UPDATE model_attempts a SET ended_at = clock_timestamp(), usage = ${JSON.stringify(answer.usage)}::json,
+          error = NULL
+        FROM written WHERE a.turn_id = written.id AND a.position = ${call.position} AND a.attempt = ${call.attempt}),
+      ${insertCalls(sql`written`, call.step, calls)}
+      ${ifEnds(({ ctes }) => sql`${ctes},`)}
+      ${insertEvents(sql`written`, events, end?.event)}
+    SELECT session_id, state, position, at ${ifEnds(({ returned }) => sql`, ${returned}`)} FROM written`;
+  return { statement, events, streamed: { attempt: call.attempt, deltas }, endId: end?.id };
 }
 
 /** The stored outcome of a step; null if there is none. */
@@ -109,7 +135,7 @@ function outcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
 }
 
 /** The events of one model call: thinking, at most one message, and tool uses, in that order (contract.md §3). */
-function eventsOf({ call, answer }: StepAnswer, calls: StepCall[]): NewEvent[] {
+function eventsOf(call: ModelCall, answer: Answer, calls: StepCall[]): NewEvent[] {
   const message_id = call.messageId;
   const thinking = joined(answer.content, (block) => (block.type === 'thinking' ? storableText(block.thinking) : ''));
   const text = joined(answer.content, (block) => (block.type === 'text' ? block.text : ''));

@@ -2,9 +2,10 @@ import type { EntityManager } from 'typeorm';
 import type { McpServerRow } from '../db/entities/mcp-servers.js';
 import { sql } from '../db/sql.js';
 import type { NewEvent } from '../events/schema.js';
+import { insertEvents, newEvents } from '../events/store.js';
 import { deleteUnusedToolsets } from '../mcp/toolsets.js';
 import { OvertakenError } from '../turns/turn.js';
-import { writeTurn, type TurnDeps } from '../turns/write.js';
+import { changeTurn, running, type TurnDeps } from '../turns/write.js';
 
 /** The result of connecting a turn's servers. */
 interface Connections {
@@ -19,10 +20,23 @@ export async function recordConnections(
   turnId: string,
   { events, records, tookMs }: Connections,
 ): Promise<void> {
-  const fence = { from: 'running', where: sql`connected_at IS NULL` } as const;
-  const set = [sql`connected_at = now.at, connect_ms = ${tookMs}::integer`];
+  const stored = newEvents(events);
+  const statement = sql`
+    WITH turn AS MATERIALIZED (
+        SELECT id FROM turns WHERE ${running(turnId, sql`connected_at IS NULL`)} FOR NO KEY UPDATE),
+      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
+      written AS (
+        UPDATE turns SET position = turns.position + ${stored.length}::integer, progress_at = now.at,
+          connected_at = now.at, connect_ms = ${tookMs}::integer
+        FROM now WHERE turns.id = now.id
+        RETURNING turns.id, session_id, number, state, position, at),
+      ${insertEvents(sql`written`, stored)}
+    SELECT session_id, state, position, at FROM written`;
   try {
-    await writeTurn(deps, turnId, fence, { events, set, also: (tx) => recordServers(tx, turnId, records) });
+    await changeTurn(deps, turnId, async ({ tx, write }) => {
+      await write({ statement, events: stored });
+      await recordServers(tx, turnId, records);
+    });
   } catch (error) {
     if (!(error instanceof OvertakenError)) throw error;
   }

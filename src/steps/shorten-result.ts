@@ -1,9 +1,9 @@
-import { runSql, sql, type Sql } from '../db/sql.js';
+import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { storageKey, type Storage } from '../files/storage.js';
 import { isStorableText, truncateUtf8 } from '../platform/text.js';
 import { textOf, type AssistantBlock, type ResultBlock } from '../models/content.js';
-import { writeTurn, type TurnDeps } from '../turns/write.js';
+import { running, writeTurn, type TurnDeps } from '../turns/write.js';
 
 /** read_file splits a longer line into several, so that minified code and data stay readable to the end. */
 export const MAX_LINE = 4000;
@@ -67,25 +67,30 @@ interface ShortenedSteps {
 }
 
 /** Replaces results and contents of a running turn by a shorter form, for all later requests to the model. */
-export async function storeShortenedSteps(deps: TurnDeps, turnId: string, steps: ShortenedSteps): Promise<void> {
-  await writeTurn(deps, turnId, { from: 'running' }, { parts: [updateResults(steps), updateContents(steps)] });
-}
-
-function updateResults({ results }: ShortenedSteps): Sql {
-  return sql`
-    UPDATE tool_calls SET content = short.content, overflow_key = short.key
-    FROM written, unnest(${results.map(({ step }) => step)}::integer[], ${results.map(({ index }) => index)}::integer[],
-      ${results.map(({ content }) => JSON.stringify(content))}::json[],
-      ${results.map(({ overflowKey }) => overflowKey)}::text[]) AS short(step, index, content, key)
-    WHERE turn_id = written.id AND tool_calls.step = short.step AND tool_calls.index = short.index`;
-}
-
-function updateContents({ contents }: ShortenedSteps): Sql {
-  return sql`
-    UPDATE model_steps SET content = short.content
-    FROM written, unnest(${contents.map(({ step }) => step)}::integer[],
-      ${contents.map(({ content }) => JSON.stringify(content))}::json[]) AS short(step, content)
-    WHERE turn_id = written.id AND model_steps.step = short.step`;
+export async function storeShortenedSteps(
+  deps: TurnDeps,
+  turnId: string,
+  { results, contents }: ShortenedSteps,
+): Promise<void> {
+  const statement = sql`
+    WITH turn AS MATERIALIZED (
+        SELECT id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
+      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
+      written AS (
+        UPDATE turns SET progress_at = now.at FROM now WHERE turns.id = now.id RETURNING turns.id),
+      results AS (
+        UPDATE tool_calls SET content = short.content, overflow_key = short.key
+        FROM written, unnest(${results.map(({ step }) => step)}::integer[], ${results.map(({ index }) => index)}::integer[],
+          ${results.map(({ content }) => JSON.stringify(content))}::json[],
+          ${results.map(({ overflowKey }) => overflowKey)}::text[]) AS short(step, index, content, key)
+        WHERE turn_id = written.id AND tool_calls.step = short.step AND tool_calls.index = short.index),
+      contents AS (
+        UPDATE model_steps SET content = short.content
+        FROM written, unnest(${contents.map(({ step }) => step)}::integer[],
+          ${contents.map(({ content }) => JSON.stringify(content))}::json[]) AS short(step, content)
+        WHERE turn_id = written.id AND model_steps.step = short.step)
+    SELECT id FROM written`;
+  await writeTurn(deps, turnId, { statement });
 }
 
 /** Finds the full text of a shortened result in the session. */

@@ -75,26 +75,28 @@ function deniedAgain(message: string | null): string {
   );
 }
 
-/** Statements that store the calls as part of a write. They read the turn from the row `written`. */
-export function insertCalls(step: number, calls: StepCall[]): Sql[] {
-  if (calls.length === 0) return [];
+/** The CTEs of a write that store the calls of a step. `turn` names the CTE with the turn's row (id, session_id). */
+export function insertCalls(turn: Sql, step: number, calls: StepCall[]): Sql {
+  if (calls.length === 0) return sql``;
   const waits = calls.map(waitsForAnswer);
-  const insert = sql`
-    INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input, state, content, is_error)
-    SELECT written.id, ${step}, n - 1, call.id, name, input, CASE WHEN content IS NULL THEN 'pending' ELSE 'done' END,
-      content, CASE WHEN content IS NOT NULL THEN true END
-    FROM written, unnest(${calls.map(({ id }) => id)}::text[], ${calls.map(({ name }) => name)}::text[],
-      ${calls.map(({ input }) => JSON.stringify(input))}::json[], ${calls.map(refusalContent)}::json[])
-      WITH ORDINALITY AS call(id, name, input, content, n)`;
-  if (!waits.includes(true)) return [insert];
   const kinds = calls.map((call, index) => (waits[index] ? kindOf(call) : null));
-  return [
-    insert,
-    sql`INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind)
-        SELECT written.id, ${step}, n - 1, session_id, call.id, kind
-        FROM written, unnest(${calls.map(({ id }) => id)}::text[], ${kinds}::text[]) WITH ORDINALITY AS call(id, kind, n)
-        WHERE kind IS NOT NULL`,
-  ];
+  return sql`
+    tool_call AS (
+      INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input, state, content, is_error)
+      SELECT t.id, ${step}, n - 1, c.id, name, input, CASE WHEN content IS NULL THEN 'pending' ELSE 'done' END,
+        content, CASE WHEN content IS NOT NULL THEN true END
+      FROM ${turn} AS t, unnest(${calls.map(({ id }) => id)}::text[], ${calls.map(({ name }) => name)}::text[],
+        ${calls.map(({ input }) => JSON.stringify(input))}::json[], ${calls.map(refusalContent)}::json[])
+        WITH ORDINALITY AS c(id, name, input, content, n)),
+    ${
+      waits.includes(true)
+        ? sql`action AS (
+      INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind)
+      SELECT t.id, ${step}, n - 1, t.session_id, c.id, kind
+      FROM ${turn} AS t, unnest(${calls.map(({ id }) => id)}::text[], ${kinds}::text[]) WITH ORDINALITY AS c(id, kind, n)
+      WHERE kind IS NOT NULL),`
+        : sql``
+    }`;
 }
 
 export function waitsForAnswer({ permission, refusal }: StepCall): boolean {

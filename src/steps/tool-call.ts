@@ -1,7 +1,8 @@
 import type { EntityManager } from 'typeorm';
-import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { EventData, NewEvent } from '../events/schema.js';
+import { insertEvents, newEvents } from '../events/store.js';
 import type { ActionKind } from '../sessions/required-actions.js';
 import type { ActionState } from '../answers/actions.js';
 import type { Answer } from '../answers/answer.js';
@@ -10,7 +11,7 @@ import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './cont
 import type { ActivityTask } from '../turns/activity-task.js';
 import { setWaitingClock, startClock, stopClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
-import { writeTurn, type TurnDeps } from '../turns/write.js';
+import { changeTurn, running, writeTurn, type TurnDeps, type TurnWrite } from '../turns/write.js';
 
 /** A tool call as stored in its row. */
 export interface ToolCallRow {
@@ -66,14 +67,24 @@ export async function loadToolCall(
  * @throws TurnEndedError, or OvertakenError if another attempt was first
  */
 export async function startToolCall(deps: TurnDeps, call: ToolCallRow, task: ActivityTask): Promise<void> {
-  const guard = sql`
-    UPDATE tool_calls SET state = 'started', started_at = coalesce(tool_calls.started_at, clock_timestamp()),
-      worker_id = ${task.workerId}, task_token = ${task.token}
-    FROM turn WHERE ${rowOf(call)} AND state = ${call.state} RETURNING index`;
-  const set = call.state === 'pending' ? [rawSql('tools_running = turns.tools_running + 1'), startClock('tools')] : [];
-  if (call.action !== null) set.push(stopClock('waiting', rawSql('true')));
+  const at = sql`call.at`;
+  const counts = sql`, tools_running = turns.tools_running + 1, ${startClock('tools', at)}`;
+  const statement = sql`
+    WITH turn AS MATERIALIZED (
+        SELECT id FROM turns WHERE ${running(call.turnId)} FOR NO KEY UPDATE),
+      call AS (
+        UPDATE tool_calls c SET state = 'started', started_at = coalesce(c.started_at, clock_timestamp()),
+          worker_id = ${task.workerId}, task_token = ${task.token}
+        FROM turn WHERE turn_id = turn.id AND step = ${call.step} AND index = ${call.index} AND state = ${call.state}
+        RETURNING turn_id, clock_timestamp() AS at),
+      written AS (
+        UPDATE turns SET progress_at = call.at ${call.state === 'pending' ? counts : sql``}
+          ${call.action === null ? sql`` : sql`, ${stopClock('waiting', at)}`}
+        FROM call WHERE turns.id = call.turn_id
+        RETURNING turns.id)
+    SELECT id FROM written`;
   try {
-    await writeTurn(deps, call.turnId, { from: 'running' }, { set, guard });
+    await writeTurn(deps, call.turnId, { statement });
   } catch (error) {
     if (!(error instanceof OvertakenError) || !(await wasStartedBy(deps.db, call, task))) throw error;
   }
@@ -104,38 +115,39 @@ interface ToolOutcome {
 
 /** Stores the result of a call that ran. A second result for the same call changes nothing. */
 export async function endToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
-  await storeOutcome(deps, call, outcome, 'started', [
-    stopClock('tools', rawSql('turns.tools_running = 1')),
-    rawSql('tools_running = turns.tools_running - 1'),
-    ...(call.action === null ? [] : [setWaitingClock(1)]),
-  ]);
+  const at = sql`call.at`;
+  await storeOutcome(deps, call, outcome, {
+    from: 'started',
+    set: sql`tools_running = turns.tools_running - 1, ${stopClock('tools', at, sql`turns.tools_running = 1`)}
+      ${call.action === null ? sql`` : sql`, ${setWaitingClock(1, at)}`}`,
+  });
 }
 
 /** Stores the result of a call that was answered, denied or expired. It never ran here. */
 export async function closeToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
-  await storeOutcome(deps, call, outcome, 'pending', [setWaitingClock(0)]);
+  await storeOutcome(deps, call, outcome, { from: 'pending', set: setWaitingClock(0, sql`call.at`) });
 }
 
-async function storeOutcome(
-  deps: TurnDeps,
-  call: ToolCallRow,
-  outcome: ToolOutcome,
-  from: ToolCallRow['state'],
-  set: Sql[],
-): Promise<void> {
-  const { content, isError, overflowKey, eventsBefore, commit: also } = outcome;
-  const events = outcome.event === null ? [] : [outcome.event];
-  const guard = sql`
-    UPDATE tool_calls SET state = 'done', content = ${JSON.stringify(content)}::json, is_error = ${isError},
-      overflow_key = ${overflowKey}, ended_at = clock_timestamp()
-    FROM turn WHERE ${rowOf(call)} AND state = ${from} RETURNING index`;
-  const alone = { events, streamed: { attempt: 0, deltas: 0 }, set, guard, also };
-  const change =
-    eventsBefore === undefined
-      ? alone
-      : async (_turn: unknown, tx: EntityManager) => ({ ...alone, events: [...(await eventsBefore(tx)), ...events] });
+/** The state that a call leaves with its result, and the assignments to the turn's clocks, with `call.at` as the time. */
+interface LastStep {
+  from: ToolCallRow['state'];
+  set: Sql;
+}
+
+async function storeOutcome(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome, last: LastStep): Promise<void> {
+  const { event, eventsBefore, commit } = outcome;
+  const events = event === null ? [] : [event];
   try {
-    await writeTurn(deps, call.turnId, { from: 'running' }, change);
+    if (eventsBefore === undefined && commit === undefined) {
+      await writeTurn(deps, call.turnId, outcomeWrite(call, outcome, last, events));
+      return;
+    }
+    await changeTurn(deps, call.turnId, async ({ tx, lock, write }) => {
+      if (eventsBefore !== undefined) await lock(running(call.turnId));
+      const before = (await eventsBefore?.(tx)) ?? [];
+      await write(outcomeWrite(call, outcome, last, [...before, ...events]));
+      await commit?.(tx);
+    });
   } catch (error) {
     if (!(error instanceof OvertakenError)) throw error;
     const stored = await loadToolCall(deps.db, call.turnId, call.step, call.index);
@@ -143,6 +155,26 @@ async function storeOutcome(
   }
 }
 
-function rowOf({ step, index }: ToolCallRow) {
-  return sql`turn_id = turn.id AND step = ${step} AND index = ${index}`;
+function outcomeWrite(
+  call: ToolCallRow,
+  { content, isError, overflowKey }: ToolOutcome,
+  { from, set }: LastStep,
+  newOnes: NewEvent[],
+): TurnWrite {
+  const events = newEvents(newOnes);
+  const statement = sql`
+    WITH turn AS MATERIALIZED (
+        SELECT id FROM turns WHERE ${running(call.turnId)} FOR NO KEY UPDATE),
+      call AS (
+        UPDATE tool_calls SET state = 'done', content = ${JSON.stringify(content)}::json, is_error = ${isError},
+          overflow_key = ${overflowKey}, ended_at = clock_timestamp()
+        FROM turn WHERE turn_id = turn.id AND step = ${call.step} AND index = ${call.index} AND state = ${from}
+        RETURNING turn_id, clock_timestamp() AS at),
+      written AS (
+        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = call.at, ${set}
+        FROM call WHERE turns.id = call.turn_id
+        RETURNING turns.id, session_id, number, state, position, at),
+      ${insertEvents(sql`written`, events)}
+    SELECT session_id, state, position, at FROM written`;
+  return { statement, events, streamed: { attempt: 0, deltas: 0 } };
 }

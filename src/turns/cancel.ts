@@ -1,15 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { rawSql, sql } from '../db/sql.js';
+import { sql } from '../db/sql.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
-import { endTurn } from './finish.js';
+import { endingWrite, endTurn } from './finish.js';
 import { notifyCancel } from './running-turns.js';
 import type { TurnState } from '../db/turn-states.js';
-import { TurnEndedError } from './turn.js';
-import { writeTurn, type TurnDeps } from './write.js';
-
-const MARK_OPEN = rawSql(
-  `UPDATE open_turns SET cancel_requested_at = written.cancel_requested_at FROM written WHERE turn_id = written.id`,
-);
+import { TurnEndedError, type Turn } from './turn.js';
+import { changeTurn, open, type TurnDeps, type TurnWrite } from './write.js';
 
 /**
  * Records the cancel request. A queued turn is cancelled at once; a running one is marked, so that the reconciler ends
@@ -17,16 +13,34 @@ const MARK_OPEN = rawSql(
  * request changes nothing.
  */
 export async function requestCancel(deps: TurnDeps, turnId: string): Promise<TurnState | null> {
-  const mark = sql`cancel_requested_at = coalesce(turns.cancel_requested_at, now.at)`;
   try {
-    const { state } = await writeTurn(deps, turnId, { from: 'open' }, async (turn) =>
-      turn.state === 'queued' ? { outcome: { kind: 'cancelled' } } : { set: [mark], parts: [MARK_OPEN] },
-    );
-    return state;
+    return await changeTurn(deps, turnId, async ({ lock, write }) => {
+      const turn = await lock(open(turnId));
+      if (turn.state === 'running') return (await write<Pick<Turn, 'state'>>(markWrite(turnId))).row.state;
+      const { result } = await write(endingWrite(open(turnId), { kind: 'cancelled' }, [], false));
+      return result!.state;
+    });
   } catch (error) {
     if (error instanceof TurnEndedError) return null;
     throw error;
   }
+}
+
+function markWrite(turnId: string): TurnWrite {
+  return {
+    statement: sql`
+      WITH turn AS MATERIALIZED (
+          SELECT id FROM turns WHERE ${open(turnId)} FOR NO KEY UPDATE),
+        now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
+        written AS (
+          UPDATE turns SET cancel_requested_at = coalesce(turns.cancel_requested_at, now.at), progress_at = now.at
+          FROM now WHERE turns.id = now.id
+          RETURNING turns.id, state, cancel_requested_at),
+        marked AS (
+          UPDATE open_turns SET cancel_requested_at = written.cancel_requested_at
+          FROM written WHERE turn_id = written.id)
+      SELECT state FROM written`,
+  };
 }
 
 /** Temporal answers in a few milliseconds. It is not a problem if a worker gets the cancel request first. */

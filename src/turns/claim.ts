@@ -1,33 +1,32 @@
-import { rawSql } from '../db/sql.js';
-import { runningMs } from './totals.js';
-import { TurnEndedError } from './turn.js';
-import { writeTurn, type TurnDeps } from './write.js';
+import { sql } from '../db/sql.js';
+import { open, writeTurn, type TurnDeps } from './write.js';
 
-/** A turn that may run, with the facts that its first activity needs. */
-interface ClaimedTurn {
-  project_id: string;
-  model_id: string;
+/** What connecting the MCP servers of a turn needs. */
+interface Claimed {
+  projectId: string;
   /** Ids of the session's MCP servers. */
-  mcp_servers: string[];
+  serverIds: string[];
   /** True once the turn has connected them. */
-  is_connected: boolean;
-  /** Milliseconds that the turn has run so far. */
-  running_ms: number;
+  isConnected: boolean;
 }
-
-const FACTS = rawSql(
-  `SELECT turns.project_id, model_id, mcp_servers, connected_at IS NOT NULL AS is_connected,
-     ${runningMs('turns')} AS running_ms
-   FROM turn JOIN turns ON turns.id = turn.id JOIN sessions ON sessions.id = turn.session_id`,
-);
 
 /**
  * Claims a turn for running: queued → running. A running turn stays as it is (a retry, a replay, a reset). The workflow
  * id is the turn id, so only one workflow runs a turn.
  * @throws TurnEndedError
  */
-export async function claimTurn(deps: TurnDeps, turnId: string): Promise<ClaimedTurn> {
-  const { guard } = await writeTurn<ClaimedTurn | null>(deps, turnId, { from: 'open' }, { claim: true, guard: FACTS });
-  if (guard === null) throw new TurnEndedError(turnId);
-  return guard;
+export async function claimTurn(deps: TurnDeps, turnId: string): Promise<Claimed> {
+  const statement = sql`
+    WITH turn AS MATERIALIZED (
+        SELECT id FROM turns WHERE ${open(turnId)} FOR NO KEY UPDATE),
+      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
+      written AS (
+        UPDATE turns SET state = 'running', started_at = coalesce(turns.started_at, now.at), progress_at = now.at,
+          transition_at = CASE turns.state WHEN 'queued' THEN now.at ELSE turns.transition_at END
+        FROM now WHERE turns.id = now.id
+        RETURNING project_id, session_id, connected_at)
+    SELECT written.project_id AS "projectId", mcp_servers AS "serverIds", connected_at IS NOT NULL AS "isConnected"
+    FROM written JOIN sessions ON sessions.id = session_id`;
+  const { row } = await writeTurn<Claimed>(deps, turnId, { statement });
+  return row;
 }

@@ -73,7 +73,7 @@ export async function queueTurn(
           UPDATE sessions SET turn_count = written.number, last_turn_id = written.id,
             preview = CASE WHEN written.number = 1 THEN ${previewOf(content)}::text ELSE preview END
           FROM written WHERE sessions.id = written.session_id),
-        ${insertEvents([event!], 1)}
+        ${insertEvents(sql`written`, [event!])}
         SELECT model_id, mcp_servers, last_state, max_running_turns, written.at
         FROM session LEFT JOIN written ON true`,
   );

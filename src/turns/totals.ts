@@ -17,31 +17,42 @@ const elapsed = (time: string, since: string, now: string): string =>
 type Phase = 'model' | 'tools' | 'waiting';
 
 /**
- * Assignments that start the clock of a phase. If a process died in this phase, the clock already runs and keeps its
- * start.
+ * Assignments that start the clock of a phase at a time. If a process died in this phase, the clock already runs and keeps
+ * its start.
  */
-export function startClock(phase: Phase): Sql {
-  return rawSql(`${phase}_time = ${timeOf(phase)}, ${phase}_started_at = now.at`);
+export function startClock(phase: Phase, at: Sql): Sql {
+  return sql`${column(phase, 'time')} = ${timeUntil(phase, at)}, ${column(phase, 'started_at')} = ${at}`;
 }
 
-/** Assignments that stop the clock of a phase if `condition` holds. */
-export function stopClock(phase: Phase, condition: Sql): Sql {
-  const [time, since] = [rawSql(`turns.${phase}_time`), rawSql(`turns.${phase}_started_at`)];
+/** Assignments that stop the clock of a phase at a time, if `condition` holds. */
+export function stopClock(phase: Phase, at: Sql, condition: Sql = sql`true`): Sql {
+  const [time, since] = [column(phase, 'time'), column(phase, 'started_at')];
   return sql`
-    ${rawSql(`${phase}_time`)} = CASE WHEN ${condition} THEN ${rawSql(timeOf(phase))} ELSE ${time} END,
-    ${rawSql(`${phase}_started_at`)} = CASE WHEN ${condition} THEN NULL ELSE ${since} END`;
+    ${time} = CASE WHEN ${condition} THEN ${timeUntil(phase, at)} ELSE turns.${time} END,
+    ${since} = CASE WHEN ${condition} THEN NULL ELSE turns.${since} END`;
 }
 
 /** Assignments for the waiting clock: it runs while calls wait for answers and at most `running` tools run. */
-export function setWaitingClock(running: number): Sql {
+export function setWaitingClock(running: number, at: Sql): Sql {
   const waits = sql`(turns.tools_running <= ${running}::integer
     AND EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open'))`;
   return sql`
-    waiting_time = CASE WHEN ${waits} THEN turns.waiting_time ELSE ${rawSql(timeOf('waiting'))} END,
-    waiting_started_at = CASE WHEN ${waits} THEN coalesce(turns.waiting_started_at, now.at) END`;
+    waiting_time = CASE WHEN ${waits} THEN turns.waiting_time ELSE ${timeUntil('waiting', at)} END,
+    waiting_started_at = CASE WHEN ${waits} THEN coalesce(turns.waiting_started_at, ${at}) END`;
 }
 
-const timeOf = (phase: Phase): string => elapsed(`turns.${phase}_time`, `turns.${phase}_started_at`, 'now.at');
+const column = (phase: Phase, name: 'time' | 'started_at'): Sql => rawSql(`${phase}_${name}`);
+
+function timeUntil(phase: Phase, at: Sql): Sql {
+  const [time, since] = [column(phase, 'time'), column(phase, 'started_at')];
+  return sql`CASE WHEN turns.${since} IS NULL THEN turns.${time}
+    ELSE coalesce(turns.${time}, '0') + (${at} - turns.${since}) END`;
+}
+
+/** The columns of a turn that `terminalData` reads, beside its state. */
+export const TOTALS = rawSql(`queued_at, started_at, ended_at, connect_ms, first_token_at, input_tokens, output_tokens,
+  cache_read_input_tokens, cache_creation_input_tokens, model_calls, model_time, model_started_at, tools_time,
+  tools_started_at, waiting_time, waiting_started_at`);
 
 const USAGE: Record<keyof Usage, string> = {
   input_tokens: 'input_tokens + cache_read_input_tokens + cache_creation_input_tokens',
@@ -70,7 +81,7 @@ const SPENT = {
   timing: jsonObject(TIMING),
 };
 
-/** The fields of the terminal event as JSON: the outcome and usage of the turn, read from the row `written`. */
+/** The fields of the terminal event as JSON: the outcome and usage of the turn, from its row after the end. */
 export function terminalData(outcome: TurnOutcome): Sql {
   const cancelled = rawSql(jsonObject(SPENT));
   switch (outcome.kind) {

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
-import { writeTurn } from '../../src/turns/write.js';
+import { claimTurn } from '../../src/turns/claim.js';
+import { endingWrite, endTurn } from '../../src/turns/finish.js';
+import { changeTurn, open, writeTurn } from '../../src/turns/write.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { webhookCalls, type WebhookCalls } from '../support/webhooks.js';
 
@@ -22,29 +24,19 @@ describe('deliveries and their events', () => {
     const session = await service.session({ metadata: { a: '1' } });
     const turnId = await service.send(session, 'Hello');
     const file = { id: 'file_1', filename: 'a.txt', mime_type: 'text/plain', size_bytes: 1 };
-    const change = {
-      events: [{ type: 'agent.file' as const, data: { file } }],
-      outcome: { kind: 'cancelled' as const },
-    };
+    const end = () => endingWrite(open(turnId), { kind: 'cancelled' }, [{ type: 'agent.file', data: { file } }], false);
 
-    const rolledBack = await writeTurn(
-      deps,
-      turnId,
-      { from: 'open' },
-      {
-        ...change,
-        also: async (tx) => {
-          const rows: unknown[] = await tx.query('SELECT FROM webhook_deliveries');
-          expect(rows, 'in the transaction').to.have.length(2);
-          throw new Error('rolled back');
-        },
-      },
-    ).catch((error: unknown) => error);
+    const rolledBack = await changeTurn(deps, turnId, async ({ tx, write }) => {
+      await write(end());
+      const rows: unknown[] = await tx.query('SELECT FROM webhook_deliveries');
+      expect(rows, 'in the transaction').to.have.length(2);
+      throw new Error('rolled back');
+    }).catch((error: unknown) => error);
     expect(rolledBack).to.be.an('error').with.property('message', 'rolled back');
     expect(await hooks.deliveries(webhook.id)).to.deep.equal([]);
     expect(await service.history(session)).to.have.length(1);
 
-    const { events } = await writeTurn(deps, turnId, { from: 'open' }, change);
+    const { events } = await writeTurn(deps, turnId, end());
     const deliveries = await hooks.deliveries(webhook.id);
     expect(
       deliveries.map(({ event_id, event_type, state }) => ({ id: event_id, type: event_type, state })),
@@ -60,8 +52,8 @@ describe('deliveries and their events', () => {
     const log = createLogger('silent', 'test');
     const deps = { db: service.db, log, notifier: new Notifier(service.db, log) };
     const turnId = await service.send(await service.session(), 'Hello');
-    await writeTurn(deps, turnId, { from: 'open' }, { claim: true });
-    await writeTurn(deps, turnId, { from: 'running' }, { outcome: { kind: 'completed', stopReason: 'end_turn' } });
+    await claimTurn(deps, turnId);
+    await endTurn(deps, turnId, { kind: 'completed', stopReason: 'end_turn' });
     const [[first], [second]] = [await hooks.deliveries(one.id), await hooks.deliveries(other.id)];
     expect(first!.event_id).to.equal(second!.event_id);
     expect(first!.id).to.not.equal(second!.id);

@@ -15,6 +15,7 @@ import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
 import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { ACTIVITY_TASK } from '../../support/activity-task.js';
+import { appendingWrite } from '../../support/append-events.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { insertSessions } from '../../support/factories.js';
 
@@ -65,7 +66,7 @@ describe('interleavings of writers', () => {
     claim: (turnId) => claimTurn(deps, turnId),
     append: (turnId) => {
       const data = { mcp_server_id: 'mcp_1', name: 'shop', message: 'away' };
-      return writeTurn(deps, turnId, { from: 'running' }, { events: [{ type: 'agent.mcp_error', data }] });
+      return writeTurn(deps, turnId, appendingWrite(turnId, [{ type: 'agent.mcp_error', data }]));
     },
     // Every writer brings the outcome of the same step, as attempts of one activity do.
     step: async (turnId) => {

@@ -4,11 +4,20 @@ import { join } from 'node:path';
 
 /** Who may write to `turns`, `open_turns` and `events`, and what. */
 const WRITERS: Record<string, string[]> = {
-  'src/turns/write.ts': ['UPDATE turns'],
-  // The part of its statement that ends a turn.
-  'src/turns/close.ts': ['DELETE FROM open_turns'],
   'src/turns/queue.ts': ['INSERT INTO turns', 'INSERT INTO open_turns'],
-  'src/turns/cancel.ts': ['UPDATE open_turns'],
+  'src/turns/claim.ts': ['UPDATE turns'],
+  'src/turns/cancel.ts': ['UPDATE turns', 'UPDATE open_turns'],
+  'src/turns/finish.ts': ['UPDATE turns'],
+  'src/turns/end.ts': ['DELETE FROM open_turns'],
+  'src/steps/model-call.ts': ['UPDATE turns'],
+  'src/steps/end-model-call.ts': ['UPDATE turns', 'UPDATE turns'],
+  'src/steps/model-step.ts': ['UPDATE turns'],
+  'src/steps/tool-call.ts': ['UPDATE turns', 'UPDATE turns'],
+  'src/steps/servers.ts': ['UPDATE turns'],
+  'src/steps/compaction.ts': ['UPDATE turns'],
+  'src/steps/shorten-result.ts': ['UPDATE turns'],
+  'src/answers/answer.ts': ['UPDATE turns'],
+  'src/answers/wait.ts': ['UPDATE turns'],
   // The time of the reconciler's last look; nothing that a client sees.
   'src/reconciler/stale-turns.ts': ['UPDATE open_turns'],
   'src/reconciler/check-again.ts': ['UPDATE open_turns'],
@@ -16,6 +25,8 @@ const WRITERS: Record<string, string[]> = {
   // The end of a deleted session.
   'src/sessions/purge.ts': ['DELETE FROM events', 'DELETE FROM turns'],
 };
+/** How a statement that updates a turn begins: it locks the row, if the row passes the fence. */
+const FENCE = /WITH turn AS MATERIALIZED \(\s*SELECT [\w, ]+ FROM turns WHERE \$\{[^}]+\}+\)? FOR NO KEY UPDATE\)/g;
 const WRITE = /\b(INSERT INTO|UPDATE|DELETE FROM|MERGE INTO|TRUNCATE|COPY)\s+(turns|open_turns|events)\b/gi;
 
 function sourcesOf(folder: string): string[] {
@@ -25,13 +36,22 @@ function sourcesOf(folder: string): string[] {
 }
 
 describe('turns and events', () => {
-  it('have one writer', () => {
+  it('have known writers', () => {
     const found: Record<string, string[]> = {};
     for (const file of ['api', 'activities', 'workflows', 'src', 'ops'].flatMap(sourcesOf)) {
       const writes = [...readFileSync(file, 'utf8').matchAll(WRITE)].map(([, verb, table]) => `${verb} ${table}`);
       if (writes.length > 0) found[file] = writes;
     }
     expect(found).to.deep.equal(WRITERS);
+  });
+
+  it('are updated behind a fence alone', () => {
+    for (const file of Object.keys(WRITERS).filter((name) => WRITERS[name]!.includes('UPDATE turns'))) {
+      const text = readFileSync(file, 'utf8');
+      const updates = WRITERS[file]!.filter((write) => write === 'UPDATE turns');
+      expect([...text.matchAll(FENCE)], file).to.have.length(updates.length);
+      expect(text, file).to.match(/\b(?:writeTurn|changeTurn|endingCall)(?:<[^(]*>)?\(deps, /);
+    }
   });
 
   it('have one definition of the open states', () => {

@@ -19,6 +19,7 @@ import { MAX_TURNS, reconcileStale } from '../../../src/reconciler/stale-turns.j
 import type { ReconcileDeps } from '../../../src/reconciler/deps.js';
 import { TurnEndedError } from '../../../src/turns/turn.js';
 import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
+import { appendingWrite } from '../../support/append-events.js';
 import { storedDeltas } from '../../support/deltas.js';
 import { ACTIVITY_TASK } from '../../support/activity-task.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
@@ -99,7 +100,7 @@ describe('turns in Postgres', () => {
 
   it('may be claimed again while they run, and not after their end', async () => {
     const turn = await running();
-    expect(await claim(turn.id)).to.deep.include({ model_id: 'm', mcp_servers: [] });
+    expect(await claim(turn.id)).to.deep.equal({ projectId, serverIds: [], isConnected: false });
     await end(turn, FAILED);
     expect(await claim(turn.id)).to.equal(null);
     expect(await cancel(turn)).to.equal(null);
@@ -159,7 +160,7 @@ describe('turns in Postgres', () => {
       let fenced = 0;
       const writer = await beginWriter(turn, () => (fenced += 1));
       const outcome = { type: 'agent.message' as const, data: { message_id: 'msg_0', content: 'told' } };
-      await writeTurn(deps, turn.id, { from: 'running' }, { events: [outcome] });
+      await writeTurn(deps, turn.id, appendingWrite(turn.id, [outcome]));
       writer.write('agent.message.delta', 'late');
       await writer.flush();
       expect(fenced).to.equal(1);
