@@ -39,6 +39,7 @@ import { deleteWebhook } from './webhooks/delete.js';
 import { listWebhookDeliveries } from './webhooks/deliveries.js';
 import { getWebhook } from './webhooks/get.js';
 import { listWebhooks } from './webhooks/list.js';
+import { retryFailedWebhookDeliveries } from './webhooks/retry-failed.js';
 import { retryWebhookDelivery } from './webhooks/retry.js';
 import { rotateWebhookSecret } from './webhooks/rotate-secret.js';
 import { testWebhook } from './webhooks/test.js';
@@ -93,5 +94,6 @@ export const routes: Route[] = [
   ['POST',   '/v1/webhooks/{webhook_id}/test',          'webhooks:write',    LIMITED,   testWebhook],
   ['GET',    '/v1/webhooks/{webhook_id}/deliveries',    'webhooks:read',     UNLIMITED, listWebhookDeliveries],
   ['POST',   '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry', 'webhooks:write', LIMITED, retryWebhookDelivery],
+  ['POST',   '/v1/webhooks/{webhook_id}/retry-failed',  'webhooks:write',    LIMITED,   retryFailedWebhookDeliveries],
   ['GET',    '/files/{file_id}',                        null,                UNLIMITED, fileContent],
 ];

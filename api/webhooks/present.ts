@@ -1,5 +1,5 @@
 import type { WebhookRow } from '../../src/db/entities/webhooks.js';
-import type { DeliveryRow } from '../../src/webhooks/deliveries.js';
+import { DELIVERY_STATES, type DeliveryRow } from '../../src/webhooks/deliveries.js';
 import { WEBHOOK_EVENT_TYPES } from '../../src/webhooks/event-types.js';
 import type { JsonSchema } from '../http/core/operation.js';
 
@@ -74,7 +74,7 @@ export const deliverySchema = {
     id: { type: 'string', pattern: '^dlv_', description: 'Sent as `webhook-id` with every attempt.' },
     event_type: { type: 'string', enum: [...WEBHOOK_EVENT_TYPES, 'webhook.test'] },
     event_id: { type: ['string', 'null'], description: 'Null for `webhook.test`.' },
-    state: { type: 'string', enum: ['pending', 'delivered', 'failed'] },
+    state: { type: 'string', enum: DELIVERY_STATES },
     attempts: { type: 'array', items: attemptSchema, description: 'Oldest first; the latest 50.' },
     next_attempt_at: { type: ['string', 'null'], format: 'date-time' },
     created_at: timestamp,

@@ -1,6 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { transaction } from '../db/transaction.js';
 import type { Attempt, DeliveryState } from './deliveries.js';
+import { webhooksDisabled } from './metrics.js';
 import { nextAttempt } from './schedule.js';
 
 /** A webhook is disabled if every attempt failed for this long (contract.md §7). */
@@ -127,6 +128,7 @@ async function recordFailure(tx: EntityManager, webhookId: string, isGone: boole
      WHERE id = $1 AND enabled AND ($2 OR failing_since <= clock_timestamp() - ${MAX_FAILING})`,
     [webhookId, isGone],
   );
+  if (disabled > 0) webhooksDisabled.inc({ reason: isGone ? 'gone' : 'failures' });
   return disabled === 0;
 }
 

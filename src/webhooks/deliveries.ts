@@ -9,7 +9,8 @@ import { TEST_EVENT_TYPE } from './event-types.js';
 /** How long deliveries are kept (contract.md §7). */
 const KEPT = "interval '30 days'";
 
-export type DeliveryState = 'pending' | 'delivered' | 'failed';
+export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const;
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** One request to the receiver. */
 export interface Attempt {
@@ -34,17 +35,18 @@ export interface DeliveryRow {
 
 const SHOWN = 'id, event_type, event_id, state, attempts, next_attempt_at, created_at';
 
-/** A page, newest first. */
+/** A page, newest first; of one state, if it is given. */
 export async function listDeliveries(
   db: Db,
   webhookId: string,
   { limit, after }: PageRequest,
+  state?: DeliveryState,
 ): Promise<PageRows<DeliveryRow>> {
   return readPage<DeliveryRow>(db, {
-    query: `SELECT ${SHOWN} FROM webhook_deliveries WHERE webhook_id = $1
+    query: `SELECT ${SHOWN} FROM webhook_deliveries WHERE webhook_id = $1 ${state === undefined ? '' : 'AND state = $5'}
        AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3))
      ORDER BY created_at DESC, id DESC LIMIT $4`,
-    values: [webhookId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
+    values: [webhookId, after?.[0] ?? null, after?.[1] ?? null, limit + 1, ...(state === undefined ? [] : [state])],
     order: 'created_at DESC, id DESC',
     limit,
   });

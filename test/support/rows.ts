@@ -41,7 +41,7 @@ const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
   session_running: ['deleteSession', 'sendMessage'],
   invalid_webhook_url: ['createWebhook', 'updateWebhook'],
   webhook_limit_reached: ['createWebhook'],
-  webhook_disabled: ['testWebhook', 'retryWebhookDelivery'],
+  webhook_disabled: ['testWebhook', 'retryWebhookDelivery', 'retryFailedWebhookDeliveries'],
   webhook_not_found: [
     ...['getWebhook', 'updateWebhook', 'deleteWebhook', 'rotateWebhookSecret', 'testWebhook'],
     ...['listWebhookDeliveries', 'retryWebhookDelivery'],
@@ -98,6 +98,7 @@ export const LIMITS = [
   'actor: 128 characters',
   'running turns of a project',
   'webhooks of a project: 10',
+  'retry-failed: 10,000 deliveries',
   'headers of a part: 16 KiB',
   'Content-Disposition: 8 KiB',
   'Content-Disposition: 16 parameters',
@@ -121,6 +122,7 @@ const IMPOSSIBLE = new Set([
   'rotateWebhookSecret answers idempotency_key_reused',
   'testWebhook answers idempotency_key_reused',
   'retryWebhookDelivery answers idempotency_key_reused',
+  'retryFailedWebhookDeliveries answers idempotency_key_reused',
   'mcpOauthCallback answers validation_error',
 ]);
 

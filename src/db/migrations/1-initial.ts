@@ -487,7 +487,7 @@ export class Initial1800000000001 implements MigrationInterface {
         turn_id text COLLATE "C",
         -- The session's metadata at the time of the event.
         metadata json NOT NULL DEFAULT '{}',
-        state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'failed')),
+        state text COLLATE "C" NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'failed')),
         -- The latest attempts, oldest first: {at, status, error, duration_ms}.
         attempts json NOT NULL DEFAULT '[]',
         attempt_count integer NOT NULL DEFAULT 0,
@@ -501,6 +501,7 @@ export class Initial1800000000001 implements MigrationInterface {
         created_at timestamptz NOT NULL
       );
       CREATE INDEX webhook_deliveries_list ON webhook_deliveries (webhook_id, created_at DESC, id DESC);
+      CREATE INDEX webhook_deliveries_state ON webhook_deliveries (webhook_id, state, created_at DESC, id DESC);
       CREATE INDEX webhook_deliveries_age ON webhook_deliveries (created_at);
       CREATE INDEX webhook_deliveries_new ON webhook_deliveries (project_id, wake_at)
         WHERE state = 'pending' AND attempt_count = 0;

@@ -1,0 +1,31 @@
+import type { WebhookRow } from '../../src/db/entities/webhooks.js';
+import { transaction } from '../../src/db/transaction.js';
+import { retryFailed } from '../../src/webhooks/retry-failed.js';
+import { operation } from '../http/core/operation.js';
+import { requireEnabled, webhookOfPath } from './resource.js';
+
+export const retryFailedWebhookDeliveries = operation<undefined, WebhookRow>({
+  id: 'retryFailedWebhookDeliveries',
+  summary: 'Send the failed deliveries of a webhook again',
+  idempotent: true,
+  success: {
+    status: 202,
+    description: 'How many deliveries are sent again, the oldest first. At 10,000 there may be more: send it again.',
+    schema: {
+      type: 'object',
+      properties: { count: { type: 'integer', minimum: 0 } },
+      required: ['count'],
+      additionalProperties: false,
+    },
+  },
+  errors: ['webhook_not_found', 'webhook_disabled'],
+  resource: webhookOfPath,
+  async handle({ deps, resource, record }) {
+    requireEnabled(resource);
+    return transaction(deps.db, async (tx) => {
+      const answer = { count: await retryFailed(tx, resource.id) };
+      await record(tx, answer);
+      return answer;
+    });
+  },
+});
