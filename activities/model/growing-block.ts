@@ -122,13 +122,13 @@ function emit(growing: NonNullable<GrowingBlock>, text: string, observer: TextOb
 
 /** Returns the blocks of a complete answer. Tool uses of an answer that was cut short are dropped. */
 export function finished(
-  growing: GrowingBlock[],
+  growing: Iterable<GrowingBlock>,
   stopReason: Anthropic.StopReason,
   redactor: Redactor,
 ): AssistantBlock[] {
   const blocks: AssistantBlock[] = [];
   for (const one of growing) {
-    if (one == null) continue;
+    if (one === null) continue;
     const { block, pieces } = one;
     const whole = pieces.join('');
     // Not every server marks the end of a block.

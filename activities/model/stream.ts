@@ -38,7 +38,8 @@ export async function streamAnswer(
     const stream = await watchdog.watch(() =>
       api.messages.create({ ...request.take(), stream: true }, { signal: either }),
     );
-    const growing: GrowingBlock[] = [];
+    // By the index that the model gives them, which may be any number.
+    const growing = new Map<number, GrowingBlock>();
     let stopped = false;
     for await (const event of stream) {
       if (event.type === 'content_block_delta' && answer.firstTokenMs === null) {
@@ -51,7 +52,7 @@ export async function streamAnswer(
     watchdog.signal.throwIfAborted();
     signal.throwIfAborted();
     if (!stopped || answer.stopReason === null) throw new ModelStreamError('The model’s answer was cut off.');
-    answer.content = finished(growing, answer.stopReason as Anthropic.StopReason, redactor);
+    answer.content = finished(growing.values(), answer.stopReason as Anthropic.StopReason, redactor);
   } catch (error) {
     const { usage } = answer;
     if (answer.stopReason === null) {
@@ -76,7 +77,7 @@ function lengthOf(delta: Anthropic.RawContentBlockDelta): number {
 function take(
   event: Anthropic.RawMessageStreamEvent,
   answer: Answer,
-  growing: GrowingBlock[],
+  growing: Map<number, GrowingBlock>,
   observer: StreamObserver,
   redactor: Redactor,
 ): void {
@@ -90,13 +91,13 @@ function take(
       answer.stopReason = event.delta.stop_reason ?? answer.stopReason;
       return;
     case 'content_block_start':
-      growing[event.index] = begin(event.content_block, redactor);
+      growing.set(event.index, begin(event.content_block, redactor));
       return;
     case 'content_block_delta':
-      grow(growing[event.index] ?? null, event.delta, observer, redactor);
+      grow(growing.get(event.index) ?? null, event.delta, observer, redactor);
       return;
     case 'content_block_stop':
-      complete(growing[event.index] ?? null, observer, redactor);
+      complete(growing.get(event.index) ?? null, observer, redactor);
       return;
     case 'message_stop':
       return;
