@@ -147,6 +147,19 @@ describe('local model', () => {
     });
   }
 
+  it('gives each call of the same tool its own input', async () => {
+    const calls = callsOf(await ask('call clock with {"a": "}"} and clock with {"b": {"c": 1}}'));
+    expect(calls.map(({ input }) => input)).to.deep.equal([{ a: '}' }, { b: { c: 1 } }]);
+  });
+
+  it('reads a long message in linear time, and writes no more words than an answer may have', async () => {
+    const before = process.cpuUsage();
+    expect(textOf(await ask(`call clock with {"${'\\"'.repeat(200_000)}`))).to.contain('not a JSON object');
+    expect(textOf(await ask('write 9999999 words', { max_tokens: 10 }))).to.have.length(40);
+    // An unfinished string, searched for its end from each of its quotes, takes a minute.
+    expect(process.cpuUsage(before).user / 1000).to.be.lessThan(5000);
+  });
+
   it('counts tokens, an image as little', async () => {
     const { model: name, messages } = params('write 2 words');
     const { input_tokens } = await client.messages.countTokens({ model: name, tools, messages });

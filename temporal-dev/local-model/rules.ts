@@ -31,6 +31,8 @@ const HELP = [
 const WORDS =
   'this is a long answer of the local model which has nothing to say and says it one word after the other'.split(' ');
 const MAX_QUOTE_CHARS = 600;
+/** No answer has more: 64,000 tokens end before. */
+const MAX_WORDS = 100_000;
 
 interface Turn {
   text: string;
@@ -67,13 +69,14 @@ function callTools({ text, step, request }: Turn): Answer | undefined {
   if (group === undefined || !/\bcall\b/i.test(group)) return undefined;
   const offered = toolNames(request);
   const uses: AnswerBlock[] = [];
-  for (const [, wanted, json] of group.matchAll(/\b(?:call|and)\s+`?([\w.-]*\w)`?(?:\s+with\s+`*(\{))?/gi)) {
+  for (const found of group.matchAll(/\b(?:call|and)\s+`?([\w.-]*\w)`?(?:\s+with\s+`*(\{))?/gi)) {
+    const [whole, wanted, json] = found;
     const name = offered.find((one) => one === wanted || one.endsWith(`__${wanted}`));
     // "call me Bob" is not a tool call; "call me with {}" is.
     if (name === undefined && json === undefined) continue;
     if (name === undefined)
       return say(`No tool is named ${wanted}.`, `I have no tool ${wanted}, only ${list(offered)}.`);
-    const input = json === undefined ? {} : objectAfter(group, wanted!);
+    const input = json === undefined ? {} : objectAt(group, found.index + whole.length - 1);
     if (input === null) return say('That input is not JSON.', `The input of ${wanted} is not a JSON object.`);
     uses.push({ type: 'tool_use', id: `toolu_${randomBytes(12).toString('hex')}`, name, input });
   }
@@ -101,7 +104,9 @@ function reportTools({ step, request }: Turn): Answer | undefined {
 function write({ text }: Turn): Answer | undefined {
   const asked = /\bwrite (\d{1,7}) words(?:.*?\bat (\d{1,5}) words per second)?/i.exec(text);
   if (!asked) return undefined;
-  const words = Array.from({ length: Number(asked[1]) }, (_, at) => WORDS[at % WORDS.length]).join(' ');
+  const words = Array.from({ length: Math.min(Number(asked[1]), MAX_WORDS) }, (_, at) => WORDS[at % WORDS.length]).join(
+    ' ',
+  );
   return {
     thinking: `The message asks for ${asked[1]} words.`,
     blocks: [{ type: 'text', text: words || 'No words.' }],
@@ -134,20 +139,27 @@ function say(thinking: string, text: string): { thinking: string; blocks: Answer
   return { thinking, blocks: [{ type: 'text', text: `${WHO}. ${text}` }] };
 }
 
-/** The object after `TOOL with`; null if it is not JSON. Braces inside strings do not count. */
-function objectAfter(text: string, tool: string): object | null {
-  const start = text.indexOf('{', text.indexOf(tool));
+/** The object that begins at `start`; null if it is not JSON. Braces inside strings do not count. */
+function objectAt(text: string, start: number): object | null {
   let depth = 0;
-  for (const token of text.slice(start).matchAll(/"(?:\\.|[^"\\])*"|[{}]/gs)) {
-    depth += token[0] === '{' ? 1 : token[0] === '}' ? -1 : 0;
-    if (depth > 0) continue;
-    try {
-      return JSON.parse(text.slice(start, start + token.index + 1)) as object;
-    } catch {
-      return null;
-    }
+  let isInString = false;
+  for (let at = start; at < text.length; at += 1) {
+    const character = text[at];
+    if (isInString && character === '\\') at += 1;
+    else if (character === '"') isInString = !isInString;
+    else if (!isInString && character === '{') depth += 1;
+    else if (!isInString && character === '}') depth -= 1;
+    if (depth === 0) return parse(text.slice(start, at + 1));
   }
   return null;
+}
+
+function parse(json: string): object | null {
+  try {
+    return JSON.parse(json) as object;
+  } catch {
+    return null;
+  }
 }
 
 function resultText({ content }: Anthropic.ToolResultBlockParam): string {
