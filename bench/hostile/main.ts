@@ -1,7 +1,8 @@
 /**
  * `npm run bench:hostile` (Linux): one project attacks `npm start` in every way of bench/hostile/attacks, one after the
- * other, while another project talks. Prints for each the longest time without an answer of /healthz, the memory, and the
- * slowest turn of the other project. Arguments: parts of the names of the attacks to run.
+ * other, while another project talks. Prints for each the longest time without an answer of /healthz, the memory, the
+ * slowest turn of the other project, and whether that is too much (bench/hostile/report). Fails if one is. Arguments: parts
+ * of the names of the attacks to run.
  */
 import { execFileSync, fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,11 +14,14 @@ import { fileURLToPath } from 'node:url';
 import { memoryOf } from '../../test/support/memory.js';
 import { callerOf, newSession, runTurn } from '../support/hostile-system.js';
 import { ATTACKS } from './attacks.js';
+import { failuresOf, tableOf, type Cost } from './report.js';
 import { Watch } from './watch.js';
 
 const ATTACK_TIMEOUT_MS = 180_000;
 /** Time until memory must be back. */
 const REST_MS = Number(process.env.REST_MS ?? 60_000);
+const WARM_UP_TURNS = 20;
+const QUIET_TURNS = 20;
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const attacker = fork(fileURLToPath(new URL('attacker.ts', import.meta.url)));
@@ -27,46 +31,62 @@ const [{ host }] = (await once(attacker, 'message')) as [{ host: string }];
 const dataDir = mkdtempSync(join(tmpdir(), 'bench-hostile-'));
 const env = { ...process.env, DATA_DIR: dataDir, MCP_ALLOWED_HOSTS: host };
 const service = spawn('npm', ['start'], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+let failed: Cost[];
 try {
-  await run(await addressOf(service));
+  failed = await run(await addressOf(service));
 } finally {
   process.kill(-service.pid!, 'SIGINT');
   await once(service, 'exit');
   attacker.kill();
   rmSync(dataDir, { recursive: true, force: true });
 }
-process.exit(0);
+process.exit(failed.length === 0 ? 0 : 1);
 
-async function run(url: string): Promise<void> {
+async function run(url: string): Promise<Cost[]> {
   const [hostile, normal] = [newKey('hostile'), newKey('normal')];
   const call = callerOf({ url }, normal);
-  const pid = await serving(url);
+  const pid = serving(url);
   const turn = async (): Promise<number> => {
     const started = performance.now();
-    await runTurn(call, await newSession(call, { model_id: 'local-rules' }));
-    return performance.now() - started;
+    const status = await runTurn(call, await newSession(call, { model_id: 'local-rules' })).catch(() => 'no answer');
+    return status === 'COMPLETE' ? performance.now() - started : Number.POSITIVE_INFINITY;
   };
-  for (let n = 0; n < 20; n += 1) await turn();
-  console.log('attack'.padEnd(44), 'healthz', 'rss before/most/after', 'slowest turn', 'outcome');
+  for (let n = 0; n < WARM_UP_TURNS; n += 1) await turn();
+  let quietMs = 0;
+  for (let n = 0; n < QUIET_TURNS; n += 1) quietMs = Math.max(quietMs, await turn());
   const wanted = process.argv.slice(2);
+  const costs: Cost[] = [];
   for (const name of Object.keys(ATTACKS)) {
     if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) continue;
+    const processes = processesOf(pid);
     const before = memoryOf(pid, 'VmRSS');
     const watch = new Watch(url, pid);
-    const turns: number[] = [];
+    let turnMs = 0;
     attacker.send({ name, url, key: hostile });
     let outcome: string | undefined;
     const ended = once(attacker, 'message').then(([message]) => (outcome = (message as { outcome: string }).outcome));
     void pause(ATTACK_TIMEOUT_MS).then(() => (outcome ??= 'still going'));
-    do turns.push(await turn().catch(() => Number.POSITIVE_INFINITY));
+    do turnMs = Math.max(turnMs, await turn());
     while (outcome === undefined);
     await Promise.race([ended, pause(0)]);
     const { gapMs, most } = watch.stop();
     await pause(REST_MS);
-    const after = memoryOf(pid, 'VmRSS');
-    const figures = [`${gapMs.toFixed(0)} ms`, `${before}/${most}/${after} MiB`, `${Math.max(...turns).toFixed(0)} ms`];
-    console.log(name.padEnd(44), figures.join('  '), outcome, (await serving(url)) === pid ? '' : 'ANOTHER PROCESS');
+    const isSame = serving(url) === pid && processesOf(pid) === processes;
+    const cost = {
+      name,
+      outcome,
+      gapMs,
+      before,
+      most,
+      after: memoryOf(pid, 'VmRSS'),
+      turnMs,
+      areSameProcesses: isSame,
+    };
+    costs.push(cost);
+    console.log(tableOf([cost], quietMs));
   }
+  console.log(`\n${tableOf(costs, quietMs)}`);
+  return costs.filter((cost) => failuresOf(cost, quietMs).length > 0);
 }
 
 function addressOf({ stdout }: ChildProcess): Promise<string> {
@@ -87,9 +107,14 @@ function newKey(project: string): string {
 }
 
 /** The process that listens on the service's port. */
-async function serving(url: string): Promise<number> {
+function serving(url: string): number {
   const out = execFileSync('sh', ['-c', `ss -ltnpH "sport = :${new URL(url).port}"`], { encoding: 'utf8' });
   const [, pid] = /pid=(\d+)/.exec(out) ?? [];
   if (pid === undefined) throw new Error(`nothing listens at ${url}`);
   return Number(pid);
+}
+
+/** The service's own servers: Postgres and Temporal. */
+function processesOf(pid: number): string {
+  return execFileSync('ps', ['--ppid', String(pid), '-o', 'pid=,comm='], { encoding: 'utf8' });
 }
