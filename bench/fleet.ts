@@ -1,6 +1,6 @@
 /**
  * What one reconciler does for a large fleet: the clean-up of deltas, rounds over quiet turns, and the processes that
- * stand by. `npx tsx bench/fleet.ts --streams 10000 --quiet 5000 --processes 280`. Starts its own Postgres; Temporal is
+ * stand by. `npx tsx bench/fleet.ts --streams 10000 --quiet 5000 --processes 300`. Starts its own Postgres; Temporal is
  * replaced by answers after 5 ms.
  */
 import { randomUUID } from 'node:crypto';
@@ -25,7 +25,7 @@ const { values } = parseArgs({
     /** A stream stores up to four rows a second, 2,400 in a partition of ten minutes. */
     rows: { type: 'string', default: '240' },
     quiet: { type: 'string', default: '5000' },
-    processes: { type: 'string', default: '280' },
+    processes: { type: 'string', default: '300' },
   },
 });
 const [STREAMS, ROWS, QUIET, PROCESSES] = [values.streams, values.rows, values.quiet, values.processes].map(Number) as [

@@ -71,7 +71,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
     `port=${chosen}`,
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
-    'max_connections=300',
+    'max_connections=400',
     ...(durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']),
   ];
   const server = await EmbeddedServer.start(
