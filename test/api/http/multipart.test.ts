@@ -90,7 +90,7 @@ describe('withUpload', () => {
   });
 
   it('cuts off a body that stops arriving', async () => {
-    pace = { idleMs: 200, minBytesPerSecond: 0 };
+    pace = { idleMs: 1000, minBytesPerSecond: 0 };
     const socket = connect(address.port, '127.0.0.1');
     const headers = `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: ${MULTIPART['Content-Type']}\r\nContent-Length: 5000\r\n\r\n`;
     socket.write(headers);

@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../../../../src/platform/free-port.js';
@@ -9,6 +8,7 @@ import { NO_CREDENTIAL } from '../../../../src/mcp/auth.js';
 import { createMcpNetwork } from '../../../../src/network/network.js';
 import { probeServer } from '../../../../src/mcp/probe.js';
 import { credentialAuth } from '../../../../src/mcp/request-auth.js';
+import { eventually } from '../../../support/eventually.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import { skip } from '../../../support/skip.js';
 
@@ -73,12 +73,14 @@ describe('a server of the Python SDK', () => {
     expect(textOf(await calls!.call(row, 'slow', { steps: 3 }, { progress }))).to.include('done');
     expect(signs).to.equal(3);
     const cancel = new AbortController();
-    const call = calls!.call(row, 'slow', { steps: 1000 }, { signal: cancel.signal });
-    await sleep(200);
+    signs = 0;
+    const call = calls!.call(row, 'slow', { steps: 100_000 }, { signal: cancel.signal, progress });
+    await eventually('the tool runs', () => signs > 0);
     cancel.abort(new Error('cancelled'));
     await call.catch(() => undefined);
-    await sleep(500);
-    expect(textOf(await calls!.call(row, 'cancelled_calls'))).to.include('slow');
+    await eventually('the server has cancelled it', async () => {
+      return textOf(await calls!.call(row, 'cancelled_calls')).includes('slow');
+    });
   });
 
   it('may restart between calls', async () => {
