@@ -18,10 +18,12 @@ export interface AnswerOptions {
    */
   tools?: Record<string, ToolFunction>;
   /**
-   * Decides about calls that need a person's decision. If absent, they stay open. If it throws, `run` throws, and the
-   * call stays open.
+   * Decides about calls that need a person's decision. If it is absent or returns undefined, the call stays open, so that
+   * another client can answer it. If it throws, `run` throws, and the call stays open.
    */
-  confirm?: (action: RequiredAction) => Decision | Promise<Decision>;
+  confirm?: (action: RequiredAction) => Decision | undefined | Promise<Decision | undefined>;
+  /** Who decides, at most 128 characters: stored with each answer. */
+  actor?: string;
 }
 
 /** @internal Answers each call in a turn's events once, without blocking the stream. */
@@ -55,8 +57,10 @@ export class Answers {
   }
 
   async #answer(action: RequiredAction): Promise<void> {
+    const { actor } = this.options;
     const answer = action.type === 'custom_tool_result' ? await this.#result(action) : await this.#decision(action);
     if (answer === null) return;
+    if (actor !== undefined) answer.actor = actor;
     try {
       await this.send(answer);
     } catch (error) {
@@ -77,8 +81,8 @@ export class Answers {
   }
 
   async #decision(action: RequiredAction): Promise<Answer | null> {
-    if (this.options.confirm === undefined) return null;
-    const decision = await this.options.confirm(action);
+    const decision = await this.options.confirm?.(action);
+    if (decision === undefined) return null;
     const base = { type: 'user.tool_confirmation', tool_use_id: action.tool_use_id } as const;
     if (typeof decision === 'string') return { ...base, result: decision };
     return { ...base, result: 'deny', deny_message: decision.deny };

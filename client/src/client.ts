@@ -9,6 +9,7 @@ import type {
   Confirmation,
   CustomToolResult,
   Event,
+  EventQuery,
   File,
   FileQuery,
   McpServer,
@@ -19,8 +20,10 @@ import type {
   SessionQuery,
   Skill,
   StreamEvent,
+  Turn,
   Webhook,
   WebhookDelivery,
+  WebhookDeliveryQuery,
 } from './types.js';
 
 export interface FollowOptions extends RequestOptions, AnswerOptions {
@@ -54,7 +57,11 @@ export class AgentSessionClient extends Operations {
     return eachItem(query, (page) => this.listSessions(page, options));
   }
 
-  eachEvent(sessionId: string, query: PageQuery = {}, options: RequestOptions = {}): ItemList<Event> {
+  eachTurn(sessionId: string, query: PageQuery = {}, options: RequestOptions = {}): ItemList<Turn> {
+    return eachItem(query, (page) => this.listTurns(sessionId, page, options));
+  }
+
+  eachEvent(sessionId: string, query: EventQuery = {}, options: RequestOptions = {}): ItemList<Event> {
     return eachItem(query, (page) => this.listEvents(sessionId, page, options));
   }
 
@@ -68,7 +75,7 @@ export class AgentSessionClient extends Operations {
 
   eachWebhookDelivery(
     webhookId: string,
-    query: PageQuery = {},
+    query: WebhookDeliveryQuery = {},
     options: RequestOptions = {},
   ): ItemList<WebhookDelivery> {
     return eachItem(query, (page) => this.listWebhookDeliveries(webhookId, page, options));
@@ -106,7 +113,7 @@ export class AgentSessionClient extends Operations {
       this.sendAnswers(sessionId, [answer], options.signal ? { signal: options.signal } : {}),
     );
     const signal = options.signal ? AbortSignal.any([options.signal, answers.failed]) : answers.failed;
-    const history = (): AsyncIterable<Event> => this.eachEvent(sessionId, {}, { signal });
+    const history = (): AsyncIterable<Event> => this.eachEvent(sessionId, { turn_id: turnId }, { signal });
     const take = async (event: StreamEvent): Promise<void> => {
       await onEvent?.(event);
       answers.take(event);

@@ -5,6 +5,7 @@ import type {
   AnswerEvent,
   ChangedMcpTool,
   Event,
+  EventQuery,
   File,
   FileQuery,
   McpServer,
@@ -20,10 +21,12 @@ import type {
   SessionChange,
   SessionQuery,
   Skill,
+  Turn,
   UserMessageEvent,
   Webhook,
   WebhookChange,
   WebhookDelivery,
+  WebhookDeliveryQuery,
   WebhookWithSecret,
 } from './types.js';
 import { randomId, uploadBody, type UploadSource } from './upload.js';
@@ -139,9 +142,23 @@ export class Operations {
     return this.transport.json('POST', `/v1/sessions/${segment(sessionId)}/cancel`, options);
   }
 
-  /** Stored events of all turns, oldest first. */
-  listEvents(sessionId: string, query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Event>> {
+  /** The turns of a session, newest first. */
+  listTurns(sessionId: string, query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Turn>> {
+    return this.#get(`/v1/sessions/${segment(sessionId)}/turns`, { query, ...options });
+  }
+
+  /** A turn, with its outcome and the agent's last message. */
+  getTurn(sessionId: string, turnId: string, options: RequestOptions = {}): Promise<Turn> {
+    return this.#get(`/v1/sessions/${segment(sessionId)}/turns/${segment(turnId)}`, options);
+  }
+
+  /** Stored events of all turns, oldest first unless `order` is `desc`. */
+  listEvents(sessionId: string, query: EventQuery = {}, options: RequestOptions = {}): Promise<Page<Event>> {
     return this.#get(`/v1/sessions/${segment(sessionId)}/events`, { query, ...options });
+  }
+
+  getEvent(sessionId: string, eventId: string, options: RequestOptions = {}): Promise<Event> {
+    return this.#get(`/v1/sessions/${segment(sessionId)}/events/${segment(eventId)}`, options);
   }
 
   uploadFile(source: UploadSource, options: CreateOptions = {}): Promise<File> {
@@ -204,7 +221,7 @@ export class Operations {
 
   listWebhookDeliveries(
     webhookId: string,
-    query: PageQuery = {},
+    query: WebhookDeliveryQuery = {},
     options: RequestOptions = {},
   ): Promise<Page<WebhookDelivery>> {
     return this.#get(`/v1/webhooks/${segment(webhookId)}/deliveries`, { query, ...options });
@@ -213,6 +230,11 @@ export class Operations {
   /** Sends a delivery again now, in any state. */
   retryWebhookDelivery(webhookId: string, deliveryId: string, options: CreateOptions = {}): Promise<WebhookDelivery> {
     return this.#create(`/v1/webhooks/${segment(webhookId)}/deliveries/${segment(deliveryId)}/retry`, options);
+  }
+
+  /** Sends failed deliveries of a webhook again now. At a `count` of 10,000 there may be more: call it again. */
+  retryFailedWebhookDeliveries(webhookId: string, options: CreateOptions = {}): Promise<{ count: number }> {
+    return this.#create(`/v1/webhooks/${segment(webhookId)}/retry-failed`, options);
   }
 
   #get<Answer>(path: string, outgoing: RequestOptions & { query?: object }): Promise<Answer> {

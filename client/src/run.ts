@@ -17,7 +17,7 @@ export interface RunResult {
 
 /**
  * @internal Follows a turn to its end. If the stream has moved on to a later turn, the missing events come from
- * `history`.
+ * `history`, which has those of this turn.
  */
 export async function follow(
   turnId: string,
@@ -34,7 +34,7 @@ export async function follow(
     if (event.turn_id !== turnId) {
       // Another message was sent right after this turn had ended.
       for await (const stored of history()) {
-        if (stored.turn_id === turnId && !events.has(stored.id)) await take(stored);
+        if (!events.has(stored.id)) await take(stored);
       }
       break;
     }

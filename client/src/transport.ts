@@ -147,12 +147,13 @@ function brokenOff(method: string, path: string, cause: unknown): ConnectionErro
   return new ConnectionError(`${method} ${path}: the service gave no answer, or the connection broke`, { cause });
 }
 
-type QueryValue = string | number | boolean | Record<string, string> | undefined;
+type QueryValue = string | number | boolean | string[] | Record<string, string> | undefined;
 
 function queryString(query: object = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query) as [string, QueryValue][]) {
-    if (typeof value === 'object') {
+    if (Array.isArray(value)) search.set(name, value.join(','));
+    else if (typeof value === 'object') {
       for (const [key, part] of Object.entries(value)) search.set(`${name}[${key}]`, part);
     } else if (value !== undefined) search.set(name, String(value));
   }

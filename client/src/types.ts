@@ -35,6 +35,9 @@ export type WebhookDelivery = Schemas['WebhookDelivery'];
 /** The body of a webhook request. */
 export type WebhookPayload = Schemas['WebhookPayload'];
 
+/** A turn and its outcome: `message` is the agent's last one. */
+export type Turn = Schemas['Turn'];
+
 /** A stored event, discriminated by `type`. */
 export type Event = Schemas['Event'];
 export type UserMessageEvent = Schemas['UserMessageEvent'];
@@ -76,11 +79,18 @@ export interface PageQuery {
   cursor?: string;
 }
 
+type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>;
+
+/** Filters of the event history; all of them must match. */
+export type EventQuery = Omit<QueryOf<'listEvents'>, 'types'> & {
+  /** Only events of these types. */
+  types?: Event['type'][];
+};
 /** Filters of the list of sessions; all of them must match. */
-export type SessionFilter = Omit<NonNullable<operations['listSessions']['parameters']['query']>, keyof PageQuery>;
+export type SessionFilter = Omit<QueryOf<'listSessions'>, keyof PageQuery>;
 export type SessionQuery = PageQuery & SessionFilter;
-export type FileQuery = PageQuery &
-  Pick<NonNullable<operations['listFiles']['parameters']['query']>, 'session_id' | 'origin'>;
+export type FileQuery = QueryOf<'listFiles'>;
+export type WebhookDeliveryQuery = QueryOf<'listWebhookDeliveries'>;
 
 /** True if the event ends its turn and the stream. */
 export function isTerminal(event: StreamEvent): event is TerminalEvent {

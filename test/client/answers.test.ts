@@ -6,6 +6,7 @@ import {
   type RequiredAction,
   type StreamEvent,
 } from '../../client/src/index.js';
+import { eventually } from '../support/eventually.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
@@ -47,6 +48,7 @@ describe('the client answers calls that wait', () => {
       await newSession(),
       { content: 'Go' },
       {
+        actor: 'ada',
         tools: { get_weather: async ({ city }) => `Sunny in ${String(city)}.` },
         confirm: (action) => {
           asked.push(action);
@@ -62,7 +64,12 @@ describe('the client answers calls that wait', () => {
     expect(resultsOf(1)).to.include('Sunny in Rome.');
     expect(resultsOf(2)).to.include('Once is enough.');
     expect(mcp.calls).to.have.length(1);
-    expect(result.events.map(({ type }) => type)).to.include('user.custom_tool_result');
+    const answers = result.events.flatMap((event) => ('actor' in event ? [`${event.type} of ${event.actor}`] : []));
+    expect(answers).to.have.members([
+      'user.custom_tool_result of ada',
+      'user.tool_confirmation of ada',
+      'user.tool_confirmation of ada',
+    ]);
   });
 
   it('run reports an exception of a function as the tool’s error', async () => {
@@ -106,6 +113,24 @@ describe('the client answers calls that wait', () => {
     expect(await running.catch((error: unknown) => error)).to.equal(reason);
     expect((await client.getSession(session)).required_actions).to.have.length(1);
     await client.cancelTurn(session);
+  });
+
+  it('run leaves a call open when confirm returns nothing, for another client to answer', async () => {
+    service.model.on(/Go/, steps([mail('toolu_1'), mail('toolu_2')], 'Done.'));
+    const session = await newSession();
+    const running = client.run(
+      session,
+      { content: 'Go' },
+      { confirm: ({ tool_use_id }) => (tool_use_id === 'toolu_1' ? 'allow' : undefined) },
+    );
+    await eventually('the allowed call', () => mcp.calls.length === 1);
+    const { required_actions } = await client.getSession(session);
+    expect(required_actions.map(({ tool_use_id }) => tool_use_id)).to.deep.equal(['toolu_2']);
+    await client.confirm(session, { tool_use_id: 'toolu_2', result: 'allow', actor: 'ben' });
+    const { events } = await running;
+    const answers = events.flatMap((event) => ('actor' in event ? [event.actor] : []));
+    expect(answers).to.deep.equal([null, 'ben']);
+    expect(mcp.calls).to.have.length(2);
   });
 
   it('run leaves a call open for which it has no function, and accepts that another client was faster', async () => {

@@ -177,6 +177,12 @@ describe('the client, operation by operation', () => {
     const stranger = verifyWebhook(again.body, again.headers, newSecret()).catch((error: unknown) => error);
     expect(await stranger).to.be.instanceOf(WebhookVerificationError);
     expect((await client.listWebhookDeliveries(webhook.id, { limit: 1 })).items[0]!.id).to.equal(id);
+    await eventually('the second attempt', async () => {
+      const { items } = await client.listWebhookDeliveries(webhook.id, { state: 'delivered' });
+      return items.length === 1;
+    });
+    for await (const { id } of client.eachWebhookDelivery(webhook.id, { state: 'failed' })) expect.fail(id);
+    expect(await client.retryFailedWebhookDeliveries(webhook.id)).to.deep.equal({ count: 0 });
     await client.deleteWebhook(webhook.id);
     const none: unknown[] = [];
     for await (const one of client.eachWebhook()) none.push(one);

@@ -58,6 +58,17 @@ describe('run() of the client', () => {
     const second = await service.send(id, 'Second');
     expect(await client.followTurn(id, second)).to.include({ turnId: second, message: 'Two.' });
     const earlier = await client.followTurn(id, first);
+    const { message, status, ...turn } = await client.getTurn(id, second);
+    expect({ message, status }).to.deep.equal({ message: 'Two.', status: 'completed' });
+    const turns: string[] = [];
+    for await (const listed of client.eachTurn(id, { limit: 1 })) turns.push(listed.id);
+    expect(turns).to.deep.equal([turn.id, first]);
+    const newest = client.eachEvent(id, { types: ['user.message', 'agent.message'], order: 'desc', limit: 3 });
+    const contents: string[] = [];
+    for await (const event of newest) contents.push('content' in event ? event.content : event.type);
+    expect(contents).to.deep.equal(['Two.', 'Second', 'One.', 'First']);
+    const [event] = earlier.events;
+    expect(await client.getEvent(id, event!.id)).to.deep.equal(event);
     expect(earlier.events).to.deep.equal((await service.history(id)).filter(({ turn_id }) => turn_id === first));
   });
 
