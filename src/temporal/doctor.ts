@@ -1,8 +1,5 @@
-import { Client, Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
-import { temporalSettings } from './connection.js';
-
-const DEADLINE_MS = 10_000;
+import { withClient } from './with-client.js';
 
 /** The checks that doctor runs against Temporal. Each call opens and closes its own connection. */
 export const temporalQuestions = {
@@ -22,14 +19,3 @@ export const temporalQuestions = {
       return Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in customAttributes));
     }),
 };
-
-async function withClient<T>(work: (client: Client, namespace: string) => Promise<T>): Promise<T> {
-  const { connectionOptions, namespace } = temporalSettings();
-  const connection = await Connection.connect({ ...connectionOptions, connectTimeout: DEADLINE_MS });
-  try {
-    const client = new Client({ connection, namespace });
-    return await client.withDeadline(Date.now() + DEADLINE_MS, () => work(client, namespace));
-  } finally {
-    await connection.close();
-  }
-}

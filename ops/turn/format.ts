@@ -1,0 +1,72 @@
+import type { DescribedWorkflow } from '../../src/temporal/describe-workflow.js';
+import type { EventRow, ModelCallRow, ShownTurn, ToolCallRow, WorkerRow } from './read.js';
+
+/** The text of `turn show`: a section for each source of facts. Content is left out unless it is asked for. */
+export function formatTurn(turn: ShownTurn, workflow: DescribedWorkflow, withContent: boolean): string {
+  const shown = (content: unknown): string => (withContent ? `  ${JSON.stringify(content)}` : '');
+  const sections: [string, string[]][] = [
+    ['Turn', fieldsOf(turn.row)],
+    ['Model calls', turn.modelCalls.map((call) => modelCallLine(call) + (call.error ? shown(call.error.message) : ''))],
+    ['Tool calls', turn.toolCalls.map((call) => toolCallLine(call) + shown(call.input))],
+    ['Events', turn.events.map((event) => eventLine(event) + shown(event.data))],
+    ['Workflow', workflowLines(workflow)],
+    ['Workers that have it now', turn.workers.map(workerLine)],
+  ];
+  return sections
+    .map(([title, lines]) => `${title}\n${(lines.length > 0 ? lines : ['none']).map((line) => `  ${line}\n`).join('')}`)
+    .join('\n');
+}
+
+function fieldsOf(fields: object): string[] {
+  const known = Object.entries(fields).filter(([, value]) => value !== null);
+  const width = Math.max(...known.map(([name]) => name.length));
+  return known.map(([name, value]) => `${name.padEnd(width)}  ${value as string}`);
+}
+
+function modelCallLine({ step, message_id, worker_id, started_at, ended_at, error }: ModelCallRow): string {
+  const outcome = error === null ? (ended_at === null ? 'under way, or lost' : 'ended') : error.type;
+  return join(`step ${step}`, message_id, span(started_at, ended_at), outcome, worker_id);
+}
+
+function toolCallLine(call: ToolCallRow): string {
+  const { step, index, tool_use_id, name, state, action, is_error, worker_id, started_at, ended_at } = call;
+  const answer = action === null ? null : `answer ${action}`;
+  const outcome = is_error === true ? `${state} (error)` : state;
+  return join(
+    `step ${step}.${index}`,
+    tool_use_id,
+    name ?? '(unknown)',
+    span(started_at, ended_at),
+    outcome,
+    answer,
+    worker_id,
+  );
+}
+
+function eventLine({ position, type, created_at }: EventRow): string {
+  return join(String(position).padStart(4), created_at, type);
+}
+
+function workflowLines(workflow: DescribedWorkflow): string[] {
+  if ('error' in workflow) return [workflow.error];
+  const { activities, ...facts } = workflow;
+  return [
+    ...fieldsOf(facts),
+    ...activities.map(({ id, type, state, attempt, worker, lastFailure }) =>
+      join(`activity ${id}`, type, state, `attempt ${attempt}`, worker, lastFailure && `last failure ${lastFailure}`),
+    ),
+  ];
+}
+
+function workerLine({ id, until, is_draining, dead_at }: WorkerRow): string {
+  const lease = dead_at === null ? `lease until ${until}` : `dead since ${dead_at}`;
+  return join(id, lease, is_draining ? 'drains' : null);
+}
+
+function span(from: string | null, to: string | null): string | null {
+  return from === null ? null : `${from} … ${to ?? ''}`.trimEnd();
+}
+
+function join(...parts: (string | null)[]): string {
+  return parts.filter((part) => part !== null && part !== '').join('  ');
+}

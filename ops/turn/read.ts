@@ -1,0 +1,100 @@
+import { runSql, sql } from '../../src/db/sql.js';
+import type { Db } from '../../src/db/transaction.js';
+import { BUILT_IN_TOOL_NAMES, MCP_TOOL_PREFIX } from '../../src/sessions/tools.js';
+
+type Json = Record<string, unknown>;
+
+/** A line of a list: facts, and what is content. */
+export interface ModelCallRow {
+  step: number;
+  message_id: string;
+  worker_id: string;
+  started_at: string;
+  ended_at: string | null;
+  error: { type: string; message: string } | null;
+}
+
+export interface ToolCallRow {
+  step: number;
+  index: number;
+  tool_use_id: string;
+  /** Null for a tool that the turn does not offer: the model made it up, so it may be content. */
+  name: string | null;
+  state: string;
+  /** State of the answer that the call needs; null if it needs none. */
+  action: string | null;
+  is_error: boolean | null;
+  worker_id: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  input: Json;
+}
+
+export interface EventRow {
+  position: number;
+  type: string;
+  created_at: string;
+  data: Json;
+}
+
+export interface WorkerRow {
+  id: string;
+  until: string;
+  is_draining: boolean;
+  dead_at: string | null;
+}
+
+/** All that the tables know of a turn. */
+export interface ShownTurn {
+  row: Json;
+  modelCalls: ModelCallRow[];
+  toolCalls: ToolCallRow[];
+  events: EventRow[];
+  /** Workers that have a model call or a tool call of the turn under way. */
+  workers: WorkerRow[];
+}
+
+/** Reads a turn of any project; null if it does not exist. */
+export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
+  const [row] = await runSql<Json>(
+    db,
+    sql`SELECT t.id, t.session_id, t.project_id, p.name AS project, s.model_id, t.number, t.state, t.position,
+          t.queued_at, t.started_at, t.ended_at, t.cancel_requested_at, t.progress_at, t.model_calls, t.input_tokens,
+          t.output_tokens, o.namespace, o.checked_at
+        FROM turns t JOIN sessions s ON s.id = t.session_id JOIN projects p ON p.id = t.project_id
+          LEFT JOIN open_turns o ON o.turn_id = t.id
+        WHERE t.id = ${id}`,
+  );
+  if (row === undefined) return null;
+  const modelCalls = await runSql<ModelCallRow>(
+    db,
+    sql`SELECT step, message_id, worker_id, started_at, ended_at, error FROM model_attempts
+        WHERE turn_id = ${id} ORDER BY position, attempt`,
+  );
+  const toolCalls = await runSql<ToolCallRow>(
+    db,
+    sql`SELECT c.step, c.index, c.tool_use_id, c.state,
+          CASE WHEN c.name = ANY(${BUILT_IN_TOOL_NAMES}::text[])
+            OR EXISTS (SELECT FROM json_array_elements(s.tools) AS tool WHERE tool->>'name' = c.name)
+            OR EXISTS (
+              SELECT FROM turn_servers v WHERE v.turn_id = c.turn_id AND starts_with(c.name, ${MCP_TOOL_PREFIX} || v.name || '__'))
+          THEN c.name END AS name, a.state AS action, c.is_error, c.worker_id,
+          c.started_at, c.ended_at, c.input
+        FROM tool_calls c JOIN turns t ON t.id = c.turn_id JOIN sessions s ON s.id = t.session_id
+          LEFT JOIN required_actions a USING (turn_id, step, index)
+        WHERE c.turn_id = ${id} ORDER BY c.step, c.index`,
+  );
+  const events = await runSql<EventRow>(
+    db,
+    sql`SELECT e.position, e.type, e.created_at, e.data FROM turns t
+          JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number
+        WHERE t.id = ${id} ORDER BY e.position`,
+  );
+  const workers = await runSql<WorkerRow>(
+    db,
+    sql`SELECT id, until, is_draining, dead_at FROM workers WHERE id IN (
+          SELECT worker_id FROM model_attempts WHERE turn_id = ${id} AND ended_at IS NULL
+          UNION SELECT worker_id FROM tool_calls WHERE turn_id = ${id} AND state = 'started')`,
+  );
+  return { row, modelCalls, toolCalls, events, workers };
+}

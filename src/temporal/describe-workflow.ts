@@ -1,0 +1,72 @@
+import { WorkflowNotFoundError } from '@temporalio/common';
+import { temporalSettings } from './connection.js';
+import { withClient } from './with-client.js';
+
+/** An activity that has not ended. */
+interface PendingActivity {
+  id: string;
+  type: string;
+  state: string;
+  attempt: number;
+  /** The worker that has it, or had it last. */
+  worker: string;
+  /** The type of the failure of the attempt before. */
+  lastFailure: string | null;
+}
+
+/** A workflow as operators need it, or why there is nothing to show. */
+export type DescribedWorkflow =
+  | {
+      id: string;
+      run_id: string;
+      namespace: string;
+      task_queue: string;
+      status: string;
+      started_at: string;
+      closed_at: string | null;
+      history_events: number;
+      /** Attempt of the workflow task that is due; null if none is. */
+      task_attempt: number | null;
+      activities: PendingActivity[];
+    }
+  | { error: string };
+
+const ACTIVITY_STATES = ['unknown', 'scheduled', 'started', 'cancel requested', 'paused', 'pause requested'];
+
+/** Describes the newest run of a workflow. Says so, if Temporal does not answer or does not know it. */
+export async function describeWorkflow(id: string): Promise<DescribedWorkflow> {
+  const { namespace } = temporalSettings();
+  try {
+    const { status, runId, taskQueue, startTime, closeTime, historyLength, raw } = await withClient((client) =>
+      client.workflow.getHandle(id).describe(),
+    );
+    return {
+      id,
+      run_id: runId,
+      namespace,
+      task_queue: taskQueue,
+      status: status.name,
+      started_at: startTime.toISOString(),
+      closed_at: closeTime?.toISOString() ?? null,
+      history_events: historyLength,
+      task_attempt: raw.pendingWorkflowTask?.attempt ?? null,
+      activities: (raw.pendingActivities ?? []).map((activity) => ({
+        id: activity.activityId ?? '',
+        type: activity.activityType?.name ?? '',
+        state: ACTIVITY_STATES[Number(activity.state)] ?? 'unknown',
+        attempt: activity.attempt ?? 0,
+        worker: activity.lastWorkerIdentity ?? '',
+        lastFailure: activity.lastFailure?.applicationFailureInfo?.type ?? (activity.lastFailure ? 'other' : null),
+      })),
+    };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) {
+      return {
+        error: `The namespace ${namespace} has no workflow ${id}: never started, or closed longer ago than it keeps them.`,
+      };
+    }
+    return {
+      error: `Temporal does not answer (${(error as Error).message}). Check TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE.`,
+    };
+  }
+}

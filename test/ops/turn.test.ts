@@ -1,0 +1,135 @@
+import { expect } from 'chai';
+import { UsageError } from '../../ops/command.js';
+import { runTurn } from '../../ops/turn.js';
+import { message, text, toolUse, wait } from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+
+const SECRET = 'SECRET';
+const tool = { type: 'custom', name: 'ask', description: 'Asks.', input_schema: { type: 'object' } };
+
+describe('npm run turn', () => {
+  let service: TurnService;
+  before(async () => {
+    service = await startTurnService();
+  });
+  after(() => service.close());
+  afterEach(() => service.model.reset());
+
+  const show = async (...args: string[]): Promise<{ code: number; out: string; err: string }> => {
+    const written = { out: '', err: '' };
+    const { stdout, stderr } = process;
+    const [writeOut, writeErr] = [stdout.write.bind(stdout), stderr.write.bind(stderr)];
+    stdout.write = (chunk: string | Uint8Array) => ((written.out += String(chunk)), true);
+    stderr.write = (chunk: string | Uint8Array) => ((written.err += String(chunk)), true);
+    try {
+      return { code: await runTurn(['show', ...args], service.config.databaseUrl), ...written };
+    } finally {
+      stdout.write = writeOut;
+      stderr.write = writeErr;
+    }
+  };
+  /** The lines of each section. */
+  const sectionsOf = (out: string): Record<string, string[]> =>
+    Object.fromEntries(
+      out
+        .trimEnd()
+        .split('\n\n')
+        .map((section) => section.split('\n'))
+        .map(([title, ...lines]) => [title!, lines.map((line) => line.trim())]),
+    );
+
+  it('shows a turn that runs, with the worker that has it, and no content', async () => {
+    const gate = service.model.gate();
+    const [worker] = service.workers;
+    service.model.reply([text(SECRET), toolUse('list_files', { path: SECRET }, { id: 'toolu_1' })]);
+    service.model.reply([text('Done', { before: { 0: wait(gate) } })]);
+    const sessionId = await service.session();
+    const turnId = await service.send(sessionId, SECRET);
+    await gate.reached;
+    const { code, out } = await show(turnId);
+    expect(code).to.equal(0);
+    expect(out).to.not.contain(SECRET);
+    const shown = sectionsOf(out);
+    expect(shown.Turn!.map((line) => line.split(/ {2,}/))).to.deep.include.members([
+      ['id', turnId],
+      ['session_id', sessionId],
+      ['project', 'demo'],
+      ['model_id', 'scripted'],
+      ['state', 'running'],
+      ['model_calls', '2'],
+    ]);
+    expect(shown['Model calls']).to.have.length(2);
+    expect(shown['Model calls']![0]).to.match(/^step 1 {2}msg_\w+ {2}\S+Z … \S+Z {2}ended {2}\S+/);
+    expect(shown['Model calls']![1]).to.match(/^step 2 {2}msg_\w+ {2}\S+Z … {2}under way, or lost {2}\S+/);
+    expect(shown['Tool calls']).to.have.length(1);
+    expect(shown['Tool calls']![0]).to.match(/^step 1\.0 {2}toolu_1 {2}list_files {2}\S+Z … \S+Z {2}done/);
+    expect(shown.Events!.map((line) => line.split(/ +/)[2])).to.deep.equal([
+      'user.message',
+      'agent.message',
+      'agent.tool_use',
+      'agent.tool_result',
+    ]);
+    const history = await service.history(sessionId);
+    expect(shown.Events!.map((line) => line.split(/ +/)[1])).to.deep.equal(history.map((event) => event.created_at));
+    const workflow = shown.Workflow!.join('\n');
+    expect(workflow)
+      .to.match(new RegExp(`^id +${turnId}$`, 'm'))
+      .and.match(/^run_id +[0-9a-f-]{36}$/m)
+      .and.match(/^status +RUNNING$/m)
+      .and.match(/^activity \S+ {2}callModel {2}started {2}attempt 1 {2}\S+$/m);
+    const [now] = shown['Workers that have it now']!;
+    expect(now).to.match(/ {2}lease until \S+Z$/);
+    expect(workflow).to.contain(now!.split('  ')[0]);
+    expect(worker).to.not.equal(undefined);
+    gate.open();
+    await service.ended(sessionId);
+    const after = sectionsOf((await show(turnId)).out);
+    expect(after.Turn!.join('\n')).to.match(/^state +completed$/m);
+    expect(after['Workers that have it now']).to.deep.equal(['none']);
+  });
+
+  it('shows content when it is asked for, and what a turn waits for', async () => {
+    service.model.reply(message([text(SECRET), toolUse('ask', { question: SECRET }, { id: 'toolu_2' })]));
+    const sessionId = await service.session({ tools: [tool] });
+    const stream = await service.stream(sessionId);
+    const turnId = await service.send(sessionId, SECRET);
+    await stream.until(({ event }) => event === 'agent.requires_action');
+    stream.close();
+    const without = await show(turnId);
+    expect(without.out).to.not.contain(SECRET);
+    expect(sectionsOf(without.out)['Tool calls']![0]).to.contain('toolu_2  ask  pending  answer open');
+    const shown = sectionsOf((await show(turnId, '--content')).out);
+    expect(shown.Events![0]).to.contain(`"content":"${SECRET}"`);
+    expect(shown['Tool calls']![0]).to.contain(`{"question":"${SECRET}"}`);
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    await service.ended(sessionId);
+  });
+
+  it('says so if Temporal does not know the workflow', async () => {
+    const idle = await startTurnService({ workers: 0 });
+    try {
+      const sessionId = await idle.session();
+      const turnId = await idle.send(sessionId, 'Go');
+      await idle.db.query(`UPDATE turns SET id = 'turn_unknown' WHERE id = $1`, [turnId]);
+      const written: string[] = [];
+      const write = process.stdout.write.bind(process.stdout);
+      process.stdout.write = (chunk: string | Uint8Array) => (written.push(String(chunk)), true);
+      try {
+        expect(await runTurn(['show', 'turn_unknown'], idle.config.databaseUrl)).to.equal(0);
+      } finally {
+        process.stdout.write = write;
+      }
+      expect(written.join('')).to.contain('has no workflow turn_unknown');
+    } finally {
+      await idle.close();
+    }
+  });
+
+  it('fails for a turn that does not exist, and for wrong arguments', async () => {
+    expect(await show('turn_none')).to.deep.equal({ code: 1, out: '', err: 'There is no turn turn_none.\n' });
+    for (const args of [[], ['list'], ['show'], ['show', 'a', 'b'], ['show', 'a', '--all']]) {
+      const error = await runTurn(args, service.config.databaseUrl).catch((thrown: unknown) => thrown);
+      expect(error, args.join(' ')).to.be.instanceOf(UsageError);
+    }
+  });
+});
