@@ -11,7 +11,7 @@ import { dataDirLock } from './borrow-database.js';
 import { makeDataDir, readKept, writeKept } from './data-dir.js';
 import { keepDemoKey } from './demo-key.js';
 import { startPostgres } from './embedded-postgres.js';
-import { startLocalModel } from './local-model/server.js';
+import { startLocalModel } from './local-model.js';
 import type { EmbeddedServer } from './server-process.js';
 import { startService } from './service.js';
 import { Interrupted, Shutdown } from './shutdown.js';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { startLocalModel, type LocalModel } from '../temporal-dev/local-model/server.js';
+import { startLocalModel, type LocalModel } from '../temporal-dev/local-model.js';
 import { blocks } from './support/document-blocks.js';
 import { installClient } from './support/packed-client.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';

@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
-import { startLocalModel, type LocalModel } from '../temporal-dev/local-model/server.js';
-import { startTurnService } from './support/turns.js';
+import { startLocalModel, type LocalModel } from '../../temporal-dev/local-model.js';
+import { startTurnService } from '../support/turns.js';
 
 type Params = Anthropic.MessageCreateParamsNonStreaming;
 
@@ -47,10 +47,6 @@ describe('local model', () => {
     expect(answer.stop_reason).to.equal('end_turn');
     expect(answer.usage.output_tokens).to.equal(Math.ceil(textOf(answer).length / 4));
     expect(answer.usage.input_tokens).to.be.above(10);
-  });
-
-  it('answers only as a stream', async () => {
-    expect((await failed(client.messages.create(params('write 3 words')))).apiMessage).to.contain('stream: true');
   });
 
   it('thinks when it may, and signs it', async () => {
@@ -129,14 +125,6 @@ describe('local model', () => {
     expect(performance.now() - start).to.be.at.least(1200);
   });
 
-  it('stops when its client goes away', async () => {
-    const stream = client.messages.stream(params('write 1000 words at 10 words per second'));
-    await new Promise((resolve) => stream.once('text', resolve));
-    stream.abort();
-    await failed(stream.finalMessage());
-    expect(textOf(await ask('write 3 words'))).to.equal('this is a');
-  });
-
   const FAILURES = { overloaded: 529, rate_limit: 429, api: 500, invalid_request: 400 };
   for (const [name, status] of Object.entries(FAILURES)) {
     it(`fails with ${name}`, async () => {
@@ -160,20 +148,13 @@ describe('local model', () => {
     expect(process.cpuUsage(before).user / 1000).to.be.lessThan(5000);
   });
 
-  it('counts tokens, an image as little', async () => {
+  it('counts tokens, an image by its kind and not by its base64', async () => {
     const { model: name, messages } = params('write 2 words');
     const { input_tokens } = await client.messages.countTokens({ model: name, tools, messages });
     expect(input_tokens).to.be.within(20, 100);
     const source = { type: 'base64' as const, media_type: 'image/png' as const, data: 'A'.repeat(1_000_000) };
     const { usage } = await ask('', { messages: [{ role: 'user', content: [{ type: 'image', source }] }] });
-    expect(usage.input_tokens).to.be.below(100);
-  });
-
-  it('refuses prompts that are too long, and paths that it does not have', async () => {
-    expect((await failed(ask('x'.repeat(900_000)))).apiMessage).to.match(
-      /^prompt is too long: \d+ tokens > 200000 maximum/,
-    );
-    expect((await failed(client.models.retrieve('other'))).status).to.equal(404);
+    expect(usage.input_tokens).to.be.within(1600, 1700);
   });
 
   it('answers the newest message, also after turns of the session that failed', async () => {

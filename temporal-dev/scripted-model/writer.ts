@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import type Anthropic from '@anthropic-ai/sdk';
-import { outputTokens, type PromptUsage } from './scripted-model-prompt.js';
-import { errorBody, ModelFailure, newId, sendJson, signThinking } from './scripted-model-wire.js';
-import type { ModelErrorType, StopReason, UsageOverride } from './scripted-model-wire.js';
+import { outputTokens, type PromptUsage } from './prompt.js';
+import { errorBody, ModelFailure, newId, sendJson, signThinking } from './wire.js';
+import type { ModelErrorType, StopReason, UsageOverride } from './wire.js';
 
 /** A block of an answer, without its content: that comes in deltas. */
 export type BlockHead =

@@ -1,7 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { createHmac, randomBytes } from 'node:crypto';
 import type Anthropic from '@anthropic-ai/sdk';
-import type { PromptUsage } from './scripted-model-prompt.js';
+import type { PromptUsage } from './prompt.js';
 
 /** The Messages API as bytes, so that a client cannot tell the scripted model from the real one. */
 
@@ -56,10 +56,10 @@ export const signThinking = (thinking: string): string =>
   createHmac('sha256', SIGNING_KEY).update(thinking).digest('base64');
 
 /** Reads a JSON body of at most 32 MiB; throws the API's own failures. */
-export async function readJson(request: IncomingMessage): Promise<unknown> {
+export async function readJson(body: AsyncIterable<Buffer>): Promise<unknown> {
   const parts: Buffer[] = [];
   let size = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
+  for await (const part of body) {
     size += part.length;
     if (size > MAX_BODY_BYTES) throw new ModelFailure('request_too_large', 'Request exceeds the maximum size');
     parts.push(part);

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ModelRequest } from './scripted-model-wire.js';
-import type { Reply } from './scripted-model-replies.js';
+import type { ModelRequest } from './wire.js';
+import type { Reply } from './replies.js';
 
 /** A request to POST /v1/messages, as it came and as it went. Times are of `performance.now()`. */
 export interface ReceivedRequest {

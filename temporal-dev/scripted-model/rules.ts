@@ -1,23 +1,19 @@
-import { randomBytes } from 'node:crypto';
 import type Anthropic from '@anthropic-ai/sdk';
-import { position, textOf } from './conversation.js';
+import { textOf } from './position.js';
 
-export type AnswerBlock = Anthropic.TextBlockParam | Anthropic.ToolUseBlockParam;
+/** The rules' answer to a request: a text, and calls of tools after it. */
+interface Answer {
+  thinking: string;
+  text: string;
+  calls?: { name: string; input: Record<string, unknown> }[];
+  waitMs?: number;
+  wordsPerSecond?: number;
+}
 
-/** The rules' answer to a request. */
-type Answer =
-  | { thinking: string; blocks: AnswerBlock[]; waitMs?: number; wordsPerSecond?: number }
-  /** An HTTP error instead of a message. */
-  | { error: keyof typeof ERROR_STATUS };
-
-/** The status of each error type, as the Messages API sends it. */
-export const ERROR_STATUS = {
-  invalid_request_error: 400,
-  not_found_error: 404,
-  rate_limit_error: 429,
-  api_error: 500,
-  overloaded_error: 529,
-} as const;
+/** An HTTP error instead of a message. */
+interface Failure {
+  error: 'overloaded_error' | 'rate_limit_error' | 'api_error' | 'invalid_request_error';
+}
 
 const WHO = 'I am the local rule-based model of this service, not an LLM';
 const HELP = [
@@ -35,32 +31,41 @@ const MAX_QUOTE_CHARS = 600;
 const MAX_WORDS = 100_000;
 
 interface Turn {
+  /** The text of the user's newest message. */
   text: string;
+  /** Number of model answers since then. */
   step: number;
   request: Anthropic.MessageCreateParams;
 }
 
 /** The rules in order; the first one that returns an answer is used. */
-const RULES: ((turn: Turn) => Answer | undefined)[] = [fail, callTools, reportTools, write, recall, listTools, wait];
+const RULES: ((turn: Turn) => Answer | Failure | undefined)[] = [
+  fail,
+  callTools,
+  reportTools,
+  write,
+  recall,
+  listTools,
+  wait,
+];
 
 /** Returns the answer to a request. It depends only on the request. */
-export function answer(request: Anthropic.MessageCreateParams): Answer {
-  const { userText, step } = position(request.messages);
-  const turn = { text: userText, step, request };
+export function answer(turn: Turn): Answer | Failure {
+  const said = quote(turn.text);
   for (const rule of RULES) {
     const found = rule(turn);
     if (found !== undefined) return found;
   }
   return say(
-    `No rule matches ${quote(userText)}, so I list what I can do.`,
-    `I follow a few rules. You said ${quote(userText)}. With a model key in the environment a real model answers. ` +
+    `No rule matches ${said}, so I list what I can do.`,
+    `I follow a few rules. You said ${said}. With a model key in the environment a real model answers. ` +
       `Until then, try:\n- ${HELP.join('\n- ')}`,
   );
 }
 
-function fail({ text, step }: Turn): Answer | undefined {
+function fail({ text, step }: Turn): Failure | undefined {
   const asked = /\bfail with (overloaded|rate_limit|api|invalid_request)\b/i.exec(text);
-  return asked && step === 0 ? { error: `${asked[1]!.toLowerCase()}_error` as keyof typeof ERROR_STATUS } : undefined;
+  return asked && step === 0 ? { error: `${asked[1]!.toLowerCase()}_error` as Failure['error'] } : undefined;
 }
 
 /** `call TOOL with {…} and TOOL with {…}, then call TOOL`: one group of calls for each step. */
@@ -68,7 +73,7 @@ function callTools({ text, step, request }: Turn): Answer | undefined {
   const group = text.split(/\bthen\b(?=\s+call\b)/i)[step];
   if (group === undefined || !/\bcall\b/i.test(group)) return undefined;
   const offered = toolNames(request);
-  const uses: AnswerBlock[] = [];
+  const calls: NonNullable<Answer['calls']> = [];
   for (const found of group.matchAll(/\b(?:call|and)\s+`?([\w.-]*\w)`?(?:\s+with\s+`*(\{))?/gi)) {
     const [whole, wanted, json] = found;
     const name = offered.find((one) => one === wanted || one.endsWith(`__${wanted}`));
@@ -78,14 +83,11 @@ function callTools({ text, step, request }: Turn): Answer | undefined {
       return say(`No tool is named ${wanted}.`, `I have no tool ${wanted}, only ${list(offered)}.`);
     const input = json === undefined ? {} : objectAt(group, found.index + whole.length - 1);
     if (input === null) return say('That input is not JSON.', `The input of ${wanted} is not a JSON object.`);
-    uses.push({ type: 'tool_use', id: `toolu_${randomBytes(12).toString('hex')}`, name, input });
+    calls.push({ name, input });
   }
-  if (uses.length === 0) return undefined;
-  const names = list(uses.map((use) => ('name' in use ? use.name : '')));
-  return {
-    thinking: `The message asks me to call ${names}.`,
-    blocks: [{ type: 'text', text: `I am calling ${names}.` }, ...uses],
-  };
+  if (calls.length === 0) return undefined;
+  const names = list(calls.map(({ name }) => name));
+  return { thinking: `The message asks me to call ${names}.`, text: `I am calling ${names}.`, calls };
 }
 
 function reportTools({ step, request }: Turn): Answer | undefined {
@@ -109,7 +111,7 @@ function write({ text }: Turn): Answer | undefined {
   );
   return {
     thinking: `The message asks for ${asked[1]} words.`,
-    blocks: [{ type: 'text', text: words || 'No words.' }],
+    text: words || 'No words.',
     ...(asked[2] && { wordsPerSecond: Number(asked[2]) }),
   };
 }
@@ -135,12 +137,12 @@ function wait({ text }: Turn): Answer | undefined {
   return { ...say(`I wait ${seconds} seconds.`, `I have waited ${seconds} seconds.`), waitMs: Number(seconds) * 1000 };
 }
 
-function say(thinking: string, text: string): { thinking: string; blocks: AnswerBlock[] } {
-  return { thinking, blocks: [{ type: 'text', text: `${WHO}. ${text}` }] };
+function say(thinking: string, text: string): Answer {
+  return { thinking, text: `${WHO}. ${text}` };
 }
 
 /** The object that begins at `start`; null if it is not JSON. Braces inside strings do not count. */
-function objectAt(text: string, start: number): object | null {
+function objectAt(text: string, start: number): Record<string, unknown> | null {
   let depth = 0;
   let isInString = false;
   for (let at = start; at < text.length; at += 1) {
@@ -154,9 +156,9 @@ function objectAt(text: string, start: number): object | null {
   return null;
 }
 
-function parse(json: string): object | null {
+function parse(json: string): Record<string, unknown> | null {
   try {
-    return JSON.parse(json) as object;
+    return JSON.parse(json) as Record<string, unknown>;
   } catch {
     return null;
   }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { signThinking } from './support/scripted-model-wire.js';
-import { startScriptedModel, thinking, toolUse, type ScriptedModel } from './support/scripted-model.js';
+import { signThinking } from '../../temporal-dev/scripted-model/wire.js';
+import { startScriptedModel, thinking, toolUse, type ScriptedModel } from '../support/scripted-model.js';
 
 type Fields = Record<string, unknown>;
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ModelRequest } from './scripted-model-wire.js';
+import type { ModelRequest } from './wire.js';
 
 /**
  * What a prompt costs: tokens by estimate, and a prompt cache that keeps the rules of the real one, so that a

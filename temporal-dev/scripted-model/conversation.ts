@@ -1,5 +1,5 @@
-import { checkMedia } from './scripted-model-media.js';
-import { isObject, onlyFields, refuse, TOOL_NAME, type Issued, type Thinks } from './scripted-model-refusal.js';
+import { checkMedia } from './media.js';
+import { isObject, onlyFields, refuse, TOOL_NAME, type Issued, type Thinks } from './refusal.js';
 
 type Block = Record<string, unknown> & { type: string };
 

@@ -1,7 +1,7 @@
-import type { ModelRequest } from './scripted-model-wire.js';
-import { checkConversation } from './scripted-model-conversation.js';
-import { isObject, onlyFields, refuse, TOOL_NAME } from './scripted-model-refusal.js';
-import type { Fields, Issued, Thinks } from './scripted-model-refusal.js';
+import type { ModelRequest } from './wire.js';
+import { checkConversation } from './conversation.js';
+import { isObject, onlyFields, refuse, TOOL_NAME } from './refusal.js';
+import type { Fields, Issued, Thinks } from './refusal.js';
 
 const REQUEST_FIELDS = new Set(
   (

@@ -1,4 +1,4 @@
-import { ModelFailure } from './scripted-model-wire.js';
+import { ModelFailure } from './wire.js';
 
 /** A JSON object. */
 export type Fields = Record<string, unknown>;

@@ -1,5 +1,5 @@
-import type { ModelErrorType, StopReason, UsageOverride } from './scripted-model-wire.js';
-import { ModelFailure, newId } from './scripted-model-wire.js';
+import type { ModelErrorType, StopReason, UsageOverride } from './wire.js';
+import { ModelFailure, newId } from './wire.js';
 
 /** What tests say a model answers: blocks, waits and faults, in the order in which they happen. */
 

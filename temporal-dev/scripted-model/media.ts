@@ -1,4 +1,4 @@
-import { isObject, refuse } from './scripted-model-refusal.js';
+import { isObject, refuse } from './refusal.js';
 
 const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;

@@ -16,7 +16,7 @@ import {
   toolUse,
   wait,
   type ScriptedModel,
-} from './support/scripted-model.js';
+} from '../support/scripted-model.js';
 
 type Params = Anthropic.MessageCreateParamsNonStreaming;
 

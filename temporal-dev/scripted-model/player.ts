@@ -1,6 +1,6 @@
-import type { MessageWriter } from './scripted-model-writer.js';
-import type { StopReason } from './scripted-model-wire.js';
-import { Gate, toolUseId, type Block, type MessageReply, type Step } from './scripted-model-replies.js';
+import type { MessageWriter } from './writer.js';
+import type { StopReason } from './wire.js';
+import { Gate, toolUseId, type Block, type MessageReply, type Step } from './replies.js';
 
 /** What a play tells the recorder of the request. */
 export interface Listener {
