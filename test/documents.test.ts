@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { SETTING_NAMES } from '../src/platform/settings-schema.js';
 import { ERROR_STATUS } from '../src/platform/errors.js';
@@ -38,4 +40,30 @@ describe('the tables in the documents are those of the code', () => {
     const index = await page('docs/README.md');
     for (const [, link] of index.matchAll(/\]\(([^)]+)\)/g)) expect(await page(`docs/${link}`), link).to.not.equal('');
   });
+});
+
+describe('the commands in the documents', () => {
+  const pages = ['README.md', 'CONTRIBUTING.md', 'client/README.md'].concat(
+    readdirSync(new URL('../docs/', import.meta.url), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${name}`),
+  );
+  const blocks = async (name: string): Promise<string[]> =>
+    [...(await page(name)).matchAll(/^( *)```(?:sh|bash)\n(.*?)^\1```/gms)].map(([, , block]) => block!);
+  const here = (name: string): boolean => existsSync(new URL(`../${name}`, import.meta.url));
+
+  for (const name of pages) {
+    it(`${name}: can be parsed, and name scripts, files and outputs that exist`, async () => {
+      const { scripts } = JSON.parse(await page('package.json')) as { scripts: Record<string, string> };
+      const outputs = await page('deploy/gcp/outputs.tf');
+      for (const block of await blocks(name)) {
+        execFileSync('bash', ['-n'], { input: block });
+        for (const [, script] of block.matchAll(/\bnpm run (?:--silent |-s )?([\w:-]+)/g))
+          expect(scripts, block).to.have.property(script!);
+        for (const [file] of block.matchAll(/\bdeploy\/[\w./-]+\.\w+/g)) expect(here(file), file).to.equal(true);
+        for (const [, output] of block.matchAll(/\boutput -raw (\w+)/g))
+          expect(outputs).to.contain(`output "${output}"`);
+      }
+    });
+  }
 });
