@@ -23,6 +23,9 @@ export class GoogleWire {
   readonly replies: { status: number; body: unknown }[] = [];
   /** While true the metadata server does not answer. */
   isMetadataSilent = false;
+  /** The metadata server gives a token when this has resolved. */
+  tokenGate: Promise<void> = Promise.resolve();
+  tokenRequests = 0;
   host = '';
   readonly #server = createServer((req, res) => void this.#serve(req, res).catch(() => res.destroy()));
 
@@ -69,8 +72,11 @@ export class GoogleWire {
     if (path.startsWith('/computeMetadata/')) {
       if (this.isMetadataSilent) return;
       res.setHeader('metadata-flavor', 'Google');
-      if (path.endsWith('/token'))
+      if (path.endsWith('/token')) {
+        this.tokenRequests += 1;
+        await this.tokenGate;
         return json(res, 200, { access_token: this.#newToken('ya29'), expires_in: 3599, token_type: 'Bearer' });
+      }
       return void res.end(path.endsWith('universe-domain') ? 'googleapis.com' : 'test-project');
     }
     const body = text.startsWith('{') ? JSON.parse(text) : Object.fromEntries(new URLSearchParams(text));

@@ -2,8 +2,10 @@ import { expect } from 'chai';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { modelCheck } from '../../../ops/doctor/models.js';
 import type { ModelEntry } from '../../../src/models/catalogue.js';
+import { eventually } from '../../support/eventually.js';
 import { GoogleWire } from '../../support/google-wire.js';
 import {
   message,
@@ -74,6 +76,17 @@ describe('Claude without a key (docs/contract.md §5, MODELS_FILE)', () => {
     await service.send(session, 'Go');
     return { session, end: await service.ended(session) };
   };
+
+  it("does not count the wait for the first token as the model's time", async () => {
+    const WAIT_MS = 3000;
+    let open!: () => void;
+    wire.tokenGate = new Promise((resolve) => (open = resolve));
+    const turn = run('vertex');
+    await eventually('the token is asked for', () => wire.tokenRequests > 0);
+    await sleep(WAIT_MS);
+    open();
+    expect((await turn).end.timing.model_ms).to.be.lessThan(WAIT_MS);
+  });
 
   for (const name of ['vertex', 'cloud', 'federated'] as const) {
     it(`${name}: a turn with thinking, a tool and caching, and its token nowhere else`, async () => {
