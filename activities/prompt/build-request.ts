@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ModelEntry } from '../../src/models/entry.js';
 import type { ModelRequest, ToolDefinition } from '../../src/models/request.js';
-import { loadConversation, type PastTurn, type TurnWithConversation } from '../../src/steps/conversation.js';
+import { loadConversation, type PastTurn, type RequestContext } from '../../src/steps/conversation.js';
 import { attachmentBlocks } from './attachment-blocks.js';
 import { isWorthCompacting } from './compaction.js';
 import { loadMedia } from './media.js';
@@ -44,7 +44,7 @@ interface BuildOptions {
  */
 export async function buildRequest(
   deps: PromptDeps,
-  loaded: TurnWithConversation,
+  loaded: RequestContext,
   { entry, tools, countTokens, compacted, undercount }: BuildOptions,
   signal: AbortSignal,
 ): Promise<BuiltRequest | 'compact'> {

@@ -1,7 +1,7 @@
 import type { ToolDefinition } from '../../src/models/request.js';
 import { mustAsk } from '../../src/sessions/tools.js';
 import type { TurnContext } from '../../src/steps/context.js';
-import type { ModelTurn } from '../../src/steps/conversation.js';
+import type { RequestContext } from '../../src/steps/conversation.js';
 import type { CallPermission } from '../../src/steps/step-calls.js';
 import { builtInTools } from './built-in/index.js';
 import { mcpToolsOf, type McpServerTool } from './mcp/names.js';
@@ -22,10 +22,10 @@ export type OfferedTool =
  * The tools of a turn, the same at each step: first the built-in tools, then those of the connected MCP servers in the
  * session's order, then the client's tools.
  */
-export function offeredTools(turn: ModelTurn): OfferedTool[] {
+export function offeredTools({ turn, customTools }: RequestContext): OfferedTool[] {
   return [
     ...runnableTools(turn),
-    ...turn.customTools.map(
+    ...customTools.map(
       ({ name, description, input_schema: inputSchema }) =>
         ({ kind: 'custom', tool: { name, description, inputSchema }, repeatable: false }) as const,
     ),

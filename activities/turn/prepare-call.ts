@@ -52,7 +52,7 @@ export async function prepareCall(
 ): Promise<PreparedCall | { stored: StepOutcome; permissions: Map<string, CallPermission> } | 'compact'> {
   const loaded = await loadConversation(deps.db, turnId);
   const { turn } = loaded;
-  const offered = offeredTools(turn);
+  const offered = offeredTools(loaded);
   const permissions = permissionsOf(turn, offered);
   const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
   const stored = isStored ? await storedOutcome(deps.db, turnId, step) : null;

@@ -4,7 +4,7 @@ import { isOpen, type TurnState } from '../../src/db/turn-states.js';
 import { findTurn } from '../../src/turns/turn.js';
 
 /** A position in a turn, and whether that turn is queued or running. */
-export interface PlaceInTurn {
+export interface StreamPlace {
   kind: 'turn';
   turnId: string;
   position: Position;
@@ -17,7 +17,7 @@ export type StartingPoint =
   | { kind: 'wait' }
   /** After the terminal event of the current turn: there is nothing to send. */
   | { kind: 'over' }
-  | PlaceInTurn;
+  | StreamPlace;
 
 /**
  * Decides where a stream of a session starts (contract.md §3 "Stream, …"). A `Last-Event-ID` of any turn resumes there.

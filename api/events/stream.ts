@@ -10,7 +10,7 @@ import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import type { OpenStream } from './open-streams.js';
 import { portionsOf } from './portions.js';
 import { SseConnection } from './sse-connection.js';
-import { startingPoint, type PlaceInTurn, type StartingPoint } from './starting-point.js';
+import { startingPoint, type StreamPlace, type StartingPoint } from './starting-point.js';
 
 const RETRY_MS = 2000;
 /** Sent after the last event: EventSource reconnects after every end, and then need not hurry. */
@@ -72,7 +72,7 @@ async function firstTurn(
   { db, feed }: ApiDeps,
   session: SessionState,
   signal: AbortSignal,
-): Promise<PlaceInTurn | null> {
+): Promise<StreamPlace | null> {
   while (!signal.aborted) {
     const { changed } = await feed.awaitTurn(session.id, signal);
     const now = await findSessionState(db, session.project_id, session.id);

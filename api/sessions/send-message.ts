@@ -34,7 +34,7 @@ export const sendMessage = operation<MessageBody, Session>({
     };
     // Queueing is a single atomic statement. With an idempotency record there are two, which need a transaction.
     const turn = call.hasKey ? await transaction(deps.db, queue) : await queue(deps.db);
-    launchTurn({ ...deps, log: call.log }, { ...turn, may_wait: session.tools !== '[]' });
+    launchTurn({ ...deps, log: call.log }, { ...turn, mayWait: session.tools !== '[]' });
     return present(turn);
   },
 });

@@ -7,8 +7,7 @@ import { requireScope } from '../projects/permissions.js';
 import type { Logger } from '../platform/logger.js';
 import { findSkills, skillNotFound } from '../skills/store.js';
 import type { Notifier } from '../stream/notify.js';
-import type { TurnWorkflows } from '../temporal/turn-workflows.js';
-import type { QueuedTurn } from '../turns/queue.js';
+import type { StartableTurn, TurnWorkflows } from '../temporal/turn-workflows.js';
 
 /** The body of POST messages. */
 export const messageBody = {
@@ -67,10 +66,10 @@ export async function resolveMessage(db: Db, projectId: string, body: MessageBod
 /** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
 export function launchTurn(
   deps: { notifier: Notifier; workflows: TurnWorkflows; log: Logger },
-  turn: QueuedTurn & { may_wait: boolean },
+  turn: StartableTurn,
 ): void {
-  deps.notifier.notify(turn);
-  deps.log.info({ turn_id: turn.id, session_id: turn.session_id }, 'turn queued');
+  deps.notifier.notify({ ...turn, position: 1 });
+  deps.log.info({ turn_id: turn.id, session_id: turn.sessionId }, 'turn queued');
   deps.workflows
     .start(turn)
     .catch((err: unknown) =>

@@ -1,5 +1,5 @@
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { WorkflowState } from '../temporal/turn-workflows.js';
+import type { StartableTurn, WorkflowState } from '../temporal/turn-workflows.js';
 import type { ReconcileDeps } from './deps.js';
 import { takeOverUnrecorded } from './takeover.js';
 import { endTurn } from '../turns/finish.js';
@@ -7,40 +7,32 @@ import type { TurnOutcome } from '../turns/outcome.js';
 import { OPEN, type TurnState } from '../db/turn-states.js';
 import { runningMs } from '../turns/totals.js';
 
-/** An open turn that is compared with its workflow, with what a start of the workflow needs. */
-export interface StaleTurn {
-  id: string;
-  session_id: string;
-  project_id: string;
-  model_id: string;
-  mcp_servers: number;
+/** An open turn that is compared with its workflow. */
+export interface StaleTurn extends StartableTurn {
   state: TurnState;
-  queued_ms: number;
-  running_ms: number;
+  queuedMs: number;
   /** How long ago the first of its open calls expired; negative before that, null without one. */
-  expired_ms: number | null;
+  expiredMs: number | null;
   /** The reconciler looks at it for the first time. */
-  is_unseen: boolean;
-  trace: string | null;
-  cancel_requested: boolean;
-  may_wait: boolean;
+  isUnseen: boolean;
+  cancelRequested: boolean;
   /** It has open calls. */
   waits: boolean;
   /** Answers are stored that its workflow has not taken. */
-  has_answers: boolean;
+  hasAnswers: boolean;
 }
 
 export const STALE_TURN = rawSql(
-  `SELECT turns.id, turns.session_id, turns.project_id, model_id, cardinality(mcp_servers) AS mcp_servers, turns.trace,
-     turns.state, open_turns.checked_at IS NULL AS is_unseen,
-     (extract(epoch FROM clock_timestamp() - queued_at) * 1000)::double precision AS queued_ms,
-     ${runningMs('turns')} AS running_ms,
+  `SELECT turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", model_id AS "modelId",
+     cardinality(mcp_servers) AS "mcpServers", turns.trace, turns.state, open_turns.checked_at IS NULL AS "isUnseen",
+     (extract(epoch FROM clock_timestamp() - queued_at) * 1000)::double precision AS "queuedMs",
+     ${runningMs('turns')} AS "runningMs",
      (SELECT extract(epoch FROM clock_timestamp() - min(expires_at)) * 1000 FROM required_actions a
-      WHERE a.turn_id = turns.id AND a.state = 'open')::double precision AS expired_ms,
-     turns.cancel_requested_at IS NOT NULL AS cancel_requested, json_array_length(sessions.tools) > 0 AS may_wait,
+      WHERE a.turn_id = turns.id AND a.state = 'open')::double precision AS "expiredMs",
+     turns.cancel_requested_at IS NOT NULL AS "cancelRequested", json_array_length(sessions.tools) > 0 AS "mayWait",
      EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open') AS waits,
      EXISTS (SELECT FROM required_actions a
-             WHERE a.turn_id = turns.id AND answered_at IS NOT NULL AND taken_at IS NULL) AS has_answers
+             WHERE a.turn_id = turns.id AND answered_at IS NOT NULL AND taken_at IS NULL) AS "hasAnswers"
    FROM open_turns JOIN turns ON turns.id = turn_id JOIN sessions ON sessions.id = turns.session_id`,
 );
 
@@ -77,8 +69,8 @@ const EXPIRED_MARGIN_MS = 3_600_000;
 
 /** True if the turn has used up its time, in the queue or since it began, and its workflow has not ended it. */
 export function isOverdue(turn: StaleTurn, turnTimeoutMs: number): boolean {
-  const spentMs = turn.state === 'queued' ? turn.queued_ms : turn.running_ms;
-  return spentMs > turnTimeoutMs + OVERDUE_MARGIN_MS || (turn.expired_ms ?? 0) > EXPIRED_MARGIN_MS;
+  const spentMs = turn.state === 'queued' ? turn.queuedMs : turn.runningMs;
+  return spentMs > turnTimeoutMs + OVERDUE_MARGIN_MS || (turn.expiredMs ?? 0) > EXPIRED_MARGIN_MS;
 }
 
 /** Ends a turn whose time is over, whether Temporal answers or not. */
@@ -93,14 +85,14 @@ export async function endOverdueTurn(deps: ReconcileDeps, turnId: string): Promi
 export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promise<void> {
   const { workflows, log, count } = deps;
   // A message that never started needs one call: the start fails if there is a workflow.
-  if (turn.state === 'queued' && turn.is_unseen && (await workflows.start(turn, { onlyNew: true }))) {
+  if (turn.state === 'queued' && turn.isUnseen && (await workflows.start(turn, { onlyNew: true }))) {
     return afterStart(deps, turn);
   }
   const { state, started } = await workflows.describe(turn.id);
   if (state === 'running' || state === 'waiting') {
     await takeOverUnrecorded(deps, turn.id, started);
     // A signal was lost, or the tables were restored and know nothing of the wait: the workflow reads them again.
-    if (turn.has_answers || (state === 'waiting' && !turn.waits)) {
+    if (turn.hasAnswers || (state === 'waiting' && !turn.waits)) {
       await workflows.signalAnswers(turn.id);
       count('answers_signalled');
     }
@@ -108,7 +100,7 @@ export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promi
   }
   if (state === 'stuck') {
     // A turn that waited goes on with any build: it is worth a roll-back. Its time limit ends it otherwise.
-    return turn.waits || turn.has_answers ? undefined : endStuckTurn(deps, turn.id);
+    return turn.waits || turn.hasAnswers ? undefined : endStuckTurn(deps, turn.id);
   }
   // A workflow that is complete knew of more than the tables: they were restored from a backup, and the tables count.
   const again = state === 'completed' && (await isStillOpen(deps, turn.id));
@@ -124,7 +116,7 @@ export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promi
 }
 
 async function afterStart({ workflows, log, count }: ReconcileDeps, turn: StaleTurn): Promise<void> {
-  if (turn.cancel_requested) await workflows.cancel(turn.id);
+  if (turn.cancelRequested) await workflows.cancel(turn.id);
   count('started');
   log.warn({ turn_id: turn.id }, 'the reconciler started the workflow of a turn');
 }

@@ -63,8 +63,8 @@ export function startTurnReconciler(
 
   const workflows = createTurnWorkflows(client, {
     taskQueue: config.taskQueue,
-    executionTimeoutMs: ({ may_wait }) => {
-      const waitMs = may_wait ? config.maxSteps * config.actionTimeoutSeconds * 1000 : 0;
+    executionTimeoutMs: ({ mayWait }) => {
+      const waitMs = mayWait ? config.maxSteps * config.actionTimeoutSeconds * 1000 : 0;
       return config.turnTimeoutSeconds * 1000 + waitMs + EXECUTION_MARGIN_MS;
     },
     maxSteps: config.maxSteps,

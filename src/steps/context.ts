@@ -13,7 +13,7 @@ interface TurnServer {
   name: string;
   tools: readonly McpTool[];
   /** Names of the offered tools; null: all. */
-  offered_tools: string[] | null;
+  offeredTools: string[] | null;
 }
 
 /** The fields of a turn that its activities need. */
@@ -44,8 +44,8 @@ export const CONTEXT = rawSql(`
   instruction, json_array_length(sessions.tools) > 0 AS "hasTools", (
     SELECT coalesce(json_agg(entry), '[]')
     FROM json_array_elements(sessions.tools) AS entry WHERE entry->>'type' = 'mcp_toolset') AS toolsets, coalesce((
-    SELECT json_agg(json_build_object('id', server_id, 'name', name, 'toolset_hash', toolset_hash,
-      'offered_tools', offered_tools) ORDER BY index)
+    SELECT json_agg(json_build_object('id', server_id, 'name', name, 'toolsetHash', toolset_hash,
+      'offeredTools', offered_tools) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
   FROM turns JOIN sessions ON sessions.id = turns.session_id
     JOIN events message ON message.session_id = turns.session_id AND message.turn_number = turns.number
@@ -53,7 +53,7 @@ export const CONTEXT = rawSql(`
 
 /** A turn as selected by `CONTEXT`. */
 export interface ContextRow extends Omit<TurnContext, 'servers'> {
-  servers: (Pick<TurnServer, 'id' | 'name' | 'offered_tools'> & { toolset_hash: string })[];
+  servers: (Pick<TurnServer, 'id' | 'name' | 'offeredTools'> & { toolsetHash: string })[];
 }
 
 /**
@@ -64,8 +64,8 @@ export async function withToolsets<Row extends ContextRow>(
   db: Db,
   row: Row,
 ): Promise<Omit<Row, 'servers'> & Pick<TurnContext, 'servers'>> {
-  const servers = row.servers.map(async ({ toolset_hash, ...server }): Promise<TurnServer> => {
-    const tools = await findToolset(db, server.id, toolset_hash);
+  const servers = row.servers.map(async ({ toolsetHash, ...server }): Promise<TurnServer> => {
+    const tools = await findToolset(db, server.id, toolsetHash);
     if (tools === null) throw new TurnEndedError(row.id, row.state);
     return { ...server, tools };
   });

@@ -47,21 +47,17 @@ export interface Conversation {
   turns: PastTurn[];
 }
 
-/** A turn with what its next request to the model needs. */
-export interface ModelTurn extends TurnContext {
+/** What the next request of a turn to the model is built from. */
+export interface RequestContext {
+  turn: TurnContext;
+  conversation: Conversation;
   /** The session's custom tools, with schemas that a model's API accepts. */
   customTools: CustomTool[];
 }
 
-/** A turn with the conversation that leads up to it. */
-export interface TurnWithConversation {
-  turn: ModelTurn;
-  conversation: Conversation;
-}
-
 type Row = PastTurn & {
   /** Only for the current turn. */
-  context: (Omit<ContextRow, 'queuedAt'> & Pick<ModelTurn, 'customTools'>) | null;
+  context: (Omit<ContextRow, 'queuedAt'> & Pick<RequestContext, 'customTools'>) | null;
   summary: string | null;
   summarised_state: TurnState | null;
 };
@@ -74,7 +70,7 @@ const STEPS = `(
   FROM model_steps WHERE model_steps.turn_id = past.id)`;
 
 /** Loads a turn and its session's conversation, from the latest summary up to this turn. */
-export async function loadConversation(db: Db, turnId: string): Promise<TurnWithConversation> {
+export async function loadConversation(db: Db, turnId: string): Promise<RequestContext> {
   const rows = await runSql<Row>(
     db,
     sql`WITH current AS (
@@ -102,8 +98,10 @@ export async function loadConversation(db: Db, turnId: string): Promise<TurnWith
   );
   const current = rows.at(-1);
   if (current?.context == null) throw new TurnEndedError(turnId);
+  const { customTools, ...context } = current.context;
   return {
-    turn: await withToolsets(db, { ...current.context, queuedAt: current.queuedAt }),
+    turn: await withToolsets(db, { ...context, queuedAt: current.queuedAt }),
+    customTools,
     conversation: {
       summary: current.summary,
       summarisedState: current.summarised_state,

@@ -59,11 +59,11 @@ export class Notifier {
   ) {}
 
   /** Call after a commit that stored events of a turn up to `position`. */
-  notify(turn: { id: string; session_id: string; position: number }, live: LiveEvents | null = null): void {
+  notify(turn: { id: string; sessionId: string; position: number }, live: LiveEvents | null = null): void {
     const payload = formatStored(turn, live);
     this.#push({ channel: channelOf(turn.id), payload: () => payload });
     // Streams that wait for the first turn of a session do not have the turn's id yet.
-    if (turn.position === 1) this.#push({ channel: channelOf(turn.session_id), payload: () => payload });
+    if (turn.position === 1) this.#push({ channel: channelOf(turn.sessionId), payload: () => payload });
   }
 
   /** Sends a delta live. `content` must fit into a payload (see delta-writer). */
@@ -111,8 +111,8 @@ export class Notifier {
   }
 }
 
-function formatStored(turn: { id: string; session_id: string; position: number }, live: LiveEvents | null): string {
-  const named = [turn.position, turn.session_id];
+function formatStored(turn: { id: string; sessionId: string; position: number }, live: LiveEvents | null): string {
+  const named = [turn.position, turn.sessionId];
   if (live !== null) {
     const events = live.events.map(({ id, type, created_at, data }) => [id, type, created_at, data]);
     const payload = `${turn.id} ${JSON.stringify([...named, live.after, events])}`;

@@ -11,14 +11,14 @@ const KEYWORD = proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_
 
 /** The attributes to search turns by project, session and model. */
 export function searchAttributesOf(turn: {
-  project_id: string;
-  session_id: string;
-  model_id: string;
+  projectId: string;
+  sessionId: string;
+  modelId: string;
 }): SearchAttributePair[] {
   return [
-    pair(SEARCH_ATTRIBUTES.project, turn.project_id),
-    pair(SEARCH_ATTRIBUTES.session, turn.session_id),
-    pair(SEARCH_ATTRIBUTES.model, turn.model_id),
+    pair(SEARCH_ATTRIBUTES.project, turn.projectId),
+    pair(SEARCH_ATTRIBUTES.session, turn.sessionId),
+    pair(SEARCH_ATTRIBUTES.model, turn.modelId),
   ];
 }
 

@@ -13,18 +13,18 @@ import { startedActivities, stateOf, type StartedActivity, type WorkflowState } 
 
 export type { StartedActivity, WorkflowState };
 
-/** The input of a turn's workflow: ids only, never content (docs/architecture.md). */
-interface StartableTurn {
+/** What the start of a turn's workflow needs: ids only, never content (docs/architecture.md). */
+export interface StartableTurn {
   id: string;
-  session_id: string;
-  project_id: string;
-  model_id: string;
+  sessionId: string;
+  projectId: string;
+  modelId: string;
   /** Calls of the turn may wait for answers: its session has tools. */
-  may_wait: boolean;
+  mayWait: boolean;
   /** Number of the session's MCP servers. */
-  mcp_servers: number;
-  /** Milliseconds since the turn began to run; absent if it has not begun. */
-  running_ms?: number;
+  mcpServers: number;
+  /** Milliseconds that the turn has run so far, without the time it waited for answers. */
+  runningMs: number;
   /** `traceparent` of the request that queued the turn, if it was traced. */
   trace: string | null;
 }
@@ -80,11 +80,11 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
       const searchable = options.searchable();
       const input: TurnInput = {
         id: turn.id,
-        modelId: turn.model_id,
-        mcpServers: turn.mcp_servers,
+        modelId: turn.modelId,
+        mcpServers: turn.mcpServers,
         maxSteps: options.maxSteps,
-        remainingMs: Math.max(0, Math.round(options.turnTimeoutMs - (turn.running_ms ?? 0))),
-        ...(turn.may_wait && searchable && { searchable }),
+        remainingMs: Math.max(0, Math.round(options.turnTimeoutMs - turn.runningMs)),
+        ...(turn.mayWait && searchable && { searchable }),
       };
       try {
         const start = (): ReturnType<typeof client.workflow.start> =>
@@ -97,15 +97,15 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
             workflowExecutionTimeout: options.executionTimeoutMs(turn),
             requestEagerStart: options.eager,
             // The fairness key shares a backlog between projects. Activities inherit it.
-            priority: { fairnessKey: turn.project_id },
-            staticSummary: `turn of ${turn.session_id}`,
+            priority: { fairnessKey: turn.projectId },
+            staticSummary: `turn of ${turn.sessionId}`,
             staticDetails: [
-              `**Project** ${turn.project_id}`,
-              `**Session** ${turn.session_id}`,
-              `**Model** ${turn.model_id}`,
+              `**Project** ${turn.projectId}`,
+              `**Session** ${turn.sessionId}`,
+              `**Model** ${turn.modelId}`,
               'Cancel here is the same as POST cancel; terminate ends the turn as failed (`terminated`) within 10 s.',
             ].join('\n\n'),
-            memo: { project: turn.project_id, session: turn.session_id, model: turn.model_id },
+            memo: { project: turn.projectId, session: turn.sessionId, model: turn.modelId },
             ...(searchable && { typedSearchAttributes: searchAttributesOf(turn) }),
           });
         await withTrace(turn.trace, () => withDeadline(start));

@@ -8,7 +8,6 @@ import {
   turnsEnded,
   turnSeconds,
 } from '../platform/metrics.js';
-import type { Turn } from './turn.js';
 
 /** How a turn is to end. */
 export type TurnOutcome =
@@ -29,10 +28,10 @@ export interface TurnResult {
 }
 
 /** Counts and logs the end of a turn. Call it once, after the commit that ended the turn. */
-export function observeOutcome(turn: Pick<Turn, 'id' | 'session_id'>, result: TurnResult, log: Logger): void {
+export function observeOutcome(turn: { id: string; sessionId: string }, result: TurnResult, log: Logger): void {
   const { state, usage, usage_details, timing, cancel_ms } = result;
   const reason = result.stop_reason ?? result.error?.type ?? 'cancelled';
-  const ids = { turn_id: turn.id, session_id: turn.session_id };
+  const ids = { turn_id: turn.id, session_id: turn.sessionId };
   log.info({ ...ids, state, reason, ...timing, ...usage, ...usage_details, cancel_ms }, 'turn ended');
   turnsEnded.inc({ state, reason });
   turnSeconds.observe({ state }, timing.total_ms / 1000);

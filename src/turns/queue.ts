@@ -4,10 +4,10 @@ import { traceparent } from '../platform/tracing.js';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
+import type { StartableTurn } from '../temporal/turn-workflows.js';
 import { insertEvents, newEvents, type EventRow } from '../events/store.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { isOpen, OPEN_STATES, type TurnState } from '../db/turn-states.js';
-import type { Turn } from './turn.js';
 
 /** The fields of `user.message`. */
 interface Message {
@@ -16,11 +16,8 @@ interface Message {
   skills: SkillSnapshot[];
 }
 
-/** A turn just queued; `event` is the row of its `user.message`. */
-export interface QueuedTurn extends Pick<Turn, 'id' | 'session_id' | 'project_id' | 'trace' | 'position'> {
-  model_id: string;
-  /** How many MCP servers the session names. */
-  mcp_servers: number;
+/** A turn just queued, with its `user.message`. */
+export interface QueuedTurn extends Omit<StartableTurn, 'mayWait'> {
   event: EventRow;
 }
 
@@ -79,16 +76,9 @@ export async function queueTurn(
   );
   if (row === undefined) throw new ServiceError('session_not_found', `There is no session ${sessionId}.`);
   if (row.at === null) throw await refusal(db, sessionId, row);
-  return {
-    id,
-    session_id: sessionId,
-    project_id: projectId,
-    model_id: row.model_id,
-    mcp_servers: row.mcp_servers,
-    trace,
-    position: 1,
-    event: { ...event!, turn_id: id, position: 1, created_at: row.at },
-  };
+  const { model_id: modelId, mcp_servers: mcpServers, at } = row;
+  const stored = { ...event!, turn_id: id, position: 1, created_at: at };
+  return { id, sessionId, projectId, modelId, mcpServers, runningMs: 0, trace, event: stored };
 }
 
 /** What `preview` of the session shows: the first 120 characters of its first message (contract.md §9). */

@@ -2,14 +2,6 @@ import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { isTracing, recordSpan } from '../platform/tracing.js';
 import type { TurnResult } from './outcome.js';
-import type { Turn } from './turn.js';
-
-interface TracedTurn extends Pick<Turn, 'trace'> {
-  model_id: string;
-  /** In ms since 1970. */
-  started: number;
-  ended: number;
-}
 
 /**
  * Records the span of a turn when it has ended: processes may die during a turn, so none can hold the span open. It belongs
@@ -17,12 +9,12 @@ interface TracedTurn extends Pick<Turn, 'trace'> {
  */
 export async function traceTurn(
   db: Db,
-  { id, session_id }: Pick<Turn, 'id' | 'session_id'>,
+  { id, sessionId }: { id: string; sessionId: string },
   { state, stop_reason, error, usage }: TurnResult,
 ): Promise<void> {
   if (!isTracing()) return;
   const ms = (column: string): Sql => rawSql(`(extract(epoch FROM ${column}) * 1000)::double precision`);
-  const [turn] = await runSql<TracedTurn>(
+  const [turn] = await runSql<{ trace: string | null; model_id: string; started: number; ended: number }>(
     db,
     sql`SELECT trace, model_id, ${ms('coalesce(started_at, queued_at)')} AS started,
           ${ms('ended_at')} AS ended
@@ -31,7 +23,7 @@ export async function traceTurn(
   if (turn === undefined) return;
   const attributes = {
     'gen_ai.operation.name': 'invoke_agent',
-    'gen_ai.conversation.id': session_id,
+    'gen_ai.conversation.id': sessionId,
     'gen_ai.request.model': turn.model_id,
     'gen_ai.usage.input_tokens': usage?.input_tokens,
     'gen_ai.usage.output_tokens': usage?.output_tokens,

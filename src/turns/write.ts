@@ -140,7 +140,7 @@ async function announce(
 ): Promise<void> {
   if (events.length === 0) return;
   const { session_id, position } = row as Place;
-  const turn = { id: turnId, session_id, position };
+  const turn = { id: turnId, sessionId: session_id, position };
   notifier.notify(turn, streamed === undefined ? null : liveEvents(events, streamed));
   if (result === null) return;
   observeOutcome(turn, result, log);

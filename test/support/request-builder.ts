@@ -38,7 +38,7 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
       const log = createLogger('silent', 'test');
       const deps = { db, storage: files.storage, log, notifier: new Notifier(db, log) };
       const loaded = await loadConversation(db, turnId);
-      const tools = offeredTools(loaded.turn).map(({ tool }) => tool);
+      const tools = offeredTools(loaded).map(({ tool }) => tool);
       const countTokens = async (): Promise<null> => null;
       const options = { entry, tools, countTokens, compacted: true, undercount: 1 };
       const built = await buildRequest(deps, loaded, options, new AbortController().signal);

@@ -10,12 +10,12 @@ export interface McpServerTool extends ToolDefinition {
   repeatable: boolean;
 }
 
-/** A server with one version of its tools. If `offered_tools` is null, the turn offers all of them. */
+/** A server with one version of its tools. If `offeredTools` is null, the turn offers all of them. */
 export interface ToolSource {
   id: string;
   name: string;
   tools: readonly McpTool[];
-  offered_tools: string[] | null;
+  offeredTools: string[] | null;
 }
 
 /**
@@ -25,7 +25,7 @@ export interface ToolSource {
 export function mcpToolsOf(servers: readonly ToolSource[]): McpServerTool[] {
   return servers.flatMap((server) =>
     server.tools
-      .filter((tool) => server.offered_tools?.includes(tool.name) ?? true)
+      .filter((tool) => server.offeredTools?.includes(tool.name) ?? true)
       .map((tool) => ({
         name: mcpToolName(server.name, tool.name),
         description: tool.description,

@@ -332,7 +332,7 @@ describe('turns in Postgres', () => {
       await db.query(
         `INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, state, asked_at, expires_at)
          VALUES ($1, 1, 0, $2, 'toolu_1', 'tool_confirmation', 'open', now(), now() - interval '50 minutes')`,
-        [turn.id, turn.session_id],
+        [turn.id, turn.sessionId],
       );
       await reconcile('waiting');
       expect(await stateOf(turn)).to.equal('running');
@@ -387,7 +387,7 @@ describe('turns in Postgres', () => {
       await db.query(
         `INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, state, asked_at, expires_at)
          VALUES ($1, 1, 0, $2, 'toolu_1', 'tool_confirmation', 'open', now(), now() + interval '1 day')`,
-        [waiting.id, waiting.session_id],
+        [waiting.id, waiting.sessionId],
       );
       await reconcile('stuck');
       expect(await stateOf(turn)).to.equal('failed');

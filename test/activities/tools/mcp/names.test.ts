@@ -5,10 +5,10 @@ import { mcpToolsOf, type ToolSource } from '../../../../activities/tools/mcp/na
 
 const API_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-const source = (name: string, tools: string[], offered_tools: string[] | null = null): ToolSource => ({
+const source = (name: string, tools: string[], offeredTools: string[] | null = null): ToolSource => ({
   id: `mcp_${name}`,
   name,
-  offered_tools,
+  offeredTools,
   tools: tools.map((tool) => ({
     name: tool,
     description: `${tool}!`,
