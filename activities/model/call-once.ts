@@ -3,26 +3,27 @@ import { ServiceError } from '../../src/platform/errors.js';
 import { modelCallSeconds, modelRetries, modelTokens } from '../../src/platform/metrics.js';
 import type { Answer, CallUsage } from '../../src/models/content.js';
 import { endModelCall, recordUsage } from '../../src/steps/end-model-call.js';
-import type { ModelCall, ModelFailure } from '../../src/steps/model-call.js';
+import type { ModelCall } from '../../src/steps/model-call.js';
 import type { PendingRequest } from '../../src/models/request.js';
 import type { TurnDeps } from '../../src/turns/write.js';
 import type { Config } from '../../src/platform/config.js';
+import { isoIn } from '../../src/platform/timestamps.js';
+import type { RetryNotice } from '../../src/events/schema.js';
 import { withChatSpan } from './chat-span.js';
 import type { ModelClient } from './clients.js';
 import { describeFailure, modelFailureOf } from './failures.js';
+import { retryDelay } from './retry-delay.js';
 import { streamAnswer, type StreamObserver } from './stream.js';
 
-/** Model failures per step. Temporal's attempts do not count them: an attempt is also used up when a worker dies. */
-const MAX_FAILURES = 6;
-const FAILING_MS = 300_000;
-const FIRST_RETRY_MS = 1000;
-const MAX_RETRY_MS = 30_000;
-const MIN_IDLE_SECONDS = 5;
 /** The same delay as for the first batch of deltas. */
 const RECORD_USAGE_AFTER_MS = 250;
 
-/** Receives the answer while it streams in. `settle` runs before a failed call is recorded. */
+/**
+ * Receives the answer while it streams in. `retry` is told that the call will be tried again; `settle` runs before a failed
+ * call is recorded.
+ */
 export interface CallObserver extends Omit<StreamObserver, 'started'> {
+  retry(notice: RetryNotice): void;
   settle(): Promise<void>;
 }
 
@@ -44,9 +45,8 @@ export async function callOnce(
   const recording = new UsageRecording(deps, call, answer);
   try {
     const started = (first: CallUsage): void => recording.start(first);
-    const idle = idleSeconds(deps.config.modelIdleSeconds, call);
     await withChatSpan(model, call, answer, () =>
-      streamAnswer(model, request, answer, { ...observer, started }, signal, idle),
+      streamAnswer(model, request, answer, { ...observer, started }, signal, deps.config.modelIdleSeconds),
     );
     await recording.stop();
     measure(model, answer, 'ok', began);
@@ -56,6 +56,13 @@ export async function callOnce(
     // If the storage is unreachable while we send an image, the model has not failed.
     const failure = signal.aborted || error instanceof ServiceError ? null : modelFailureOf(error, model.redactor);
     measure(model, answer, failure?.type ?? 'aborted', began);
+    const failingForMs = call.failures === 0 ? 0 : call.failingForMs + performance.now() - began;
+    const waitMs =
+      failure === null ? null : retryDelay(failure, { ...call, failingForMs }, deps.config.modelRetrySeconds);
+    const attempt = call.failures + 1;
+    if (failure !== null && waitMs !== null) {
+      observer.retry({ reason: failure.type, attempt, retry_at: isoIn(waitMs) });
+    }
     // Best effort: an unreachable database must not hide why the call failed.
     await observer.settle().catch(() => undefined);
     await endModelCall(deps, call, answer, failure).catch(() => undefined);
@@ -63,9 +70,14 @@ export async function callOnce(
     const { turnId, step } = call;
     const ids = { turn_id: turnId, step, model: model.entry.id };
     deps.log.warn({ ...ids, outcome: failure.type, ...describeFailure(error) }, 'a model call failed');
-    const activityFailure = retryOrGiveUp(failure, call);
-    if (activityFailure.nonRetryable !== true) modelRetries.inc({ model: model.entry.id, type: failure.type });
-    throw activityFailure;
+    if (waitMs !== null) modelRetries.inc({ model: model.entry.id, type: failure.type });
+    throw ApplicationFailure.create({
+      message: `The model call failed (attempt ${attempt}).`,
+      type: failure.type,
+      nonRetryable: waitMs === null,
+      // Temporal waits: no slot of a worker is held meanwhile.
+      nextRetryDelay: waitMs ?? undefined,
+    });
   }
 }
 
@@ -102,21 +114,4 @@ function measure({ entry }: ModelClient, { usage }: Answer, outcome: string, beg
   for (const [kind, tokens] of Object.entries(usage)) {
     modelTokens.inc({ model: entry.id, kind: kind.replace('_tokens', '') }, Number(tokens));
   }
-}
-
-/** A model call that keeps failing ends the turn within 5 minutes, so the idle timeout is cut to the time left. */
-function idleSeconds(setting: number, { failures, failingForMs }: ModelCall): number {
-  if (failures === 0) return setting;
-  return Math.min(setting, Math.max(MIN_IDLE_SECONDS, (FAILING_MS - failingForMs) / 1000));
-}
-
-function retryOrGiveUp(failure: ModelFailure, { failures, failingForMs }: ModelCall): ApplicationFailure {
-  const delayMs = failure.retryAfterMs ?? Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** failures);
-  const final = !failure.retryable || failures + 1 >= MAX_FAILURES || failingForMs + delayMs > FAILING_MS;
-  return ApplicationFailure.create({
-    message: `The model call failed (${failures + 1} of at most ${MAX_FAILURES}).`,
-    type: failure.type,
-    nonRetryable: final,
-    nextRetryDelay: delayMs,
-  });
 }

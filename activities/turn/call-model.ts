@@ -1,3 +1,4 @@
+import type { RetryNotice } from '../../src/events/schema.js';
 import { beginModelCall, type ModelCall } from '../../src/steps/model-call.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import { OvertakenError } from '../../src/turns/turn.js';
@@ -62,6 +63,7 @@ async function callAndStore(
   const observer = {
     text: (content: string) => writer.write('agent.message.delta', content),
     thinking: (content: string) => writer.write('agent.thinking.delta', content),
+    retry: (notice: RetryNotice) => writer.write('agent.retry.delta', JSON.stringify(notice)),
     settle: () => writer.flush(),
   };
   const signal = AbortSignal.any([cancelled, fenced.signal]);

@@ -1,7 +1,7 @@
 import { storeSummary } from '../../src/steps/compaction.js';
 import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
 import { endModelCall } from '../../src/steps/end-model-call.js';
-import { beginModelCall } from '../../src/steps/model-call.js';
+import { beginModelCall, type ModelCall } from '../../src/steps/model-call.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
@@ -10,7 +10,16 @@ import { runActivity } from './run-activity.js';
 import { loadConversation } from '../../src/steps/conversation.js';
 import type { TurnActivities } from './turn-activities.js';
 
-const noopObserver: CallObserver = { text: () => undefined, thinking: () => undefined, settle: async () => undefined };
+/** Clients do not see the summary, but that its model is away. */
+function observe(deltas: ActivityDeps['deltas'], call: ModelCall): CallObserver {
+  const writer = deltas.open(call, () => undefined);
+  return {
+    text: () => undefined,
+    thinking: () => undefined,
+    retry: (notice) => writer.write('agent.retry.delta', JSON.stringify(notice)),
+    settle: () => writer.flush(),
+  };
+}
 
 /**
  * Lets the session's model summarise older turns and stores the summary. Later requests use the summary; the history
@@ -28,7 +37,14 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
 
       const summarise = async (request: ModelRequest): Promise<string> => {
         const call = await beginModelCall(deps, turnId, step, task);
-        const answer = await callOnce(deps, model, new PendingRequest(request), call, noopObserver, signal);
+        const answer = await callOnce(
+          deps,
+          model,
+          new PendingRequest(request),
+          call,
+          observe(deps.deltas, call),
+          signal,
+        );
         await endModelCall(deps, call, { ...answer, firstTokenMs: null }, null);
         return answer.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
       };

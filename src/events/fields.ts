@@ -55,15 +55,14 @@ export const spent = {
 } as const;
 
 export const STOP_REASONS = ['end_turn', 'max_steps', 'max_output_tokens', 'refusal'] as const;
-export const TURN_FAILURE_TYPES = [
+/** Failures of a model that is away, or refuses a request. */
+export const MODEL_FAILURE_TYPES = [
   'model_error',
   'model_overloaded',
   'model_rate_limited',
   'context_too_long',
-  'turn_timeout',
-  'terminated',
-  'internal_error',
 ] as const;
+export const TURN_FAILURE_TYPES = [...MODEL_FAILURE_TYPES, 'turn_timeout', 'terminated', 'internal_error'] as const;
 
 /** Why a turn failed, in `turn.failed`. */
 export const turnError = objectSchema({ type: { enum: TURN_FAILURE_TYPES }, message: text, retryable: flag });

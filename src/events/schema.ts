@@ -4,6 +4,7 @@ import {
   count,
   file,
   flag,
+  MODEL_FAILURE_TYPES,
   objectSchema,
   requiredAction,
   skill,
@@ -115,7 +116,22 @@ const deltaSchema = {
   }),
 } as const;
 
-export type DeltaType = FromSchema<typeof deltaSchema>['type'];
+/** Says that a model call failed and is tried again. */
+const retrySchema = {
+  $id: 'RetryEvent',
+  ...objectSchema({
+    type: { const: 'agent.retry.delta' },
+    turn_id: text,
+    reason: { enum: MODEL_FAILURE_TYPES },
+    attempt: { ...count, minimum: 1, description: 'How often the call has failed so far.' },
+    retry_at: { type: 'string', format: 'date-time' },
+  }),
+} as const;
+
+type RetryEvent = FromSchema<typeof retrySchema>;
+export type RetryNotice = Omit<RetryEvent, 'type' | 'turn_id'>;
+/** The content of an `agent.retry.delta` is a `RetryNotice` as JSON. */
+export type DeltaType = FromSchema<typeof deltaSchema>['type'] | RetryEvent['type'];
 
 /** One frame of the stream. `data` is a stored event or a delta as a JSON string. */
 export const frameSchema = {
@@ -123,11 +139,11 @@ export const frameSchema = {
   type: 'object',
   properties: {
     id: { type: 'string', description: 'Send the last one as `Last-Event-ID` to go on after this frame.' },
-    event: { enum: [...STORED_EVENT_TYPES, ...deltaSchema.properties.type.enum] },
+    event: { enum: [...STORED_EVENT_TYPES, ...deltaSchema.properties.type.enum, 'agent.retry.delta'] },
     data: {
       type: 'string',
       contentMediaType: 'application/json',
-      contentSchema: { anyOf: [eventSchema, deltaSchema] },
+      contentSchema: { anyOf: [eventSchema, deltaSchema, retrySchema] },
     },
   },
   required: ['id', 'event', 'data'],

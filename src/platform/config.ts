@@ -32,6 +32,8 @@ export interface Config {
   maxSteps: number;
   turnTimeoutSeconds: number;
   modelIdleSeconds: number;
+  /** How long a model that is away is tried again, from the first failure of a call. */
+  modelRetrySeconds: number;
   toolTimeoutSeconds: number;
   /** How long a call waits for a person or the client (contract.md §6). */
   actionTimeoutSeconds: number;
@@ -101,6 +103,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     maxSteps: valid.MAX_STEPS,
     turnTimeoutSeconds: valid.TURN_TIMEOUT_SECONDS,
     modelIdleSeconds: valid.MODEL_IDLE_SECONDS,
+    modelRetrySeconds: valid.MODEL_RETRY_SECONDS,
     toolTimeoutSeconds: valid.TOOL_TIMEOUT_SECONDS,
     actionTimeoutSeconds: valid.ACTION_TIMEOUT_SECONDS,
     longWaitSeconds: valid.LONG_WAIT_SECONDS,

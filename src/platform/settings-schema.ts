@@ -26,6 +26,7 @@ const schema = {
     MAX_STEPS: { type: 'integer', default: 100, minimum: 1, maximum: 2000 },
     TURN_TIMEOUT_SECONDS: { type: 'integer', default: 3600, minimum: 1 },
     MODEL_IDLE_SECONDS: { type: 'number', default: 90, exclusiveMinimum: 0 },
+    MODEL_RETRY_SECONDS: { type: 'number', default: 300, minimum: 0 },
     TOOL_TIMEOUT_SECONDS: { type: 'number', default: 300, exclusiveMinimum: 0 },
     ACTION_TIMEOUT_SECONDS: { type: 'number', default: 86_400, exclusiveMinimum: 0, maximum: 31_536_000 },
     LONG_WAIT_SECONDS: { type: 'number', default: 60, exclusiveMinimum: 0 },

@@ -21,6 +21,11 @@ export function utcTimestamp(text: string): string | null {
   return /^[1-9]\d{3}-/.test(iso) ? `${iso.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z` : null;
 }
 
+/** The time in so many milliseconds, in the service's format. */
+export function isoIn(milliseconds: number): string {
+  return `${new Date(Date.now() + milliseconds).toISOString().slice(0, -1)}000Z`;
+}
+
 /** The current time in the service's format, with microseconds from the process' clock. */
 export function isoNow(): string {
   const micros = Math.floor((performance.timeOrigin + performance.now()) * 1000);

@@ -2,7 +2,7 @@ import { runSql, sql, type Sql } from '../db/sql.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import type { CallUsage } from '../models/content.js';
-import type { TurnFailureType } from '../events/fields.js';
+import type { MODEL_FAILURE_TYPES } from '../events/fields.js';
 import type { ActivityTask } from '../turns/activity-task.js';
 import { startClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
@@ -20,7 +20,7 @@ export interface ModelCall {
   /** Number of the call in its turn. */
   call: number;
   messageId: string;
-  /** Failures of the model in this step so far, and the age of the first one. */
+  /** Failures of this call so far that are tried again, and the age of the first one. A call tried again is one call. */
   failures: number;
   failingForMs: number;
   /** Usage of this call that the turn's totals already include; null while it is in doubt whether a write was committed. */
@@ -29,7 +29,7 @@ export interface ModelCall {
 
 /** Why the model failed. */
 export interface ModelFailure {
-  type: Extract<TurnFailureType, 'model_error' | 'model_overloaded' | 'model_rate_limited' | 'context_too_long'>;
+  type: (typeof MODEL_FAILURE_TYPES)[number];
   /** The message for the client. It is never sent to Temporal. */
   message: string;
   /** True if sending the message again later may help. */
@@ -83,12 +83,13 @@ export async function beginModelCall(
         FROM call WHERE turns.id = call.turn_id
         RETURNING turns.id, session_id, call.position, attempt, model_calls)
     SELECT session_id AS "sessionId", position, attempt, model_calls AS call,
-      (SELECT count(*) FROM model_attempts a
-       WHERE a.turn_id = written.id AND a.step = ${step}::integer AND a.error IS NOT NULL) AS failures,
-      (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(a.started_at)) * 1000, 0)::double precision
-       FROM model_attempts a
-       WHERE a.turn_id = written.id AND a.step = ${step}::integer AND a.error IS NOT NULL) AS "failingForMs"
-    FROM written`;
+      failed.count AS failures, failed.ms AS "failingForMs"
+    FROM written CROSS JOIN LATERAL (
+      SELECT count(*)::integer AS count,
+        coalesce(extract(epoch FROM clock_timestamp() - min(a.ended_at)) * 1000, 0)::double precision AS ms
+      FROM model_attempts a
+      WHERE a.turn_id = written.id AND a.position = written.position AND a.step = ${step}::integer
+        AND (a.error->>'retryable')::boolean) AS failed`;
   try {
     const { row } = await writeTurn<Begun>(deps, turnId, { statement });
     return { turnId, step, messageId, recorded: NO_USAGE, ...row };

@@ -1,7 +1,7 @@
 import type { Db } from '../db/transaction.js';
 import { countDeltas, unpackDeltas, type DeltaBatch, type DeltaRun } from './delta-batch.js';
 import { comparePositions, formatEventId, START, type Position } from './position.js';
-import type { NewEvent } from '../events/schema.js';
+import type { DeltaType, NewEvent, RetryNotice } from '../events/schema.js';
 import { eventJson, type EventRow } from '../events/store.js';
 
 const MAX_ROWS = 200;
@@ -21,6 +21,19 @@ export interface Frame {
   json: string;
   /** Time of writing in ms since the epoch; absent in a replay, where a delay has no meaning. */
   writtenAt?: number;
+}
+
+const RETRY: DeltaType = 'agent.retry.delta';
+
+/** True for the notice that a model call is tried again. */
+export function isRetry({ type }: Frame): boolean {
+  return type === RETRY;
+}
+
+/** Leaves out the notices of retries before the newest one: who connects meanwhile gets that one alone. */
+function withNewestRetry(frames: Frame[]): Frame[] {
+  const newest = frames.findLast(isRetry);
+  return newest === undefined ? frames : frames.filter((frame) => !isRetry(frame) || frame === newest);
 }
 
 /** The estimated memory of a frame. */
@@ -49,10 +62,13 @@ function* unpackFrames(
   { after = START, sentAt }: { after?: Position; sentAt?: number },
 ): Generator<Frame> {
   const { turnId, messageId } = batch;
+  const dataOf = (type: DeltaType, content: string): object =>
+    type === RETRY
+      ? { type, turn_id: turnId, ...(JSON.parse(content) as RetryNotice) }
+      : { type, turn_id: turnId, message_id: messageId, content };
   for (const { position, type, content } of unpackDeltas(batch)) {
     if (comparePositions(position, after) <= 0) continue;
-    const json = JSON.stringify({ type, turn_id: turnId, message_id: messageId, content });
-    yield createFrame(turnId, position, type, json, sentAt);
+    yield createFrame(turnId, position, type, JSON.stringify(dataOf(type, content)), sentAt);
   }
 }
 
@@ -108,13 +124,13 @@ export async function readFrames(
   for (const frame of unpackRows(turnId, rows, after)) {
     // After a commit in doubt the flush is repeated, so its deltas may be stored twice.
     if (comparePositions(frame.position, head) <= 0) continue;
-    if (bytes >= maxBytes) return { frames, hasMore: true };
+    if (bytes >= maxBytes) return { frames: withNewestRetry(frames), hasMore: true };
     bytes += bytesOfFrame(frame);
     head = frame.position;
     frames.push(frame);
   }
   const found = rows[0]?.found ?? 0;
-  return { frames, hasMore: found === MAX_ROWS || found > rows.length };
+  return { frames: withNewestRetry(frames), hasMore: found === MAX_ROWS || found > rows.length };
 }
 
 /** One frame after the other: a row may hold more deltas than a read returns, and begin before `after`. */

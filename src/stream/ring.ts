@@ -1,4 +1,4 @@
-import { bytesOfFrame, MAX_BATCH_BYTES, type Frame } from './frames.js';
+import { bytesOfFrame, isRetry, MAX_BATCH_BYTES, type Frame } from './frames.js';
 import { comparePositions, START, type Position } from './position.js';
 
 export const MAX_RING_BYTES = 1024 * 1024;
@@ -63,6 +63,7 @@ export class FrameRing {
   }
 
   append(frames: Frame[]): void {
+    if (frames.some(isRetry)) this.#dropRetries();
     const bytes = sizeOf(frames);
     this.#frames.push(...frames);
     this.#head = frames.at(-1)!.position;
@@ -99,6 +100,15 @@ export class FrameRing {
     this.#floor = this.#frames.splice(0, dropped).at(-1)!.position;
     this.#latest = null;
     this.count(this.#bytes - before);
+  }
+
+  /** The notice of a newer retry is about to come. */
+  #dropRetries(): void {
+    const kept = this.#frames.filter((frame) => !isRetry(frame));
+    const dropped = sizeOf(this.#frames) - sizeOf(kept);
+    this.#frames = kept;
+    this.#bytes -= dropped;
+    this.count(-dropped);
   }
 
   clear(): void {

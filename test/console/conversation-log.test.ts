@@ -60,6 +60,13 @@ const textsOf = (log: ConversationLog): string[] =>
     );
 
 describe("the console's conversation log", () => {
+  it('leaves out frames of the stream alone that have no text', () => {
+    const notice = { type: 'agent.retry.delta', turn_id: 'turn_1', reason: 'model_overloaded', attempt: 1 };
+    const log = logOf([user('turn_1'), notice as unknown as StreamEvent, delta('turn_1', 'msg_1', 'Here')]);
+    expect(log.turns[0]!.events.map(({ type }) => type)).to.deep.equal(['user.message']);
+    expect(textsOf(log)).to.deep.equal(['[Here]']);
+  });
+
   it('shows an event once, whether history or stream bring it', () => {
     const events = [user('turn_1'), message('turn_1', 'msg_1', 'Hi')];
     expect(textsOf(logOf([...events, ...events]))).to.deep.equal(['Hi']);

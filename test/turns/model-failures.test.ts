@@ -21,7 +21,7 @@ const soon = { 'retry-after-ms': '1' };
 describe('a model call that fails', () => {
   let service: TurnService;
   before(async () => {
-    service = await startTurnService({ config: { modelIdleSeconds: 1 } });
+    service = await startTurnService({ config: { modelIdleSeconds: 1, modelRetrySeconds: 3 } });
   });
   after(() => service.close());
   afterEach(() => service.model.reset());
@@ -109,11 +109,9 @@ describe('a model call that fails', () => {
   }
 
   it('counts an invalid answer as a failure', async () => {
-    const away = failure('overloaded_error', { headers: soon });
-    const garbled = message([text('Begun'), raw('event: content_block_delta\ndata: {"secret": {{{\n\n')]);
-    service.model.reply(away, away, away, away, away, garbled);
+    service.model.script(() => message([text('Begun'), raw('event: content_block_delta\ndata: {"secret": {{{\n\n')]));
     const { end } = await run();
-    expect(service.model.requests).to.have.length(6);
+    expect(service.model.requests.length).to.be.at.least(2);
     expect(end.error).to.deep.equal({
       type: 'model_error',
       message: 'The model’s answer is not valid.',
@@ -128,14 +126,13 @@ describe('a model call that fails', () => {
     expect(second!.receivedAt - first!.receivedAt).to.be.within(1950, 5000);
   });
 
-  it('ends the turn after six failures with the last error message; the session continues', async () => {
-    service.model.script(() => failure('overloaded_error', { message: 'Come back on Monday', headers: soon }));
+  it('ends the turn with the last error message; the session continues', async () => {
+    service.model.script(() => failure('overloaded_error', { message: 'Come back on Monday' }));
     const { sessionId, end } = await run();
-    expect(service.model.requests).to.have.length(6);
     expect(end.type).to.equal('turn.failed');
     expect(end.error).to.deep.include({ type: 'model_overloaded', retryable: true });
     expect(end.error.message).to.include('Come back on Monday');
-    expect(end.usage_details.model_calls).to.equal(6);
+    expect(end.usage_details.model_calls).to.equal(service.model.requests.length);
     expect(await statusOf(sessionId)).to.equal('FAILED');
 
     service.model.reset();
@@ -147,8 +144,8 @@ describe('a model call that fails', () => {
     expect(service.model.refused).to.be.empty;
   });
 
-  it('is model_rate_limited after six 429', async () => {
-    service.model.script(() => failure('rate_limit_error', { headers: soon }));
+  it('is model_rate_limited after nothing but 429', async () => {
+    service.model.script(() => failure('rate_limit_error', { headers: { 'retry-after': '1' } }));
     expect((await run()).end.error).to.deep.include({ type: 'model_rate_limited', retryable: true });
   });
 

@@ -1720,11 +1720,22 @@ export interface components {
             message_id: string;
             content: string;
         };
+        RetryEvent: {
+            /** @constant */
+            type: "agent.retry.delta";
+            turn_id: string;
+            /** @enum {unknown} */
+            reason: "model_error" | "model_overloaded" | "model_rate_limited" | "context_too_long";
+            /** @description How often the call has failed so far. */
+            attempt: number;
+            /** Format: date-time */
+            retry_at: string;
+        };
         StreamFrame: {
             /** @description Send the last one as `Last-Event-ID` to go on after this frame. */
             id: string;
             /** @enum {unknown} */
-            event: "user.message" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta";
+            event: "user.message" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta" | "agent.retry.delta";
             data: string;
         };
         Turn: {

@@ -29,6 +29,8 @@ export class ConversationLog {
 
   add(event: StreamEvent): void {
     if (isDelta(event)) return this.#addDelta(event);
+    // Other frames of the stream alone, such as the notice that the model is called again.
+    if (!('id' in event)) return;
     const isNew = !this.#seen.has(event.id);
     this.#seen.add(event.id);
     this.#change(event.turn_id, (turn) => {
