@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { execFileSync, spawn, type ChildProcessByStdio } from 'node:child_process';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -7,25 +7,11 @@ import { freePort } from '../src/platform/free-port.js';
 import { blocks } from './support/document-blocks.js';
 import { eventually } from './support/eventually.js';
 import { startFaultyProxy, type FaultyProxy } from './support/faulty-proxy.js';
+import { missingPython } from './support/python.js';
 import { text as answer, wait } from './support/scripted-model.js';
 import { skip } from './support/skip.js';
 import { startTurnService, type TurnService } from './support/turns.js';
 import { webhookCalls } from './support/webhooks.js';
-
-/** Why the page's code cannot run here; null if it can. */
-function missingPython(): string | null {
-  try {
-    execFileSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 9))'], { stdio: 'ignore' });
-  } catch {
-    return 'python3 of version 3.9 or later is not here';
-  }
-  try {
-    execFileSync('python3', ['-c', 'import requests'], { stdio: 'ignore' });
-    return null;
-  } catch {
-    return 'python3 has no package requests';
-  }
-}
 
 const WORDS = Array.from({ length: 40 }, (_, n) => `word${n} `);
 

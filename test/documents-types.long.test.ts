@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { installClient } from './support/packed-client.js';
@@ -45,6 +45,14 @@ async function examples(): Promise<Map<string, string>> {
   return found;
 }
 
+/** Returns what the compiler finds. */
+function compile(folder: string, ...args: string[]): Promise<string> {
+  return new Promise((resolve) => {
+    const all = [join(modules, 'typescript/bin/tsc'), ...args];
+    execFile(process.execPath, all, { cwd: folder }, (_, stdout, stderr) => resolve(stdout + stderr));
+  });
+}
+
 describe('the types of the packed client, in a project of their own', () => {
   it('accept every example of the pages, and what users write beyond them', async () => {
     const all = await examples();
@@ -55,11 +63,20 @@ describe('the types of the packed client, in a project of their own', () => {
     await writeFile(join(folder, 'own.mts'), OWN);
     const options = ['--noEmit', '--strict', '--skipDefaultLibCheck', '--module', 'nodenext', '--target', 'es2022'];
     const types = ['--typeRoots', join(modules, '@types'), '--types', 'node'];
-    const out = await new Promise<string>((resolve) => {
-      const args = [join(modules, 'typescript/bin/tsc'), ...options, ...types, 'own.mts', ...all.keys()];
-      execFile(process.execPath, args, { cwd: folder }, (_, stdout, stderr) => resolve(stdout + stderr));
-    });
-    expect(out).to.equal('');
+    expect(await compile(folder, ...options, ...types, 'own.mts', ...all.keys())).to.equal('');
+    await remove();
+  });
+
+  it('accept examples/order-desk, installed as in a project of its own', async () => {
+    const { folder, remove } = await installClient();
+    await symlink(join(modules, '@modelcontextprotocol'), join(folder, 'node_modules', '@modelcontextprotocol'));
+    await cp(join(root, 'examples/order-desk'), folder, { recursive: true });
+    const compilerOptions = {
+      ...{ strict: true, noEmit: true, module: 'nodenext', target: 'es2023', resolveJsonModule: true },
+      ...{ skipLibCheck: true, types: ['node'], typeRoots: [join(modules, '@types')] },
+    };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+    expect(await compile(folder, '-p', '.')).to.equal('');
     await remove();
   });
 });
