@@ -18,7 +18,7 @@ export interface Part {
 /** The commands of the example's README, as a person types them, each in a terminal of its own. */
 export class OrderDesk {
   readonly parts: Part[] = [];
-  env: Record<string, string>;
+  env: NodeJS.ProcessEnv;
 
   constructor(
     readonly data: string,
@@ -26,7 +26,7 @@ export class OrderDesk {
   ) {
     const { PATH, HOME, TMPDIR, XDG_CACHE_HOME } = process.env;
     this.env = {
-      ...Object.fromEntries(Object.entries({ PATH, HOME, TMPDIR, XDG_CACHE_HOME }).filter(([, value]) => value)),
+      ...{ PATH, HOME, TMPDIR, XDG_CACHE_HOME },
       DATA_DIR: join(data, 'service'),
       DESK_DATA: join(data, 'desk'),
       PORT: String(ports.api),
@@ -34,7 +34,7 @@ export class OrderDesk {
       ORDERS_PORT: String(ports.orders),
       WEBHOOK_PORT: String(ports.webhooks),
       MCP_ALLOWED_HOSTS: `127.0.0.1:${ports.orders},127.0.0.1:${ports.webhooks}`,
-    } as Record<string, string>;
+    };
   }
 
   /** Starts a command in a process group of its own, so that all it starts can be killed. */
@@ -82,7 +82,8 @@ export class OrderDesk {
 
   /** SIGKILL of everything: the example, `npm start`, and its Postgres and Temporal. */
   async killEverything(): Promise<void> {
-    const ends = this.parts.map(({ child }) => (child.exitCode ?? child.signalCode) === null && once(child, 'exit'));
+    const running = this.parts.filter(({ child }) => (child.exitCode ?? child.signalCode) === null);
+    const ends = running.map(({ child }) => once(child, 'exit'));
     for (const pid of [...this.serverPids(), ...this.parts.map(({ child }) => -child.pid!)]) kill(pid);
     await Promise.all(ends);
     this.parts.length = 0;
