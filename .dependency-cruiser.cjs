@@ -17,9 +17,20 @@ const ROOMS = {
   sessions: ['platform', 'models', 'db', 'projects', 'mcp', 'events'],
   turns: ['platform', 'db', 'temporal', 'events', 'stream', 'sessions'],
   messages: ['platform', 'db', 'projects', 'files', 'skills', 'temporal', 'events', 'stream', 'turns'],
+  schedules: [
+    'platform',
+    'models',
+    'db',
+    'projects',
+    'temporal',
+    'stream',
+    'sessions',
+    'turns',
+    'messages',
+  ],
   answers: ['platform', 'db', 'events', 'sessions', 'turns'],
   steps: ['platform', 'models', 'db', 'projects', 'files', 'mcp', 'events', 'sessions', 'turns', 'answers'],
-  reconciler: ['platform', 'db', 'temporal', 'stream', 'turns'],
+  reconciler: ['platform', 'db', 'temporal', 'stream', 'turns', 'schedules'],
 };
 const only = (name, from, to, comment) => ({
   name,

@@ -34,6 +34,7 @@ import { createMaintenanceActivities } from './maintenance/index.js';
 import { ModelClients } from './model/clients.js';
 import { createSend } from './model/send.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
+import { createScheduleActivities } from './schedules/fire.js';
 import { McpConnections } from './tools/mcp/connections.js';
 import { createTurnWorker, sharedOptions, versioned } from './worker-options.js';
 import { startDeliveries } from './webhooks/worker.js';
@@ -105,6 +106,10 @@ export async function startWorker(
       const worker = await createTurnWorker(shared, config, {
         ...createActivities(work),
         ...createMaintenanceActivities({ config, db: upkeep, log, storage }),
+        ...createScheduleActivities({
+          ...{ db, log, notifier, models: catalogue, workflows: reconciler.workflows },
+          catchupSeconds: config.scheduleCatchupSeconds,
+        }),
       });
       const deliveries = config.webhookDeliveries
         ? await startDeliveries({ ...shared, ...versioned(config, 'AUTO_UPGRADE') }, reconciler.searchable, {

@@ -20,6 +20,15 @@ import { probeMcpServer } from './mcp-servers/probe.js';
 import { registerMcpServer } from './mcp-servers/register.js';
 import { updateMcpServer } from './mcp-servers/update.js';
 import { listModels } from './models/list.js';
+import { createSchedule } from './schedules/create.js';
+import { deleteSchedule } from './schedules/delete.js';
+import { getSchedule } from './schedules/get.js';
+import { listSchedules } from './schedules/list.js';
+import { pauseSchedule } from './schedules/pause.js';
+import { resumeSchedule } from './schedules/resume.js';
+import { runSchedule } from './schedules/run.js';
+import { listScheduleRuns } from './schedules/runs.js';
+import { updateSchedule } from './schedules/update.js';
 import { cancelSessionTurn } from './sessions/cancel.js';
 import { createSession } from './sessions/create.js';
 import { deleteSession } from './sessions/delete.js';
@@ -95,5 +104,14 @@ export const routes: Route[] = [
   ['GET',    '/v1/webhooks/{webhook_id}/deliveries',    'webhooks:read',     UNLIMITED, listWebhookDeliveries],
   ['POST',   '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry', 'webhooks:write', LIMITED, retryWebhookDelivery],
   ['POST',   '/v1/webhooks/{webhook_id}/retry-failed',  'webhooks:write',    LIMITED,   retryFailedWebhookDeliveries],
+  ['POST',   '/v1/schedules',                           'sessions:write',    LIMITED,   createSchedule],
+  ['GET',    '/v1/schedules',                           'sessions:read',     UNLIMITED, listSchedules],
+  ['GET',    '/v1/schedules/{schedule_id}',             'sessions:read',     UNLIMITED, getSchedule],
+  ['PATCH',  '/v1/schedules/{schedule_id}',             'sessions:write',    LIMITED,   updateSchedule],
+  ['DELETE', '/v1/schedules/{schedule_id}',             'sessions:write',    LIMITED,   deleteSchedule],
+  ['POST',   '/v1/schedules/{schedule_id}/pause',       'sessions:write',    LIMITED,   pauseSchedule],
+  ['POST',   '/v1/schedules/{schedule_id}/resume',      'sessions:write',    LIMITED,   resumeSchedule],
+  ['POST',   '/v1/schedules/{schedule_id}/run',         'sessions:write',    LIMITED,   runSchedule],
+  ['GET',    '/v1/schedules/{schedule_id}/runs',        'sessions:read',     UNLIMITED, listScheduleRuns],
   ['GET',    '/files/{file_id}',                        null,                UNLIMITED, fileContent],
 ];

@@ -7,12 +7,14 @@ import type { Logger } from '../src/platform/logger.js';
 import { connectLazily } from '../src/temporal/connection.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
 import { startTurnReconciler, type TurnReconciler } from '../src/reconciler/start.js';
+import type { Schedules } from '../src/schedules/open.js';
 import { OpenStreams } from './events/open-streams.js';
 
 /** The API's dependencies for turns: to start, cancel and stream them. */
 export interface TurnParts {
   notifier: Notifier;
   workflows: TurnWorkflows;
+  schedules: Schedules;
   feed: Feed;
   streams: OpenStreams;
   health: TurnReconciler['health'];
@@ -39,7 +41,14 @@ export function openTurnParts(
   const feed = new Feed(config.databaseListenUrl, db, log);
   const streams = new OpenStreams(db, config.maxStreamsPerProject, log);
   return {
-    parts: { notifier, workflows: reconciler.workflows, feed, streams, health: reconciler.health },
+    parts: {
+      notifier,
+      workflows: reconciler.workflows,
+      schedules: reconciler.schedules,
+      feed,
+      streams,
+      health: reconciler.health,
+    },
     async close() {
       streams.close();
       await reconciler.close();

@@ -62,6 +62,13 @@ export function webhookTaskQueue(taskQueue: string): string {
   return `${taskQueue}-webhooks`;
 }
 
+/** Starts the turn of a schedule's due time. A schedule in Temporal starts it for each of its times. */
+export const FIRE_SCHEDULE_WORKFLOW = 'fireSchedule';
+
+export interface FireScheduleInput {
+  scheduleId: string;
+}
+
 /** Runs one maintenance task to its end. A Temporal schedule per task starts it. */
 export const MAINTENANCE_WORKFLOW = 'maintenance';
 
@@ -72,6 +79,7 @@ export const MAINTENANCE_TASKS = [
   'idempotency-records',
   'storage',
   'webhook-deliveries',
+  'schedule-runs',
 ] as const;
 export type MaintenanceTask = (typeof MAINTENANCE_TASKS)[number];
 

@@ -1,3 +1,4 @@
+export { fireSchedule } from './fire-schedule.js';
 export { maintenance } from './maintenance.js';
 export { turn } from './turn.js';
 export { webhookDelivery } from './webhook-delivery.js';

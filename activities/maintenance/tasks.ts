@@ -4,6 +4,7 @@ import { cleanStorage, type CleanPosition } from '../../src/files/maintenance.js
 import type { Storage } from '../../src/files/storage.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { forgetOldAnswers } from '../../src/projects/idempotency.js';
+import { deleteOldRuns } from '../../src/schedules/runs.js';
 import { expireSessions, purgeSessions } from '../../src/sessions/purge.js';
 import { deleteOldDeliveries } from '../../src/webhooks/deliveries.js';
 import type { MaintenanceTask } from '../../workflows/contract.js';
@@ -42,6 +43,11 @@ export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
   /** Webhook deliveries older than 30 days. */
   async 'webhook-deliveries'({ db }) {
     return whileFull({ deliveries: await deleteOldDeliveries(db, BATCH) });
+  },
+
+  /** Runs of schedules older than 30 days, and schedules deleted for as long. */
+  async 'schedule-runs'({ db }) {
+    return whileFull(await deleteOldRuns(db, BATCH));
   },
 
   /** Objects without a row, deletions that stopped half-way, rows whose object is lost. */

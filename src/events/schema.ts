@@ -21,11 +21,10 @@ const actor = { type: ['string', 'null'], description: 'Who decided, as the answ
  * types and the OpenAPI document are derived from it.
  */
 const ownFields = {
-  'user.message': objectSchema({
-    content: text,
-    files: { type: 'array', items: file },
-    skills: { type: 'array', items: skill },
-  }),
+  'user.message': objectSchema(
+    { content: text, files: { type: 'array', items: file }, skills: { type: 'array', items: skill } },
+    { schedule_id: { type: 'string', description: 'Only in a message that a schedule sent.' } },
+  ),
   'agent.thinking': objectSchema({ message_id: text, content: text }),
   'agent.message': objectSchema({ message_id: text, content: text }, { incomplete: { const: true } }),
   'user.tool_confirmation': objectSchema({

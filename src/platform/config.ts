@@ -65,6 +65,8 @@ export interface Config {
   maintenance: boolean;
   /** This worker delivers webhooks. At least one worker of the task queue must. */
   webhookDeliveries: boolean;
+  /** Times of schedules that are later than this are skipped (contract.md §12). */
+  scheduleCatchupSeconds: number;
   /** Sessions without activity for this long are deleted; null: never. */
   retentionDays: number | null;
 }
@@ -124,6 +126,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: valid.LOG_LEVEL,
     maintenance: valid.MAINTENANCE === 'on',
     webhookDeliveries: valid.WEBHOOK_DELIVERIES === 'on',
+    scheduleCatchupSeconds: valid.SCHEDULE_CATCHUP_SECONDS,
     retentionDays: valid.RETENTION_DAYS === 0 ? null : valid.RETENTION_DAYS,
   };
 }

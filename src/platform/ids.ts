@@ -15,6 +15,7 @@ const ID_PREFIXES = {
   apiKey: 'key_',
   webhook: 'whk_',
   delivery: 'dlv_',
+  schedule: 'sched_',
 } as const;
 
 type IdKind = keyof typeof ID_PREFIXES;

@@ -53,6 +53,7 @@ const schema = {
     },
     MAINTENANCE: { type: 'string', default: 'on', enum: ['on', 'off'] },
     WEBHOOK_DELIVERIES: { type: 'string', default: 'on', enum: ['on', 'off'] },
+    SCHEDULE_CATCHUP_SECONDS: { type: 'number', default: 600, minimum: 10, maximum: 31_536_000 },
     RETENTION_DAYS: { type: 'integer', default: 0, minimum: 0, maximum: 36_500 },
   },
   required: ['DATABASE_URL', 'ENCRYPTION_KEY'],

@@ -21,10 +21,14 @@ const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000, 
 
 /**
  * Keeps open turns moving: starts workflows that never started or vanished, delivers cancels, ends turns whose workflow is
- * gone, gives the activities of dead workers to living ones, keeps the partitions of deltas. The process that holds the lease does it; the others stand
- * by. Returns a function that stops it after the rounds under way.
+ * gone, gives the activities of dead workers to living ones, keeps the partitions of deltas. Keeps Temporal's schedules in
+ * step with the tables. The process that holds the lease does it; the others stand by. Returns a function that stops it
+ * after the rounds under way.
  */
-export function startReconciler(deps: ReconcileDeps, leader: Lease): () => Promise<void> {
+export function startReconciler(
+  deps: ReconcileDeps & { reconcileSchedules: () => Promise<void> },
+  leader: Lease,
+): () => Promise<void> {
   const whileLeading = (round: () => Promise<boolean | void>) => async (): Promise<boolean | void> => {
     if (leader.isHeld) return round();
   };
@@ -38,7 +42,7 @@ export function startReconciler(deps: ReconcileDeps, leader: Lease): () => Promi
     repeat(
       deps.log,
       INTERVALS_MS.closed,
-      whileLeading(() => reconcileClosed(deps)),
+      whileLeading(() => allOf([reconcileClosed(deps), deps.reconcileSchedules()])),
     ),
     repeat(
       deps.log,
@@ -63,6 +67,12 @@ export function startReconciler(deps: ReconcileDeps, leader: Lease): () => Promi
     await Promise.all(stops.map((stop) => stop()));
     await leader.release();
   };
+}
+
+/** Waits for all of them also if one fails, so that a round never overlaps the next one. */
+async function allOf(work: Promise<void>[]): Promise<void> {
+  await Promise.allSettled(work);
+  await Promise.all(work);
 }
 
 /**

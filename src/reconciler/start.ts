@@ -10,6 +10,7 @@ import '../turns/gauges.js';
 import './gauges.js';
 import { reconcileActions } from '../platform/metrics.js';
 import { stateOf, type PartStates } from '../platform/readiness.js';
+import { openSchedules, type Schedules } from '../schedules/open.js';
 import { createTemporalClient, temporalSettings } from '../temporal/connection.js';
 import { ensureSearchAttributes } from '../temporal/search-attributes.js';
 import { isReachable, readBacklogs } from '../temporal/health.js';
@@ -24,6 +25,7 @@ const ATTRIBUTES_RETRY_MS = 10_000;
 /** What each process does for turns: starts their workflows, and stands by to reconcile them. */
 export interface TurnReconciler {
   workflows: TurnWorkflows;
+  schedules: Schedules;
   health: () => Promise<Omit<PartStates, 'postgres'>>;
   /** Whether the namespace knows the search attributes. */
   searchable: () => boolean;
@@ -72,6 +74,7 @@ export function startTurnReconciler(
     eager,
     searchable: () => searchable,
   });
+  const schedules = openSchedules(client, { db: upkeep, log }, config);
   const leader = new Lease(upkeep, {
     name: `reconciler:${namespace}`,
     holder: randomUUID(),
@@ -80,7 +83,15 @@ export function startTurnReconciler(
   });
   const count = (action: string): void => reconcileActions.inc({ action });
   const stopReconciler = startReconciler(
-    { db: upkeep, notifier, workflows, log, count, turnTimeoutMs: config.turnTimeoutSeconds * 1000 },
+    {
+      db: upkeep,
+      notifier,
+      workflows,
+      log,
+      reconcileSchedules: schedules.reconcile,
+      count,
+      turnTimeoutMs: config.turnTimeoutSeconds * 1000,
+    },
     leader,
   );
   const stopObserving = observeService({
@@ -90,6 +101,7 @@ export function startTurnReconciler(
   });
   return {
     workflows,
+    schedules,
     searchable: () => searchable,
     async health() {
       const [temporal, worker] = await Promise.all([

@@ -16,6 +16,7 @@ const SPEC: Readonly<Record<MaintenanceTask, IntervalSpec>> = {
   'purge-sessions': { every: '1h', offset: '15m' },
   'idempotency-records': { every: '1h', offset: '25m' },
   'webhook-deliveries': { every: '1h', offset: '45m' },
+  'schedule-runs': { every: '1h', offset: '50m' },
   storage: { every: '1d', offset: '3h' },
 };
 const MAX_RUN = '12h';

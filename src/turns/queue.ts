@@ -14,6 +14,8 @@ interface Message {
   content: string;
   files: FileSnapshot[];
   skills: SkillSnapshot[];
+  /** The schedule that sent the message. */
+  schedule_id?: string;
 }
 
 /** A turn just queued, with its `user.message`. */
@@ -45,12 +47,14 @@ export async function queueTurn(
   db: Db,
   projectId: string,
   sessionId: string,
-  { content, files, skills }: Message,
+  { content, files, skills, schedule_id }: Message,
   namespace: string,
 ): Promise<QueuedTurn> {
   const id = newId('turn');
   const trace = traceparent();
-  const [event] = newEvents([{ type: 'user.message', data: { content, files, skills } }]);
+  const [event] = newEvents([
+    { type: 'user.message', data: { content, files, skills, ...(schedule_id !== undefined && { schedule_id }) } },
+  ]);
   const [row] = await runSql<Row>(
     db,
     sql`WITH session AS MATERIALIZED (

@@ -10,6 +10,7 @@ const LARGE_TABLES = [
   'tool_calls',
   'idempotency_records',
   'webhook_deliveries',
+  'schedule_runs',
 ];
 
 /** Every table of the service. */
@@ -509,6 +510,78 @@ export class Initial1800000000001 implements MigrationInterface {
         WHERE state = 'pending' AND attempt_count > 0;
       CREATE INDEX webhook_deliveries_due ON webhook_deliveries (next_attempt_at) WHERE state = 'pending';
       CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (created_at) WHERE state = 'pending';
+
+      -- Schedules (contract.md §12): the row is the truth, the schedule in Temporal follows it.
+      CREATE TABLE schedules (
+        id text COLLATE "C" PRIMARY KEY,
+        project_id text COLLATE "C" NOT NULL REFERENCES projects,
+        name text,
+        cron text,
+        at timestamptz,
+        timezone text NOT NULL,
+        -- JSON as the client gave it, with defaults. It is only shown and used whole.
+        target text NOT NULL,
+        -- The session of a target that exists. No reference: the session can be removed first.
+        session_id text COLLATE "C",
+        message text NOT NULL,
+        overlap text NOT NULL CHECK (overlap IN ('skip', 'queue')),
+        end_at timestamptz,
+        state text NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'paused', 'ended')),
+        paused_reason text CHECK (paused_reason IN ('session_deleted', 'failures')),
+        -- The earliest time that has neither started a turn nor been skipped.
+        next_run_at timestamptz,
+        -- Failed turns in a row.
+        failures integer NOT NULL DEFAULT 0,
+        -- Counts the changes that Temporal has to follow, and the last one that it does.
+        version integer NOT NULL DEFAULT 1,
+        synced_version integer NOT NULL DEFAULT 0,
+        -- When Temporal has to be given further times.
+        refill_at timestamptz,
+        -- The last time that a late run was asked for.
+        checked_at timestamptz,
+        created_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+        updated_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+        deleted_at timestamptz,
+        CHECK (deleted_at IS NOT NULL OR (cron IS NULL) <> (at IS NULL)),
+        CHECK (paused_reason IS NULL OR state = 'paused'),
+        CHECK ((state = 'active') = (next_run_at IS NOT NULL))
+      );
+      CREATE INDEX schedules_list ON schedules (project_id, created_at DESC, id DESC) WHERE deleted_at IS NULL;
+      CREATE INDEX schedules_session ON schedules (session_id) WHERE session_id IS NOT NULL AND deleted_at IS NULL;
+      CREATE INDEX schedules_due ON schedules (next_run_at) WHERE state = 'active';
+      CREATE INDEX schedules_unsynced ON schedules (updated_at) WHERE version <> synced_version;
+      CREATE INDEX schedules_refill ON schedules (refill_at) WHERE refill_at IS NOT NULL;
+      CREATE INDEX schedules_deleted ON schedules (deleted_at) WHERE deleted_at IS NOT NULL;
+
+      -- A deleted session pauses its schedules, whatever deletes it. Schedules are locked after their session everywhere.
+      CREATE FUNCTION pause_schedules() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        UPDATE schedules SET state = 'paused', paused_reason = 'session_deleted', next_run_at = NULL,
+          version = version + 1, updated_at = clock_timestamp()
+        WHERE session_id = NEW.id AND deleted_at IS NULL AND state <> 'ended';
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER sessions_schedules AFTER UPDATE OF deleted_at ON sessions
+        FOR EACH ROW WHEN (OLD.deleted_at IS NULL AND NEW.deleted_at IS NOT NULL) EXECUTE FUNCTION pause_schedules();
+
+      -- What became of each time of a schedule. The key lets a time start at most one turn.
+      CREATE TABLE schedule_runs (
+        schedule_id text COLLATE "C" NOT NULL,
+        scheduled_at timestamptz NOT NULL,
+        -- When the turn started; null for a skipped run.
+        started_at timestamptz,
+        state text NOT NULL CHECK (state IN ('started', 'skipped')),
+        reason text,
+        session_id text COLLATE "C",
+        turn_id text COLLATE "C",
+        -- Its turn has ended and was counted, or there is none.
+        is_settled boolean NOT NULL,
+        PRIMARY KEY (schedule_id, scheduled_at),
+        CHECK ((state = 'skipped') = (reason IS NOT NULL)),
+        CHECK ((state = 'started') = (turn_id IS NOT NULL))
+      );
+      CREATE INDEX schedule_runs_unsettled ON schedule_runs (schedule_id) WHERE NOT is_settled;
+      CREATE INDEX schedule_runs_age ON schedule_runs (scheduled_at);
 
       -- Names that one process at a time may hold.
       CREATE TABLE leases (

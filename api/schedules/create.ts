@@ -1,0 +1,114 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { transaction } from '../../src/db/transaction.js';
+import { runSql, sql } from '../../src/db/sql.js';
+import { resolveMessage } from '../../src/messages/message.js';
+import { validationError } from '../../src/platform/errors.js';
+import type { Schedule } from '../../src/schedules/schedule.js';
+import type { Target } from '../../src/schedules/start-turn.js';
+import { insertSchedule } from '../../src/schedules/store.js';
+import { resolveNewSession } from '../../src/sessions/new-session.js';
+import type { Db } from '../../src/db/transaction.js';
+import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
+import { sessionNotFound } from '../http/core/session-of-path.js';
+import { checkScheduledMessage, checkTarget, requireNextRun, timingOfBody } from './check.js';
+import * as fields from './fields.js';
+import { presentSchedule, scheduleSchema } from './present.js';
+
+const body = {
+  type: 'object',
+  properties: {
+    name: { ...fields.nameField, default: null },
+    cron: fields.cronField,
+    at: fields.atField,
+    timezone: { ...fields.timezoneField, default: 'UTC' },
+    target: fields.targetField,
+    message: fields.messageField,
+    overlap: { ...fields.overlapField, default: 'skip' },
+    end_at: { ...fields.endAtField, default: null },
+  },
+  required: ['target', 'message'],
+  additionalProperties: false,
+  examples: [
+    {
+      name: 'Daily report',
+      cron: '0 8 * * MON-FRI',
+      timezone: 'Europe/Berlin',
+      target: { type: 'new_session', session: { model_id: 'claude-sonnet-5-5' } },
+      message: { content: 'Which orders are late?' },
+    },
+  ],
+} as const satisfies JsonSchema;
+
+type Body = FromSchema<typeof body>;
+
+const NO_TIMING = { cron: null, at: null, timezone: 'UTC', end_at: null };
+
+export const createSchedule = operation<Body>({
+  id: 'createSchedule',
+  summary: 'Create a schedule: messages that start turns by themselves',
+  body,
+  maxBodyValues: fields.MAX_SCHEDULE_VALUES,
+  idempotent: true,
+  success: { status: 201, description: 'The schedule, active.', schema: scheduleSchema },
+  errors: [
+    'insufficient_scope',
+    'session_not_found',
+    'unknown_model',
+    'mcp_server_not_found',
+    'unknown_mcp_tool',
+    'file_not_found',
+    'skill_not_found',
+    'schedule_limit_reached',
+  ],
+  async check({ caller, body }) {
+    if (body.cron === undefined && body.at === undefined) throw validationError('/cron', 'or /at is required');
+    requireNextRun(timingOfBody(body, NO_TIMING), Date.now());
+    await checkTarget(caller, body.target);
+    await checkScheduledMessage(caller, body.message);
+  },
+  async handle(call) {
+    const { deps, caller, body, record } = call;
+    const target = await resolveTarget(call);
+    await resolveMessage(deps.db, caller.projectId, body.message);
+    const { id, answer } = await transaction(deps.db, async (tx) => {
+      const schedule = await insert(tx, call, target);
+      const shown = presentSchedule(schedule);
+      await record(tx, shown);
+      return { id: schedule.id, answer: shown };
+    });
+    deps.schedules.sync(id);
+    return answer;
+  },
+});
+
+/** @throws ServiceError as POST sessions, or `session_not_found` */
+async function resolveTarget({ deps, caller, body }: Call<Body>): Promise<Target> {
+  const target = await checkTarget(caller, body.target);
+  if (target.type === 'new_session') await resolveNewSession(deps, caller.projectId, target.session);
+  return target;
+}
+
+async function insert(tx: Parameters<typeof insertSchedule>[0], call: Call<Body>, target: Target): Promise<Schedule> {
+  const { caller, body } = call;
+  const timing = timingOfBody(body, NO_TIMING);
+  const session_id = target.type === 'existing_session' ? target.session_id : null;
+  if (session_id !== null) await lockSession(tx, caller.projectId, session_id);
+  return insertSchedule(tx, caller.projectId, {
+    ...timing,
+    name: body.name,
+    target: JSON.stringify(target),
+    session_id,
+    message: JSON.stringify(body.message),
+    overlap: body.overlap,
+    next_run_at: requireNextRun(timing, Date.now()),
+  });
+}
+
+/** The session stays until the schedule is stored, which its deletion would pause. */
+async function lockSession(tx: Db, projectId: string, id: string): Promise<void> {
+  const found = await runSql(
+    tx,
+    sql`SELECT FROM sessions WHERE id = ${id} AND project_id = ${projectId} AND deleted_at IS NULL FOR SHARE`,
+  );
+  if (found.length === 0) sessionNotFound();
+}

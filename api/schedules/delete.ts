@@ -1,0 +1,16 @@
+import type { Schedule } from '../../src/schedules/schedule.js';
+import { deleteSchedule as removeSchedule } from '../../src/schedules/store.js';
+import { operation } from '../http/core/operation.js';
+import { scheduleNotFound, scheduleOfPath } from './resource.js';
+
+export const deleteSchedule = operation<undefined, Schedule>({
+  id: 'deleteSchedule',
+  summary: 'Delete a schedule; turns that it started go on',
+  success: { status: 204, description: 'Deleted.' },
+  errors: ['schedule_not_found'],
+  resource: scheduleOfPath,
+  async handle({ deps, resource }) {
+    if (!(await removeSchedule(deps.db, resource.id))) scheduleNotFound();
+    deps.schedules.sync(resource.id);
+  },
+});

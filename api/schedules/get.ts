@@ -1,0 +1,13 @@
+import type { Schedule } from '../../src/schedules/schedule.js';
+import { operation } from '../http/core/operation.js';
+import { presentSchedule, scheduleSchema } from './present.js';
+import { scheduleOfPath } from './resource.js';
+
+export const getSchedule = operation<undefined, Schedule>({
+  id: 'getSchedule',
+  summary: 'Get a schedule',
+  success: { status: 200, description: 'The schedule.', schema: scheduleSchema },
+  errors: ['schedule_not_found'],
+  resource: scheduleOfPath,
+  handle: async ({ resource }) => presentSchedule(resource),
+});

@@ -1,0 +1,20 @@
+import type { Schedule } from '../../src/schedules/schedule.js';
+import { changeSchedule } from '../../src/schedules/store.js';
+import { operation } from '../http/core/operation.js';
+import { scheduleSchema } from './present.js';
+import { change, scheduleOfPath } from './resource.js';
+
+export const pauseSchedule = operation<undefined, Schedule>({
+  id: 'pauseSchedule',
+  summary: 'Pause a schedule; times until it is resumed are not made up for',
+  idempotent: true,
+  success: { status: 200, description: 'The schedule as it is now.', schema: scheduleSchema },
+  errors: ['schedule_not_found'],
+  resource: scheduleOfPath,
+  handle: (call) =>
+    change(call, async (tx, schedule) =>
+      schedule.state === 'active'
+        ? changeSchedule(tx, schedule.id, { state: 'paused', paused_reason: null, next_run_at: null })
+        : schedule,
+    ),
+});

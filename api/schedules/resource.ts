@@ -1,0 +1,39 @@
+import type { EntityManager } from 'typeorm';
+import { transaction } from '../../src/db/transaction.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import type { Schedule } from '../../src/schedules/schedule.js';
+import { findSchedule, lockSchedule } from '../../src/schedules/store.js';
+import type { Call } from '../http/core/operation.js';
+import { resourceOfPath } from '../http/core/resource.js';
+import { presentSchedule } from './present.js';
+
+/** Finds the schedule in the path. @throws ServiceError `schedule_not_found` */
+export const scheduleOfPath = resourceOfPath('schedule_id', findSchedule, scheduleNotFound);
+
+/** One error for a schedule that is missing, deleted or in another project. */
+export function scheduleNotFound(): never {
+  throw new ServiceError('schedule_not_found', 'There is no such schedule.');
+}
+
+type LockedSchedule = NonNullable<Awaited<ReturnType<typeof lockSchedule>>>;
+
+/** Changes the schedule of a call under its lock, has Temporal follow, and returns it as it is now. */
+export async function change(
+  { deps, resource, record }: Pick<Call<unknown, Schedule>, 'deps' | 'resource' | 'record'>,
+  work: (tx: EntityManager, schedule: LockedSchedule) => Promise<Schedule>,
+): Promise<unknown> {
+  const answer = await transaction(deps.db, async (tx) => {
+    const locked = (await lockSchedule(tx, resource)) ?? scheduleNotFound();
+    const changed = presentSchedule(await work(tx, locked));
+    await record(tx, changed);
+    return changed;
+  });
+  deps.schedules.sync(resource.id);
+  return answer;
+}
+
+/** @throws ServiceError `session_not_found` */
+export function requireSession({ session_exists: exists }: LockedSchedule): void {
+  if (exists) return;
+  throw new ServiceError('session_not_found', 'The session of this schedule is deleted. Create another schedule.');
+}

@@ -1,0 +1,28 @@
+import { forgetFailures } from '../../src/schedules/failures.js';
+import { nextRun, type Schedule } from '../../src/schedules/schedule.js';
+import { changeSchedule } from '../../src/schedules/store.js';
+import { operation } from '../http/core/operation.js';
+import { scheduleSchema } from './present.js';
+import { change, requireSession, scheduleOfPath } from './resource.js';
+
+export const resumeSchedule = operation<undefined, Schedule>({
+  id: 'resumeSchedule',
+  summary: 'Resume a paused schedule; failed turns are counted anew',
+  idempotent: true,
+  success: { status: 200, description: 'The schedule as it is now.', schema: scheduleSchema },
+  errors: ['schedule_not_found', 'session_not_found'],
+  resource: scheduleOfPath,
+  handle: (call) =>
+    change(call, async (tx, schedule) => {
+      requireSession(schedule);
+      if (schedule.state !== 'paused') return schedule;
+      await forgetFailures(tx, schedule.id);
+      const next = nextRun(schedule, Date.now());
+      return changeSchedule(tx, schedule.id, {
+        state: next === null ? 'ended' : 'active',
+        paused_reason: null,
+        next_run_at: next,
+        failures: 0,
+      });
+    }),
+});

@@ -1,0 +1,72 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { resolveMessage } from '../../src/messages/message.js';
+import { nextRun, type Schedule } from '../../src/schedules/schedule.js';
+import { changeSchedule, type ScheduleChange } from '../../src/schedules/store.js';
+import { operation, type JsonSchema } from '../http/core/operation.js';
+import { checkScheduledMessage, requireNextRun, timingOfBody } from './check.js';
+import * as fields from './fields.js';
+import { presentSchedule, scheduleSchema } from './present.js';
+import { change, requireSession, scheduleOfPath } from './resource.js';
+
+const body = {
+  type: 'object',
+  properties: {
+    name: fields.nameField,
+    cron: { ...fields.cronField, description: `${fields.cronField.description} Replaces \`at\`.` },
+    at: { ...fields.atField, description: `${fields.atField.description} Replaces \`cron\`.` },
+    timezone: fields.timezoneField,
+    message: fields.messageField,
+    overlap: fields.overlapField,
+    end_at: fields.endAtField,
+  },
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+type Body = FromSchema<typeof body>;
+
+export const updateSchedule = operation<Body, Schedule>({
+  id: 'updateSchedule',
+  summary: 'Change a schedule; only the fields that are given',
+  body,
+  idempotent: true,
+  success: { status: 200, description: 'The schedule as it is now.', schema: scheduleSchema },
+  errors: ['schedule_not_found', 'insufficient_scope', 'file_not_found', 'skill_not_found', 'session_not_found'],
+  resource: scheduleOfPath,
+  async check({ caller, body }) {
+    if (body.message !== undefined) await checkScheduledMessage(caller, body.message);
+  },
+  async handle(call) {
+    const { deps, caller, body, resource, record } = call;
+    if (Object.keys(body).length === 0) {
+      const answer = presentSchedule(resource);
+      await record(deps.db, answer);
+      return answer;
+    }
+    if (body.message !== undefined) await resolveMessage(deps.db, caller.projectId, body.message);
+    return change(call, async (tx, schedule) => {
+      const timing = timingChange(schedule, body);
+      if (timing.state === 'active') requireSession(schedule);
+      return changeSchedule(tx, schedule.id, {
+        ...('name' in body && { name: body.name }),
+        ...(body.overlap !== undefined && { overlap: body.overlap }),
+        ...(body.message !== undefined && { message: JSON.stringify(body.message) }),
+        ...timing,
+      });
+    });
+  },
+});
+
+/** What the timing in the body changes; a new `cron` or `at` makes an ended schedule active again. */
+function timingChange(schedule: Schedule, body: Body): ScheduleChange {
+  const isReplaced = body.cron !== undefined || body.at !== undefined;
+  if (!isReplaced && body.timezone === undefined && body.end_at === undefined) return {};
+  const timing = timingOfBody(body, schedule);
+  // An earlier end leaves a time that is due now; other times do not.
+  const due = schedule.next_run_at === null ? Date.now() : Date.parse(schedule.next_run_at) - 1;
+  const after = isReplaced || body.timezone !== undefined ? Date.now() : Math.min(Date.now(), due);
+  // The time of an ended `at` is over, whatever else changes.
+  const isOver = schedule.state === 'ended' && !isReplaced && timing.at !== null;
+  const next = isOver ? nextRun(timing, after) : requireNextRun(timing, after);
+  if (schedule.state === 'paused' || next === null) return timing;
+  return { ...timing, next_run_at: next, state: 'active' };
+}

@@ -1,0 +1,157 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { runSql, sql } from '../db/sql.js';
+import { transaction } from '../db/transaction.js';
+import { launchTurn } from '../messages/message.js';
+import type { ModelCatalogue } from '../models/catalogue.js';
+import type { Logger } from '../platform/logger.js';
+import type { Notifier } from '../stream/notify.js';
+import type { TurnWorkflows } from '../temporal/turn-workflows.js';
+import { timesAfter } from './calendar/next-times.js';
+import { countEndedTurns } from './failures.js';
+import { scheduleDelaySeconds, schedulePauses, scheduleRuns } from './metrics.js';
+import { insertMissed, insertRun, KEPT_MS, type Run } from './runs.js';
+import { nextRun, timingOf, type Schedule, type SkipReason } from './schedule.js';
+import { startTurn, type ScheduledTurn } from './start-turn.js';
+import { changeSchedule, lockSchedule } from './store.js';
+
+/** What starting the turns of schedules needs. */
+export interface FireDeps {
+  db: DataSource;
+  log: Logger;
+  models: ModelCatalogue;
+  notifier: Notifier;
+  workflows: TurnWorkflows;
+}
+
+/** Temporal's clock may be ahead of Postgres' by this. */
+const MAX_CLOCK_DIFFERENCE_MS = 60_000;
+/** Missed times that are listed after an outage, the latest ones. */
+const MAX_MISSED_RUNS = 1000;
+
+/** What came of firing a schedule: nothing was due, the latest due time's run, or a pause instead of it. */
+export type FireOutcome = 'nothing due' | 'paused' | 'started' | SkipReason;
+
+type Locked = NonNullable<Awaited<ReturnType<typeof lockSchedule>>>;
+
+/**
+ * Starts a turn for the latest time of a schedule that is due, in one transaction with the record of it: a time that
+ * was taken is not due any more, whatever fires it again. Earlier times are skipped as `missed`, and so is the latest
+ * one if it is later than the catch-up allows.
+ * @param scheduledAt the time that Temporal fires, in milliseconds
+ */
+export async function fireSchedule(
+  deps: FireDeps & { catchupSeconds: number },
+  scheduleId: string,
+  scheduledAt: number | null,
+): Promise<FireOutcome> {
+  const [target] = await runSql<Pick<Schedule, 'id' | 'session_id'>>(
+    deps.db,
+    sql`SELECT id, session_id FROM schedules WHERE id = ${scheduleId} AND deleted_at IS NULL`,
+  );
+  if (target === undefined) return 'nothing due';
+  const { outcome, turn, missed, delayMs } = await transaction(deps.db, async (tx) => {
+    const schedule = await lockSchedule(tx, target);
+    if (schedule === null || schedule.next_run_at === null) return { outcome: 'nothing due' as const };
+    if (await countEndedTurns(tx, schedule.id)) return { outcome: 'paused' as const };
+    return fireLocked(tx, deps, schedule, scheduledAt);
+  });
+  if (turn !== undefined) launchTurn(deps, turn);
+  if (outcome === 'paused') schedulePauses.inc();
+  if (missed !== undefined && missed > 0) scheduleRuns.inc({ outcome: 'missed' }, missed);
+  if (delayMs !== undefined) {
+    scheduleRuns.inc({ outcome });
+    if (outcome === 'started') scheduleDelaySeconds.observe(delayMs / 1000);
+  }
+  deps.log.info({ schedule_id: scheduleId, outcome, turn_id: turn?.id }, 'schedule fired');
+  return outcome;
+}
+
+interface Fired {
+  outcome: FireOutcome;
+  turn?: ScheduledTurn;
+  /** Earlier times that were skipped. */
+  missed?: number;
+  /** Since the latest due time; absent if nothing was due. */
+  delayMs?: number;
+}
+
+async function fireLocked(
+  tx: EntityManager,
+  deps: FireDeps & { catchupSeconds: number },
+  schedule: Locked,
+  scheduledAt: number | null,
+): Promise<Fired> {
+  const now = Date.parse(schedule.now);
+  const isAhead = scheduledAt !== null && scheduledAt > now && scheduledAt < now + MAX_CLOCK_DIFFERENCE_MS;
+  const through = isAhead ? scheduledAt : now;
+  const due = dueTimes(schedule, through);
+  const latest = due.pop();
+  if (latest === undefined) return { outcome: 'nothing due' };
+
+  await insertMissed(tx, schedule.id, due);
+  const isLate = latest < now - deps.catchupSeconds * 1000;
+  const run = isLate ? skipped(latest, 'missed') : await attempt(tx, deps, schedule, new Date(latest).toISOString());
+  await insertRun(tx, schedule.id, run);
+  const next = nextRun(schedule, Math.max(latest, through));
+  if (next === null) await changeSchedule(tx, schedule.id, { state: 'ended', next_run_at: null });
+  else await runSql(tx, sql`UPDATE schedules SET next_run_at = ${next} WHERE id = ${schedule.id}`);
+  return { outcome: run.reason ?? 'started', turn: run.turn, missed: due.length, delayMs: Math.max(0, now - latest) };
+}
+
+/** The times from `next_run_at` on that are due, the newest of them if there are many. */
+function dueTimes(schedule: Locked, through: number): number[] {
+  const since = Math.max(Date.parse(schedule.next_run_at!), through - KEPT_MS);
+  const due: number[] = [];
+  for (const time of timesAfter(timingOf(schedule), since - 1)) {
+    if (time > through) break;
+    due.push(time);
+    if (due.length > 2 * MAX_MISSED_RUNS) due.splice(0, MAX_MISSED_RUNS);
+  }
+  return due.slice(-MAX_MISSED_RUNS - 1);
+}
+
+function skipped(time: number, reason: SkipReason): Run & { turn?: undefined } {
+  const scheduled_at = new Date(time).toISOString();
+  return { scheduled_at, started_at: null, state: 'skipped', session_id: null, turn_id: null, reason };
+}
+
+/** Starts a turn for a locked schedule; the run says what came of it. */
+async function attempt(
+  tx: EntityManager,
+  { models, workflows }: Pick<FireDeps, 'models' | 'workflows'>,
+  schedule: Schedule,
+  scheduledAt: string,
+): Promise<Run & { turn?: ScheduledTurn }> {
+  const turn = await startTurn(tx, { models, namespace: workflows.namespace }, schedule);
+  if (typeof turn === 'string') return { ...skipped(Date.parse(scheduledAt), turn), scheduled_at: scheduledAt };
+  const { id: turn_id, session_id, event } = turn;
+  return {
+    scheduled_at: scheduledAt,
+    started_at: event.created_at,
+    state: 'started',
+    session_id,
+    turn_id,
+    reason: null,
+    turn,
+  };
+}
+
+/**
+ * Runs a locked schedule now. Its times stay as they are.
+ * @returns the schedule with its new run, and what to do after the commit
+ */
+export async function runNow(
+  tx: EntityManager,
+  deps: FireDeps,
+  schedule: Locked,
+): Promise<{ ran: Schedule; launch: () => void }> {
+  const { turn, ...run } = await attempt(tx, deps, schedule, schedule.now);
+  await insertRun(tx, schedule.id, run);
+  return {
+    ran: { ...schedule, last_run: JSON.stringify(run) },
+    launch() {
+      if (turn !== undefined) launchTurn(deps, turn);
+      scheduleRuns.inc({ outcome: run.reason ?? 'started' });
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import { readPage } from '../db/read-page.js';
+import { runSql, sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import type { PageRequest, PageRows } from '../platform/page.js';
+import type { SkipReason } from './schedule.js';
+
+/** How long runs are kept (docs/contract.md §12). */
+const KEPT = "interval '30 days'";
+export const KEPT_MS = 30 * 86_400_000;
+
+/** What became of a time of a schedule. */
+export interface Run {
+  scheduled_at: string;
+  started_at: string | null;
+  state: 'started' | 'skipped';
+  session_id: string | null;
+  turn_id: string | null;
+  reason: SkipReason | null;
+}
+
+const timestamp = (column: string): string =>
+  `to_char(r.${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
+/** SQL for the run `r` as clients see it. */
+export const RUN_JSON = `json_build_object('scheduled_at', ${timestamp('scheduled_at')},
+  'started_at', ${timestamp('started_at')}, 'state', r.state, 'session_id', r.session_id, 'turn_id', r.turn_id,
+  'reason', r.reason)`;
+
+/** A run in its list; a list is in the order of `created_at`. */
+export type ListedRun = Run & { created_at: string };
+
+/** A page, newest first. */
+export function listRuns(db: Db, scheduleId: string, { limit, after }: PageRequest): Promise<PageRows<ListedRun>> {
+  return readPage<ListedRun>(db, {
+    query: `SELECT scheduled_at AS created_at, schedule_id AS id, scheduled_at, started_at, state, session_id, turn_id,
+       reason
+     FROM schedule_runs WHERE schedule_id = $1 AND ($2::timestamptz IS NULL OR scheduled_at < $2)
+     ORDER BY scheduled_at DESC LIMIT $3`,
+    values: [scheduleId, after?.[0] ?? null, limit + 1],
+    order: 'created_at DESC, id DESC',
+    limit,
+  });
+}
+
+/** Stores a run. The key of the table refuses a second one of the same time. */
+export async function insertRun(tx: Db, scheduleId: string, run: Run): Promise<void> {
+  await runSql(
+    tx,
+    sql`INSERT INTO schedule_runs (schedule_id, scheduled_at, started_at, state, session_id, turn_id, reason, is_settled)
+        VALUES (${scheduleId}, ${run.scheduled_at}, ${run.started_at}, ${run.state}, ${run.session_id}, ${run.turn_id},
+          ${run.reason}, ${run.turn_id === null})`,
+  );
+}
+
+/** Stores times that nothing was started for. */
+export async function insertMissed(tx: Db, scheduleId: string, times: readonly number[]): Promise<void> {
+  if (times.length === 0) return;
+  await runSql(
+    tx,
+    sql`INSERT INTO schedule_runs (schedule_id, scheduled_at, state, reason, is_settled)
+        SELECT ${scheduleId}, time, 'skipped', 'missed', true
+        FROM unnest(${times.map((time) => new Date(time).toISOString())}::timestamptz[]) AS missed (time)`,
+  );
+}
+
+/**
+ * Removes at most `limit` runs older than 30 days, and as many deleted schedules that Temporal has forgotten; returns
+ * their numbers.
+ */
+export async function deleteOldRuns(db: Db, limit: number): Promise<{ runs: number; schedules: number }> {
+  const [, runs] = await db.query<[unknown[], number]>(
+    `DELETE FROM schedule_runs WHERE (schedule_id, scheduled_at) IN (
+       SELECT schedule_id, scheduled_at FROM schedule_runs WHERE scheduled_at < now() - ${KEPT}
+       LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+    [limit],
+  );
+  const [, schedules] = await db.query<[unknown[], number]>(
+    `DELETE FROM schedules WHERE id IN (
+       SELECT id FROM schedules WHERE deleted_at < now() - ${KEPT} AND version = synced_version
+       LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+    [limit],
+  );
+  return { runs, schedules };
+}

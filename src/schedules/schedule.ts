@@ -1,0 +1,54 @@
+import { nextTimes, type Timing } from './calendar/next-times.js';
+
+export type ScheduleState = 'active' | 'paused' | 'ended';
+export type Overlap = 'skip' | 'queue';
+
+/** A schedule as it is stored. */
+export interface Schedule {
+  id: string;
+  project_id: string;
+  name: string | null;
+  cron: string | null;
+  at: string | null;
+  timezone: string;
+  /** JSON text. */
+  target: string;
+  /** The session of a target of type `existing_session`. */
+  session_id: string | null;
+  /** JSON text: a body of POST messages. */
+  message: string;
+  overlap: Overlap;
+  end_at: string | null;
+  state: ScheduleState;
+  paused_reason: 'session_deleted' | 'failures' | null;
+  next_run_at: string | null;
+  failures: number;
+  version: number;
+  synced_version: number;
+  created_at: string;
+  updated_at: string;
+  deleted_at: string | null;
+  /** JSON text of the newest run; null without one. */
+  last_run: string | null;
+}
+
+/** Reasons for a skipped run (docs/contract.md §12). */
+export const SKIP_REASONS = ['missed', 'session_running', 'too_many_running_turns', 'queue_full', 'not_found'] as const;
+export type SkipReason = (typeof SKIP_REASONS)[number];
+
+/** The fields that decide when a schedule runs. */
+export type TimingFields = Pick<Schedule, 'cron' | 'at' | 'timezone' | 'end_at'>;
+
+export function timingOf({ cron, at, timezone, end_at: endAt }: TimingFields): Timing {
+  return { cron, timezone, at: timeOf(at), endAt: timeOf(endAt) };
+}
+
+function timeOf(timestamp: string | null): number | null {
+  return timestamp === null ? null : Date.parse(timestamp);
+}
+
+/** The next time after `after`; null if there is none. */
+export function nextRun(timing: TimingFields, after: number): string | null {
+  const [next] = nextTimes(timingOf(timing), after, 1);
+  return next === undefined ? null : new Date(next).toISOString();
+}

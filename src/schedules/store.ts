@@ -1,0 +1,132 @@
+import type { EntityManager } from 'typeorm';
+import { readPage } from '../db/read-page.js';
+import { joinSql, rawSql, runSql, sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import { ServiceError } from '../platform/errors.js';
+import { newId } from '../platform/ids.js';
+import type { PageRequest, PageRows } from '../platform/page.js';
+import { RUN_JSON } from './runs.js';
+import type { Schedule, ScheduleState } from './schedule.js';
+
+const MAX_SCHEDULES_PER_PROJECT = 100;
+
+const COLUMNS = `id, project_id, name, cron, at, timezone, target, session_id, message, overlap, end_at, state, paused_reason,
+  next_run_at, failures, version, synced_version, created_at, updated_at, deleted_at,
+  (SELECT ${RUN_JSON}::text FROM schedule_runs r WHERE r.schedule_id = schedules.id
+   ORDER BY r.scheduled_at DESC LIMIT 1) AS last_run`;
+
+/** Finds a schedule of the project; null if it is missing or deleted. */
+export async function findSchedule(db: Db, projectId: string, id: string): Promise<Schedule | null> {
+  const [schedule] = await runSql<Schedule>(
+    db,
+    sql`SELECT ${rawSql(COLUMNS)} FROM schedules WHERE id = ${id} AND project_id = ${projectId} AND deleted_at IS NULL`,
+  );
+  return schedule ?? null;
+}
+
+/** A page, newest first. */
+export function listSchedules(db: Db, projectId: string, { limit, after }: PageRequest): Promise<PageRows<Schedule>> {
+  return readPage<Schedule>(db, {
+    query: `SELECT ${COLUMNS} FROM schedules WHERE project_id = $1 AND deleted_at IS NULL
+       AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3))
+     ORDER BY created_at DESC, id DESC LIMIT $4`,
+    values: [projectId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
+    order: 'created_at DESC, id DESC',
+    limit,
+  });
+}
+
+/** The fields that a client sets. */
+export type ScheduleFields = Pick<
+  Schedule,
+  'name' | 'cron' | 'at' | 'timezone' | 'target' | 'session_id' | 'message' | 'overlap' | 'end_at'
+>;
+
+/**
+ * Stores a schedule. The lock on the project makes the limit exact.
+ * @throws ServiceError `schedule_limit_reached`
+ */
+export async function insertSchedule(
+  tx: EntityManager,
+  projectId: string,
+  fields: ScheduleFields & { next_run_at: string },
+): Promise<Schedule> {
+  await tx.query('SELECT FROM projects WHERE id = $1 FOR NO KEY UPDATE', [projectId]);
+  const [counted]: [{ count: number }] = await tx.query(
+    'SELECT count(*)::integer AS count FROM schedules WHERE project_id = $1 AND deleted_at IS NULL',
+    [projectId],
+  );
+  if (counted.count >= MAX_SCHEDULES_PER_PROJECT) {
+    throw new ServiceError(
+      'schedule_limit_reached',
+      `The project has ${MAX_SCHEDULES_PER_PROJECT} schedules, its limit. Delete one before you create another.`,
+    );
+  }
+  const id = newId('schedule');
+  const { name, cron, at, timezone, target, session_id, message, overlap, end_at, next_run_at } = fields;
+  const [row] = await runSql<Schedule>(
+    tx,
+    sql`INSERT INTO schedules
+          (id, project_id, name, cron, at, timezone, target, session_id, message, overlap, end_at, next_run_at)
+        VALUES (${id}, ${projectId}, ${name}, ${cron}, ${at}, ${timezone}, ${target}, ${session_id}, ${message},
+          ${overlap}, ${end_at}, ${next_run_at})
+        RETURNING ${rawSql(COLUMNS)}`,
+  );
+  return row!;
+}
+
+/**
+ * Locks the session of an existing target, if any, then the schedule. Everything that locks both takes this order; a
+ * deletion of the session pauses its schedules. Returns null if the schedule is deleted.
+ */
+export async function lockSchedule(
+  tx: EntityManager,
+  { id, session_id }: Pick<Schedule, 'id' | 'session_id'>,
+): Promise<(Schedule & { session_exists: boolean; now: string }) | null> {
+  const sessions =
+    session_id === null
+      ? []
+      : await runSql(tx, sql`SELECT FROM sessions WHERE id = ${session_id} AND deleted_at IS NULL FOR NO KEY UPDATE`);
+  await runSql(tx, sql`SELECT FROM schedules WHERE id = ${id} FOR UPDATE`);
+  // A second statement: after a wait for the lock, the first would show the newest run as it was before.
+  const [schedule] = await runSql<Schedule & { now: string }>(
+    tx,
+    sql`SELECT ${rawSql(COLUMNS)}, clock_timestamp() AS now FROM schedules WHERE id = ${id} AND deleted_at IS NULL`,
+  );
+  if (schedule === undefined) return null;
+  return { ...schedule, session_exists: session_id === null || sessions.length > 0 };
+}
+
+/** What a change of a locked schedule can set. */
+export type ScheduleChange = Partial<
+  Omit<ScheduleFields, 'target' | 'session_id'> & {
+    state: ScheduleState;
+    paused_reason: Schedule['paused_reason'];
+    next_run_at: string | null;
+    failures: number;
+  }
+>;
+
+/** Changes a locked schedule; Temporal follows. */
+export async function changeSchedule(tx: Db, id: string, change: ScheduleChange): Promise<Schedule> {
+  const set = Object.entries(change).map(([column, value]) => sql`${rawSql(column)} = ${value}`);
+  const [row] = await runSql<Schedule>(
+    tx,
+    sql`WITH changed AS (
+          UPDATE schedules SET ${joinSql(set, ', ')}, version = version + 1, updated_at = clock_timestamp()
+          WHERE id = ${id} RETURNING *)
+        SELECT ${rawSql(COLUMNS)} FROM changed AS schedules`,
+  );
+  return row!;
+}
+
+/** Deletes the schedule and what it would send. Returns false if it was deleted already. */
+export async function deleteSchedule(db: Db, id: string): Promise<boolean> {
+  const [, count] = await db.query<[unknown[], number]>(
+    `UPDATE schedules SET deleted_at = clock_timestamp(), updated_at = clock_timestamp(), state = 'ended',
+       paused_reason = NULL, next_run_at = NULL, target = '{}', message = '{}', version = version + 1
+     WHERE id = $1 AND deleted_at IS NULL`,
+    [id],
+  );
+  return count === 1;
+}
