@@ -15,6 +15,8 @@ export function isoFromPostgres(text: string): string {
 export function utcTimestamp(text: string): string | null {
   const [, seconds, fraction = '', offset] =
     /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/.exec(text.toUpperCase()) ?? [];
+  // A Date takes 30 February for 2 March.
+  if (new Date(`${seconds}Z`).toJSON()?.slice(0, 19) !== seconds) return null;
   const time = new Date(`${seconds}${offset}`);
   if (Number.isNaN(time.getTime())) return null;
   const iso = time.toISOString();

@@ -135,3 +135,25 @@ export async function insertWebhook(
   );
   return ids;
 }
+
+/** Adds a schedule of project `demo` that Temporal does not know. Returns its id. */
+export async function insertSchedule(db: DataSource): Promise<string> {
+  const id = newId('schedule');
+  const target = {
+    type: 'new_session',
+    session: {
+      model_id: 'test-model',
+      thinking_enabled: true,
+      instruction: null,
+      mcp_servers: [],
+      metadata: {},
+      tools: [],
+    },
+  };
+  await db.query(
+    `INSERT INTO schedules (id, project_id, cron, timezone, target, message, overlap, next_run_at)
+     SELECT $1, id, '0 0 1 1 *', 'UTC', $2, $3, 'skip', now() + interval '1 day' FROM projects WHERE name = 'demo'`,
+    [id, JSON.stringify(target), JSON.stringify({ content: 'Report.', files: [], skills: [] })],
+  );
+  return id;
+}

@@ -47,6 +47,11 @@ const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
     ...['listWebhookDeliveries', 'retryWebhookDelivery'],
   ],
   delivery_not_found: ['retryWebhookDelivery'],
+  schedule_limit_reached: ['createSchedule'],
+  schedule_not_found: [
+    ...['getSchedule', 'updateSchedule', 'deleteSchedule', 'pauseSchedule', 'resumeSchedule', 'runSchedule'],
+    'listScheduleRuns',
+  ],
   file_not_found: ['getFile', 'downloadFile', 'deleteFile', 'sendMessage'],
   too_many_running_turns: ['sendMessage'],
   invalid_cursor: ['listEvents'],
@@ -58,7 +63,16 @@ const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
 };
 
 /** Permissions for what a request names besides its path (spec.md "Authentication"). */
-const NAMED = ['createSession needs mcp_servers:read', 'sendMessage needs files:read', 'sendMessage needs skills:read'];
+const NAMED = [
+  'createSession needs mcp_servers:read',
+  'sendMessage needs files:read',
+  'sendMessage needs skills:read',
+  'createSchedule needs mcp_servers:read',
+  'createSchedule needs files:read',
+  'createSchedule needs skills:read',
+  'updateSchedule needs files:read',
+  'updateSchedule needs skills:read',
+];
 
 /** The limits of the specification; a test that goes to one and beyond it says so with `reachedLimit`. */
 export const LIMITS = [
@@ -99,6 +113,10 @@ export const LIMITS = [
   'running turns of a project',
   'webhooks of a project: 10',
   'retry-failed: 10,000 deliveries',
+  'schedules of a project: 100',
+  'schedule name: 1 character',
+  'schedule name: 128 characters',
+  'cron: 256 characters',
   'headers of a part: 16 KiB',
   'Content-Disposition: 8 KiB',
   'Content-Disposition: 16 parameters',
@@ -123,6 +141,9 @@ const IMPOSSIBLE = new Set([
   'testWebhook answers idempotency_key_reused',
   'retryWebhookDelivery answers idempotency_key_reused',
   'retryFailedWebhookDeliveries answers idempotency_key_reused',
+  'pauseSchedule answers idempotency_key_reused',
+  'resumeSchedule answers idempotency_key_reused',
+  'runSchedule answers idempotency_key_reused',
   'mcpOauthCallback answers validation_error',
 ]);
 

@@ -654,6 +654,138 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List schedules, newest first
+         * @description Needs the permission `sessions:read`.
+         */
+        get: operations["listSchedules"];
+        put?: never;
+        /**
+         * Create a schedule: messages that start turns by themselves
+         * @description Needs the permission `sessions:write`.
+         */
+        post: operations["createSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/schedules/{schedule_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a schedule
+         * @description Needs the permission `sessions:read`.
+         */
+        get: operations["getSchedule"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a schedule; turns that it started go on
+         * @description Needs the permission `sessions:write`.
+         */
+        delete: operations["deleteSchedule"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a schedule; only the fields that are given
+         * @description Needs the permission `sessions:write`.
+         */
+        patch: operations["updateSchedule"];
+        trace?: never;
+    };
+    "/v1/schedules/{schedule_id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause a schedule; times until it is resumed are not made up for
+         * @description Needs the permission `sessions:write`.
+         */
+        post: operations["pauseSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/schedules/{schedule_id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a paused schedule; failed turns are counted anew
+         * @description Needs the permission `sessions:write`.
+         */
+        post: operations["resumeSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/schedules/{schedule_id}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a schedule now, also a paused or ended one; its times stay as they are
+         * @description Needs the permission `sessions:write`.
+         */
+        post: operations["runSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/schedules/{schedule_id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the runs of a schedule, newest first; kept for 30 days
+         * @description Needs the permission `sessions:read`.
+         */
+        get: operations["listScheduleRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/files/{file_id}": {
         parameters: {
             query?: never;
@@ -815,6 +947,16 @@ export interface components {
             };
             request_id: string;
         };
+        ScheduleNotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "schedule_not_found";
+                message: string;
+            };
+            request_id: string;
+        };
         ToolUseNotFoundError: {
             /** @constant */
             type: "error";
@@ -928,6 +1070,16 @@ export interface components {
             error: {
                 /** @constant */
                 type: "webhook_limit_reached";
+                message: string;
+            };
+            request_id: string;
+        };
+        ScheduleLimitReachedError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "schedule_limit_reached";
                 message: string;
             };
             request_id: string;
@@ -1451,6 +1603,8 @@ export interface components {
                 name: string;
                 description: string;
             }[];
+            /** @description Only in a message that a schedule sent. */
+            schedule_id?: string;
         };
         AnswerEvent: {
             id: string;
@@ -1497,6 +1651,8 @@ export interface components {
                 name: string;
                 description: string;
             }[];
+            /** @description Only in a message that a schedule sent. */
+            schedule_id?: string;
         } | {
             id: string;
             /** @constant */
@@ -1866,6 +2022,100 @@ export interface components {
             next_attempt_at: string | null;
             /** Format: date-time */
             created_at: string;
+        };
+        ScheduleTarget: {
+            /** @enum {string} */
+            type: "new_session" | "existing_session";
+            /**
+             * @description With `new_session`: the body of POST sessions.
+             * @example {
+             *       "model_id": "claude-sonnet-5-5",
+             *       "instruction": "Answer in one sentence.",
+             *       "metadata": {
+             *         "customer": "4711"
+             *       }
+             *     }
+             */
+            session?: {
+                /** @description An id of GET /v1/models. */
+                model_id: string;
+                /** @default true */
+                thinking_enabled: boolean;
+                /** @default null */
+                instruction: string | null;
+                /** @default [] */
+                mcp_servers: string[];
+                /** @default {} */
+                metadata: {
+                    [key: string]: string;
+                };
+                /** @default [] */
+                tools: components["schemas"]["SessionTool"][];
+            };
+            /** @description With `existing_session`. */
+            session_id?: string;
+        };
+        /** @description The body of POST messages. */
+        ScheduleMessage: {
+            content: string;
+            /** @default [] */
+            files: string[];
+            /** @default [] */
+            skills: (string | {
+                id: string;
+            } | {
+                skill_id: string;
+            })[];
+        };
+        ScheduleRun: {
+            /** Format: date-time */
+            scheduled_at: string;
+            /**
+             * Format: date-time
+             * @description Null for a run that was skipped.
+             */
+            started_at: string | null;
+            /** @enum {string} */
+            state: "started" | "skipped";
+            session_id: string | null;
+            turn_id: string | null;
+            /**
+             * @description Why it was skipped.
+             * @enum {string|null}
+             */
+            reason: "missed" | "session_running" | "too_many_running_turns" | "queue_full" | "not_found" | null;
+        };
+        Schedule: {
+            id: string;
+            name: string | null;
+            cron: string | null;
+            /** Format: date-time */
+            at: string | null;
+            timezone: string;
+            target: components["schemas"]["ScheduleTarget"];
+            message: components["schemas"]["ScheduleMessage"];
+            /**
+             * @description What happens when the session has an open turn.
+             * @enum {string}
+             */
+            overlap: "skip" | "queue";
+            /** Format: date-time */
+            end_at: string | null;
+            /** @enum {string} */
+            state: "active" | "paused" | "ended";
+            /**
+             * @description Why the service paused it; null where a client did.
+             * @enum {string|null}
+             */
+            paused_reason: "session_deleted" | "failures" | null;
+            /** @description The next five, or as many as there are. */
+            next_runs_at: string[];
+            /** @description The newest run. */
+            last_run: components["schemas"]["ScheduleRun"] | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
         };
         WebhookPayload: {
             /** @enum {unknown} */
@@ -3213,6 +3463,299 @@ export interface operations {
                 content: {
                     "application/json": {
                         count: number;
+                    };
+                };
+            };
+        };
+    };
+    listSchedules: {
+        parameters: {
+            query?: {
+                /** @description Items of a page. */
+                limit?: number;
+                /** @description `meta.next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of schedules. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Schedule"][];
+                        meta: {
+                            next_cursor: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    createSchedule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @default null */
+                    name?: string | null;
+                    /** @description Five fields: minute, hour, day of month, month, day of week. Where both kinds of day are given, either matches. */
+                    cron?: string;
+                    /** @description One time in the future, as a timestamp with an offset; kept to the second. */
+                    at?: string;
+                    /**
+                     * @description A name of the IANA time zone database, in which `cron` is read.
+                     * @default UTC
+                     */
+                    timezone?: string;
+                    target: components["schemas"]["ScheduleTarget"];
+                    message: components["schemas"]["ScheduleMessage"];
+                    /**
+                     * @description What happens when the session has an open turn.
+                     * @default skip
+                     * @enum {string}
+                     */
+                    overlap?: "skip" | "queue";
+                    /**
+                     * @description The last time that counts, as a timestamp with an offset; kept to the second.
+                     * @default null
+                     */
+                    end_at?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The schedule, active. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+        };
+    };
+    getSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The schedule. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+        };
+    };
+    deleteSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    updateSchedule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string | null;
+                    /** @description Five fields: minute, hour, day of month, month, day of week. Where both kinds of day are given, either matches. Replaces `at`. */
+                    cron?: string;
+                    /** @description One time in the future, as a timestamp with an offset; kept to the second. Replaces `cron`. */
+                    at?: string;
+                    /** @description A name of the IANA time zone database, in which `cron` is read. */
+                    timezone?: string;
+                    message?: components["schemas"]["ScheduleMessage"];
+                    /**
+                     * @description What happens when the session has an open turn.
+                     * @enum {string}
+                     */
+                    overlap?: "skip" | "queue";
+                    /** @description The last time that counts, as a timestamp with an offset; kept to the second. */
+                    end_at?: string | null;
+                };
+                "application/merge-patch+json": {
+                    name?: string | null;
+                    /** @description Five fields: minute, hour, day of month, month, day of week. Where both kinds of day are given, either matches. Replaces `at`. */
+                    cron?: string;
+                    /** @description One time in the future, as a timestamp with an offset; kept to the second. Replaces `cron`. */
+                    at?: string;
+                    /** @description A name of the IANA time zone database, in which `cron` is read. */
+                    timezone?: string;
+                    message?: components["schemas"]["ScheduleMessage"];
+                    /**
+                     * @description What happens when the session has an open turn.
+                     * @enum {string}
+                     */
+                    overlap?: "skip" | "queue";
+                    /** @description The last time that counts, as a timestamp with an offset; kept to the second. */
+                    end_at?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The schedule as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+        };
+    };
+    pauseSchedule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The schedule as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+        };
+    };
+    resumeSchedule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The schedule as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+        };
+    };
+    runSchedule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The schedule; last_run says what came of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+        };
+    };
+    listScheduleRuns: {
+        parameters: {
+            query?: {
+                /** @description Items of a page. */
+                limit?: number;
+                /** @description `meta.next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                schedule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of runs. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["ScheduleRun"][];
+                        meta: {
+                            next_cursor: string | null;
+                        };
                     };
                 };
             };

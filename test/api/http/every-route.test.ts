@@ -7,11 +7,13 @@ import {
   insertChangedTool,
   insertEndedTurns,
   insertMcpServer,
+  insertSchedule,
   insertWaitingTurn,
   insertWebhook,
 } from '../../support/factories.js';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
 import { reached } from '../../support/rows.js';
+import { newSchedule } from '../../support/schedules.js';
 import { startService, type TestService } from '../../support/service.js';
 import { MULTIPART, filePart, multipartBody } from '../../support/upload.js';
 
@@ -51,6 +53,7 @@ describe('every route', () => {
       event_id: `evt_1_1${session.body.id}`,
       mcp_server_id: 'mcp_one',
       tool_name: await insertChangedTool(db, 'mcp_one'),
+      schedule_id: await insertSchedule(db),
       ...webhook,
     };
   });
@@ -180,10 +183,12 @@ describe('every route', () => {
     let mcp: TestMcpServer;
     let own: TestService;
     let webhook: { webhook_id: string; delivery_id: string };
+    let schedule_id: string;
     before(async () => {
       mcp = await startMcpServer();
       own = await startService({ config: { mcpAllowedHosts: [mcp.host] } });
       webhook = await insertWebhook(own.db);
+      schedule_id = await insertSchedule(own.db);
     });
     after(async () => {
       await own.close();
@@ -208,6 +213,8 @@ describe('every route', () => {
       uploadFile: [multipartBody([filePart('b.txt')]), multipartBody([filePart('c.txt')])],
       createWebhook: [NEW_WEBHOOK, { ...NEW_WEBHOOK, description: 'other' }],
       updateWebhook: [{ description: 'one' }, { description: 'other' }],
+      createSchedule: [newSchedule(), newSchedule({ name: 'other' })],
+      updateSchedule: [{ name: 'one' }, { name: 'other' }],
     });
 
     for (const route of withKey.filter(([, , , , { idempotent }]) => idempotent)) {
@@ -216,7 +223,7 @@ describe('every route', () => {
         if (route[4].id === 'sendAnswers') await insertWaitingTurn(own.db, session_id);
         const [content, other] = contents()[route[4].id] ?? [];
         const send = (body: unknown, key = 'once'): Promise<ApiResponse> =>
-          own.api(route[0], target(route, { session_id, ...webhook }), body, {
+          own.api(route[0], target(route, { session_id, schedule_id, ...webhook }), body, {
             'Idempotency-Key': key,
             ...(route[4].multipart && MULTIPART),
           });
@@ -248,6 +255,7 @@ const NONE = {
   tool_name: 'tool_none',
   webhook_id: 'whk_none',
   delivery_id: 'dlv_none',
+  schedule_id: 'sched_none',
 };
 const NEW_WEBHOOK = { url: 'https://hooks.invalid/', event_types: ['turn.completed'] };
 const VALID_BODY: Record<string, object> = {
@@ -258,5 +266,7 @@ const VALID_BODY: Record<string, object> = {
   sendMessage: { content: 'hello' },
   createWebhook: NEW_WEBHOOK,
   updateWebhook: { description: 'two' },
+  createSchedule: newSchedule(),
+  updateSchedule: { name: 'two' },
   sendAnswers: { events: [{ type: 'user.tool_confirmation', tool_use_id: 'toolu_1', result: 'allow' }] },
 };
