@@ -75,9 +75,10 @@ interface TargetBody {
  */
 export async function checkTarget(caller: Pick<Caller, 'scopes'>, body: TargetBody): Promise<Target> {
   const { type, session, session_id } = body;
-  const [wanted, other] = type === 'new_session' ? ['session', 'session_id'] : ['session_id', 'session'];
-  if (!(wanted! in body)) throw validationError(`/target/${wanted}`, `is required with ${type}`);
-  if (other! in body) throw validationError(`/target/${other}`, `must not be sent with ${type}`);
+  const [wanted, other] =
+    type === 'new_session' ? (['session', 'session_id'] as const) : (['session_id', 'session'] as const);
+  if (!(wanted in body)) throw validationError(`/target/${wanted}`, `is required with ${type}`);
+  if (other in body) throw validationError(`/target/${other}`, `must not be sent with ${type}`);
   if (type === 'existing_session') return { type, session_id: session_id! };
   await inside('/target/session', () => checkNewSession(caller, session!));
   return { type, session: session! };

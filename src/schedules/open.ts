@@ -9,9 +9,9 @@ import { syncSoon } from './sync.js';
 /** What a process does for schedules. */
 export interface Schedules {
   /** Has Temporal follow a changed schedule, without waiting. */
-  sync(id: string): void;
+  sync: (id: string) => void;
   /** The reconciler's round. */
-  reconcile(): Promise<void>;
+  reconcile: () => Promise<void>;
 }
 
 export function openSchedules(

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { launchTurn, resolveMessage, type MessageBody } from '../messages/message.js';
+import { resolveMessage, type launchTurn, type MessageBody } from '../messages/message.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import { ServiceError, type ErrorType } from '../platform/errors.js';
 import { createSession, requireModel, resolveNewSession, type NewSessionBody } from '../sessions/new-session.js';
