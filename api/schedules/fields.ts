@@ -27,7 +27,6 @@ export const timezoneField = {
 } as const satisfies JsonSchema;
 
 export const messageField = {
-  $id: 'ScheduleMessage',
   ...messageBody,
   description: 'The body of POST messages.',
 } as const satisfies JsonSchema;
@@ -45,7 +44,6 @@ export const endAtField = {
 } as const satisfies JsonSchema;
 
 export const targetField = {
-  $id: 'ScheduleTarget',
   type: 'object',
   properties: {
     type: { type: 'string', enum: ['new_session', 'existing_session'] },

@@ -1,7 +1,8 @@
 import { Answers, type AnswerOptions } from './answers.js';
-import { Operations, segment } from './operations.js';
+import { segment } from './operations.js';
 import { eachItem, type ItemList } from './pages.js';
 import { follow, type RunResult } from './run.js';
+import { ScheduleOperations } from './schedules.js';
 import { EventStream, type StreamOptions } from './stream.js';
 import type { CreateOptions, RequestOptions } from './transport.js';
 import type {
@@ -40,7 +41,7 @@ export interface RunOptions extends CreateOptions, FollowOptions {}
  * The Agent Session Service: one method per operation, and helpers: `stream`, `run`, and `each…`, which iterates over
  * all pages of the list that has its name, with the same filters.
  */
-export class AgentSessionClient extends Operations {
+export class AgentSessionClient extends ScheduleOperations {
   eachSkill(query: PageQuery = {}, options: RequestOptions = {}): ItemList<Skill> {
     return eachItem(query, (page) => this.listSkills(page, options));
   }

@@ -32,6 +32,8 @@ export type Webhook = Schemas['Webhook'];
 /** The response of creation and rotation. Only these show the secret. */
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];
 export type WebhookDelivery = Schemas['WebhookDelivery'];
+export type Schedule = Schemas['Schedule'];
+export type ScheduleRun = Schemas['ScheduleRun'];
 /** The body of a webhook request. */
 export type WebhookPayload = Schemas['WebhookPayload'];
 
@@ -64,6 +66,8 @@ export type NewMcpServer = JsonBodyOf<'registerMcpServer'>;
 export type McpServerChange = JsonBodyOf<'updateMcpServer'>;
 export type AcceptedMcpTools = JsonBodyOf<'acceptMcpTools'>;
 export type NewWebhook = JsonBodyOf<'createWebhook'>;
+export type NewSchedule = JsonBodyOf<'createSchedule'>;
+export type ScheduleChange = JsonBodyOf<'updateSchedule'>;
 export type WebhookChange = JsonBodyOf<'updateWebhook'>;
 
 /** A page of a list; `next_cursor` is null on the last one. */

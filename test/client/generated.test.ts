@@ -4,6 +4,7 @@ import { routes } from '../../api/routes.js';
 import { clientTypes, GENERATED } from '../../client/generate.js';
 import { AgentSessionClient } from '../../client/src/index.js';
 import { Operations } from '../../client/src/operations.js';
+import { ScheduleOperations } from '../../client/src/schedules.js';
 
 describe('the client matches the API', () => {
   it('has the types of the OpenAPI document; if this fails: npm run client:generate', async () => {
@@ -11,7 +12,7 @@ describe('the client matches the API', () => {
   });
 
   it('has a method for each operation', () => {
-    const classes: object[] = [AgentSessionClient.prototype, Operations.prototype];
+    const classes: object[] = [AgentSessionClient.prototype, ScheduleOperations.prototype, Operations.prototype];
     const methods = classes.flatMap((prototype) => Object.getOwnPropertyNames(prototype));
     const names = routes.map(([, , , , { id }]) => (id === 'streamEvents' ? 'stream' : id));
     // Links open these two in a browser.

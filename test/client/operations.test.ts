@@ -192,6 +192,29 @@ describe('the client, operation by operation', () => {
     await receiver.close();
   });
 
+  it('schedules', async () => {
+    const session = await client.createSession({ model_id: 'scripted' });
+    service.model.on(/Report/, 'Nothing is late.');
+    const schedule = await client.createSchedule({
+      cron: '0 8 * * MON-FRI',
+      timezone: 'Europe/Berlin',
+      target: { type: 'existing_session', session_id: session.id },
+      message: { content: 'Report.' },
+    });
+    expect(await client.getSchedule(schedule.id)).to.deep.equal(schedule);
+    expect((await client.listSchedules()).items).to.deep.equal([schedule]);
+    expect((await client.updateSchedule(schedule.id, { name: 'Daily' })).name).to.equal('Daily');
+    expect((await client.pauseSchedule(schedule.id)).state).to.equal('paused');
+    const { last_run } = await client.runSchedule(schedule.id);
+    expect(last_run!.session_id).to.equal(session.id);
+    expect((await client.resumeSchedule(schedule.id)).state).to.equal('active');
+    expect((await client.listScheduleRuns(schedule.id, { limit: 1 })).items).to.deep.equal([last_run]);
+    for await (const run of client.eachScheduleRun(schedule.id)) expect(run).to.deep.equal(last_run);
+    await client.deleteSchedule(schedule.id);
+    for await (const one of client.eachSchedule()) expect.fail(one.id);
+    await service.ended(session.id);
+  });
+
   it('goes through all pages, and asks for the next one when it is needed', async () => {
     const key = await service.newKey({ project: 'many' });
     const many = new AgentSessionClient({ baseUrl: service.url, apiKey: key });

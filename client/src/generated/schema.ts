@@ -3522,8 +3522,50 @@ export interface operations {
                      * @default UTC
                      */
                     timezone?: string;
-                    target: components["schemas"]["ScheduleTarget"];
-                    message: components["schemas"]["ScheduleMessage"];
+                    target: {
+                        /** @enum {string} */
+                        type: "new_session" | "existing_session";
+                        /**
+                         * @description With `new_session`: the body of POST sessions.
+                         * @example {
+                         *       "model_id": "claude-sonnet-5-5",
+                         *       "instruction": "Answer in one sentence.",
+                         *       "metadata": {
+                         *         "customer": "4711"
+                         *       }
+                         *     }
+                         */
+                        session?: {
+                            /** @description An id of GET /v1/models. */
+                            model_id: string;
+                            /** @default true */
+                            thinking_enabled?: boolean;
+                            /** @default null */
+                            instruction?: string | null;
+                            /** @default [] */
+                            mcp_servers?: string[];
+                            /** @default {} */
+                            metadata?: {
+                                [key: string]: string;
+                            };
+                            /** @default [] */
+                            tools?: components["schemas"]["SessionTool"][];
+                        };
+                        /** @description With `existing_session`. */
+                        session_id?: string;
+                    };
+                    /** @description The body of POST messages. */
+                    message: {
+                        content: string;
+                        /** @default [] */
+                        files?: string[];
+                        /** @default [] */
+                        skills?: (string | {
+                            id: string;
+                        } | {
+                            skill_id: string;
+                        })[];
+                    };
                     /**
                      * @description What happens when the session has an open turn.
                      * @default skip
@@ -3614,7 +3656,18 @@ export interface operations {
                     at?: string;
                     /** @description A name of the IANA time zone database, in which `cron` is read. */
                     timezone?: string;
-                    message?: components["schemas"]["ScheduleMessage"];
+                    /** @description The body of POST messages. */
+                    message?: {
+                        content: string;
+                        /** @default [] */
+                        files?: string[];
+                        /** @default [] */
+                        skills?: (string | {
+                            id: string;
+                        } | {
+                            skill_id: string;
+                        })[];
+                    };
                     /**
                      * @description What happens when the session has an open turn.
                      * @enum {string}
@@ -3631,7 +3684,18 @@ export interface operations {
                     at?: string;
                     /** @description A name of the IANA time zone database, in which `cron` is read. */
                     timezone?: string;
-                    message?: components["schemas"]["ScheduleMessage"];
+                    /** @description The body of POST messages. */
+                    message?: {
+                        content: string;
+                        /** @default [] */
+                        files?: string[];
+                        /** @default [] */
+                        skills?: (string | {
+                            id: string;
+                        } | {
+                            skill_id: string;
+                        })[];
+                    };
                     /**
                      * @description What happens when the session has an open turn.
                      * @enum {string}
