@@ -124,7 +124,7 @@ async function attempt(
 ): Promise<Run & { turn?: ScheduledTurn }> {
   const turn = await startTurn(tx, { models, namespace: workflows.namespace }, schedule);
   if (typeof turn === 'string') return { ...skipped(Date.parse(scheduledAt), turn), scheduled_at: scheduledAt };
-  const { id: turn_id, session_id, event } = turn;
+  const { id: turn_id, sessionId: session_id, event } = turn;
   return {
     scheduled_at: scheduledAt,
     started_at: event.created_at,

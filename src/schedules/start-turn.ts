@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
-import { resolveMessage, type launchTurn, type MessageBody } from '../messages/message.js';
+import { resolveMessage, type MessageBody } from '../messages/message.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import { ServiceError, type ErrorType } from '../platform/errors.js';
 import { createSession, requireModel, resolveNewSession, type NewSessionBody } from '../sessions/new-session.js';
 import { findSession } from '../sessions/store.js';
-import { queueTurn } from '../turns/queue.js';
+import { queueTurn, type QueuedTurn } from '../turns/queue.js';
 import type { Schedule, SkipReason } from './schedule.js';
 
 /** A target as it is stored. */
@@ -13,7 +13,7 @@ export type Target =
   | { type: 'existing_session'; session_id: string };
 
 /** A turn that a schedule queued; it is launched after the transaction. */
-export type ScheduledTurn = Parameters<typeof launchTurn>[1];
+export type ScheduledTurn = QueuedTurn & { mayWait: boolean };
 
 /** The errors of POST sessions and POST messages that a later time does not have to meet again. */
 const REASON_OF: Partial<Record<ErrorType, SkipReason>> = {
@@ -58,7 +58,7 @@ export async function startTurn(
         { ...message, schedule_id: schedule.id },
         deps.namespace,
       );
-      return { ...turn, may_wait: session.tools !== '[]' };
+      return { ...turn, mayWait: session.tools !== '[]' };
     });
   } catch (error) {
     const reason = error instanceof ServiceError ? REASON_OF[error.type] : undefined;
