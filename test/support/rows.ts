@@ -124,6 +124,7 @@ export const LIMITS = [
   'JSON values of POST sessions: 100,000',
   'JSON values of another body: 10,000',
   'JSON values of a tool’s schema: 4,000',
+  'JSON values of an MCP tool’s schema: 4,000',
   'reads of a project at once: 16',
   'unread answers: 64 MiB',
   'storage of a project: 20 GiB',

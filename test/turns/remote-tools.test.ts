@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { Client, Connection } from '@temporalio/client';
 import { failure, message, silence, steps, text, thinking, toolUse } from '../support/scripted-model.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
+import { reachedLimit } from '../support/rows.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { fetchHistory, textOfHistory } from '../support/workflow-history.js';
 
@@ -53,6 +54,30 @@ describe('a turn with a remote tool', () => {
     });
     return { sessionId, name };
   };
+
+  it('offers a tool with more than 4,000 values in its schema as one that takes any object', async () => {
+    // The schema, its type, `enum` and what is in it.
+    const schema = (values: number) => ({
+      type: 'object' as const,
+      enum: Array.from({ length: values - 3 }, () => ({})),
+    });
+    const { tools } = mcp.options;
+    mcp.options.tools = [
+      { name: 'at-the-bound', inputSchema: schema(4000) },
+      { name: 'beyond', inputSchema: schema(4001) },
+    ];
+    const { sessionId, name } = await sessionWithTools();
+    service.model.on(/Look/, text('I see them.'));
+    expect((await service.run(sessionId, 'Look')).at(-1)).to.include({ type: 'turn.completed' });
+    mcp.options.tools = tools;
+    const request = service.model.requests.at(-1)!.body as {
+      tools: { name: string; input_schema: { enum?: unknown } }[];
+    };
+    const schemaOf = (tool: string) => request.tools.find((one) => one.name === `mcp__${name}__${tool}`)!.input_schema;
+    expect(schemaOf('at-the-bound').enum).to.have.length(3997);
+    expect(schemaOf('beyond')).to.deep.equal({ type: 'object' });
+    reachedLimit('JSON values of an MCP tool’s schema: 4,000');
+  });
 
   it('is cancelled while the tool runs: the call is aborted, and the next request says so', async () => {
     const { sessionId, name } = await sessionWithTools();
