@@ -58,7 +58,7 @@ describe('the client, operation by operation', () => {
 
     service.model.on(/Take your time/, text('never', { before: { 0: wait(600_000) } }));
     const running = client.run(session.id, { content: 'Take your time' });
-    while ((await client.getSession(session.id)).status !== 'RUNNING');
+    await eventually('the turn runs', async () => (await client.getSession(session.id)).status === 'RUNNING');
     await client.cancelTurn(session.id);
     expect(await running).to.include({ status: 'cancelled', message: '' });
 

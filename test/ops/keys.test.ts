@@ -83,12 +83,17 @@ describe('npm run keys (contract.md §5, §13)', () => {
 
   it('an expired key is refused as a revoked one is, its open stream is closed', async () => {
     const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
-    // Long enough to open the stream: 4 s.
-    const { out } = await run('create', '--project', 'demo', '--expires-in-days', String(4 / 86_400));
+    const { out } = await run('create', '--project', 'demo', '--expires-in-days', '1');
     const stream = await openSse(`${service.url}/v1/sessions/${body.id}/events/stream`, out.trim());
     expect(stream.status).to.equal(200);
+    await service.db.query(
+      'UPDATE api_keys SET expires_at = clock_timestamp() WHERE created_at = (SELECT max(created_at) FROM api_keys)',
+    );
     await stream.ended;
-    const expired = await service.as(out.trim())('GET', '/v1/sessions');
+    const use = () => service.as(out.trim())('GET', '/v1/sessions');
+    // For three seconds the API remembers when the key expires.
+    await eventually('the key is refused', async () => (await use()).status === 401);
+    const expired = await use();
     const [{ id }] = (await listed()) as [{ id: string }];
     const other = (await run('create', '--project', 'demo')).out.trim();
     const [{ id: revoked }] = (await listed()) as [{ id: string }];

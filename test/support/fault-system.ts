@@ -151,6 +151,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     async insist(method, path, body, key = defaultKey) {
       const idempotencyKey = randomUUID();
       for (;;) {
+        if (closed.signal.aborted) throw new Error(`${method} ${path} had no answer before the system was closed`);
         const { url } = apis[next++ % apis.length]!;
         const answer = await request(url, key, method, path, body, idempotencyKey).catch(() => null);
         const again = answer === null || LATER.has(answer.status);

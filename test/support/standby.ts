@@ -4,6 +4,7 @@ import pg from 'pg';
 import { startPostgres } from '../../temporal-dev/embedded-postgres.js';
 import { copyCluster } from './backup.js';
 import type { TestPostgres } from './postgres.js';
+import { eventually } from './eventually.js';
 import { makeStateDir } from './state-dir.js';
 
 /** A server that replicates another one, synchronously, until it is promoted. */
@@ -32,9 +33,9 @@ export async function startStandby(primary: TestPostgres): Promise<Standby> {
   const { server, url, adminUrl } = await startPostgres({ dataDir });
   await query(primary.adminUrl, `ALTER SYSTEM SET synchronous_standby_names = '*'`);
   await query(primary.adminUrl, 'SELECT pg_reload_conf()');
-  while ((await query(primary.adminUrl, `SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`)) === 0) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  await eventually('the standby replicates', async () => {
+    return (await query(primary.adminUrl, `SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`)) > 0;
+  });
   return {
     url,
     promote: async () => {

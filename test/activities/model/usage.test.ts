@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
 import { cut, failure, message, text, toolUse, wait } from '../../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
 
@@ -45,11 +46,15 @@ describe('the usage of a turn', () => {
     const sessionId = await service.session({ thinking_enabled: false });
     const turnId = await service.send(sessionId, 'Go');
     await gate.reached;
-    let open: { usage: unknown } | undefined;
-    while (open?.usage == null) {
-      [open] = await db.query<{ usage: unknown }[]>('SELECT usage FROM model_attempts WHERE turn_id = $1', [turnId]);
-    }
-    expect(open.usage).to.include({ input_tokens: 10, cache_read_input_tokens: 20, cache_creation_input_tokens: 30 });
+    let usage: unknown;
+    await eventually('the usage is stored', async () => {
+      const rows = await db.query<{ usage: unknown }[]>('SELECT usage FROM model_attempts WHERE turn_id = $1', [
+        turnId,
+      ]);
+      usage = rows[0]?.usage ?? null;
+      return usage !== null;
+    });
+    expect(usage).to.include({ input_tokens: 10, cache_read_input_tokens: 20, cache_creation_input_tokens: 30 });
     gate.open();
     expect((await service.ended(sessionId)).usage.input_tokens).to.equal(60);
   });
@@ -62,12 +67,13 @@ describe('the usage of a turn', () => {
     const turnId = await service.send(sessionId, 'Go');
     await gate.reached;
     let stored: string | null = null;
-    while (stored === null) {
+    await eventually('the time is stored', async () => {
       const rows = await db.query<{ at: string | null }[]>('SELECT first_token_at AS at FROM turns WHERE id = $1', [
         turnId,
       ]);
       stored = rows[0]!.at;
-    }
+      return stored !== null;
+    });
     gate.open();
     await service.ended(sessionId);
     expect(await db.query('SELECT first_token_at AS at FROM turns WHERE id = $1', [turnId])).to.deep.equal([

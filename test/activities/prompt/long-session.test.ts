@@ -4,6 +4,8 @@ import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js'
 import { startTurnService, type TurnService } from '../../support/turns.js';
 
 const WINDOW = 8000;
+/** More than a window holds. */
+const MAX_TURNS = 20;
 
 /** Issue 7: older turns are summarised before the window is full; nothing else changes. */
 describe('a session longer than its model’s context', () => {
@@ -40,6 +42,15 @@ describe('a session longer than its model’s context', () => {
     await service.send(sessionId, content);
     return service.ended(sessionId);
   };
+  /** Sends messages until one's end is the wanted one; returns that end. */
+  const turnsUntil = async (sessionId: string, isWanted: (end: Awaited<ReturnType<typeof turn>>) => boolean) => {
+    for (let sent = 0; sent < MAX_TURNS; sent += 1) {
+      const end = await turn(sessionId, 'Look again.');
+      if (isWanted(end)) return end;
+      expect(end).to.include({ type: 'turn.completed' });
+    }
+    return expect.fail(`not within ${MAX_TURNS} turns`);
+  };
   const summaries = (): ReceivedRequest[] => service.model.requests.filter(({ userText }) => isSummary(userText));
   const compactions = async (sessionId: string): Promise<number> => {
     const rows = await service.db.query<unknown[]>('SELECT FROM compactions WHERE session_id = $1', [sessionId]);
@@ -74,9 +85,7 @@ describe('a session longer than its model’s context', () => {
 
   it('counts the calls for summaries in the usage of their turn', async () => {
     const sessionId = await newSession();
-    let end;
-    do end = await turn(sessionId, 'Look again.');
-    while (summaries().length === 0);
+    const end = await turnsUntil(sessionId, () => summaries().length > 0);
     expect(end.usage_details.model_calls).to.equal(2 + summaries().length);
     const [spent] = await service.db.query<{ input: number; output: number }[]>(
       `SELECT sum((usage->>'input_tokens')::int + (usage->>'cache_read_input_tokens')::int
@@ -93,8 +102,7 @@ describe('a session longer than its model’s context', () => {
     model.on(/<transcript>/, failure('overloaded_error', { headers }), text(' '), text('SUMMARY at last'));
     const sessionId = await newSession();
     const until = async (times: number): Promise<void> => {
-      while (summaries().length < times)
-        expect(await turn(sessionId, 'Look again.')).to.include({ type: 'turn.completed' });
+      expect(await turnsUntil(sessionId, () => summaries().length >= times)).to.include({ type: 'turn.completed' });
     };
     await until(2);
     expect(JSON.stringify(model.requests.at(-1)!.body.messages)).to.include('could not be summarised');
@@ -110,8 +118,7 @@ describe('a session longer than its model’s context', () => {
       'SUMMARY in pieces',
     );
     const sessionId = await newSession();
-    while (summaries().length === 0)
-      expect(await turn(sessionId, 'Look again.')).to.include({ type: 'turn.completed' });
+    expect(await turnsUntil(sessionId, () => summaries().length > 0)).to.include({ type: 'turn.completed' });
     const [refused, ...pieces] = summaries().map(({ userText }) => userText.length);
     expect(pieces).to.have.length.above(1);
     expect(Math.max(...pieces)).to.be.below(refused! * 0.75);
@@ -128,9 +135,7 @@ describe('a session longer than its model’s context', () => {
       await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
       cancelled = true;
     });
-    let end;
-    do end = await turn(sessionId, 'Look again.');
-    while (end.type === 'turn.completed' && summaries().length === 0);
+    const end = await turnsUntil(sessionId, ({ type }) => type !== 'turn.completed' || summaries().length > 0);
     expect(end).to.include({ type: 'turn.cancelled' });
     expect(cancelled).to.equal(true);
     expect(await compactions(sessionId)).to.equal(0);
@@ -150,9 +155,7 @@ describe('a session longer than its model’s context', () => {
       await leaving!.close();
       await service.startWorker();
     });
-    let end;
-    do end = await turn(sessionId, 'Look again.');
-    while (summaries().length === 0);
+    const end = await turnsUntil(sessionId, () => summaries().length > 0);
     await handedOver;
     expect(end).to.include({ type: 'turn.completed' });
     expect(await compactions(sessionId)).to.equal(1);

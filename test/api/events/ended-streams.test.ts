@@ -113,8 +113,8 @@ describe('a stream that the service ends', () => {
       await service.newKey(),
     );
     const sessionId = await service.session();
-    let late: SseReader | null = null;
-    while (late === null) {
+    let late = null as SseReader | null;
+    await eventually('the stream opens while the keys are checked', async () => {
       // A key that was just used is known for three seconds.
       const key = await service.newKey();
       await service.as(key)('GET', `/v1/sessions/${sessionId}`);
@@ -129,11 +129,12 @@ describe('a stream that the service ends', () => {
         }
         return null;
       });
-    }
+      return late !== null;
+    });
     service.model.reply('Still here.');
     await service.send(sessionId, 'Hello');
-    await late.ended;
-    expect(late.frames.at(-1)?.event).to.equal('turn.completed');
+    await late!.ended;
+    expect(late!.frames.at(-1)?.event).to.equal('turn.completed');
     others.close();
   });
 });

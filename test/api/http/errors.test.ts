@@ -75,11 +75,15 @@ describe('errors of every request (contract.md §1)', () => {
 
     it('expires', async () => {
       const key = await service.newKey({ project: 'expiring' });
-      await service.db.query(
-        `UPDATE api_keys SET expires_at = clock_timestamp() + interval '3 s'
-         WHERE project_id = (SELECT id FROM projects WHERE name = 'expiring')`,
-      );
+      const expireIn = (time: string): Promise<unknown> =>
+        service.db.query(
+          `UPDATE api_keys SET expires_at = clock_timestamp() + $1::interval
+           WHERE project_id = (SELECT id FROM projects WHERE name = 'expiring')`,
+          [time],
+        );
+      await expireIn('1 h');
       expect((await service.as(key)('GET', '/v1/sessions')).status).to.equal(200);
+      await expireIn('1 s');
       await eventually('the key is refused', async () => {
         return (await service.as(key)('GET', '/v1/sessions')).status === 401;
       });

@@ -33,10 +33,6 @@ describe('calling a tool of an MCP server', () => {
     return { server, calls };
   };
 
-  const until = async (condition: () => boolean): Promise<void> => {
-    while (!condition()) await sleep(5);
-  };
-
   for (const mode of ['sessions', 'stateless', 'json'] as const) {
     it(`passes input and key on and brings the answer (${mode})`, async () => {
       const { server, calls } = await start([{ name: 'echo', run: ({ arguments: input }) => JSON.stringify(input) }], {
@@ -86,7 +82,7 @@ describe('calling a tool of an MCP server', () => {
     let running = 0;
     const together = async (): Promise<string> => {
       running += 1;
-      await until(() => running === 3);
+      await eventually('three calls run', () => running === 3);
       return 'ok';
     };
     const { server, calls } = await start([{ name: 'meet', run: together }]);
@@ -117,12 +113,12 @@ describe('calling a tool of an MCP server', () => {
       const row = calls.row('s', server.url);
       const cancel = new AbortController();
       const call = calls.call(row, 'hang', {}, { signal: cancel.signal });
-      await until(() => server.calls.length === 1);
+      await eventually('the call arrives', () => server.calls.length === 1);
       const reason = new Error('the turn is cancelled');
       cancel.abort(reason);
       expect(await call.catch((error: unknown) => error)).to.equal(reason);
       const begun = Date.now();
-      await until(() => server.cancelled.length === 1);
+      await eventually('the server is told of the cancel', () => server.cancelled.length === 1);
       expect(Date.now() - begun).to.be.lessThan(5000);
       expect(textOf(await calls.call(row, 'a')), 'the connection lives on').to.equal('ok');
       expect(server.log.filter((method) => method === 'initialize')).to.have.length(1);
@@ -177,7 +173,7 @@ describe('calling a tool of an MCP server', () => {
   it('says that the outcome is unknown when the server dies during a call', async () => {
     const { server, calls } = await start([{ name: 'hang', run: never }]);
     const call = calls.call(calls.row('s', server.url), 'hang');
-    await until(() => server.calls.length === 1);
+    await eventually('the call arrives', () => server.calls.length === 1);
     await server.kill();
     const begun = Date.now();
     const result = await call;
@@ -373,7 +369,7 @@ describe('calling a tool of an MCP server', () => {
       const { server, calls } = await start([{ name: 'a' }], {}, { idleMs: 50 });
       await calls.call(calls.row('s', server.url), 'a');
       expect(calls.mcp.size).to.equal(1);
-      await until(() => server.log.includes('DELETE'));
+      await eventually('the session ends', () => server.log.includes('DELETE'));
       expect(calls.mcp.size).to.equal(0);
     });
 
@@ -410,7 +406,7 @@ describe('calling a tool of an MCP server', () => {
       const row = calls.row('s', server.url);
       await calls.call(row, 'a');
       const hanging = calls.call(row, 'hang');
-      await until(() => server.calls.length === 2);
+      await eventually('both calls arrive', () => server.calls.length === 2);
       await calls.close();
       expect((await hanging).outcomeUnknown).to.equal(true);
       await eventually('every connection is closed', async () => (await server.connections()) === 0);
