@@ -1,0 +1,118 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import '../../src/platform/database-metrics.js';
+import { registry } from '../../src/platform/metrics.js';
+import '../../src/reconciler/gauges.js';
+import '../../src/turns/gauges.js';
+import '../../src/webhooks/metrics.js';
+
+/** `npm run dashboard`: makes the Grafana dashboard from the table of metrics in docs/operations/observing.md. */
+export const DASHBOARD = fileURLToPath(new URL('dashboard.json', import.meta.url));
+const TABLE = new URL('../../docs/operations/observing.md', import.meta.url);
+
+/** Gauges of a process. All others are of the whole service, and one process reports them. */
+const OF_PROCESS = new Set(['event_streams_open', 'db_pool_connections']);
+/** Rows of the table that stand for many metrics of Node: the one that tells most. */
+const OF_NODE: Record<string, string> = { 'nodejs_eventloop_lag_*': 'nodejs_eventloop_lag_p99_seconds' };
+/** The Temporal SDK's own metrics are not in the table. */
+const SLOTS = ['temporal_worker_task_slots_available', 'temporal_worker_task_slots_used'];
+const COLUMNS = 3;
+const WIDTH = 24 / COLUMNS;
+const HEIGHT = 8;
+const QUANTILES = [0.5, 0.95, 0.99];
+
+interface Metric {
+  name: string;
+  labels: string[];
+  description: string;
+}
+
+interface Target {
+  expr: string;
+  legendFormat: string;
+}
+
+/** The dashboard as Grafana imports it. */
+export function dashboard(): object {
+  const types = new Map(registry.getMetricsAsArray().map(({ name, ...metric }) => [name, typeOf(metric)]));
+  const panels = metricsOfTable(readFileSync(TABLE, 'utf8')).map((metric) => {
+    const type = types.get(metric.name);
+    if (type === undefined) throw new Error(`there is no metric ${metric.name}`);
+    return { ...metric, targets: targetsOf(metric, type), unit: unitOf(metric.name, type) };
+  });
+  const slots = SLOTS.map((name) => ({
+    ...{ name, description: 'Slots of all workers, by kind.', unit: 'short' },
+    targets: [{ expr: `sum by (worker_type) (${name})`, legendFormat: '{{worker_type}}' }],
+  }));
+  return {
+    title: 'Agent Session Service',
+    uid: 'agent-session-service',
+    schemaVersion: 39,
+    tags: ['agent-session-service'],
+    time: { from: 'now-6h', to: 'now' },
+    refresh: '1m',
+    templating: { list: [{ name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' }] },
+    panels: [...panels, ...slots].map(panelOf),
+  };
+}
+
+/** The metrics of the page's table, in its order. */
+function metricsOfTable(page: string): Metric[] {
+  const rows = [...page.matchAll(/^\| (`.+?`) \| (.+) \|$/gm)];
+  return rows.flatMap(([, names, description]) =>
+    [...names!.matchAll(/`([\w*]+)(?:\{([\w,]+)\})?`/g)].map(([, name, labels]) => ({
+      name: OF_NODE[name!] ?? name!,
+      labels: labels?.split(',') ?? [],
+      description: description!.replaceAll('`', ''),
+    })),
+  );
+}
+
+function targetsOf({ name, labels }: Metric, type: string): Target[] {
+  const by = (...more: string[]): string => {
+    const all = [...more, ...labels];
+    return all.length === 0 ? '' : ` by (${all.join(', ')})`;
+  };
+  const legend = labels.map((label) => `{{${label}}}`).join(' ');
+  if (type === 'counter')
+    return [{ expr: `sum${by()} (rate(${name}[$__rate_interval]))`, legendFormat: legend || name }];
+  if (type === 'histogram') {
+    return QUANTILES.map((quantile) => ({
+      expr: `histogram_quantile(${quantile}, sum${by('le')} (rate(${name}_bucket[$__rate_interval])))`,
+      legendFormat: `p${quantile * 100} ${legend}`.trim(),
+    }));
+  }
+  return [{ expr: `${OF_PROCESS.has(name) ? 'sum' : 'max'}${by()} (${name})`, legendFormat: legend || name }];
+}
+
+function unitOf(name: string, type: string): string {
+  if (type === 'counter') return 'cps';
+  if (name.endsWith('_seconds')) return 's';
+  return name.endsWith('_ratio') ? 'percentunit' : 'short';
+}
+
+function panelOf(panel: { name: string; description: string; unit: string; targets: Target[] }, at: number): object {
+  const datasource = { type: 'prometheus', uid: '${datasource}' };
+  return {
+    id: at + 1,
+    type: 'timeseries',
+    title: panel.name,
+    description: panel.description,
+    datasource,
+    gridPos: { x: (at % COLUMNS) * WIDTH, y: Math.floor(at / COLUMNS) * HEIGHT, w: WIDTH, h: HEIGHT },
+    fieldConfig: { defaults: { unit: panel.unit, min: 0 }, overrides: [] },
+    options: { tooltip: { mode: 'multi' } },
+    targets: panel.targets.map((target, index) => ({ refId: String.fromCharCode(65 + index), datasource, ...target })),
+  };
+}
+
+function typeOf(metric: object): string {
+  return String((metric as { type?: unknown }).type);
+}
+
+/** The file's text. */
+export function dashboardText(): string {
+  return `${JSON.stringify(dashboard(), null, 2)}\n`;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(DASHBOARD, dashboardText());
