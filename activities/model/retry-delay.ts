@@ -4,8 +4,10 @@ const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 30_000;
 /** From then on a server that asks for less than the pause gets the pause: it would be called without end. */
 const MAX_SHORT_WAITS = 5;
-/** With less time left than this, the attempt that just failed was the one at the end. */
-const END_MARGIN_MS = 100;
+/** The last attempt is due so much before the end: Temporal takes a moment to begin it. */
+const END_LEAD_MS = 100;
+/** With less time left than this, the attempt that failed was the last one. */
+const MIN_LEFT_MS = 300;
 
 /**
  * Milliseconds until a failed call is tried again; null if it is not (docs/contract.md §13 "A model that is away"). The
@@ -17,9 +19,10 @@ export function retryDelay(
   retrySeconds: number,
 ): number | null {
   const leftMs = retrySeconds * 1000 - failingForMs;
-  if (!retryable || leftMs < END_MARGIN_MS) return null;
+  if (!retryable || leftMs < MIN_LEFT_MS) return null;
   const pauseMs = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
-  if (retryAfterMs === undefined) return Math.min(pauseMs, leftMs);
+  const untilEndMs = leftMs - END_LEAD_MS;
+  if (retryAfterMs === undefined) return Math.min(pauseMs, untilEndMs);
   if (retryAfterMs > leftMs) return null;
-  return failures < MAX_SHORT_WAITS ? retryAfterMs : Math.min(Math.max(retryAfterMs, pauseMs), leftMs);
+  return failures < MAX_SHORT_WAITS ? retryAfterMs : Math.max(retryAfterMs, Math.min(pauseMs, untilEndMs));
 }

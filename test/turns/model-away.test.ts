@@ -42,7 +42,7 @@ describe('a turn whose model is away', () => {
     expect(more).to.deep.equal([]);
     expect(second).to.be.at.least(950);
     expect(third! - second!).to.be.at.least(1950);
-    expect(last).to.be.at.least(5900);
+    expect(last).to.be.at.least(5800);
 
     const notices = retries(stream);
     expect(notices.map(({ data }) => data.attempt as number)).to.deep.equal([1, 2, 3]);

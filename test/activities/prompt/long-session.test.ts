@@ -105,6 +105,13 @@ describe('a session longer than its model’s context', () => {
       expect(await turnsUntil(sessionId, () => summaries().length >= times)).to.include({ type: 'turn.completed' });
     };
     await until(2);
+    // Who watches the turn is told that the summary's model is away.
+    const [streamed] = await service.db.query<[{ notices: number }]>(
+      `SELECT count(*)::int AS notices FROM deltas JOIN turns ON turns.id = turn_id
+       WHERE session_id = $1 AND runs LIKE '%agent.retry.delta%'`,
+      [sessionId],
+    );
+    expect(streamed.notices).to.equal(1);
     expect(JSON.stringify(model.requests.at(-1)!.body.messages)).to.include('could not be summarised');
     await until(3);
     expect(JSON.stringify(model.requests.at(-1)!.body.messages)).to.include('SUMMARY at last');
