@@ -80,6 +80,10 @@ const shapes = production.flatMap((name) =>
 const pathRows = [
   ...readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(/^\| `[a-z/-]+\/` \| (`.+`) \|$/gm),
 ];
+/** The table of all files that take part: a folder and its names in parentheses, or a whole path. */
+const takingPart = [
+  ...readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(/^\| (?:the|a|connecting)\b[^|]*\| (`.+) \|$/gm),
+].flatMap(([, cell]) => cell.match(/`[a-z/-]*[a-z]`/g));
 const { exported, commented } = comments(production);
 const large = production.filter((name) => text.get(name).split('\n').length > 201);
 const top = (name) => name.split('/')[0];
@@ -101,5 +105,6 @@ const rows = [
     'files to read on the path of a message (docs/architecture.md)',
     pathRows.flatMap(([, names]) => names.match(/`[^`]+`/g)).length,
   ],
+  ['files that take part in it', takingPart.length],
 ];
 for (const [title, value] of rows) console.log(`${title.padEnd(64)} ${value}`);

@@ -6,10 +6,8 @@ import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong } from '../model/call-once.js';
 import { sendFor } from '../model/send.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
-import { endTurnAfterLostWorkers } from './lost-workers.js';
 import { prepareCall, type PreparedCall } from './prepare-call.js';
-import { runActivity } from './run-activity.js';
-import { storeWithRetries } from './store-with-retries.js';
+import { endTurnAfterLostWorkers, runActivity, storeWithRetries } from './run-activity.js';
 import type { ModelCallOutcome, TurnActivities } from './turn-activities.js';
 
 /** Name reported to Temporal for a tool the turn does not offer. */

@@ -1,7 +1,5 @@
 import type { ActivityDeps } from '../deps.js';
-import { MAX_LOST_WORKERS } from './lost-workers.js';
-import { runActivity, type Attempt } from './run-activity.js';
-import { storeWithRetries } from './store-with-retries.js';
+import { MAX_LOST_WORKERS, runActivity, storeWithRetries, type Attempt } from './run-activity.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
 import { outcomeUnknown, runTool } from '../tools/run-tool.js';

@@ -5,8 +5,7 @@ import { beginModelCall, type ModelCall } from '../../src/steps/model-call.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
-import { endTurnAfterLostWorkers } from './lost-workers.js';
-import { runActivity } from './run-activity.js';
+import { endTurnAfterLostWorkers, runActivity } from './run-activity.js';
 import { loadConversation } from '../../src/steps/conversation.js';
 import type { TurnActivities } from './turn-activities.js';
 

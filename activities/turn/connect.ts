@@ -5,8 +5,7 @@ import { claimTurn } from '../../src/turns/claim.js';
 import { recordConnections } from '../../src/steps/servers.js';
 import { connectServers, skipServers, type ConnectedServer } from './connect-servers.js';
 import type { ActivityDeps } from '../deps.js';
-import { MAX_LOST_WORKERS } from './lost-workers.js';
-import { runActivity } from './run-activity.js';
+import { MAX_LOST_WORKERS, runActivity } from './run-activity.js';
 import { isAllowed, isHeldBack } from '../tools/mcp/names.js';
 import type { TurnActivities } from './turn-activities.js';
 

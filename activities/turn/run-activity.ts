@@ -1,13 +1,13 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporalio/common';
+import pRetry from 'p-retry';
 import { ServiceError } from '../../src/platform/errors.js';
 import { isDatabaseAway } from '../../src/db/transaction.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { endTurn } from '../../src/turns/finish.js';
 import type { ActivityDeps } from '../deps.js';
-import type { ActivityTask } from '../../src/turns/activity-task.js';
 import { LeaseLostError } from '../../src/turns/running-turns.js';
-import { OvertakenError, TurnEndedError } from '../../src/turns/turn.js';
+import { OvertakenError, TurnEndedError, type ActivityTask } from '../../src/turns/turn.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 
 /** Temporal gets a heartbeat every 6 s at most (the worker's throttle). */
@@ -15,6 +15,16 @@ const HEARTBEAT_INTERVAL_MS = 1000;
 const RETRY_DELAY = '1 s';
 /** After this many unexpected errors the turn ends as internal_error. */
 const MAX_UNKNOWN_FAULTS = 10;
+
+/**
+ * A worker is lost when it is killed, runs out of memory or does not answer for longer than its lease. Deploys and crashes
+ * that the activity has not caused take one or two workers from it. An activity that takes more of them is likely their
+ * cause: what a server answered is too much for a worker. It must not go on to the next one for as long as the turn may
+ * last.
+ */
+export const MAX_LOST_WORKERS = 3;
+/** A model call ends the turn, so it gets more attempts: the cause may be another turn on the same workers. */
+export const MAX_LOST_WORKERS_OF_MODEL_CALL = 10;
 
 /** Heartbeat details. Temporal passes them to the next attempt, even if this process dies. */
 interface HeartbeatDetails {
@@ -141,5 +151,25 @@ function unexpectedFailure(
     message: 'Unexpected error. Search the worker’s log for this turn’s id.',
     type: 'InternalError',
     nonRetryable: details.unknownFaults >= MAX_UNKNOWN_FAULTS,
+  });
+}
+
+/** @throws ApplicationFailure that ends the turn as internal_error */
+export function endTurnAfterLostWorkers(lostWorkers: number): void {
+  if (lostWorkers < MAX_LOST_WORKERS_OF_MODEL_CALL) return;
+  throw ApplicationFailure.nonRetryable(`${lostWorkers} workers were lost during this activity.`, 'WorkersLost');
+}
+
+/**
+ * Stores the start or the outcome of a call. While Postgres is unreachable, it keeps the outcome in memory and retries the
+ * commit, instead of calling the model or the tool a second time. Stops when the activity's signal aborts.
+ */
+export function storeWithRetries<T>(store: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  return pRetry(store, {
+    retries: 1000,
+    minTimeout: 100,
+    maxTimeout: 2000,
+    signal,
+    shouldRetry: ({ error }) => isDatabaseAway(error),
   });
 }

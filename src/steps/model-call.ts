@@ -3,9 +3,8 @@ import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import type { CallUsage } from '../models/content.js';
 import type { MODEL_FAILURE_TYPES } from '../events/fields.js';
-import type { ActivityTask } from '../turns/activity-task.js';
 import { startClock } from '../turns/totals.js';
-import { OvertakenError, TurnEndedError } from '../turns/turn.js';
+import { OvertakenError, TurnEndedError, type ActivityTask } from '../turns/turn.js';
 import { open, running, writeTurn, type TurnDeps } from '../turns/write.js';
 
 /** One model call, recorded before it is sent. Its deltas and its usage refer to it. */

@@ -8,9 +8,8 @@ import type { ActionState } from '../answers/actions.js';
 import type { Answer } from '../answers/answer.js';
 import type { ResultBlock } from '../models/content.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
-import type { ActivityTask } from '../turns/activity-task.js';
 import { setWaitingClock, startClock, stopClock } from '../turns/totals.js';
-import { OvertakenError, TurnEndedError } from '../turns/turn.js';
+import { OvertakenError, TurnEndedError, type ActivityTask } from '../turns/turn.js';
 import { changeTurn, running, writeTurn, type TurnDeps, type TurnWrite } from '../turns/write.js';
 
 /** A tool call as stored in its row. */

@@ -6,8 +6,7 @@ import type { LiveEvents, Notifier } from '../stream/notify.js';
 import type { Position } from '../stream/position.js';
 import type { EventRow, EventToStore } from '../events/store.js';
 import type { Logger } from '../platform/logger.js';
-import { observeOutcome, type TurnResult } from './outcome.js';
-import { traceTurn } from './turn-span.js';
+import { observeOutcome, traceTurn, type TurnResult } from './outcome.js';
 import { OvertakenError, TurnEndedError, type Turn } from './turn.js';
 
 /** Dependencies of functions that write turns. */

@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { Client } from '@temporalio/client';
 import { expect } from 'chai';
-import { MAX_LOST_WORKERS, MAX_LOST_WORKERS_OF_MODEL_CALL } from '../../activities/turn/lost-workers.js';
+import { MAX_LOST_WORKERS, MAX_LOST_WORKERS_OF_MODEL_CALL } from '../../activities/turn/run-activity.js';
 import { eventually } from '../support/eventually.js';
 import { McpServers } from '../support/mcp-server.js';
 import { text, toolUse, wait } from '../support/scripted-model.js';
