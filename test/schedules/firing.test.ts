@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { createSchedule, inSeconds, newSchedule, ofSchedule, runsOf } from '../support/schedules.js';
+import { createSchedule, inSeconds, newSchedule, ofSchedule, runsOf, type Shown } from '../support/schedules.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
+import { failure } from '../support/scripted-model.js';
+
+const FAR = '2998-01-01T00:00:00Z';
 
 describe('schedules that fire', () => {
   let service: TurnService;
@@ -11,10 +14,25 @@ describe('schedules that fire', () => {
   });
   after(() => service.close());
 
+  const create = (fields: Record<string, unknown>): Promise<Shown> =>
+    createSchedule(service.api, newSchedule(fields, 'scripted'));
+  const get = (id: string): Promise<Shown> => ofSchedule(service.api, 'GET', id);
+  const target = (session_id: string): object => ({ target: { type: 'existing_session', session_id } });
+  const isEnded = (id: string): Promise<void> =>
+    eventually('the end of the schedule', async () => (await get(id)).state === 'ended');
+  /** Makes a schedule's times due that are so many seconds ago: an outage that is over. */
+  const makeDue = (id: string, seconds: number): Promise<unknown> =>
+    service.db.query(
+      `UPDATE schedules SET next_run_at = date_trunc('minute', now()) - $2 * interval '1 s',
+         at = CASE WHEN at IS NULL THEN NULL ELSE date_trunc('minute', now()) - $2 * interval '1 s' END
+       WHERE id = $1`,
+      [id, seconds],
+    );
+
   it('starts a turn in a new session at its time, and ends', async () => {
-    const { id } = await createSchedule(service.api, newSchedule({ at: inSeconds(3) }, 'scripted'));
-    await eventually('the end', async () => (await ofSchedule(service.api, 'GET', id)).state === 'ended');
-    const ended = await ofSchedule(service.api, 'GET', id);
+    const { id } = await create({ at: inSeconds(3) });
+    await isEnded(id);
+    const ended = await get(id);
     expect(ended.next_runs_at).to.deep.equal([]);
     const [run, ...others] = await runsOf(service.api, id);
     expect(others).to.deep.equal([]);
@@ -24,5 +42,110 @@ describe('schedules that fire', () => {
     expect(await service.ended(run.session_id)).to.include({ type: 'turn.completed', turn_id: run.turn_id });
     const [message] = await service.history(run.session_id);
     expect(message).to.include({ type: 'user.message', content: 'Report.', schedule_id: id });
+  });
+
+  it('goes on after its key is revoked', async () => {
+    const key = await service.newKey();
+    const { id } = await createSchedule(service.as(key), newSchedule({ at: inSeconds(3) }, 'scripted'));
+    await service.db.query(`UPDATE api_keys SET revoked_at = now() WHERE id = (SELECT max(id) FROM api_keys)`);
+    await isEnded(id);
+    expect((await get(id)).last_run.state).to.equal('started');
+  });
+
+  it('makes up for the latest time of an outage, and for no other', async () => {
+    const { id } = await create({ cron: '* * * * *' });
+    await makeDue(id, 240);
+    await eventually('the run', async () => (await get(id)).last_run?.state === 'started');
+    const runs = await runsOf(service.api, id);
+    const before = runs.filter(
+      ({ scheduled_at }) => scheduled_at < runs.find(({ state }) => state === 'started').scheduled_at,
+    );
+    expect(runs.filter(({ state }) => state === 'started').length).to.be.within(1, 2);
+    expect(before.length).to.be.within(3, 5);
+    for (const run of before) expect(run).to.include({ state: 'skipped', reason: 'missed', turn_id: null });
+    expect((await get(id)).state).to.equal('active');
+    await ofSchedule(service.api, 'POST', id, '/pause');
+  });
+
+  it('skips a time that is older than the catch-up', async () => {
+    const { id } = await create({ at: FAR });
+    await makeDue(id, 660);
+    await isEnded(id);
+    expect((await get(id)).last_run).to.include({ state: 'skipped', reason: 'missed', session_id: null });
+  });
+
+  it('skips a time while its session has an open turn', async () => {
+    const sessionId = await service.session();
+    const gate = service.model.gate();
+    service.model.on(/Wait/, () => gate.opened.then(() => 'Done.'));
+    await service.send(sessionId, 'Wait');
+    for (const overlap of ['skip', 'queue']) {
+      const { id } = await create({ at: FAR, overlap, ...target(sessionId) });
+      await makeDue(id, 0);
+      await isEnded(id);
+      expect((await get(id)).last_run).to.include({ state: 'skipped', reason: 'session_running' });
+    }
+    gate.open();
+    await service.ended(sessionId);
+  });
+
+  it('says clearly that something it needs is gone, and starts nothing', async () => {
+    const sessionId = await service.session();
+    const gone: [Record<string, unknown>, string][] = [
+      [{ at: FAR }, `UPDATE schedules SET target = replace(target, '"scripted"', '"gone"') WHERE id = $1`],
+      [
+        { at: FAR },
+        `UPDATE schedules SET target = replace(target, '"mcp_servers":[]', '"mcp_servers":["mcp_gone"]') WHERE id = $1`,
+      ],
+      [
+        { at: FAR },
+        `UPDATE schedules SET message = replace(message, '"files":[]', '"files":["file_gone"]') WHERE id = $1`,
+      ],
+      [
+        { at: FAR },
+        `UPDATE schedules SET message = replace(message, '"skills":[]', '"skills":["skill_gone"]') WHERE id = $1`,
+      ],
+      [
+        { at: FAR, ...target(sessionId) },
+        `UPDATE sessions SET model_id = 'gone' WHERE id = (SELECT session_id FROM schedules WHERE id = $1)`,
+      ],
+    ];
+    const before = await service.db.query(`SELECT count(*) FROM sessions`);
+    for (const [fields, statement] of gone) {
+      const { id } = await create(fields);
+      await service.db.query(statement, [id]);
+      await makeDue(id, 0);
+      await isEnded(id);
+      expect((await get(id)).last_run, statement).to.include({ state: 'skipped', reason: 'not_found', turn_id: null });
+    }
+    expect(await service.db.query(`SELECT count(*) FROM sessions`)).to.deep.equal(before);
+    expect(await service.history(sessionId)).to.deep.equal([]);
+  });
+
+  it('is paused by ten failed turns in a row, which resume starts to count anew', async () => {
+    service.model.on(/Fail/, failure('invalid_request_error'));
+    const { id } = await create({ cron: '0 0 1 1 *', message: { content: 'Fail' } });
+    const run = async (): Promise<void> => {
+      const { last_run } = await ofSchedule(service.api, 'POST', id, '/run');
+      expect((await service.ended(last_run.session_id)).type).to.equal('turn.failed');
+    };
+    for (let time = 0; time < 9; time += 1) await run();
+    const counted = (): Promise<void> =>
+      eventually('the count', async () => {
+        const [row] = await service.db.query<{ open: number }[]>(
+          `SELECT count(*)::integer AS open FROM schedule_runs WHERE schedule_id = $1 AND NOT is_settled`,
+          [id],
+        );
+        return row!.open === 0;
+      });
+    await counted();
+    expect((await get(id)).state).to.equal('active');
+    await run();
+    await eventually('the pause', async () => (await get(id)).state === 'paused');
+    expect(await get(id)).to.deep.include({ paused_reason: 'failures', next_runs_at: [] });
+    expect(await ofSchedule(service.api, 'POST', id, '/resume')).to.include({ state: 'active', paused_reason: null });
+    await run();
+    await counted();
+    expect((await get(id)).state).to.equal('active');
   });
 });
