@@ -54,6 +54,14 @@ describe('the code in the documents runs', () => {
       .and.contain('turn.completed');
   });
 
+  it('docs/schedules.md, curl and the client', async () => {
+    const [shell] = await blocks('docs/schedules.md', 'sh');
+    const out = await run('bash', ['-euo', 'pipefail', '-c', shell!], { MODEL: model.models[0]!.id });
+    expect(out).to.contain('"state":"started"').and.contain('"state":"paused"').and.contain('"state":"active"');
+    const [code] = await blocks('docs/schedules.md', 'js');
+    expect(await runModule(code!)).to.match(/^active \[/);
+  });
+
   it('docs/person-in-the-loop.md, curl', async () => {
     const code = (await blocks('docs/person-in-the-loop.md', 'sh')).join('\n');
     const out = await run('bash', ['-euo', 'pipefail', '-c', code]);
