@@ -38,6 +38,21 @@ const SEARCH_ATTRIBUTES = ['ProjectId', 'SessionId', 'ModelId', 'WaitsFor'];
 /** On a file, a turn takes 28-31 ms with these and 39-47 without (24-30 in memory). */
 const SQLITE_PRAGMAS = ['journal_mode=WAL', 'synchronous=NORMAL'];
 
+/** The settings of a development server on a file, as pairs of an option and its value; compose.yaml has the same. */
+export const SERVER_SETTINGS = settingsOf({ persistent: true });
+
+function settingsOf(own: { persistent: boolean; dynamicConfig?: Record<string, unknown> }): [string, string][] {
+  const dynamicConfig = { ...DYNAMIC_CONFIG, ...own.dynamicConfig };
+  return [
+    ...(own.persistent ? SQLITE_PRAGMAS : []).map((pragma): [string, string] => ['--sqlite-pragma', pragma]),
+    ...SEARCH_ATTRIBUTES.map((name): [string, string] => ['--search-attribute', `${name}=Keyword`]),
+    ...Object.entries(dynamicConfig).map(([key, value]): [string, string] => [
+      '--dynamic-config-value',
+      `${key}=${String(value)}`,
+    ]),
+  ];
+}
+
 /** Saved state of a server: its ports for the next start, and its process in case it is left behind. */
 interface State {
   port: number;
@@ -95,12 +110,7 @@ export async function startTemporal({
         ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(chosen), '--log-level', 'error'],
         ...(ui ? ['--ui-port', String(uiPort)] : ['--headless']),
         ...(persistent ? ['--db-filename', join(dataDir, 'temporal.db')] : []),
-        ...(persistent ? SQLITE_PRAGMAS.flatMap((pragma) => ['--sqlite-pragma', pragma]) : []),
-        ...SEARCH_ATTRIBUTES.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
-        ...Object.entries({ ...DYNAMIC_CONFIG, ...dynamicConfig }).flatMap(([key, value]) => [
-          '--dynamic-config-value',
-          `${key}=${value}`,
-        ]),
+        ...settingsOf({ persistent, dynamicConfig }).flat(),
         // A developer's own CLI settings may point to other servers.
         ...['--disable-config-file', '--disable-config-env'],
       ],

@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import { SERVER_SETTINGS } from '../temporal-dev/temporal-server.js';
+import { skip } from './support/skip.js';
+
+const root = new URL('../', import.meta.url);
+const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
+const units = readdirSync(new URL('deploy/systemd/', root))
+  .filter((name) => name.endsWith('.service'))
+  .map((name) => `deploy/systemd/${name}`);
+
+describe('the files for plain machines', () => {
+  it('compose.yaml gives Temporal the version and the settings of npm start, and no others', () => {
+    const { temporal } = (
+      parse(read('compose.yaml')) as { services: Record<string, { image: string; command: string[] }> }
+    ).services;
+    const own = ['server', 'start-dev', '--ip=0.0.0.0', '--db-filename=/data/temporal.db'];
+    const settings = SERVER_SETTINGS.map(([option, value]) => `${option}=${value}`);
+    expect(temporal!.command).to.have.members([...own, ...settings]);
+    const [, version] = /TEMPORAL_VERSION = '(.*)'/.exec(read('temporal-dev/temporal-cli.mjs'))!;
+    expect(temporal!.image).to.equal(`temporalio/temporal:${version}`);
+  });
+
+  it('the units start the roles of the image, and wait until they have drained', () => {
+    expect(units).to.have.length(2);
+    for (const unit of units) {
+      const text = read(unit);
+      const role = /agent-session-(\w+)\.service$/.exec(unit)![1]!;
+      expect(text).to.match(new RegExp(`^ExecStart=/bin/sh deploy/image/entrypoint.sh ${role}$`, 'm'));
+      expect(read('deploy/image/entrypoint.sh')).to.contain(`${role}) exec node`);
+      // SHUTDOWN_GRACE_SECONDS is 90 unless set, and 3 s pass before what is left is ended by force.
+      expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(text)![1])).to.be.greaterThan(93);
+      expect(text)
+        .to.match(/^User=agent-session$/m)
+        .and.match(/^NoNewPrivileges=yes$/m);
+    }
+  });
+
+  it('run.sh gives a command the settings, the home of its user and its arguments', function () {
+    if (process.getuid!() !== 0) skip(this, 'run.sh needs root');
+    const dir = mkdtempSync(join(tmpdir(), 'settings-'));
+    const settings = join(dir, 'service.env');
+    writeFileSync(settings, "DATABASE_URL='postgres://u:p$1&@127.0.0.1:1/none'\n");
+    writeFileSync(join(dir, 'node'), '#!/bin/sh\necho "$DATABASE_URL|$HOME|$*"\n', { mode: 0o755 });
+    const env = { PATH: `${dir}:${process.env.PATH}`, HOME: dir, SERVICE_SETTINGS: settings, SERVICE_USER: 'root' };
+    const script = fileURLToPath(new URL('deploy/systemd/run.sh', root));
+    const { stdout } = spawnSync('sh', [script, 'keys', 'create', '--project', 'demo'], { env, encoding: 'utf8' });
+    rmSync(dir, { recursive: true });
+    const home = fileURLToPath(root).replace(/\/$/, '');
+    expect(stdout).to.equal(`postgres://u:p$1&@127.0.0.1:1/none|${home}|dist/ops/keys.js create --project demo\n`);
+  });
+
+  it('systemd understands the units', function () {
+    const { error, stderr } = spawnSync(
+      'systemd-analyze',
+      ['verify', ...units.map((unit) => fileURLToPath(new URL(unit, root)))],
+      {
+        encoding: 'utf8',
+      },
+    );
+    if (error !== undefined) skip(this, 'systemd-analyze is not here');
+    expect(stderr.split('\n').filter((line) => line.includes('agent-session'))).to.deep.equal([]);
+  });
+});
