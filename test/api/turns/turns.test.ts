@@ -26,7 +26,6 @@ describe('turns', () => {
     (await service.history(sessionId)).filter(({ turn_id }) => turn_id === turnId);
 
   const nothing = {
-    started_at: null,
     ended_at: null,
     stop_reason: null,
     error: null,
@@ -47,7 +46,6 @@ describe('turns', () => {
     const { started_at, ...rest } = await turn(sessionId, turnId);
     expect(rest).to.deep.equal({
       ...nothing,
-      started_at: undefined,
       id: turnId,
       session_id: sessionId,
       status: 'completed',
@@ -99,7 +97,14 @@ describe('turns', () => {
       const path = `/v1/sessions/${sessionId}/turns/${turnId}`;
       const get = async () => (await idle.api('GET', path)).body;
       const [{ created_at }] = await idle.history(sessionId);
-      const shown = { ...nothing, id: turnId, session_id: sessionId, model_id: 'scripted', created_at };
+      const shown = {
+        ...nothing,
+        started_at: null,
+        id: turnId,
+        session_id: sessionId,
+        model_id: 'scripted',
+        created_at,
+      };
       expect(await get()).to.deep.equal({ ...shown, status: 'queued' });
 
       const gate = idle.model.gate();
