@@ -8,6 +8,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import '../src/platform/database-metrics.js';
 import '../src/turns/gauges.js';
 import '../src/reconciler/gauges.js';
+import '../src/schedules/metrics.js';
 import { registry } from '../src/platform/metrics.js';
 import '../src/webhooks/metrics.js';
 

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import '../../src/platform/database-metrics.js';
 import { registry } from '../../src/platform/metrics.js';
 import '../../src/reconciler/gauges.js';
+import '../../src/schedules/metrics.js';
 import '../../src/turns/gauges.js';
 import '../../src/webhooks/metrics.js';
 
