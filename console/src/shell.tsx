@@ -7,6 +7,9 @@ import { McpServersView } from './mcp-servers/mcp-servers-view.js';
 import { NewMcpServer } from './mcp-servers/new-mcp-server.js';
 import { AnnouncerProvider } from './parts/announcer.js';
 import { useRoute } from './route.js';
+import { NewSchedule } from './schedules/new-schedule.js';
+import { ScheduleView } from './schedules/schedule-view.js';
+import { SchedulesView } from './schedules/schedules-view.js';
 import { NewSession } from './sessions/new-session.js';
 import { SessionsView } from './sessions/sessions-view.js';
 import { SkillsView } from './skills/skills-view.js';
@@ -19,6 +22,7 @@ const PLACES = [
   ['files', 'Files'],
   ['skills', 'Skills'],
   ['mcp-servers', 'MCP servers'],
+  ['schedules', 'Schedules'],
   ['webhooks', 'Webhooks'],
 ] as const;
 
@@ -76,6 +80,10 @@ function View({ route: [place, id] }: { route: string[] }) {
   if (place === 'webhooks') {
     if (id === 'new') return <NewWebhook />;
     return id === undefined ? <WebhooksView /> : <WebhookView id={id} />;
+  }
+  if (place === 'schedules') {
+    if (id === 'new') return <NewSchedule />;
+    return id === undefined ? <SchedulesView /> : <ScheduleView id={id} />;
   }
   if (id === 'new') return <NewSession />;
   return id === undefined ? <SessionsView /> : <Conversation sessionId={id} />;

@@ -1,0 +1,56 @@
+import type { ScheduleRun } from '../../../client/src/index.js';
+import { useClient } from '../client/service.js';
+import { useList } from '../client/use-list.js';
+import { Empty } from '../parts/empty.js';
+import { formatDateTime } from '../parts/format.js';
+import { ListFrame } from '../parts/list-frame.js';
+
+const REASONS: Record<NonNullable<ScheduleRun['reason']>, string> = {
+  missed: 'The service was away',
+  session_running: 'The session had an open turn',
+  too_many_running_turns: 'The project was at its limit of turns',
+  queue_full: 'Too many messages waited in the session',
+  not_found: 'A file, skill, server or model is gone',
+};
+
+/** What came of a schedule's times, newest first. */
+export function Runs({ scheduleId }: { scheduleId: string }) {
+  const client = useClient();
+  const list = useList(
+    (cursor, signal) => client.listScheduleRuns(scheduleId, { cursor, limit: 20 }, { signal }),
+    [client, scheduleId],
+  );
+  return (
+    <section aria-label="Runs">
+      <h2>Runs</h2>
+      <ListFrame
+        list={list}
+        label="Runs"
+        empty={<Empty title="There are no runs yet">They are kept for 30 days.</Empty>}
+        row={(run) => <Run key={run.scheduled_at} run={run} />}
+      />
+    </section>
+  );
+}
+
+function Run({ run }: { run: ScheduleRun }) {
+  const time = <span class="row-title">{formatDateTime(run.scheduled_at)}</span>;
+  if (run.session_id === null) {
+    return (
+      <li class="row">
+        {time}
+        <span class="status idle">Skipped</span>
+        <span class="hint">{run.reason !== null && REASONS[run.reason]}</span>
+      </li>
+    );
+  }
+  return (
+    <li>
+      <a class="row" href={`#/sessions/${run.session_id}`}>
+        {time}
+        <span class="status complete">Started</span>
+        <span class="hint">{run.session_id}</span>
+      </a>
+    </li>
+  );
+}

@@ -1,0 +1,81 @@
+import { useState } from 'preact/hooks';
+import { useClient } from '../client/service.js';
+import { useAction } from '../client/use-action.js';
+import { useLoad } from '../client/use-load.js';
+import { ConfirmButton } from '../parts/confirm-button.js';
+import { CopyText } from '../parts/copy-text.js';
+import { ErrorNote } from '../parts/error-note.js';
+import { formatDateTime } from '../parts/format.js';
+import { PageHead } from '../parts/page-head.js';
+import { navigate } from '../route.js';
+import { Runs } from './runs.js';
+import { ScheduleState } from './schedule-state.js';
+import { timingText } from './schedules-view.js';
+
+const PAUSES = {
+  session_deleted: 'Its session was deleted.',
+  failures: 'Ten of its turns in a row failed. Resume starts the count anew.',
+} as const;
+
+export function ScheduleView({ id }: { id: string }) {
+  const client = useClient();
+  const { value: schedule, error, replace } = useLoad((signal) => client.getSchedule(id, { signal }), [client, id]);
+  const [runs, setRuns] = useState(0);
+  const switching = useAction(async () => {
+    replace(await (schedule?.state === 'paused' ? client.resumeSchedule(id) : client.pauseSchedule(id)));
+  });
+  const running = useAction(async () => {
+    replace(await client.runSchedule(id));
+    setRuns((count) => count + 1);
+  });
+  const remove = async (): Promise<void> => {
+    await client.deleteSchedule(id);
+    navigate('/schedules');
+  };
+  if (schedule === null) {
+    return (
+      <>
+        <PageHead title="Schedule" />
+        <ErrorNote error={error} />
+      </>
+    );
+  }
+  return (
+    <>
+      <PageHead title={schedule.name ?? 'Schedule'}>
+        <ScheduleState schedule={schedule} />
+        <button disabled={running.busy} onClick={() => running.run()}>
+          Run now
+        </button>
+        {schedule.state !== 'ended' && (
+          <button disabled={switching.busy} onClick={() => switching.run()}>
+            {schedule.state === 'paused' ? 'Resume' : 'Pause'}
+          </button>
+        )}
+        <ConfirmButton label="Delete" question="Delete this schedule?" onConfirm={remove} />
+      </PageHead>
+      <ErrorNote error={running.error ?? switching.error} />
+      {schedule.paused_reason !== null && (
+        <p class="note error">
+          <strong>The service paused this schedule</strong> {PAUSES[schedule.paused_reason]}
+        </p>
+      )}
+      <div class="facts">
+        <CopyText text={schedule.id} label="schedule id" />
+        <span>{timingText(schedule)}</span>
+      </div>
+      <p>{schedule.message.content}</p>
+      {schedule.next_runs_at.length > 0 && (
+        <section aria-label="Next runs">
+          <h2>Next runs</h2>
+          <ol>
+            {schedule.next_runs_at.map((time) => (
+              <li key={time}>{formatDateTime(time)}</li>
+            ))}
+          </ol>
+        </section>
+      )}
+      <Runs key={runs} scheduleId={id} />
+    </>
+  );
+}

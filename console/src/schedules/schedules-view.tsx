@@ -1,0 +1,54 @@
+import type { Schedule } from '../../../client/src/index.js';
+import { useClient } from '../client/service.js';
+import { useList } from '../client/use-list.js';
+import { Empty } from '../parts/empty.js';
+import { formatDateTime } from '../parts/format.js';
+import { ListFrame } from '../parts/list-frame.js';
+import { PageHead } from '../parts/page-head.js';
+import { ScheduleState } from './schedule-state.js';
+
+export function SchedulesView() {
+  const client = useClient();
+  const list = useList((cursor, signal) => client.listSchedules({ cursor, limit: 50 }, { signal }), [client]);
+  return (
+    <>
+      <PageHead title="Schedules">
+        <a class="button primary" href="#/schedules/new">
+          New schedule
+        </a>
+      </PageHead>
+      <ListFrame
+        list={list}
+        label="Schedules"
+        empty={
+          <Empty title="There are no schedules yet">
+            A schedule sends a message by itself, every morning or once.{' '}
+            <a href="#/schedules/new">Create the first one</a>
+          </Empty>
+        }
+        row={(schedule) => <ScheduleRow key={schedule.id} schedule={schedule} />}
+      />
+    </>
+  );
+}
+
+function ScheduleRow({ schedule }: { schedule: Schedule }) {
+  const [next] = schedule.next_runs_at;
+  return (
+    <li>
+      <a class="row" href={`#/schedules/${schedule.id}`}>
+        <span class="row-title">{schedule.name ?? schedule.message.content}</span>
+        <ScheduleState schedule={schedule} />
+        <span class="hint">
+          {timingText(schedule)}
+          {next !== undefined && ` · next ${formatDateTime(next)}`}
+        </span>
+      </a>
+    </li>
+  );
+}
+
+/** When a schedule runs, in words. */
+export function timingText({ cron, at, timezone }: Pick<Schedule, 'cron' | 'at' | 'timezone'>): string {
+  return cron === null ? `once, ${formatDateTime(at!)}` : `${cron} in ${timezone}`;
+}
