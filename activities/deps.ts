@@ -1,5 +1,6 @@
 import type { DeltaStore } from '../src/stream/delta-store.js';
 import type { Notifier } from '../src/stream/notify.js';
+import type { LaunchDeps } from '../src/turns/launch.js';
 import type { RunningTurns } from '../src/turns/running-turns.js';
 import type { ModelClients } from './model/clients.js';
 import type { ToolDeps } from './tools/tool.js';
@@ -8,6 +9,8 @@ import type { ToolDeps } from './tools/tool.js';
 export interface ActivityDeps extends ToolDeps {
   deltas: DeltaStore;
   notifier: Notifier;
+  /** Starts the workflow of the turn that follows. */
+  workflows: LaunchDeps['workflows'];
   models: ModelClients;
   /** The identity in Temporal of the worker that runs the activities. */
   workerId: string;

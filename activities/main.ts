@@ -101,7 +101,8 @@ export async function startWorker(
     const { databaseListenUrl: databaseUrl, taskQueue } = config;
     const lease = await takeWorkerLease({ workerId, databaseUrl, namespace, taskQueue }, log);
     const shared = sharedOptions(config, { connection, identity: workerId, tracing });
-    const work = { config, db, log, storage, notifier, deltas, models, mcp, budget, runningTurns, workerId };
+    const { workflows } = reconciler;
+    const work = { config, db, log, storage, notifier, workflows, deltas, models, mcp, budget, runningTurns, workerId };
     try {
       const worker = await createTurnWorker(shared, config, {
         ...createActivities(work),

@@ -30,10 +30,13 @@ import { runSchedule } from './schedules/run.js';
 import { listScheduleRuns } from './schedules/runs.js';
 import { updateSchedule } from './schedules/update.js';
 import { cancelSessionTurn } from './sessions/cancel.js';
+import { continueSessionTurn } from './sessions/continue.js';
 import { createSession } from './sessions/create.js';
 import { deleteSession } from './sessions/delete.js';
 import { getSession } from './sessions/get.js';
+import { listQueue } from './sessions/list-queue.js';
 import { listSessions } from './sessions/list.js';
+import { releaseSessionQueue } from './sessions/release-queue.js';
 import { sendAnswers } from './sessions/send-answers.js';
 import { sendMessage } from './sessions/send-message.js';
 import { updateSession } from './sessions/update.js';
@@ -41,6 +44,7 @@ import { deleteSkill } from './skills/delete.js';
 import { getSkill } from './skills/get.js';
 import { listSkills } from './skills/list.js';
 import { uploadSkill } from './skills/upload.js';
+import { withdrawMessage } from './sessions/withdraw-message.js';
 import { getTurn } from './turns/get.js';
 import { listTurns } from './turns/list.js';
 import { createWebhook } from './webhooks/create.js';
@@ -82,6 +86,10 @@ export const routes: Route[] = [
   ['DELETE', '/v1/sessions/{session_id}',               'sessions:write',    LIMITED,   deleteSession],
   ['POST',   '/v1/sessions/{session_id}/messages',      'sessions:write',    LIMITED,   sendMessage],
   ['POST',   '/v1/sessions/{session_id}/cancel',        'sessions:write',    LIMITED,   cancelSessionTurn],
+  ['POST',   '/v1/sessions/{session_id}/continue',      'sessions:write',    LIMITED,   continueSessionTurn],
+  ['GET',    '/v1/sessions/{session_id}/queue',         'sessions:read',     UNLIMITED, listQueue],
+  ['POST',   '/v1/sessions/{session_id}/queue/release', 'sessions:write',    LIMITED,   releaseSessionQueue],
+  ['DELETE', '/v1/sessions/{session_id}/queue/{event_id}', 'sessions:write', LIMITED,   withdrawMessage],
   ['POST',   '/v1/sessions/{session_id}/events',        'sessions:write',    LIMITED,   sendAnswers],
   ['GET',    '/v1/sessions/{session_id}/events',        'sessions:read',     UNLIMITED, listEvents],
   ['GET',    '/v1/sessions/{session_id}/events/stream', 'sessions:read',     UNLIMITED, streamEvents],

@@ -24,6 +24,8 @@ export interface BuiltRequest {
   estimated: number;
   /** Returns the full name of a tool from its alias in the request; undefined if the model invented the name. */
   fullName: (alias: string) => string | undefined;
+  /** Ids of the messages in it that still wait to be given to the turn. */
+  steering: string[];
 }
 
 interface BuildOptions {
@@ -57,6 +59,7 @@ export async function buildRequest(
     const media = await loadMedia(deps.storage, conversation, attached);
     const messages = toMessages(conversation, {
       attachments: media.attachments,
+      attachmentsOf: turn.messageNumber,
       media: media.of,
       toolAlias: (name) => aliases.toModel(name),
       keepThinking: entry.supports_thinking,
@@ -75,7 +78,13 @@ export async function buildRequest(
     if (tokens + Math.min(MIN_ANSWER, entry.max_output_tokens) > entry.context_window) {
       throw ApplicationFailure.nonRetryable('The turn does not fit into the context of its model.', 'context_too_long');
     }
-    return { request: withAnswerRoom(entry, request, tokens), estimated, fullName: aliases.toFull };
+    const { steering } = conversation.turns.at(-1)!;
+    return {
+      request: withAnswerRoom(entry, request, tokens),
+      estimated,
+      fullName: aliases.toFull,
+      steering: steering.filter(({ step }) => step === null).map(({ id }) => id),
+    };
   }
 }
 

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { TurnState } from '../../src/db/turn-states.js';
 import { describeFile } from '../../src/steps/session-files.js';
-import type { Conversation, PastCall, PastStep, PastTurn } from '../../src/steps/conversation.js';
+import type { Conversation, PastCall, PastStep, PastTurn, SteeringMessage } from '../../src/steps/conversation.js';
 import type { ResultBlock } from '../../src/models/content.js';
 
 type ContentBlock = Anthropic.ContentBlockParam;
@@ -9,8 +9,10 @@ type ShownBlock = Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthrop
 
 /** How to render media from the storage and tool names in a request. */
 interface Rendering {
-  /** Blocks for the files attached to the current message, in addition to their line of text. */
+  /** Blocks for the files of the message that the current turn works on, in addition to their line of text. */
   attachments: ShownBlock[];
+  /** Number of the turn that the message began. */
+  attachmentsOf: number;
   /** Renders an image or a document of a tool result; as a line of text if it is not shown (any more). */
   media: (block: Exclude<ResultBlock, { type: 'text' }>) => ShownBlock;
   /** The name under which the model knows a tool. */
@@ -19,10 +21,7 @@ interface Rendering {
   keepThinking: boolean;
 }
 
-const NO_RESULT: Partial<Record<TurnState, string>> = {
-  cancelled: 'Not completed: the turn was cancelled.',
-  failed: 'Not completed: the turn failed.',
-};
+const ENDS: Partial<Record<TurnState, string>> = { cancelled: 'was cancelled', failed: 'failed' };
 const NOTES: Partial<Record<TurnState, string>> = {
   cancelled: '[The previous turn was cancelled by the user before it was finished.]',
   failed: '[The previous turn failed before it was finished.]',
@@ -39,27 +38,42 @@ export function toMessages(conversation: Conversation, rendering: Rendering): An
   }
   const current = conversation.turns.at(-1);
   let before = conversation.summarisedState;
-  for (const turn of conversation.turns) {
+  // The turn of the message may be a part of the summary.
+  const holder = conversation.turns.find(({ number }) => number === rendering.attachmentsOf) ?? current;
+  for (const [index, turn] of conversation.turns.entries()) {
     if (turn !== current && turn.steps.at(-1)?.stopReason === 'refusal') add(messages, 'user', refusedTurn(turn));
-    else addTurn(messages, turn, before, turn === current ? rendering.attachments : [], rendering);
+    else addTurn(messages, turn, { before, next: conversation.turns[index + 1], shows: holder === turn }, rendering);
     before = turn.state;
   }
   mendEnd(messages);
   return messages;
 }
 
+/** Where a turn is in the conversation, and whether it shows the attachments. */
+interface Place {
+  before: TurnState | null;
+  next: PastTurn | undefined;
+  shows: boolean;
+}
+
 function addTurn(
   messages: Anthropic.MessageParam[],
   turn: PastTurn,
-  before: TurnState | null,
-  attachments: ShownBlock[],
+  { before, next, shows }: Place,
   rendering: Rendering,
 ): void {
-  add(messages, 'user', userBlocks(turn, before, attachments));
+  const attachments = shows ? rendering.attachments : [];
+  add(messages, 'user', turn.content === null ? continued(before, attachments) : userBlocks(turn, before, attachments));
   for (const step of turn.steps) {
+    add(messages, 'user', turn.steering.filter((message) => message.step === step.step).flatMap(steeringBlocks));
     add(messages, 'assistant', assistantBlocks(step, rendering));
     add(messages, 'user', resultsOf(step, turn, rendering));
   }
+  const steps = new Set(turn.steps.map(({ step }) => step));
+  const unanswered = turn.steering.filter(({ step }) => step === null || !steps.has(step));
+  add(messages, 'user', unanswered.flatMap(steeringBlocks));
+  // Where the next turn goes on, the message is written anew.
+  if (next?.content === null) return;
   if (turn.cutOff !== null && turn.cutOff.trim() !== '') add(messages, 'assistant', [text(turn.cutOff.trimEnd())]);
 }
 
@@ -69,15 +83,31 @@ function refusedTurn(turn: PastTurn): ContentBlock[] {
 }
 
 function userBlocks(turn: PastTurn, before: TurnState | null, attachments: ShownBlock[]): ContentBlock[] {
-  const facts = [`Time of this message: ${turn.queuedAt.slice(0, 19)}Z`];
-  for (const file of turn.files) facts.push(`Attached file: ${describeFile(file)}`);
   const note = before === null ? undefined : NOTES[before];
   return [
     ...(note === undefined ? [] : [text(note)]),
-    text(`<turn-facts>\n${facts.join('\n')}\n</turn-facts>`),
+    factsOf('turn-facts', turn.queuedAt, turn.files),
     ...attachments,
-    text(turn.content),
+    text(turn.content!),
   ];
+}
+
+/** What a turn begins with that goes on after the last stored step of the one before. */
+function continued(before: TurnState | null, attachments: ShownBlock[]): ContentBlock[] {
+  const end = (before === null ? undefined : ENDS[before]) ?? 'stopped';
+  const note = `[The turn ${end} before it was finished. Go on with its work after its last step; do not repeat what was done.]`;
+  return [...attachments, text(note)];
+}
+
+/** A message that the user sent while the turn ran. */
+function steeringBlocks({ at, files, content }: SteeringMessage): ContentBlock[] {
+  return [factsOf('message-facts', at, files), text(content)];
+}
+
+function factsOf(tag: string, at: string, files: PastTurn['files']): Anthropic.TextBlockParam {
+  const facts = [`Time of this message: ${at.slice(0, 19)}Z`];
+  for (const file of files) facts.push(`Attached file: ${describeFile(file)}`);
+  return text(`<${tag}>\n${facts.join('\n')}\n</${tag}>`);
 }
 
 /** A step that has only thinking (its answer was cut short) is left out. */
@@ -104,8 +134,7 @@ function resultsOf(step: PastStep, turn: PastTurn, rendering: Rendering): Anthro
     .map((use, index) => {
       const call = step.calls[index];
       if (call?.content == null) {
-        const content = NO_RESULT[turn.state] ?? 'Not completed.';
-        return { type: 'tool_result', tool_use_id: use.id, is_error: true, content };
+        return { type: 'tool_result', tool_use_id: use.id, is_error: true, content: withoutResult(turn, call) };
       }
       const content = resultContent(call, rendering);
       return {
@@ -115,6 +144,15 @@ function resultsOf(step: PastStep, turn: PastTurn, rendering: Rendering): Anthro
         ...(content.length > 0 && { content }),
       };
     });
+}
+
+/** Effects must not be hidden: only a call that was never sent is said not to have run. */
+function withoutResult({ state }: PastTurn, call: PastCall | undefined): string {
+  const end = ENDS[state] ?? 'ended';
+  if (call?.wasSent === true) {
+    return `Outcome unknown: the turn ${end} while this call was under way. It may have taken effect: check before you repeat it.`;
+  }
+  return `Not run: the turn ${end} before this call was sent.`;
 }
 
 /** In an error result the API accepts only text, and the text must not be empty. */

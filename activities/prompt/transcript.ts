@@ -1,6 +1,6 @@
 import { describeFile } from '../../src/steps/session-files.js';
 import { textOf } from '../../src/models/content.js';
-import type { PastTurn } from '../../src/steps/conversation.js';
+import type { PastTurn, SteeringMessage } from '../../src/steps/conversation.js';
 
 /** A summary reads only the start and the end of longer texts. */
 const MAX_SAID = 12_000;
@@ -8,9 +8,15 @@ const MAX_INPUT_OR_RESULT = 1500;
 
 /** Renders a turn as text to summarise. */
 export function transcriptOf(turn: PastTurn): string {
-  const lines = [`User (${turn.queuedAt.slice(0, 19)}Z): ${gist(turn.content, MAX_SAID)}`];
-  for (const file of turn.files) lines.push(`(attached ${describeFile(file)})`);
+  const lines: string[] = [];
+  const addMessage = ({ content, files, at }: Pick<SteeringMessage, 'content' | 'files' | 'at'>): void => {
+    lines.push(`User (${at.slice(0, 19)}Z): ${gist(content, MAX_SAID)}`);
+    for (const file of files) lines.push(`(attached ${describeFile(file)})`);
+  };
+  if (turn.content === null) lines.push('(the agent goes on with the turn before)');
+  else addMessage({ content: turn.content, files: turn.files, at: turn.queuedAt });
   for (const step of turn.steps) {
+    turn.steering.filter((message) => message.step === step.step).forEach(addMessage);
     let use = 0;
     for (const block of step.content) {
       if (block.type === 'text' && block.text.trim() !== '') lines.push(`Agent: ${gist(block.text, MAX_SAID)}`);
@@ -27,6 +33,8 @@ export function transcriptOf(turn: PastTurn): string {
     }
     if (step.stopReason === 'refusal') lines.push('(the agent refused to answer)');
   }
+  const steps = new Set(turn.steps.map(({ step }) => step));
+  turn.steering.filter(({ step }) => step === null || !steps.has(step)).forEach(addMessage);
   if (turn.cutOff !== null) lines.push(`Agent (cut off): ${gist(turn.cutOff, MAX_SAID)}`);
   if (turn.state === 'cancelled' || turn.state === 'failed') lines.push(`(the turn was ${turn.state})`);
   return lines.join('\n');

@@ -1,5 +1,6 @@
 import type { RetryNotice } from '../../src/events/schema.js';
 import { beginModelCall, type ModelCall } from '../../src/steps/model-call.js';
+import { SteeringChangedError } from '../../src/steps/steering.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import { OvertakenError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
@@ -33,9 +34,14 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
         if (refused !== null && prepared.estimated >= refused.estimated) continue;
         try {
           await prepared.model.authorize();
-          const call = await beginModelCall(deps, turnId, step, task);
+          const call = await beginModelCall(deps, turnId, step, task, prepared.steering);
           return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
         } catch (error) {
+          // The request lacks a message, or has one that was withdrawn: it is built again.
+          if (error instanceof SteeringChangedError) {
+            undercount /= UNDERCOUNT_STEP;
+            continue;
+          }
           if (!isTooLong(error)) throw error;
           refused = { estimated: prepared.estimated, error };
         }

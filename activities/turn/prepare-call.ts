@@ -1,5 +1,6 @@
 import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
 import { loadConversation } from '../../src/steps/conversation.js';
+import type { Steering } from '../../src/steps/model-call.js';
 import { storedOutcome, type StepOutcome } from '../../src/steps/model-step.js';
 import type { CallPermission } from '../../src/steps/step-calls.js';
 import { isOpen } from '../../src/db/turn-states.js';
@@ -37,6 +38,8 @@ export interface PreparedCall {
   /** Returns the full name of a tool from its alias in the request; undefined if the model invented the name. */
   fullName: (alias: string) => string | undefined;
   toolUseIds: Set<string>;
+  /** The messages of the request that the call takes as it begins. */
+  steering: Steering;
 }
 
 /**
@@ -76,5 +79,6 @@ export async function prepareCall(
     hasTools: turn.hasTools,
     fullName: built.fullName,
     toolUseIds: toolUseIds(built.request.messages),
+    steering: { mayWait: turn.hasWaiting, ids: built.steering },
   };
 }

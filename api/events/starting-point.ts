@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { parseEventId, START, type Position } from '../../src/stream/position.js';
 import { isOpen, type TurnState } from '../../src/db/turn-states.js';
-import { findTurn } from '../../src/turns/turn.js';
+import { findTurn, findTurnFromQueue } from '../../src/turns/turn.js';
 
 /** A position in a turn, and whether that turn is queued or running. */
 export interface StreamPlace {
@@ -21,7 +21,8 @@ export type StartingPoint =
 
 /**
  * Decides where a stream of a session starts (contract.md §3 "Stream, …"). A `Last-Event-ID` of any turn resumes there.
- * An id at the end of an earlier turn, or an unknown one, means the start of the current turn.
+ * An id at the end of an earlier turn means the start of the turn that the queue started next; without one, and if the id is
+ * unknown, the start of the current turn.
  */
 export async function startingPoint(
   db: DataSource,
@@ -37,5 +38,7 @@ export async function startingPoint(
   if (turn === null || seen.position[0] > turn.position) return current;
   const isOver = !isOpen(turn.state) && seen.position[0] === turn.position;
   if (!isOver) return { kind: 'turn', ...seen, open: isOpen(turn.state) };
-  return seen.turnId === session.last_turn_id ? { kind: 'over' } : current;
+  if (seen.turnId === session.last_turn_id) return { kind: 'over' };
+  const next = await findTurnFromQueue(db, session.id, turn.number + 1);
+  return next === null ? current : { kind: 'turn', turnId: next.id, position: START, open: isOpen(next.state) };
 }

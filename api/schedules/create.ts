@@ -69,7 +69,7 @@ export const createSchedule = operation<Body>({
   async handle(call) {
     const { deps, caller, body, record } = call;
     const target = await resolveTarget(call);
-    await resolveMessage(deps.db, caller.projectId, body.message);
+    await resolveMessage(deps, caller.projectId, body.message);
     const { id, answer } = await transaction(deps.db, async (tx) => {
       const schedule = await insert(tx, call, target);
       const shown = presentSchedule(schedule);

@@ -42,7 +42,7 @@ export const updateSchedule = operation<Body, Schedule>({
       await record(deps.db, answer);
       return answer;
     }
-    if (body.message !== undefined) await resolveMessage(deps.db, caller.projectId, body.message);
+    if (body.message !== undefined) await resolveMessage(deps, caller.projectId, body.message);
     return change(call, async (tx, schedule) => {
       const timing = timingChange(schedule, body);
       if (timing.state === 'active') requireSession(schedule);

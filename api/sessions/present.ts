@@ -1,4 +1,5 @@
-import { requiredAction } from '../../src/events/fields.js';
+import { count, objectSchema, requiredAction } from '../../src/events/fields.js';
+import { isOpen } from '../../src/db/turn-states.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import type { Session } from '../../src/sessions/store.js';
 import { sessionToolsSchema } from '../../src/sessions/tool-fields.js';
@@ -22,6 +23,11 @@ export const sessionSchema = {
     },
     tools: sessionToolsSchema,
     required_actions: { type: 'array', items: requiredAction },
+    queue: {
+      ...objectSchema({ length: count, state: { enum: ['open', 'held'] } }),
+      description: 'The messages that wait. held: none starts by itself, since the last turn did not complete.',
+    },
+    continuable: { type: 'boolean', description: 'POST continue would go on with the last turn.' },
     last_turn_id: { type: ['string', 'null'] },
     created_at: { type: 'string', format: 'date-time' },
     updated_at: { type: 'string', format: 'date-time' },
@@ -37,6 +43,8 @@ export const sessionSchema = {
     'preview',
     'tools',
     'required_actions',
+    'queue',
+    'continuable',
     'last_turn_id',
     'created_at',
     'updated_at',
@@ -54,6 +62,8 @@ export const sessionSchema = {
       preview: 'Which orders are late?',
       tools: [],
       required_actions: [],
+      queue: { length: 0, state: 'open' },
+      continuable: false,
       last_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
       created_at: '2026-11-21T09:48:03.123456Z',
       updated_at: '2026-11-21T09:48:09.654321Z',
@@ -83,8 +93,15 @@ export function presentSession(session: Session): Record<string, unknown> {
     preview: session.preview,
     tools: new JsonText(session.tools),
     required_actions: new JsonText(session.required_actions),
+    queue: { length: session.waiting, state: isHeld(session) ? 'held' : 'open' },
+    continuable: session.continuable,
     last_turn_id: session.last_turn_id,
     created_at: session.created_at,
     updated_at: session.updated_at,
   };
+}
+
+/** A turn that completes starts the first message that waits: without an open turn, what waits is held. */
+function isHeld({ waiting, turn_state }: Session): boolean {
+  return waiting > 0 && (turn_state === null || !isOpen(turn_state));
 }

@@ -1,44 +1,90 @@
+import type { FromSchema } from 'json-schema-to-ts';
 import { transaction, type Db } from '../../src/db/transaction.js';
 import { userMessageSchema } from '../../src/events/schema.js';
 import { eventJson } from '../../src/events/store.js';
-import { checkMessage, launchTurn, messageBody, resolveMessage, type MessageBody } from '../../src/messages/message.js';
+import { checkMessage, messageBody, resolveMessage } from '../../src/messages/message.js';
 import type { Session } from '../../src/sessions/store.js';
-import { queueTurn, type QueuedTurn } from '../../src/turns/queue.js';
-import { operation } from '../http/core/operation.js';
+import { launchTurn } from '../../src/turns/launch.js';
+import type { QueuedTurn } from '../../src/turns/open.js';
+import { queueTurn, type Message } from '../../src/turns/queue.js';
+import { receiveMessage, type Received } from '../../src/waiting/receive.js';
+import type { WaitingMessage } from '../../src/waiting/store.js';
+import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
 import { sessionOfPath } from '../http/core/session-of-path.js';
 
-/** Sends a message, which starts a turn. Responds as soon as the turn is queued. */
-export const sendMessage = operation<MessageBody, Session>({
+const body = {
+  ...messageBody,
+  properties: {
+    ...messageBody.properties,
+    when_running: {
+      type: 'string',
+      enum: ['reject', 'queue', 'steer'],
+      default: 'reject',
+      description:
+        'While a turn is open: 409; or the message becomes a turn of its own after it; or the next model call of the open turn sees it.',
+    },
+  },
+} as const satisfies JsonSchema;
+
+type Body = FromSchema<typeof body>;
+
+/** Sends a message, which starts a turn or waits. Responds as soon as it is stored. */
+export const sendMessage = operation<Body, Session>({
   id: 'sendMessage',
-  summary: 'Send a message; it starts a turn',
-  body: messageBody,
+  summary: 'Send a message; it starts a turn, or waits for the open one',
+  body,
   idempotent: true,
-  success: { status: 201, description: 'The user.message event; its turn_id is the turn.', schema: userMessageSchema },
+  success: {
+    status: 201,
+    description: 'The user.message event; its turn_id is the turn. With `state` the message waits.',
+    schema: userMessageSchema,
+  },
   errors: [
     'session_not_found',
     'insufficient_scope',
+    'unknown_model',
     'file_not_found',
     'skill_not_found',
     'session_running',
+    'queue_full',
     'too_many_running_turns',
   ],
   resource: sessionOfPath,
   check: ({ caller, body }) => checkMessage(caller, body),
   async handle(call) {
     const { deps, caller, body, resource: session } = call;
-    const message = await resolveMessage(deps.db, caller.projectId, body);
-    const queue = async (db: Db): Promise<QueuedTurn> => {
-      const turn = await queueTurn(db, caller.projectId, session.id, message, deps.workflows.namespace);
-      await call.record(db, present(turn));
-      return turn;
-    };
-    // Queueing is a single atomic statement. With an idempotency record there are two, which need a transaction.
-    const turn = call.hasKey ? await transaction(deps.db, queue) : await queue(deps.db);
-    launchTurn({ ...deps, log: call.log }, { ...turn, mayWait: session.tools !== '[]' });
-    return present(turn);
+    const message = await resolveMessage(deps, caller.projectId, body);
+    const log = call.log;
+    const received =
+      body.when_running === 'reject'
+        ? await startTurn(call, message)
+        : await receiveMessage({ ...deps, log }, session, message, body.when_running, (db, one) =>
+            call.record(db, present(one)),
+          );
+    if (received.started !== null) {
+      launchTurn({ ...deps, log }, { ...received.started, mayWait: session.tools !== '[]' });
+    }
+    return present(received);
   },
 });
 
-function present({ event }: QueuedTurn): unknown {
-  return JSON.parse(eventJson(event));
+async function startTurn(call: Call<Body, Session>, message: Message): Promise<Received> {
+  const { deps, caller, resource: session } = call;
+  const queue = async (db: Db): Promise<QueuedTurn> => {
+    const turn = await queueTurn(db, caller.projectId, session.id, message, deps.workflows.namespace);
+    await call.record(db, present({ waits: null, started: turn }));
+    return turn;
+  };
+  // Queueing is a single atomic statement. With an idempotency record there are two, which need a transaction.
+  return { waits: null, started: call.hasKey ? await transaction(deps.db, queue) : await queue(deps.db) };
+}
+
+function present(received: Received): object {
+  if (received.waits !== null) return presentWaiting(received.waits);
+  return JSON.parse(eventJson(received.started.event)) as object;
+}
+
+/** A message that waits, as clients see it. */
+export function presentWaiting({ state, ...row }: WaitingMessage): object {
+  return { ...(JSON.parse(eventJson({ ...row, type: 'user.message' })) as object), state };
 }

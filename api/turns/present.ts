@@ -46,6 +46,6 @@ export function presentTurn(turn: FoundTurn): Record<string, unknown> {
     usage_details: turn.usage_details,
     timing: turn.timing,
     message: turn.message,
-    continues_turn_id: null,
+    continues_turn_id: turn.continues_turn_id,
   };
 }

@@ -43,6 +43,9 @@ export type Turn = Schemas['Turn'];
 /** A stored event, discriminated by `type`. */
 export type Event = Schemas['Event'];
 export type UserMessageEvent = Schemas['UserMessageEvent'];
+/** A message that waits. */
+export type WaitingMessage = Schemas['WaitingMessage'];
+export type TurnContinuedEvent = Schemas['TurnContinuedEvent'];
 /** A stored answer. */
 export type AnswerEvent = Schemas['AnswerEvent'];
 export type AgentMessageEvent = Extract<Event, { type: 'agent.message' }>;

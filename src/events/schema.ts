@@ -23,8 +23,18 @@ const actor = { type: ['string', 'null'], description: 'Who decided, as the answ
 const ownFields = {
   'user.message': objectSchema(
     { content: text, files: { type: 'array', items: file }, skills: { type: 'array', items: skill } },
-    { schedule_id: { type: 'string', description: 'Only in a message that a schedule sent.' } },
+    {
+      schedule_id: { type: 'string', description: 'Only in a message that a schedule sent.' },
+      model_id: { type: 'string', description: 'The model of this message’s turn, if the message names one.' },
+      thinking_enabled: { type: 'boolean', description: 'As the message says, if it does.' },
+      delivered_at_step: {
+        type: 'integer',
+        minimum: 1,
+        description: 'Number of the model call of the open turn that saw the message first.',
+      },
+    },
   ),
+  'turn.continued': objectSchema({ continues_turn_id: text }),
   'agent.thinking': objectSchema({ message_id: text, content: text }),
   'agent.message': objectSchema({ message_id: text, content: text }, { incomplete: { const: true } }),
   'user.tool_confirmation': objectSchema({
@@ -94,8 +104,27 @@ export const eventSchema = {
   oneOf: STORED_EVENT_TYPES.map(storedEventSchema),
 };
 
+const userMessage = storedEventSchema('user.message');
+
 /** A `user.message`, the response of POST messages. */
-export const userMessageSchema = { $id: 'UserMessageEvent', ...storedEventSchema('user.message') };
+export const userMessageSchema = {
+  $id: 'UserMessageEvent',
+  ...userMessage,
+  properties: {
+    ...userMessage.properties,
+    state: { enum: ['queued', 'steering'], description: 'Only while the message waits (docs/contract.md §9).' },
+  },
+};
+
+/** A message that waits. */
+export const waitingMessageSchema = {
+  ...userMessageSchema,
+  $id: 'WaitingMessage',
+  required: [...userMessage.required, 'state'],
+};
+
+/** The response of POST continue. */
+export const turnContinuedSchema = { $id: 'TurnContinuedEvent', ...storedEventSchema('turn.continued') };
 
 /** An answer to a waiting call. */
 export const answerEventSchema = {

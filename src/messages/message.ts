@@ -2,14 +2,14 @@ import type { FromSchema } from 'json-schema-to-ts';
 import type { Db } from '../db/transaction.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { fileNotFound, findFiles } from '../files/store.js';
+import type { ModelCatalogue } from '../models/catalogue.js';
 import { validationError } from '../platform/errors.js';
 import { requireScope } from '../projects/permissions.js';
-import type { Logger } from '../platform/logger.js';
+import { requireModel } from '../sessions/new-session.js';
 import { findSkills, skillNotFound } from '../skills/store.js';
-import type { Notifier } from '../stream/notify.js';
-import type { StartableTurn, TurnWorkflows } from '../temporal/turn-workflows.js';
+import type { Message } from '../turns/queue.js';
 
-/** The body of POST messages. */
+/** The body of POST messages, without what happens while a turn is open. */
 export const messageBody = {
   type: 'object',
   properties: {
@@ -32,19 +32,14 @@ export const messageBody = {
         ],
       },
     },
+    model_id: { type: 'string', description: 'The model of this turn, if not the session’s: an id of GET /v1/models.' },
+    thinking_enabled: { type: 'boolean', description: 'For this turn, if not as the session says.' },
   },
   required: ['content'],
   additionalProperties: false,
 } as const;
 
 export type MessageBody = FromSchema<typeof messageBody>;
-
-/** A message with its files and skills as they are now. */
-export interface ResolvedMessage {
-  content: string;
-  files: FileSnapshot[];
-  skills: SkillSnapshot[];
-}
 
 /**
  * Checks what needs no database: that no skill is selected twice, and the permissions for what the body names.
@@ -56,25 +51,26 @@ export function checkMessage(caller: { scopes: ReadonlySet<string> }, body: Mess
   if (skillIds.length > 0) requireScope(caller, 'skills:read');
 }
 
-/** @throws ServiceError `file_not_found`, `skill_not_found` */
-export async function resolveMessage(db: Db, projectId: string, body: MessageBody): Promise<ResolvedMessage> {
+/**
+ * The message with its files and skills as they are now.
+ * @throws ServiceError `unknown_model`, `file_not_found`, `skill_not_found`
+ */
+export async function resolveMessage(
+  { db, models }: { db: Db; models: ModelCatalogue },
+  projectId: string,
+  body: MessageBody,
+): Promise<Message> {
+  const { content, model_id, thinking_enabled } = body;
+  if (model_id !== undefined) requireModel(models, model_id);
   const files = await attachedFiles(db, projectId, body.files);
   const skills = await selectedSkills(db, projectId, skillIdsOf(body.skills));
-  return { content: body.content, files, skills };
-}
-
-/** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
-export function launchTurn(
-  deps: { notifier: Notifier; workflows: TurnWorkflows; log: Logger },
-  turn: StartableTurn,
-): void {
-  deps.notifier.notify({ ...turn, position: 1 });
-  deps.log.info({ turn_id: turn.id, session_id: turn.sessionId }, 'turn queued');
-  deps.workflows
-    .start(turn)
-    .catch((err: unknown) =>
-      deps.log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet, the reconciler follows'),
-    );
+  return {
+    content,
+    files,
+    skills,
+    ...(model_id !== undefined && { model_id }),
+    ...(thinking_enabled !== undefined && { thinking_enabled }),
+  };
 }
 
 function skillIdsOf(skills: MessageBody['skills']): string[] {

@@ -23,7 +23,7 @@ export interface StaleTurn extends StartableTurn {
 }
 
 export const STALE_TURN = rawSql(
-  `SELECT turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", model_id AS "modelId",
+  `SELECT turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", coalesce(turns.model_id, sessions.model_id) AS "modelId",
      cardinality(mcp_servers) AS "mcpServers", turns.trace, turns.state, open_turns.checked_at IS NULL AS "isUnseen",
      (extract(epoch FROM clock_timestamp() - queued_at) * 1000)::double precision AS "queuedMs",
      ${runningMs('turns')} AS "runningMs",

@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
-import { launchTurn } from '../messages/message.js';
+import { launchTurn } from '../turns/launch.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import type { Logger } from '../platform/logger.js';
 import type { Notifier } from '../stream/notify.js';

@@ -4,7 +4,8 @@ import type { ModelCatalogue } from '../models/catalogue.js';
 import { ServiceError, type ErrorType } from '../platform/errors.js';
 import { createSession, requireModel, resolveNewSession, type NewSessionBody } from '../sessions/new-session.js';
 import { findSession } from '../sessions/store.js';
-import { queueTurn, type QueuedTurn } from '../turns/queue.js';
+import type { QueuedTurn } from '../turns/open.js';
+import { queueTurn } from '../turns/queue.js';
 import type { Schedule, SkipReason } from './schedule.js';
 
 /** A target as it is stored. */
@@ -50,7 +51,7 @@ export async function startTurn(
     // A savepoint: a refused turn takes its new session with it.
     return await tx.transaction(async (inner) => {
       const session = await sessionOf(inner, deps, schedule.project_id, target);
-      const message = await resolveMessage(inner, schedule.project_id, body);
+      const message = await resolveMessage({ db: inner, models: deps.models }, schedule.project_id, body);
       const turn = await queueTurn(
         inner,
         schedule.project_id,

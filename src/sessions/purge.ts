@@ -43,7 +43,7 @@ export async function purgeSessions(db: DataSource, limit: number): Promise<{ tu
            AND NOT EXISTS (SELECT FROM turns WHERE turns.session_id = sessions.id) LIMIT $1)) RETURNING id`,
       [limit],
     );
-    for (const table of ['compactions', 'session_states']) {
+    for (const table of ['compactions', 'session_states', 'waiting_messages']) {
       await tx.query(`DELETE FROM ${table} WHERE session_id = ANY($1)`, [rows.map(({ id }) => id)]);
     }
     return { turns, sessions };

@@ -5,6 +5,7 @@ import { findResources, resourcesOf, selectRows, softDelete } from '../db/resour
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
+import { continuable } from './continuable.js';
 import { OPEN_ACTIONS } from './required-actions.js';
 
 /** A session with the state of its latest turn. */
@@ -13,6 +14,10 @@ export interface Session extends Omit<SessionRow, 'metadata_updated_at' | 'delet
   tools: string;
   /** Null before the first turn. */
   turn_state: TurnState | null;
+  /** How many messages wait (contract.md §9). */
+  waiting: number;
+  /** Its latest turn can be continued. */
+  continuable: boolean;
   /** JSON text of the calls of the running turn that wait for an answer (contract.md §6), in order. */
   required_actions: string;
   /** The later of the last metadata change and the last turn's last transition (contract.md §2). */
@@ -24,6 +29,8 @@ export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<Sessio
   const query = resourcesOf(db, SessionEntity, projectId).leftJoin('turns', 't', 't.id = r.last_turn_id');
   return selectRows(query, {
     turn_state: 't.state',
+    waiting: '(SELECT count(*)::integer FROM waiting_messages w WHERE w.session_id = r.id)',
+    continuable: `coalesce(${continuable('t')}, false)`,
     required_actions: OPEN_ACTIONS,
     updated_at: 'greatest(r.metadata_updated_at, t.transition_at)',
   });
@@ -31,7 +38,7 @@ export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<Sessio
 
 /** The columns of a `Session`. */
 export const COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
-  turn_count, last_turn_id, turn_state, preview, required_actions::text AS required_actions, created_at, updated_at`;
+  turn_count, last_turn_id, turn_state, waiting, continuable, preview, required_actions::text AS required_actions, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
@@ -62,7 +69,7 @@ export async function findSessionState(db: Db, projectId: string, id: string): P
 
 /**
  * Locks the session's row until the transaction ends and reads it, so that no new turn can be queued meanwhile. The
- * lock order everywhere is: session, turn, admission of the project's turns.
+ * lock order everywhere is: open turn, session, admission of the project's turns.
  */
 export async function lockSession(tx: EntityManager, projectId: string, id: string): Promise<Session | null> {
   // Two statements: after a wait for the lock, a single statement would join the new session row with the old latest
@@ -105,6 +112,8 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
     turn_count: 0,
     last_turn_id: null,
     turn_state: null,
+    waiting: 0,
+    continuable: false,
     required_actions: '[]',
     ...times,
   };
@@ -126,8 +135,9 @@ export async function updateMetadata(
   return { ...session, metadata, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };
 }
 
-/** Soft-deletes a locked session together with its events (spec.md "Delete session"). */
+/** Soft-deletes a locked session together with its events (spec.md "Delete session"), and discards what waits. */
 export async function softDeleteSession(tx: EntityManager, id: string): Promise<void> {
+  await runSql(tx, sql`DELETE FROM waiting_messages WHERE session_id = ${id}`);
   await softDelete(tx, SessionEntity, id);
 }
 

@@ -24,6 +24,10 @@ export interface TurnContext {
   number: number;
   state: TurnState;
   queuedAt: string;
+  /** Number of the turn whose message it works on: its own, unless it continues another turn. */
+  messageNumber: number;
+  /** Messages may wait for the turn or behind it. */
+  hasWaiting: boolean;
   skills: SkillSnapshot[];
   files: FileSnapshot[];
   modelId: string;
@@ -40,7 +44,11 @@ export interface TurnContext {
 /** The columns and tables of a `ContextRow`. Append a condition on `turns`. */
 export const CONTEXT = rawSql(`
   turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", turns.number, turns.state,
-  turns.queued_at AS "queuedAt", message.data->'skills' AS skills, message.data->'files' AS files, model_id AS "modelId", thinking_enabled AS "thinkingEnabled",
+  turns.queued_at AS "queuedAt", message.data->'skills' AS skills, message.data->'files' AS files,
+  coalesce(turns.message_number, turns.number) AS "messageNumber", turns.has_waiting AS "hasWaiting",
+  coalesce(turns.model_id, sessions.model_id) AS "modelId",
+  coalesce(turns.thinking_enabled, sessions.thinking_enabled) AS "thinkingEnabled",
+ 
   instruction, json_array_length(sessions.tools) > 0 AS "hasTools", (
     SELECT coalesce(json_agg(entry), '[]')
     FROM json_array_elements(sessions.tools) AS entry WHERE entry->>'type' = 'mcp_toolset') AS toolsets, coalesce((
@@ -48,7 +56,8 @@ export const CONTEXT = rawSql(`
       'offeredTools', offered_tools) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
   FROM turns JOIN sessions ON sessions.id = turns.session_id
-    JOIN events message ON message.session_id = turns.session_id AND message.turn_number = turns.number
+    JOIN events message ON message.session_id = turns.session_id
+      AND message.turn_number = coalesce(turns.message_number, turns.number)
       AND message.position = 1`);
 
 /** A turn as selected by `CONTEXT`. */

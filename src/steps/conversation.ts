@@ -4,7 +4,7 @@ import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { AssistantBlock, ResultBlock } from '../models/content.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
-import type { TurnState } from '../db/turn-states.js';
+import { OPEN, type TurnState } from '../db/turn-states.js';
 import { TurnEndedError } from '../turns/turn.js';
 
 /** A turn in the form for the model. */
@@ -12,12 +12,27 @@ export interface PastTurn {
   id: string;
   number: number;
   state: TurnState;
-  content: string;
+  /** Its message; null for a turn that continues the one before. */
+  content: string | null;
   files: FileSnapshot[];
   queuedAt: string;
+  /** Number of the turn that it continues. */
+  continues: number | null;
+  /** The messages that it got while it ran, in order. */
+  steering: SteeringMessage[];
   steps: PastStep[];
   /** The streamed part of a message that a cancel request or a failure cut off. */
   cutOff: string | null;
+}
+
+export interface SteeringMessage {
+  id: string;
+  content: string;
+  files: FileSnapshot[];
+  /** Number of the model call that sees it first; null while it waits for the next one. */
+  step: number | null;
+  /** When it was delivered, or sent if it waits. */
+  at: string;
 }
 
 export interface PastStep {
@@ -34,6 +49,8 @@ export interface PastCall {
   name: string;
   /** Null while there is no result. */
   content: ResultBlock[] | null;
+  /** It may have reached its server, or the client that runs it. */
+  wasSent: boolean;
   isError: boolean;
   /** Key of the object with the full text, if `content` is shortened. */
   overflowKey: string | null;
@@ -64,10 +81,25 @@ type Row = PastTurn & {
 
 const STEPS = `(
   SELECT json_agg(json_build_object('step', step, 'content', content, 'stopReason', stop_reason, 'calls', coalesce((
-    SELECT json_agg(json_build_object('index', index, 'toolUseId', tool_use_id, 'name', name, 'content', content,
-      'isError', coalesce(is_error, false), 'overflowKey', overflow_key) ORDER BY index)
-    FROM tool_calls WHERE tool_calls.turn_id = past.id AND tool_calls.step = model_steps.step), '[]')) ORDER BY step)
+    SELECT json_agg(json_build_object('index', tool_calls.index, 'toolUseId', tool_calls.tool_use_id, 'name', name,
+      'content', coalesce(content, (
+        SELECT json_build_array(json_build_object('type', 'text', 'text', data->'content')) FROM events
+        WHERE required_actions.state = 'answered' AND events.session_id = past.session_id
+          AND turn_number = past.number AND position = answer_position)), 'wasSent', tool_calls.state = 'started' OR coalesce(kind = 'custom_tool_result', false),
+      'isError', coalesce(is_error, false), 'overflowKey', overflow_key) ORDER BY tool_calls.index)
+    FROM tool_calls LEFT JOIN required_actions USING (turn_id, step, index) WHERE tool_calls.turn_id = past.id AND tool_calls.step = model_steps.step), '[]')) ORDER BY step)
   FROM model_steps WHERE model_steps.turn_id = past.id)`;
+
+/** Those that were delivered to a turn, then those that wait for its next model call. */
+const STEERING = `(
+  SELECT json_agg(m ORDER BY waits, place) FROM (
+    SELECT id, data->>'content' AS content, data->'files' AS files, (data->>'delivered_at_step')::integer AS step,
+      created_at AS at, false AS waits, position::bigint AS place
+    FROM events WHERE session_id = past.session_id AND turn_number = past.number AND type = 'user.message' AND position > 1
+    UNION ALL
+    SELECT id, data->>'content', data->'files', NULL, created_at, true, arrival
+    FROM waiting_messages w WHERE past.has_waiting AND w.session_id = past.session_id AND w.steers = past.number
+      AND past.${OPEN}) AS m)`;
 
 /** Loads a turn and its session's conversation, from the latest summary up to this turn. */
 export async function loadConversation(db: Db, turnId: string): Promise<RequestContext> {
@@ -81,7 +113,9 @@ export async function loadConversation(db: Db, turnId: string): Promise<RequestC
           WHERE compactions.session_id = current."sessionId" AND turn_number < current.number
           ORDER BY turn_number DESC LIMIT 1)
         SELECT past.id, past.number, past.state, message.data->>'content' AS content,
-          message.data->'files' AS files, past.queued_at AS "queuedAt",
+          coalesce(message.data->'files', '[]') AS files, past.queued_at AS "queuedAt",
+          (SELECT number FROM turns WHERE turns.id = past.continues_turn_id) AS continues,
+          coalesce(${rawSql(STEERING)}, '[]') AS steering,
           coalesce(${rawSql(STEPS)}, '[]') AS steps,
           CASE WHEN past.state IN ('cancelled', 'failed') THEN (
             SELECT data->>'content' FROM events
@@ -105,8 +139,8 @@ export async function loadConversation(db: Db, turnId: string): Promise<RequestC
     conversation: {
       summary: current.summary,
       summarisedState: current.summarised_state,
-      turns: rows.map(({ id, number, state, content, files, queuedAt, steps, cutOff }) => ({
-        ...{ id, number, state, content, files, queuedAt, steps, cutOff },
+      turns: rows.map(({ id, number, state, content, files, queuedAt, continues, steering, steps, cutOff }) => ({
+        ...{ id, number, state, content, files, queuedAt, continues, steering, steps, cutOff },
       })),
     },
   };

@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { Answer, CallUsage } from '../models/content.js';
@@ -30,20 +31,21 @@ export async function recordUsage(
 }
 
 /**
- * Runs the write that ends a call. If it is in doubt whether the usage at its start was recorded, it is read first, under
+ * Runs the write that ends a call, with other work in its transaction if it must lock the turn first. If it is in doubt whether the usage at its start was recorded, it is read first, under
  * the turn's lock: what was not committed by then is refused afterwards.
  */
 export function endingCall<T>(
   deps: TurnDeps,
   call: ModelCall,
   fence: Sql,
-  end: (write: TurnTransaction['write']) => Promise<T>,
+  end: (write: TurnTransaction['write'], tx: EntityManager | null) => Promise<T>,
+  { mustLock } = { mustLock: false },
 ): Promise<T> {
-  if (call.recorded !== null) return end((write) => writeTurn(deps, call.turnId, write));
+  if (call.recorded !== null && !mustLock) return end((write) => writeTurn(deps, call.turnId, write), null);
   return changeTurn(deps, call.turnId, async ({ tx, lock, write }) => {
     await lock(fence);
-    call.recorded = await readUsage(tx, call);
-    return end(write);
+    call.recorded ??= await readUsage(tx, call);
+    return end(write, tx);
   });
 }
 

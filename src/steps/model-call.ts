@@ -5,7 +5,8 @@ import type { CallUsage } from '../models/content.js';
 import type { MODEL_FAILURE_TYPES } from '../events/fields.js';
 import { startClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError, type ActivityTask } from '../turns/turn.js';
-import { open, running, writeTurn, type TurnDeps } from '../turns/write.js';
+import { open, running, writeTurn, type TurnDeps, type TurnWrite } from '../turns/write.js';
+import { beginWithSteering, SteeringChangedError } from './steering.js';
 
 /** One model call, recorded before it is sent. Its deltas and its usage refer to it. */
 export interface ModelCall {
@@ -37,6 +38,15 @@ export interface ModelFailure {
   retryAfterMs?: number;
 }
 
+/** The messages that wait to be given to the turn, as its request has them. */
+export interface Steering {
+  /** False if no message waited for the turn or behind it when it was read. */
+  mayWait: boolean;
+  ids: string[];
+}
+
+const NO_STEERING: Steering = { mayWait: false, ids: [] };
+
 /** What the statement that begins a call returns of it. */
 type Begun = Pick<ModelCall, 'sessionId' | 'position' | 'attempt' | 'call' | 'failures' | 'failingForMs'>;
 
@@ -48,7 +58,9 @@ export const NO_USAGE: CallUsage = {
 };
 
 /**
- * Claims the turn and records a new model call.
+ * Claims the turn and records a new model call, together with the messages that it is the first to see.
+ * @param steering the ids of the messages in its request that still wait; null for a call that waits for none of them
+ * @throws SteeringChangedError if other messages wait by now
  * @throws OvertakenError if another attempt has stored the step meanwhile: its outcome needs no second call
  * @throws TurnEndedError if the turn has ended, or the tables lack the end of the previous step: they were restored
  * from a backup older than the workflow
@@ -58,11 +70,45 @@ export async function beginModelCall(
   turnId: string,
   step: number,
   task: ActivityTask,
+  steering: Steering | null = NO_STEERING,
 ): Promise<ModelCall> {
   const messageId = newId('message');
+  const begin = beginWrite(turnId, step, messageId, task, steering?.mayWait === false);
+  try {
+    const { row } = steering?.mayWait
+      ? await beginWithSteering<Begun>(deps, turnId, step, steering.ids, begin)
+      : await writeTurn<Begun>(deps, turnId, begin);
+    return { turnId, step, messageId, recorded: NO_USAGE, ...row };
+  } catch (error) {
+    if (error instanceof OvertakenError) {
+      const turn = await readProgress(deps.db, turnId, step);
+      if (turn?.hasStep) throw error;
+      if (turn?.hasWaiting && steering?.mayWait === false) throw new SteeringChangedError();
+      deps.log.warn(
+        { turn_id: turnId, step },
+        'the tables lack the step before a model call: they are older than the workflow',
+      );
+      throw new TurnEndedError(turnId);
+    }
+    // Another attempt, which should be dead, took the same number at the same moment.
+    if (violatedUniqueConstraint(error) === 'model_attempts_pkey') {
+      return beginModelCall(deps, turnId, step, task, steering);
+    }
+    throw error;
+  }
+}
+
+/** @param noneMayWait refuse the call if messages may wait for it */
+function beginWrite(
+  turnId: string,
+  step: number,
+  messageId: string,
+  task: ActivityTask,
+  noneMayWait: boolean,
+): TurnWrite {
   const statement = sql`
     WITH turn AS MATERIALIZED (
-        SELECT id, position FROM turns WHERE ${open(turnId)} FOR NO KEY UPDATE),
+        SELECT id, position, has_waiting FROM turns WHERE ${open(turnId)} FOR NO KEY UPDATE),
       call AS (
         INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token)
         SELECT turn.id, ${step}::integer, turn.position, 1 + coalesce(
@@ -74,6 +120,7 @@ export async function beginModelCall(
           AND NOT EXISTS (
             SELECT FROM tool_calls c WHERE c.turn_id = turn.id AND c.step = ${step}::integer - 1 AND c.state <> 'done')
           AND NOT EXISTS (SELECT FROM model_steps s WHERE s.turn_id = turn.id AND s.step = ${step}::integer)
+          AND NOT (turn.has_waiting AND ${noneMayWait}::boolean)
         RETURNING turn_id, position, attempt, clock_timestamp() AS at),
       written AS (
         UPDATE turns SET state = 'running', started_at = coalesce(turns.started_at, call.at), progress_at = call.at,
@@ -89,27 +136,21 @@ export async function beginModelCall(
       FROM model_attempts a
       WHERE a.turn_id = written.id AND a.position = written.position AND a.step = ${step}::integer
         AND (a.error->>'retryable')::boolean) AS failed`;
-  try {
-    const { row } = await writeTurn<Begun>(deps, turnId, { statement });
-    return { turnId, step, messageId, recorded: NO_USAGE, ...row };
-  } catch (error) {
-    if (error instanceof OvertakenError) {
-      if (await hasStep(deps.db, turnId, step)) throw error;
-      deps.log.warn(
-        { turn_id: turnId, step },
-        'the tables lack the step before a model call: they are older than the workflow',
-      );
-      throw new TurnEndedError(turnId);
-    }
-    // Another attempt, which should be dead, took the same number at the same moment.
-    if (violatedUniqueConstraint(error) === 'model_attempts_pkey') return beginModelCall(deps, turnId, step, task);
-    throw error;
-  }
+  return { statement };
 }
 
-async function hasStep(db: Db, turnId: string, step: number): Promise<boolean> {
-  const rows = await runSql(db, sql`SELECT FROM model_steps WHERE turn_id = ${turnId} AND step = ${step}`);
-  return rows.length > 0;
+async function readProgress(
+  db: Db,
+  turnId: string,
+  step: number,
+): Promise<{ hasStep: boolean; hasWaiting: boolean } | undefined> {
+  const [row] = await runSql<{ hasStep: boolean; hasWaiting: boolean }>(
+    db,
+    sql`SELECT has_waiting AS "hasWaiting",
+          EXISTS (SELECT FROM model_steps WHERE turn_id = turns.id AND step = ${step}) AS "hasStep"
+        FROM turns WHERE id = ${turnId}`,
+  );
+  return row;
 }
 
 /** Guards the outcome of a call: refuses it if another call has begun or the turn has moved on. */
@@ -126,11 +167,11 @@ export async function lastModelFailure(db: Db, turnId: string): Promise<ModelFai
   return row?.error ?? null;
 }
 
-/** The model id of the turn's session; null if the turn does not exist. */
+/** The model that the turn asks for; null if the turn does not exist. */
 export async function modelOfTurn(db: Db, turnId: string): Promise<string | null> {
   const [row] = await runSql<{ model_id: string }>(
     db,
-    sql`SELECT model_id FROM sessions JOIN turns ON turns.session_id = sessions.id WHERE turns.id = ${turnId}`,
+    sql`SELECT coalesce(turns.model_id, sessions.model_id) AS model_id FROM sessions JOIN turns ON turns.session_id = sessions.id WHERE turns.id = ${turnId}`,
   );
   return row?.model_id ?? null;
 }

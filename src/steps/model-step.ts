@@ -18,7 +18,9 @@ import {
 } from './step-calls.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
 import { endWith, type TurnEnd } from '../turns/end.js';
-import type { TurnOutcome } from '../turns/outcome.js';
+import { launchTurn, type LaunchDeps } from '../turns/launch.js';
+import type { TurnOutcome, TurnResult } from '../turns/outcome.js';
+import { startNext } from '../turns/start-next.js';
 import type { TurnDeps, TurnWrite } from '../turns/write.js';
 
 /** Stop reason of an answer without one. */
@@ -52,11 +54,12 @@ interface StepAnswer {
 }
 
 /**
- * Stores the outcome of a step with its events. If no tools are left to run, the same write ends the turn. Running it
+ * Stores the outcome of a step with its events. If no tools are left to run, the same write ends the turn, and the same
+ * transaction makes the first message that waits the next turn. Running it
  * again after its commit changes nothing and returns the same.
  * @throws TurnEndedError, OvertakenError
  */
-export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepOutcome> {
+export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): Promise<StepOutcome> {
   const { call, answer, isLast } = step;
   const stopReason = answer.stopReason ?? END_TURN;
   const uses = answer.content.filter((block) => block.type === 'tool_use');
@@ -65,8 +68,32 @@ export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepO
   const turnStopReason = stopReasonOf(stopReason, isLast && (uses.length > 0 || stopReason === 'pause_turn'));
   const calls = await planCalls(deps.db, call.turnId, uses, { ...step, runs });
   const outcome = ends ? ({ kind: 'completed', stopReason: turnStopReason } as const) : null;
+  const store = async (mustLock: boolean): Promise<TurnResult | null> => {
+    const fence = callFence(call);
+    const { result, next } = await endingCall(
+      deps,
+      call,
+      fence,
+      async (write, tx) => {
+        // What waits is read under the lock of the turn's row alone.
+        const end = outcome === null || tx !== null ? fence : sql`${fence} AND NOT has_waiting`;
+        const { result } = await write(stepWrite(step, calls, outcome, end));
+        const next =
+          tx === null || result?.state !== 'completed'
+            ? null
+            : await startNext(tx, call.sessionId, deps.workflows.namespace);
+        return { result, next };
+      },
+      { mustLock },
+    );
+    if (next !== null) launchTurn(deps, next);
+    return result;
+  };
   try {
-    const { result } = await endingCall(deps, call, callFence(call), (write) => write(stepWrite(step, calls, outcome)));
+    const result = await store(false).catch((error: unknown) => {
+      if (outcome !== null && error instanceof OvertakenError) return store(true);
+      throw error;
+    });
     if (result !== null) return { kind: 'ended', state: result.state, stopReason: result.stop_reason ?? null };
     const waiting = calls.flatMap((each, index) => (waitsForAnswer(each) ? [index] : []));
     return outcomeOf({ state: 'running', tools: runs ? calls.map(({ name }) => name) : [], waiting });
@@ -79,14 +106,19 @@ export async function storeStep(deps: TurnDeps, step: StepAnswer): Promise<StepO
 }
 
 /** Stores the model's answer as a step; ends the turn after it if there is an outcome. */
-function stepWrite({ call, answer, deltas }: StepAnswer, calls: StepCall[], outcome: TurnOutcome | null): TurnWrite {
+function stepWrite(
+  { call, answer, deltas }: StepAnswer,
+  calls: StepCall[],
+  outcome: TurnOutcome | null,
+  fence: Sql,
+): TurnWrite {
   const events = newEvents(eventsOf(call, answer, calls));
   const end = outcome === null ? null : endWith(outcome, sql`written`, sql`step.at`);
   const count = events.length + (end === null ? 0 : 1);
   const ifEnds = (part: (end: TurnEnd) => Sql): Sql => (end === null ? sql`` : part(end));
   const statement = sql`
     WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${callFence(call)} FOR NO KEY UPDATE),
+        SELECT id FROM turns WHERE ${fence} FOR NO KEY UPDATE),
       step AS (
         INSERT INTO model_steps (turn_id, step, message_id, content, stop_reason)
         SELECT id, ${call.step}, ${call.messageId}, ${JSON.stringify(answer.content)}::json,

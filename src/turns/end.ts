@@ -25,7 +25,8 @@ export function endWith(outcome: TurnOutcome, written: Sql, at: Sql): TurnEnd {
   return {
     id,
     set: sql`state = CASE WHEN turns.cancel_requested_at IS NULL THEN ${outcome.kind} ELSE 'cancelled' END,
-      ended_at = ${at}, transition_at = ${at}`,
+      ended_at = ${at}, transition_at = ${at},
+      end_reason = CASE WHEN turns.cancel_requested_at IS NULL THEN ${reasonOf(outcome)} END`,
     columns: sql`${TOTALS}, cancel_requested_at`,
     // Mostly the session's state is that of the turn before, and nothing is written.
     ctes: sql`
@@ -41,4 +42,15 @@ export function endWith(outcome: TurnOutcome, written: Sql, at: Sql): TurnEnd {
     returned: sql`(SELECT data::text FROM terminal) AS terminal,
       round(extract(epoch FROM ended_at - cancel_requested_at) * 1000)::bigint AS cancel_ms`,
   };
+}
+
+function reasonOf(outcome: TurnOutcome): string | null {
+  switch (outcome.kind) {
+    case 'completed':
+      return outcome.stopReason;
+    case 'failed':
+      return outcome.type;
+    case 'cancelled':
+      return null;
+  }
 }

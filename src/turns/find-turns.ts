@@ -12,6 +12,7 @@ export interface FoundTurn {
   number: number;
   state: TurnState;
   model_id: string;
+  continues_turn_id: string | null;
   /** True while calls of the turn wait for an answer. */
   waits: boolean;
   created_at: string;
@@ -28,7 +29,7 @@ export interface FoundTurn {
 
 /** The rows of a turn `t` of a session `s`; the outcome is read from the terminal event `e`, the last message from `m`. */
 const ROWS = `
-  t.id, t.session_id, t.number, t.state, s.model_id, t.queued_at AS created_at, t.started_at, t.ended_at,
+  t.id, t.session_id, t.number, t.state, coalesce(t.model_id, s.model_id) AS model_id, t.continues_turn_id, t.queued_at AS created_at, t.started_at, t.ended_at,
   t.state = 'running' AND EXISTS (
     SELECT FROM required_actions a WHERE a.turn_id = t.id AND a.state = 'open') AS waits,
   e.data AS outcome, m.data AS last_message, coalesce(m.page_bytes, 0) AS page_bytes`;
@@ -39,7 +40,7 @@ const EVENTS = `
     SELECT data, page_bytes FROM events
     WHERE session_id = t.session_id AND type = 'agent.message' AND turn_number = t.number
     ORDER BY position DESC LIMIT 1) m ON true`;
-const COLUMNS = `id, session_id, number, state, model_id, waits, created_at, started_at, ended_at,
+const COLUMNS = `id, session_id, number, state, model_id, continues_turn_id, waits, created_at, started_at, ended_at,
   outcome->>'stop_reason' AS stop_reason, outcome->'error' AS error, outcome->'usage' AS usage,
   outcome->'usage_details' AS usage_details, outcome->'timing' AS timing, last_message->>'content' AS message`;
 

@@ -56,7 +56,7 @@ export async function traceTurn(
   const ms = (column: string): Sql => rawSql(`(extract(epoch FROM ${column}) * 1000)::double precision`);
   const [turn] = await runSql<{ trace: string | null; model_id: string; started: number; ended: number }>(
     db,
-    sql`SELECT trace, model_id, ${ms('coalesce(started_at, queued_at)')} AS started,
+    sql`SELECT trace, coalesce(turns.model_id, sessions.model_id) AS model_id, ${ms('coalesce(started_at, queued_at)')} AS started,
           ${ms('ended_at')} AS ended
         FROM turns JOIN sessions ON sessions.id = session_id WHERE turns.id = ${id}`,
   ).catch(() => []);

@@ -53,10 +53,23 @@ export async function findTurn(
   db: Db,
   sessionId: string,
   turnId: string,
-): Promise<Pick<Turn, 'state' | 'position'> | null> {
-  const [turn] = await runSql<Pick<Turn, 'state' | 'position'>>(
+): Promise<Pick<Turn, 'number' | 'state' | 'position'> | null> {
+  const [turn] = await runSql<Pick<Turn, 'number' | 'state' | 'position'>>(
     db,
-    sql`SELECT state, position FROM turns WHERE id = ${turnId} AND session_id = ${sessionId}`,
+    sql`SELECT number, state, position FROM turns WHERE id = ${turnId} AND session_id = ${sessionId}`,
+  );
+  return turn ?? null;
+}
+
+/** The turn of this number of the session, if its message waited for the turn before. */
+export async function findTurnFromQueue(
+  db: Db,
+  sessionId: string,
+  number: number,
+): Promise<Pick<Turn, 'id' | 'state'> | null> {
+  const [turn] = await runSql<Pick<Turn, 'id' | 'state'>>(
+    db,
+    sql`SELECT id, state FROM turns WHERE session_id = ${sessionId} AND number = ${number} AND from_queue`,
   );
   return turn ?? null;
 }

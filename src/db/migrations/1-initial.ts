@@ -8,6 +8,7 @@ const LARGE_TABLES = [
   'model_attempts',
   'model_steps',
   'tool_calls',
+  'waiting_messages',
   'idempotency_records',
   'webhook_deliveries',
   'schedule_runs',
@@ -222,6 +223,18 @@ export class Initial1800000000001 implements MigrationInterface {
         state text NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'cancelled', 'failed')),
         position integer NOT NULL DEFAULT 0,
         trace text,
+        -- What its message asks for; null: what the session has.
+        model_id text,
+        thinking_enabled boolean,
+        -- The turn that it continues, and the number of the turn whose message both work on.
+        continues_turn_id text COLLATE "C",
+        message_number integer,
+        -- Its message waited for the turn before.
+        from_queue boolean NOT NULL DEFAULT false,
+        -- Rows of waiting_messages may exist. Never set back in a turn: the rows decide.
+        has_waiting boolean NOT NULL DEFAULT false,
+        -- Its stop reason, or the type of its failure.
+        end_reason text,
         queued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         started_at timestamptz,
         ended_at timestamptz,
@@ -267,13 +280,31 @@ export class Initial1800000000001 implements MigrationInterface {
       );
       CREATE INDEX open_turns_project ON open_turns (project_id);
 
+      -- Messages that wait for a turn of their own, or for the next model call of the open one. Written and taken under the
+      -- lock of the open turn's row; without an open turn, under that of the session's row.
+      CREATE TABLE waiting_messages (
+        -- That of its user.message.
+        id text COLLATE "C" PRIMARY KEY,
+        session_id text COLLATE "C" NOT NULL,
+        -- The turn that it will start.
+        turn_id text COLLATE "C" NOT NULL,
+        -- Number of the turn that it is to steer; 0 without. The messages left over from the latest turn come first.
+        steers integer NOT NULL,
+        arrival bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+        -- The fields of its user.message.
+        data json NOT NULL,
+        trace text,
+        created_at timestamptz NOT NULL
+      );
+      CREATE UNIQUE INDEX waiting_messages_order ON waiting_messages (session_id, steers DESC, arrival);
+
       -- Locks a session, and reads what a new turn is decided by. Where the project has little room left, its messages wait
       -- for each other's commits, and the count after the lock sees what was committed before. With more room than Postgres
       -- has connections there is no lock: messages that counted then and commit later, after others took the room, exceed
       -- the limit by their number, at most the connections. A limit of up to max_connections is never exceeded.
       CREATE FUNCTION lock_session_for_turn(the_project text, the_session text)
       RETURNS TABLE (model_id text, mcp_servers integer, turn_count integer, last_state text, open_turns bigint,
-        max_running_turns integer)
+        max_running_turns integer, has_waiting boolean)
       LANGUAGE plpgsql AS $$
       #variable_conflict use_column
       DECLARE
@@ -293,7 +324,8 @@ export class Initial1800000000001 implements MigrationInterface {
         END IF;
         RETURN QUERY
           SELECT s.model_id, cardinality(s.mcp_servers), s.turn_count,
-            (SELECT state FROM turns WHERE turns.id = s.last_turn_id), taken, most
+            (SELECT state FROM turns WHERE turns.id = s.last_turn_id), taken, most,
+            EXISTS (SELECT FROM waiting_messages w WHERE w.session_id = s.id)
           FROM sessions s
           WHERE s.id = the_session AND s.project_id = the_project AND s.deleted_at IS NULL;
       END $$;

@@ -11,7 +11,9 @@ import { claimTurn } from '../../../src/turns/claim.js';
 import { endTurn } from '../../../src/turns/finish.js';
 import { beginModelCall } from '../../../src/steps/model-call.js';
 import { storeStep } from '../../../src/steps/model-step.js';
-import { queueTurn, type QueuedTurn } from '../../../src/turns/queue.js';
+import type { QueuedTurn } from '../../../src/turns/open.js';
+import type { LaunchDeps } from '../../../src/turns/launch.js';
+import { queueTurn } from '../../../src/turns/queue.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
 import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { ACTIVITY_TASK } from '../../support/activity-task.js';
@@ -41,14 +43,14 @@ describe('interleavings of writers', () => {
   let db: DataSource;
   let admin: DataSource;
   let notifier: Notifier;
-  let deps: TurnDeps;
+  let deps: TurnDeps & LaunchDeps;
   let projectId: string;
   before(async () => {
     database = await createTestDatabase();
     db = await openDataSource(database.url, 8, 'writers');
     admin = await openDataSource(database.url, 2, 'test');
     notifier = new Notifier(db, log);
-    deps = { db, notifier, log };
+    deps = { db, notifier, log, workflows: { namespace: 'test', start: async () => true } };
     ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 100_000 }));
   });
   after(async () => {

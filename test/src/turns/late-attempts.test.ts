@@ -10,6 +10,7 @@ import { beginModelCall, type ModelCall } from '../../../src/steps/model-call.js
 import { storeStep } from '../../../src/steps/model-step.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { endTurn } from '../../../src/turns/finish.js';
+import type { LaunchDeps } from '../../../src/turns/launch.js';
 import { queueTurn } from '../../../src/turns/queue.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
 import type { TurnDeps } from '../../../src/turns/write.js';
@@ -23,12 +24,12 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
   const log = createLogger('silent', 'test');
   let database: TestDatabase;
   let db: DataSource;
-  let deps: TurnDeps;
+  let deps: TurnDeps & LaunchDeps;
   let projectId: string;
   before(async () => {
     database = await createTestDatabase();
     db = await openDataSource(database.url, 5, 'test');
-    deps = { db, log, notifier: new Notifier(db, log) };
+    deps = { db, log, notifier: new Notifier(db, log), workflows: { namespace: 'test', start: async () => true } };
     ({ projectId } = await createKey(db, { project: 'demo' }));
   });
   after(async () => {

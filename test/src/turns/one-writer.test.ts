@@ -4,18 +4,20 @@ import { join } from 'node:path';
 
 /** Who may write to `turns`, `open_turns` and `events`, and what. */
 const WRITERS: Record<string, string[]> = {
-  'src/turns/queue.ts': ['INSERT INTO turns', 'INSERT INTO open_turns'],
+  'src/turns/open.ts': ['INSERT INTO turns', 'INSERT INTO open_turns'],
   'src/turns/claim.ts': ['UPDATE turns'],
   'src/turns/cancel.ts': ['UPDATE turns', 'UPDATE open_turns'],
   'src/turns/finish.ts': ['UPDATE turns'],
   'src/turns/end.ts': ['DELETE FROM open_turns'],
   'src/steps/model-call.ts': ['UPDATE turns'],
   'src/steps/end-model-call.ts': ['UPDATE turns', 'UPDATE turns'],
+  'src/steps/steering.ts': ['UPDATE turns'],
   'src/steps/model-step.ts': ['UPDATE turns'],
   'src/steps/tool-call.ts': ['UPDATE turns', 'UPDATE turns'],
   'src/steps/servers.ts': ['UPDATE turns'],
   'src/steps/compaction.ts': ['UPDATE turns'],
   'src/steps/shorten-result.ts': ['UPDATE turns'],
+  'src/waiting/receive.ts': ['UPDATE turns'],
   'src/answers/answer.ts': ['UPDATE turns'],
   'src/answers/wait.ts': ['UPDATE turns'],
   // The time of the reconciler's last look; nothing that a client sees.

@@ -1,0 +1,34 @@
+import { transaction } from '../../src/db/transaction.js';
+import { turnContinuedSchema } from '../../src/events/schema.js';
+import { eventJson } from '../../src/events/store.js';
+import type { Session } from '../../src/sessions/store.js';
+import { continueTurn } from '../../src/turns/continue.js';
+import { launchTurn } from '../../src/turns/launch.js';
+import { operation } from '../http/core/operation.js';
+import { sessionOfPath } from '../http/core/session-of-path.js';
+import { sendMessage } from './send-message.js';
+
+/** Goes on with a turn that failed, was cancelled or ran out of budget, after its last stored step. */
+export const continueSessionTurn = operation<undefined, Session>({
+  id: 'continueTurn',
+  summary: 'Go on with a turn that did not complete',
+  idempotent: true,
+  rateLimit: sendMessage.id,
+  success: {
+    status: 201,
+    description: 'The turn.continued event; its turn_id is the new turn.',
+    schema: turnContinuedSchema,
+  },
+  errors: ['session_not_found', 'session_running', 'turn_not_continuable', 'too_many_running_turns'],
+  resource: sessionOfPath,
+  async handle({ deps, caller, resource: session, record, log }) {
+    const { turn, response } = await transaction(deps.db, async (tx) => {
+      const turn = await continueTurn(tx, caller.projectId, session.id, deps.workflows.namespace);
+      const response: unknown = JSON.parse(eventJson(turn.event));
+      await record(tx, response);
+      return { turn, response };
+    });
+    launchTurn({ ...deps, log }, { ...turn, mayWait: session.tools !== '[]' });
+    return response;
+  },
+});

@@ -1,0 +1,19 @@
+import { findSession, type SessionState } from '../../src/sessions/store.js';
+import { launchTurn } from '../../src/turns/launch.js';
+import { releaseQueue } from '../../src/waiting/release.js';
+import { operation } from '../http/core/operation.js';
+import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
+import { presentSession, sessionSchema } from './present.js';
+
+export const releaseSessionQueue = operation<undefined, SessionState>({
+  id: 'releaseQueue',
+  summary: 'Start the first message of a held queue',
+  success: { status: 200, description: 'The session, also when nothing was held.', schema: sessionSchema },
+  errors: ['session_not_found', 'too_many_running_turns'],
+  resource: sessionStateOfPath,
+  async handle({ deps, caller, resource, log }) {
+    const turn = await releaseQueue(deps.db, caller.projectId, resource.id, deps.workflows.namespace);
+    if (turn !== null) launchTurn({ ...deps, log }, turn);
+    return presentSession((await findSession(deps.db, caller.projectId, resource.id)) ?? sessionNotFound());
+  },
+});

@@ -1,0 +1,20 @@
+import type { Logger } from '../platform/logger.js';
+import type { Notifier } from '../stream/notify.js';
+import type { StartableTurn, TurnWorkflows } from '../temporal/turn-workflows.js';
+
+export interface LaunchDeps {
+  notifier: Notifier;
+  workflows: Pick<TurnWorkflows, 'start' | 'namespace'>;
+  log: Logger;
+}
+
+/** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
+export function launchTurn(deps: LaunchDeps, turn: StartableTurn): void {
+  deps.notifier.notify({ ...turn, position: 1 });
+  deps.log.info({ turn_id: turn.id, session_id: turn.sessionId }, 'turn queued');
+  deps.workflows
+    .start(turn)
+    .catch((err: unknown) =>
+      deps.log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet, the reconciler follows'),
+    );
+}

@@ -1,0 +1,117 @@
+import { isOpen } from '../db/turn-states.js';
+import { sql } from '../db/sql.js';
+import { transaction, type Db } from '../db/transaction.js';
+import { ServiceError, validationError } from '../platform/errors.js';
+import { findSessionState, type SessionState } from '../sessions/store.js';
+import { lockForTurn, requireRoom, sessionGone, type QueuedTurn } from '../turns/open.js';
+import { queueTurn, type Message } from '../turns/queue.js';
+import { startNext, type NextTurn } from '../turns/start-next.js';
+import { TurnEndedError } from '../turns/turn.js';
+import { changeTurn, open, type TurnDeps, type TurnWrite } from '../turns/write.js';
+import { addWaiting, MAX_WAITING_MESSAGES, type WaitingMessage } from './store.js';
+
+/** What became of a message: it waits, or it began a turn. `started`: the turn to launch. */
+export type Received = { waits: WaitingMessage; started: NextTurn | null } | { waits: null; started: QueuedTurn };
+
+type Record = (db: Db, received: Received) => Promise<void>;
+
+/**
+ * Receives a message that may wait: behind the open turn, in it, or behind messages that are held. Without any of them it
+ * begins a turn at once. `record` runs in the same transaction.
+ * @throws ServiceError validation_error, queue_full, and those of `queueTurn`
+ */
+export async function receiveMessage(
+  deps: TurnDeps & { workflows: { namespace: string } },
+  session: Pick<SessionState, 'id' | 'project_id'>,
+  message: Message,
+  mode: 'queue' | 'steer',
+  record: Record,
+): Promise<Received> {
+  for (;;) {
+    const now = (await findSessionState(deps.db, session.project_id, session.id)) ?? sessionGone(session.id);
+    const isRunning = now.turn_state !== null && isOpen(now.turn_state);
+    const received = isRunning
+      ? await addToTurn(deps, session.id, now.last_turn_id!, message, mode, record)
+      : await begin(deps, session, message, mode, record);
+    if (received !== null) return received;
+  }
+}
+
+/** Lets the message wait for an open turn; null if that has ended. */
+async function addToTurn(
+  deps: TurnDeps,
+  sessionId: string,
+  turnId: string,
+  message: Message,
+  mode: 'queue' | 'steer',
+  record: Record,
+): Promise<Received | null> {
+  if (mode === 'steer') checkSteering(message);
+  const steers = mode === 'steer' ? sql`(SELECT number FROM turns WHERE id = ${turnId})` : sql`0`;
+  try {
+    return await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
+      await lock(open(turnId));
+      const received = { waits: await addWaiting(tx, sessionId, message, { steers }), started: null };
+      await write(markWrite(turnId));
+      await record(tx, received);
+      return received;
+    });
+  } catch (error) {
+    if (error instanceof TurnEndedError) return null;
+    throw error;
+  }
+}
+
+/** The open turn has skills, a model and thinking already. */
+function checkSteering({ skills, model_id, thinking_enabled }: Message): void {
+  const fields = [
+    ['skills', skills.length > 0],
+    ['model_id', model_id !== undefined],
+    ['thinking_enabled', thinking_enabled !== undefined],
+  ] as const;
+  const wrong = fields.find(([, isGiven]) => isGiven);
+  if (wrong !== undefined) throw validationError(`/${wrong[0]}`, 'cannot be changed in the open turn by steer');
+}
+
+function markWrite(turnId: string): TurnWrite {
+  return {
+    statement: sql`
+      WITH turn AS MATERIALIZED (
+          SELECT id FROM turns WHERE ${open(turnId)} FOR NO KEY UPDATE),
+        written AS (
+          UPDATE turns SET has_waiting = true FROM turn WHERE turns.id = turn.id RETURNING turns.id)
+      SELECT id FROM written`,
+  };
+}
+
+/** Begins a turn; null if another one is open by now. Messages that are held go before one that queues. */
+async function begin(
+  deps: TurnDeps & { workflows: { namespace: string } },
+  session: Pick<SessionState, 'id' | 'project_id'>,
+  message: Message,
+  mode: 'queue' | 'steer',
+  record: Record,
+): Promise<Received | null> {
+  const { namespace } = deps.workflows;
+  try {
+    return await transaction(deps.db, async (tx) => {
+      const locked = await lockForTurn(tx, session.project_id, session.id);
+      const isRunning = locked.last_state !== null && isOpen(locked.last_state);
+      let received: Received;
+      if (mode === 'queue' && locked.has_waiting && !isRunning) {
+        requireRoom(locked);
+        // The first one leaves the queue.
+        const waits = await addWaiting(tx, session.id, message, { room: MAX_WAITING_MESSAGES + 1 });
+        const started = await startNext(tx, session.id, namespace);
+        received = started?.event.id === waits.id ? { waits: null, started } : { waits, started };
+      } else {
+        received = { waits: null, started: await queueTurn(tx, session.project_id, session.id, message, namespace) };
+      }
+      await record(tx, received);
+      return received;
+    });
+  } catch (error) {
+    if (error instanceof ServiceError && error.type === 'session_running') return null;
+    throw error;
+  }
+}

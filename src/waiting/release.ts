@@ -1,0 +1,23 @@
+import type { DataSource } from 'typeorm';
+import { isOpen } from '../db/turn-states.js';
+import { transaction } from '../db/transaction.js';
+import { lockForTurn, requireRoom } from '../turns/open.js';
+import { startNext, type NextTurn } from '../turns/start-next.js';
+
+/**
+ * Starts the first message of a held queue; null if none is held.
+ * @throws ServiceError session_not_found, too_many_running_turns
+ */
+export function releaseQueue(
+  db: DataSource,
+  projectId: string,
+  sessionId: string,
+  namespace: string,
+): Promise<NextTurn | null> {
+  return transaction(db, async (tx) => {
+    const locked = await lockForTurn(tx, projectId, sessionId);
+    if (!locked.has_waiting || (locked.last_state !== null && isOpen(locked.last_state))) return null;
+    requireRoom(locked);
+    return startNext(tx, sessionId, namespace);
+  });
+}

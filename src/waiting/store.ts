@@ -1,0 +1,96 @@
+import type { EntityManager } from 'typeorm';
+import { runSql, sql, type Sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import type { PageRows } from '../platform/page.js';
+import { ServiceError } from '../platform/errors.js';
+import { newId } from '../platform/ids.js';
+import { traceparent } from '../platform/tracing.js';
+import { OPEN } from '../db/turn-states.js';
+import { rawSql } from '../db/sql.js';
+import type { Message } from '../turns/queue.js';
+
+export const MAX_WAITING_MESSAGES = 20;
+
+/** A message that waits. `turn_id` is the open turn for one that steers, else the turn that it will start. */
+export interface WaitingMessage {
+  id: string;
+  turn_id: string;
+  state: 'queued' | 'steering';
+  /** The fields of its `user.message`, as JSON text. */
+  data: string;
+  created_at: string;
+  /** The place in the order of delivery. */
+  steers: number;
+  arrival: number;
+}
+
+/** `w` are waiting messages, `t` is the session's latest turn if it is open. A message left over by a turn is queued. */
+const COLUMNS = rawSql(`w.id, CASE WHEN w.steers = t.number THEN t.id ELSE w.turn_id END AS turn_id,
+  CASE WHEN w.steers = t.number THEN 'steering' ELSE 'queued' END AS state, w.data::text AS data, w.created_at,
+  w.steers, w.arrival::double precision AS arrival`);
+const OPEN_TURN = rawSql(`LEFT JOIN turns t ON t.session_id = w.session_id AND t.number = (
+    SELECT turn_count FROM sessions WHERE sessions.id = w.session_id) AND t.${OPEN}`);
+
+/**
+ * Stores a message that waits. The transaction holds the lock of the open turn's row, or without one that of the session.
+ * @param steers the open turn that it is to steer
+ * @throws ServiceError queue_full
+ */
+export async function addWaiting(
+  tx: EntityManager,
+  sessionId: string,
+  message: Message,
+  { steers = sql`0`, room = MAX_WAITING_MESSAGES }: { steers?: Sql; room?: number } = {},
+): Promise<WaitingMessage> {
+  const [row] = await runSql<WaitingMessage>(
+    tx,
+    sql`WITH added AS (
+          INSERT INTO waiting_messages (id, session_id, turn_id, steers, data, trace, created_at)
+          SELECT ${newId('event')}, ${sessionId}, ${newId('turn')}, ${steers}, ${JSON.stringify(message)}::json,
+            ${traceparent()}, clock_timestamp()
+          WHERE (SELECT count(*) FROM waiting_messages WHERE session_id = ${sessionId}) < ${room}::integer
+          RETURNING *)
+        SELECT ${COLUMNS} FROM added w ${OPEN_TURN}`,
+  );
+  if (row !== undefined) return row;
+  throw new ServiceError(
+    'queue_full',
+    `${MAX_WAITING_MESSAGES} messages of this session wait, the limit. Withdraw one, or wait until one is delivered.`,
+  );
+}
+
+/** A page of what waits in a session, in order of delivery, after a place. */
+export async function listWaiting(
+  db: Db,
+  sessionId: string,
+  after: { steers: number; arrival: number } | null,
+  limit: number,
+): Promise<PageRows<WaitingMessage>> {
+  const rows = await runSql<WaitingMessage>(
+    db,
+    sql`SELECT ${COLUMNS} FROM waiting_messages w ${OPEN_TURN}
+        WHERE w.session_id = ${sessionId} AND (${after === null} OR (-w.steers::bigint, w.arrival)
+          > (-${after?.steers ?? 0}::bigint, ${after?.arrival ?? 0}::bigint))
+        ORDER BY w.steers DESC, w.arrival LIMIT ${limit + 1}`,
+  );
+  return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
+}
+
+/** Withdraws a message that waits. @throws ServiceError message_not_found, message_delivered */
+export async function withdraw(db: Db, sessionId: string, eventId: string): Promise<void> {
+  const [found] = await runSql<{ was_waiting: boolean }>(
+    db,
+    sql`WITH withdrawn AS (
+          DELETE FROM waiting_messages WHERE id = ${eventId} AND session_id = ${sessionId} RETURNING id)
+        SELECT true AS was_waiting FROM withdrawn`,
+  );
+  if (found !== undefined) return;
+  const [event] = await runSql(
+    db,
+    sql`SELECT FROM events WHERE id = ${eventId} AND session_id = ${sessionId} AND type = 'user.message'`,
+  );
+  if (event !== undefined) {
+    throw new ServiceError('message_delivered', 'The message was delivered to a turn and can no longer be withdrawn.');
+  }
+  throw new ServiceError('message_not_found', 'No message of this id waits in the session.');
+}
