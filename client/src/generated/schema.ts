@@ -280,7 +280,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a message; it starts a turn
+         * Send a message; it starts a turn, or waits for the open one
          * @description Needs the permission `sessions:write`.
          */
         post: operations["sendMessage"];
@@ -305,6 +305,86 @@ export interface paths {
          */
         post: operations["cancelTurn"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}/continue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Go on with a turn that did not complete
+         * @description Needs the permission `sessions:write`.
+         */
+        post: operations["continueTurn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the messages that wait, in order of delivery
+         * @description Needs the permission `sessions:read`.
+         */
+        get: operations["listQueue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}/queue/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start the first message of a held queue
+         * @description Needs the permission `sessions:write`.
+         */
+        post: operations["releaseQueue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}/queue/{event_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw a message that waits
+         * @description Needs the permission `sessions:write`.
+         */
+        delete: operations["withdrawMessage"];
         options?: never;
         head?: never;
         patch?: never;
@@ -990,6 +1070,16 @@ export interface components {
             };
             request_id: string;
         };
+        MessageNotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "message_not_found";
+                message: string;
+            };
+            request_id: string;
+        };
         MethodNotAllowedError: {
             /** @constant */
             type: "error";
@@ -1061,6 +1151,36 @@ export interface components {
                         expires_at: string;
                     }[];
                 };
+            };
+            request_id: string;
+        };
+        QueueFullError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "queue_full";
+                message: string;
+            };
+            request_id: string;
+        };
+        MessageDeliveredError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "message_delivered";
+                message: string;
+            };
+            request_id: string;
+        };
+        TurnNotContinuableError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "turn_not_continuable";
+                message: string;
             };
             request_id: string;
         };
@@ -1557,6 +1677,11 @@ export interface components {
          *       "preview": "Which orders are late?",
          *       "tools": [],
          *       "required_actions": [],
+         *       "queue": {
+         *         "length": 0,
+         *         "state": "open"
+         *       },
+         *       "continuable": false,
          *       "last_turn_id": "turn_01kag8z0d4k7q2r9t5y8h3j6m1",
          *       "created_at": "2026-11-21T09:48:03.123456Z",
          *       "updated_at": "2026-11-21T09:48:09.654321Z"
@@ -1577,6 +1702,14 @@ export interface components {
             preview: string | null;
             tools: components["schemas"]["SessionTool"][];
             required_actions: components["schemas"]["RequiredAction"][];
+            /** @description The messages that wait. held: none starts by itself, since the last turn did not complete. */
+            queue: {
+                length: number;
+                /** @enum {unknown} */
+                state: "open" | "held";
+            };
+            /** @description POST continue would go on with the last turn. */
+            continuable: boolean;
             last_turn_id: string | null;
             /** Format: date-time */
             created_at: string;
@@ -1605,6 +1738,61 @@ export interface components {
             }[];
             /** @description Only in a message that a schedule sent. */
             schedule_id?: string;
+            /** @description The model of this message’s turn, if the message names one. */
+            model_id?: string;
+            /** @description As the message says, if it does. */
+            thinking_enabled?: boolean;
+            /** @description Number of the model call of the open turn that saw the message first. */
+            delivered_at_step?: number;
+            /**
+             * @description Only while the message waits (docs/contract.md §9).
+             * @enum {unknown}
+             */
+            state?: "queued" | "steering";
+        };
+        /** turn.continued */
+        TurnContinuedEvent: {
+            id: string;
+            /** @constant */
+            type: "turn.continued";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            continues_turn_id: string;
+        };
+        /** user.message */
+        WaitingMessage: {
+            id: string;
+            /** @constant */
+            type: "user.message";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            content: string;
+            files: {
+                id: string;
+                filename: string;
+                mime_type: string;
+                size_bytes: number;
+            }[];
+            skills: {
+                id: string;
+                name: string;
+                description: string;
+            }[];
+            /** @description Only in a message that a schedule sent. */
+            schedule_id?: string;
+            /** @description The model of this message’s turn, if the message names one. */
+            model_id?: string;
+            /** @description As the message says, if it does. */
+            thinking_enabled?: boolean;
+            /** @description Number of the model call of the open turn that saw the message first. */
+            delivered_at_step?: number;
+            /**
+             * @description Only while the message waits (docs/contract.md §9).
+             * @enum {unknown}
+             */
+            state: "queued" | "steering";
         };
         AnswerEvent: {
             id: string;
@@ -1653,6 +1841,20 @@ export interface components {
             }[];
             /** @description Only in a message that a schedule sent. */
             schedule_id?: string;
+            /** @description The model of this message’s turn, if the message names one. */
+            model_id?: string;
+            /** @description As the message says, if it does. */
+            thinking_enabled?: boolean;
+            /** @description Number of the model call of the open turn that saw the message first. */
+            delivered_at_step?: number;
+        } | {
+            id: string;
+            /** @constant */
+            type: "turn.continued";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            continues_turn_id: string;
         } | {
             id: string;
             /** @constant */
@@ -1891,7 +2093,7 @@ export interface components {
             /** @description Send the last one as `Last-Event-ID` to go on after this frame. */
             id: string;
             /** @enum {unknown} */
-            event: "user.message" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta" | "agent.retry.delta";
+            event: "user.message" | "turn.continued" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta" | "agent.retry.delta";
             data: string;
         };
         Turn: {
@@ -2066,6 +2268,10 @@ export interface components {
             } | {
                 skill_id: string;
             })[];
+            /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
+            model_id?: string;
+            /** @description For this turn, if not as the session says. */
+            thinking_enabled?: boolean;
         };
         ScheduleRun: {
             /** Format: date-time */
@@ -2800,11 +3006,21 @@ export interface operations {
                     } | {
                         skill_id: string;
                     })[];
+                    /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
+                    model_id?: string;
+                    /** @description For this turn, if not as the session says. */
+                    thinking_enabled?: boolean;
+                    /**
+                     * @description While a turn is open: 409; or the message becomes a turn of its own after it; or the next model call of the open turn sees it.
+                     * @default reject
+                     * @enum {string}
+                     */
+                    when_running?: "reject" | "queue" | "steer";
                 };
             };
         };
         responses: {
-            /** @description The user.message event; its turn_id is the turn. */
+            /** @description The user.message event; its turn_id is the turn. With `state` the message waits. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -2837,6 +3053,106 @@ export interface operations {
             };
         };
     };
+    continueTurn: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The turn.continued event; its turn_id is the new turn. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TurnContinuedEvent"];
+                };
+            };
+        };
+    };
+    listQueue: {
+        parameters: {
+            query?: {
+                /** @description Items of a page. */
+                limit?: number;
+                /** @description `meta.next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of messages. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["WaitingMessage"][];
+                        meta: {
+                            next_cursor: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    releaseQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session, also when nothing was held. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+        };
+    };
+    withdrawMessage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+                event_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Withdrawn: it will never be delivered. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     listEvents: {
         parameters: {
             query?: {
@@ -2846,7 +3162,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Only events of this turn. */
                 turn_id?: string;
-                /** @description Only events of these types, with commas between them: user.message, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, turn.completed, turn.cancelled, turn.failed. */
+                /** @description Only events of these types, with commas between them: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, turn.completed, turn.cancelled, turn.failed. */
                 types?: string;
                 /** @description `desc`: newest first. Oldest first without it. */
                 order?: "asc" | "desc";
@@ -3565,6 +3881,10 @@ export interface operations {
                         } | {
                             skill_id: string;
                         })[];
+                        /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
+                        model_id?: string;
+                        /** @description For this turn, if not as the session says. */
+                        thinking_enabled?: boolean;
                     };
                     /**
                      * @description What happens when the session has an open turn.
@@ -3667,6 +3987,10 @@ export interface operations {
                         } | {
                             skill_id: string;
                         })[];
+                        /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
+                        model_id?: string;
+                        /** @description For this turn, if not as the session says. */
+                        thinking_enabled?: boolean;
                     };
                     /**
                      * @description What happens when the session has an open turn.
@@ -3695,6 +4019,10 @@ export interface operations {
                         } | {
                             skill_id: string;
                         })[];
+                        /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
+                        model_id?: string;
+                        /** @description For this turn, if not as the session says. */
+                        thinking_enabled?: boolean;
                     };
                     /**
                      * @description What happens when the session has an open turn.

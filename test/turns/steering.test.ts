@@ -1,0 +1,153 @@
+import { expect } from 'chai';
+import { streaming } from '../support/open-turn.js';
+import { steps, text, toolUse, wait } from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+
+const RACES = 25;
+
+/** contract.md §9 "A message while a turn is open": steering. */
+describe('messages that steer', () => {
+  let service: TurnService;
+  before(async () => {
+    service = await startTurnService({ config: { rateLimitPerMinute: 100_000 } });
+  });
+  after(() => service.close());
+  afterEach(() => {
+    expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
+    service.model.reset();
+  });
+
+  const steer = (sessionId: string, content: string, more: object = {}) =>
+    service.api('POST', `/v1/sessions/${sessionId}/messages`, { content, when_running: 'steer', ...more });
+  const session = async (id: string) => (await service.api('GET', `/v1/sessions/${id}`)).body;
+  const messages = async (id: string) => (await service.history(id)).filter(({ type }) => type === 'user.message');
+  const idle = async (id: string): Promise<void> => {
+    for (;;) {
+      await service.ended(id);
+      const { queue, status } = await session(id);
+      if (queue.length === 0 && status !== 'RUNNING') return;
+    }
+  };
+
+  it('are given to the next model call, after the results of the step under way, in order', async () => {
+    const { sessionId, turnId, gate } = await streaming(service, { then: [toolUse('list_files')] });
+    const receipts = [await steer(sessionId, 'Also in red'), await steer(sessionId, 'And large')];
+    for (const { status, body } of receipts) {
+      expect(status).to.equal(201);
+      expect(body).to.include({ state: 'steering', turn_id: turnId });
+    }
+    service.model.reply('Done.');
+    gate.open();
+    await idle(sessionId);
+    const events = await service.history(sessionId);
+    expect(events.map(({ type }) => type)).to.deep.equal([
+      'user.message',
+      'agent.message',
+      'agent.tool_use',
+      'agent.tool_result',
+      'user.message',
+      'user.message',
+      'agent.message',
+      'turn.completed',
+    ]);
+    expect(new Set(events.map(({ turn_id }) => turn_id)).size).to.equal(1);
+    for (const [n, { body }] of receipts.entries()) {
+      expect(events[4 + n]).to.deep.include({ id: body.id, content: body.content, delivered_at_step: 2 });
+      expect(events[4 + n]).not.to.have.property('state');
+    }
+    const last = service.model.requests.at(-1)!.body.messages.at(-1)!;
+    const blocks = last.content as { type: string; text?: string }[];
+    expect(last.role).to.equal('user');
+    expect(blocks[0]!.type).to.equal('tool_result');
+    const said = blocks.slice(1).map((block) => block.text);
+    expect(said.filter((one) => one === 'Also in red' || one === 'And large')).to.deep.equal([
+      'Also in red',
+      'And large',
+    ]);
+  });
+
+  it('stay where they were delivered in the requests of later turns', async () => {
+    const { sessionId, gate } = await streaming(service, { then: [toolUse('list_files')] });
+    await steer(sessionId, 'Also in red');
+    service.model.reply('Done.', 'Again.');
+    gate.open();
+    await idle(sessionId);
+    await service.run(sessionId, 'Next?');
+    const shown = JSON.stringify(service.model.requests.at(-1)!.body.messages);
+    const places = ['tool_result', 'Also in red', 'Done.', 'Next?'].map((part) => shown.indexOf(part));
+    expect(places).to.deep.equal([...places].sort((a, b) => a - b));
+    expect(places).not.to.include(-1);
+  });
+
+  it('become the first in the queue when they find no further call, each a turn', async () => {
+    const { sessionId, turnId, gate } = await streaming(service);
+    const queued = await service.api('POST', `/v1/sessions/${sessionId}/messages`, {
+      content: 'Queued',
+      when_running: 'queue',
+    });
+    const receipts = [await steer(sessionId, 'One more'), await steer(sessionId, 'And one')];
+    gate.open();
+    await idle(sessionId);
+    const all = await messages(sessionId);
+    expect(all.map(({ content }) => content)).to.deep.equal(['Count', 'One more', 'And one', 'Queued']);
+    expect(all.slice(1).map(({ id }) => id)).to.deep.equal([...receipts, queued].map(({ body }) => body.id));
+    expect(new Set(all.map(({ turn_id }) => turn_id)).size).to.equal(4);
+    expect(all[0].turn_id).to.equal(turnId);
+    expect(all[3].turn_id).to.equal(queued.body.turn_id);
+    for (const event of all) expect(event).not.to.have.property('delivered_at_step');
+  });
+
+  it('are held, first, when the turn is cancelled', async () => {
+    const { sessionId } = await streaming(service);
+    await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Queued', when_running: 'queue' });
+    await steer(sessionId, 'Stop that');
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    await service.ended(sessionId);
+    expect((await session(sessionId)).queue).to.deep.equal({ length: 2, state: 'held' });
+    const { items } = (await service.api('GET', `/v1/sessions/${sessionId}/queue`)).body;
+    expect(items.map(({ content, state }: Record<string, string>) => [content, state])).to.deep.equal([
+      ['Stop that', 'queued'],
+      ['Queued', 'queued'],
+    ]);
+    await service.api('POST', `/v1/sessions/${sessionId}/queue/release`);
+    await idle(sessionId);
+    expect((await messages(sessionId)).map(({ content }) => content)).to.deep.equal(['Count', 'Stop that', 'Queued']);
+  });
+
+  it('cannot change what the open turn has already', async () => {
+    const { sessionId } = await streaming(service);
+    const wrong: [string, object][] = [
+      ['/model_id', { model_id: 'scripted' }],
+      ['/thinking_enabled', { thinking_enabled: false }],
+    ];
+    for (const [path, more] of wrong) {
+      const { status, body } = await steer(sessionId, 'Change', more);
+      expect(status).to.equal(422);
+      expect(body.error.details.errors[0].path).to.equal(path);
+    }
+    expect((await steer(sessionId, 'Fine', { skills: [] })).status).to.equal(201);
+    for (const field of ['model_id', 'thinking_enabled', 'when_running']) {
+      expect((await steer(sessionId, 'Null', { [field]: null })).status, field).to.equal(422);
+    }
+  });
+
+  it(`are each in exactly one turn, whenever the turn ends (${RACES} times)`, async () => {
+    service.model.on(/./, steps(text('ok')));
+    const sessionId = await service.session();
+    const sent: string[] = [];
+    for (let race = 0; race < RACES; race += 1) {
+      const gate = service.model.gate();
+      service.model.on(/^Race$/, steps([text('One two', { before: { 1: wait(gate) } })]));
+      await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Race', when_running: 'queue' });
+      const steering = [steer(sessionId, `Steer ${race}`), steer(sessionId, `More ${race}`)];
+      gate.open();
+      for (const { status, body } of await Promise.all(steering)) {
+        expect(status).to.equal(201);
+        sent.push(body.id as string);
+      }
+      await idle(sessionId);
+    }
+    const steered = (await messages(sessionId)).filter(({ content }) => content !== 'Race');
+    expect(steered.map(({ id }) => id).sort()).to.deep.equal(sent.sort());
+  });
+});
