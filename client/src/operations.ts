@@ -142,6 +142,26 @@ export class Operations {
     return this.transport.json('POST', `/v1/sessions/${segment(sessionId)}/cancel`, options);
   }
 
+  /** Goes on with a turn that failed or was cancelled, after its last stored step. */
+  continueTurn(sessionId: string, options: CreateOptions = {}): Promise<TurnContinuedEvent> {
+    return this.#create(`/v1/sessions/${segment(sessionId)}/continue`, options);
+  }
+
+  /** The messages that wait, in order of delivery. */
+  listQueue(sessionId: string, query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<WaitingMessage>> {
+    return this.#get(`/v1/sessions/${segment(sessionId)}/queue`, { query, ...options });
+  }
+
+  /** Starts the first message of a queue that is held. */
+  releaseQueue(sessionId: string, options: RequestOptions = {}): Promise<Session> {
+    return this.transport.json('POST', `/v1/sessions/${segment(sessionId)}/queue/release`, options);
+  }
+
+  /** Withdraws a message that waits. */
+  withdrawMessage(sessionId: string, eventId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#delete(`/v1/sessions/${segment(sessionId)}/queue/${segment(eventId)}`, options);
+  }
+
   /** The turns of a session, newest first. */
   listTurns(sessionId: string, query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Turn>> {
     return this.#get(`/v1/sessions/${segment(sessionId)}/turns`, { query, ...options });

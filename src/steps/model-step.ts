@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
@@ -20,8 +21,8 @@ import { OvertakenError, TurnEndedError } from '../turns/turn.js';
 import { endWith, type TurnEnd } from '../turns/end.js';
 import { launchTurn, type LaunchDeps } from '../turns/launch.js';
 import type { TurnOutcome, TurnResult } from '../turns/outcome.js';
-import { startNext } from '../turns/start-next.js';
-import type { TurnDeps, TurnWrite } from '../turns/write.js';
+import { startNext, type NextTurn } from '../turns/start-next.js';
+import type { TurnDeps, TurnTransaction, TurnWrite } from '../turns/write.js';
 
 /** Stop reason of an answer without one. */
 const END_TURN = 'end_turn';
@@ -68,30 +69,9 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
   const turnStopReason = stopReasonOf(stopReason, isLast && (uses.length > 0 || stopReason === 'pause_turn'));
   const calls = await planCalls(deps.db, call.turnId, uses, { ...step, runs });
   const outcome = ends ? ({ kind: 'completed', stopReason: turnStopReason } as const) : null;
-  const store = async (mustLock: boolean): Promise<TurnResult | null> => {
-    const fence = callFence(call);
-    const { result, next } = await endingCall(
-      deps,
-      call,
-      fence,
-      async (write, tx) => {
-        // What waits is read under the lock of the turn's row alone.
-        const end = outcome === null || tx !== null ? fence : sql`${fence} AND NOT has_waiting`;
-        const { result } = await write(stepWrite(step, calls, outcome, end));
-        const next =
-          tx === null || result?.state !== 'completed'
-            ? null
-            : await startNext(tx, call.sessionId, deps.workflows.namespace);
-        return { result, next };
-      },
-      { mustLock },
-    );
-    if (next !== null) launchTurn(deps, next);
-    return result;
-  };
   try {
-    const result = await store(false).catch((error: unknown) => {
-      if (outcome !== null && error instanceof OvertakenError) return store(true);
+    const result = await storeOnce(deps, step, calls, outcome, false).catch((error: unknown) => {
+      if (outcome !== null && error instanceof OvertakenError) return storeOnce(deps, step, calls, outcome, true);
       throw error;
     });
     if (result !== null) return { kind: 'ended', state: result.state, stopReason: result.stop_reason ?? null };
@@ -103,6 +83,33 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
     if (stored === null) throw error;
     return stored;
   }
+}
+
+/** @param mustLock read what waits under the lock of the turn's row, and make the first message the next turn */
+async function storeOnce(
+  deps: TurnDeps & LaunchDeps,
+  step: StepAnswer,
+  calls: StepCall[],
+  outcome: TurnOutcome | null,
+  mustLock: boolean,
+): Promise<TurnResult | null> {
+  const { call } = step;
+  const fence = callFence(call);
+  const store = async (write: TurnTransaction['write'], tx: EntityManager | null): Promise<Stored> => {
+    const end = outcome === null || tx !== null ? fence : sql`${fence} AND NOT has_waiting`;
+    const { result } = await write(stepWrite(step, calls, outcome, end));
+    if (tx === null || result?.state !== 'completed') return { result, next: null };
+    return { result, next: await startNext(tx, call.sessionId, deps.workflows.namespace) };
+  };
+  const { result, next } = await endingCall(deps, call, fence, store, { mustLock });
+  if (next !== null) launchTurn(deps, next);
+  return result;
+}
+
+/** How the turn ended, if it did, and the turn that followed. */
+interface Stored {
+  result: TurnResult | null;
+  next: NextTurn | null;
 }
 
 /** Stores the model's answer as a step; ends the turn after it if there is an outcome. */

@@ -22,6 +22,9 @@ const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
     description: 'Present while the turn waits for answers.',
     ...object({ required_actions: { type: 'array', items: requiredAction } }),
   },
+  turn_not_continuable: object({
+    reason: { type: 'string', enum: ['no_turn', 'completed', 'context_too_long'] },
+  }),
   unknown_model: strings('available_models'),
   unknown_mcp_tool: strings('tools'),
   tools_changed: strings('tools'),
