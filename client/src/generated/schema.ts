@@ -1181,6 +1181,10 @@ export interface components {
                 /** @constant */
                 type: "turn_not_continuable";
                 message: string;
+                details?: {
+                    /** @enum {string} */
+                    reason: "no_turn" | "completed" | "context_too_long";
+                };
             };
             request_id: string;
         };
