@@ -51,7 +51,9 @@ describe('a conversation as a request', () => {
       running('Well?'),
     ]);
     const [, , results, cutOff, last] = texts(built);
-    expect(results).to.match(/^a: bought\nb: error Not run: the turn was cancelled before this call was sent\.\n/);
+    expect(results).to.match(
+      /^a: bought\nb: error Outcome unknown: the turn was cancelled while this call was under way\..*\n/,
+    );
     expect(results)
       .to.include('[The previous turn was cancelled by the user before it was finished.]')
       .and.include('Tell.');
