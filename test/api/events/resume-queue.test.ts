@@ -23,7 +23,7 @@ describe('a stream that goes on behind the end of a turn', () => {
       await stream.ended;
       const end = stream.frames.at(-1);
       if (end === undefined) break;
-      seen.push((JSON.parse(end.data) as { turn_id: string }).turn_id);
+      seen.push(end.data.turn_id);
       last = end.id;
       if (turn === 0) await service.ended(sessionId);
     }

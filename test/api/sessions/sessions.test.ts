@@ -34,6 +34,8 @@ describe('sessions', () => {
         preview: null,
         tools: [],
         required_actions: [],
+        queue: { length: 0, state: 'open' },
+        continuable: false,
         last_turn_id: null,
         created_at: body.created_at,
         updated_at: body.created_at,
