@@ -19,7 +19,10 @@ class BorrowersHosts extends Array<string> {
   }
 }
 
-const started: { close(): Promise<void> }[] = [];
+/** Of the process: mocha loads this file once for its hooks, and once more for the tests. */
+const started: { close(): Promise<void> }[] = ((
+  globalThis as { sharedServices?: { close(): Promise<void> }[] }
+).sharedServices ??= []);
 
 /**
  * A service that is started once in each process of the test run, at its first use, and lent to one test after the other. Each
