@@ -78,6 +78,16 @@ describe('the code in the documents runs', () => {
     expect(mcp.calls[0]).to.deep.include({ name: 'send', arguments: { to: 'ada@example.com' } });
   });
 
+  it('docs/talking.md, the client', async () => {
+    const [code] = await blocks('docs/talking.md', 'js');
+    const out = await runModule(code!);
+    expect(out)
+      .to.match(/^steering true queued\n/)
+      .and.contain('completed the first turn')
+      .and.contain('completed the queued turn')
+      .and.match(/^Answer in Italian\. [12]$/m);
+  });
+
   it('docs/mcp.md, curl', async () => {
     const code = (await blocks('docs/mcp.md', 'sh')).join('\n');
     const env = { KEY: await service.newKey({ project: 'reader' }), MCP_TOKEN: 'a-token' };

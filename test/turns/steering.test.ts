@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { streaming } from '../support/open-turn.js';
-import { steps, text, toolUse, wait } from '../support/scripted-model.js';
+import { raceEnds } from '../support/steering-races.js';
+import { toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
 const RACES = 25;
@@ -131,23 +132,5 @@ describe('messages that steer', () => {
     }
   });
 
-  it(`are each in exactly one turn, whenever the turn ends (${RACES} times)`, async () => {
-    service.model.on(/./, steps(text('ok')));
-    const sessionId = await service.session();
-    const sent: string[] = [];
-    for (let race = 0; race < RACES; race += 1) {
-      const gate = service.model.gate();
-      service.model.on(/^Race$/, steps([text('One two', { before: { 1: wait(gate) } })]));
-      await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Race', when_running: 'queue' });
-      const steering = [steer(sessionId, `Steer ${race}`), steer(sessionId, `More ${race}`)];
-      gate.open();
-      for (const { status, body } of await Promise.all(steering)) {
-        expect(status).to.equal(201);
-        sent.push(body.id as string);
-      }
-      await idle(sessionId);
-    }
-    const steered = (await messages(sessionId)).filter(({ content }) => content !== 'Race');
-    expect(steered.map(({ id }) => id).sort()).to.deep.equal(sent.sort());
-  });
+  it(`are each in exactly one turn, whenever the turn ends (${RACES} times)`, () => raceEnds(service, RACES));
 });
