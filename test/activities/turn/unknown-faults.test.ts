@@ -5,6 +5,7 @@ import type { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { expect } from 'chai';
 import type { ActivityDeps } from '../../../activities/deps.js';
+import { installTemporalRuntime } from '../../../activities/temporal-runtime.js';
 import { runActivity } from '../../../activities/turn/run-activity.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { RunningTurns } from '../../../src/turns/running-turns.js';
@@ -19,6 +20,8 @@ describe('unexpected errors of an activity', () => {
   it('are counted over its attempts, outages are not', async () => {
     const address = await temporalAddress();
     const taskQueue = `faults-${randomUUID()}`;
+    // The first use of Temporal's runtime fixes its options for the process.
+    await installTemporalRuntime(createLogger('silent', 'test'));
     const connection = await NativeConnection.connect({ address });
     const counted: unknown[] = [];
     const faults = [new Error('A bug.'), new Error('Connection terminated'), new OvertakenError('turn_1'), null];

@@ -8,6 +8,7 @@ import {
   insertEndedTurns,
   insertMcpServer,
   insertSchedule,
+  insertTurn,
   insertWaitingTurn,
   insertWebhook,
 } from '../../support/factories.js';
@@ -221,6 +222,7 @@ describe('every route', () => {
       it(title(route), async () => {
         const session_id = (await own.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
         if (route[4].id === 'sendAnswers') await insertWaitingTurn(own.db, session_id);
+        if (route[4].id === 'continueTurn') await insertTurn(own.db, session_id, 'cancelled');
         const [content, other] = contents()[route[4].id] ?? [];
         const send = (body: unknown, key = 'once'): Promise<ApiResponse> =>
           own.api(route[0], target(route, { session_id, schedule_id, ...webhook }), body, {

@@ -98,16 +98,19 @@ describe('routes without a key', () => {
       expect(stream.responses['200'].content['text/event-stream'].schema).to.deep.equal({
         $ref: '#/components/schemas/StreamFrame',
       });
-      const { StreamFrame: frame, Event: event, DeltaEvent: delta } = body.components.schemas;
+      const { StreamFrame: frame, Event: event, DeltaEvent: delta, RetryEvent: retry } = body.components.schemas;
       expect(frame.required).to.have.members(['event', 'id', 'data']);
       expect(frame.properties.data).to.deep.equal({
         type: 'string',
         contentMediaType: 'application/json',
-        contentSchema: { anyOf: [{ $ref: '#/components/schemas/Event' }, { $ref: '#/components/schemas/DeltaEvent' }] },
+        contentSchema: {
+          anyOf: ['Event', 'DeltaEvent', 'RetryEvent'].map((name) => ({ $ref: `#/components/schemas/${name}` })),
+        },
       });
       expect(frame.properties.event.enum).to.have.members([
         ...event.oneOf.map(({ title }: { title: string }) => title),
         ...delta.properties.type.enum,
+        retry.properties.type.const,
       ]);
     });
 

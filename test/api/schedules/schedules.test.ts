@@ -146,7 +146,8 @@ describe('schedules', () => {
 
     it('allows 100 schedules in a project', async () => {
       const many = service.as(await service.newKey({ project: 'many' }));
-      const made = await Promise.all(Array.from({ length: 100 }, () => createSchedule(many, newSchedule())));
+      const made = [];
+      for (let index = 0; index < 100; index += 1) made.push(await createSchedule(many, newSchedule()));
       refused(await many('POST', '/v1/schedules', newSchedule()), 'schedule_limit_reached');
       expect((await many('DELETE', `/v1/schedules/${made[0].id}`)).status).to.equal(204);
       await createSchedule(many, newSchedule());
