@@ -127,15 +127,19 @@ function beginWrite(
           transition_at = CASE turns.state WHEN 'queued' THEN call.at ELSE turns.transition_at END,
           model_calls = turns.model_calls + 1, ${startClock('model', sql`call.at`)}
         FROM call WHERE turns.id = call.turn_id
-        RETURNING turns.id, session_id, call.position, attempt, model_calls)
+        RETURNING turns.id, session_id, number, call.position, attempt, model_calls)
     SELECT session_id AS "sessionId", position, attempt, model_calls AS call,
       failed.count AS failures, failed.ms AS "failingForMs"
     FROM written CROSS JOIN LATERAL (
       SELECT count(*)::integer AS count,
         coalesce(extract(epoch FROM clock_timestamp() - min(a.ended_at)) * 1000, 0)::double precision AS ms
       FROM model_attempts a
-      WHERE a.turn_id = written.id AND a.position = written.position AND a.step = ${step}::integer
-        AND (a.error->>'retryable')::boolean) AS failed`;
+      WHERE a.turn_id = written.id AND a.step = ${step}::integer AND (a.error->>'retryable')::boolean
+        -- A message that steers the turn between two attempts begins no other call; a compaction of the context does.
+        AND a.position >= coalesce((
+          SELECT e.position FROM events e
+          WHERE e.session_id = written.session_id AND e.turn_number = written.number AND e.type <> 'user.message'
+          ORDER BY e.position DESC LIMIT 1), 0)) AS failed`;
   return { statement };
 }
 

@@ -99,6 +99,26 @@ describe('a turn whose model is away', () => {
     expect(retries(stream).map(({ data }) => data.attempt as number)).to.deep.equal([1, 2, 1, 2]);
   });
 
+  it('has no time anew when a message steers the turn between two attempts', async () => {
+    service.model.script(() => busyFor(1500));
+    const { sessionId, turnId, stream } = await begin();
+    const steer = (content: string) => service.send(sessionId, content, { when_running: 'steer' });
+    await untilAttempt(stream, 1);
+    expect(await steer('Also in red')).to.equal(turnId);
+    await untilAttempt(stream, 2);
+    await steer('And large');
+    await stream.ended;
+    const notices = retries(stream).map(({ data }) => data.attempt as number);
+    expect(notices).to.deep.equal(notices.map((_, n) => n + 1));
+    expect(stream.frames.at(-1)!.data.error).to.deep.include({ type: 'model_overloaded' });
+    expect(sinceFirst().at(-1)).to.be.below(7500);
+    const steering = (await service.history(sessionId)).filter(({ delivered_at_step: step }) => step !== undefined);
+    expect(steering.map(({ content, delivered_at_step: step }) => [content, step])).to.deep.equal([
+      ['Also in red', 1],
+      ['And large', 1],
+    ]);
+  });
+
   it('holds no slot of a worker while it waits', async () => {
     service.model.reply(busyFor(2500));
     const { sessionId, stream } = await begin();
