@@ -111,6 +111,7 @@ export const LIMITS = [
   'custom tool result: 100,000 characters',
   'actor: 128 characters',
   'running turns of a project',
+  'waiting messages of a session: 20',
   'webhooks of a project: 10',
   'retry-failed: 10,000 deliveries',
   'schedules of a project: 100',

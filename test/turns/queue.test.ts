@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { streaming } from '../support/open-turn.js';
+import { reachedLimit } from '../support/rows.js';
 import { steps, streamError, text, toolUse, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
@@ -127,6 +128,7 @@ describe('messages that queue', () => {
       expect(status).to.equal(409);
       expect(body.error.type).to.equal('queue_full');
     }
+    reachedLimit('waiting messages of a session: 20');
     const waiting = await queue(sessionId);
     expect(waiting).to.have.length(20);
     gate.open();

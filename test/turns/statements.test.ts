@@ -44,14 +44,18 @@ describe('the statements of a turn', () => {
   });
 
   /** The statements that each of a few turns sends which the model answers like this; its text has no delta. */
-  const statementsOf = async (replies: Reply[], body: Record<string, unknown> = {}): Promise<string[]> => {
+  const statementsOf = async (
+    replies: Reply[],
+    body: Record<string, unknown> = {},
+    more: Record<string, unknown> = {},
+  ): Promise<string[]> => {
     let common: string[] | undefined;
     for (let turn = 0; turn < TURNS; turn += 1) {
       service.model.on(/Go/, steps(...replies, message([text('')])));
       const sessionId = await service.session({ thinking_enabled: false, ...body });
       sent.length = 0;
       // Without an Idempotency-Key, which the client would send: its record is a transaction of its own.
-      await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Go' });
+      await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Go', ...more });
       // No look at the session, which would be statements too.
       const isOver = (): boolean => {
         const end = sent.findIndex(
@@ -70,6 +74,14 @@ describe('the statements of a turn', () => {
   it('are at most ten for one answer', async () => {
     const sent = await statementsOf([]);
     expect(sent.length, sent.join('\n')).to.be.at.most(10);
+  });
+
+  it('are at most four more for a message that may wait and finds no open turn', async () => {
+    const one = await statementsOf([]);
+    for (const when_running of ['queue', 'steer']) {
+      const sent = await statementsOf([], {}, { when_running });
+      expect(sent.length - one.length, sent.join('\n')).to.be.at.most(4);
+    }
   });
 
   it('are at most five more for each model step, and five for a tool call', async () => {
