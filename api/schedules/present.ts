@@ -11,7 +11,7 @@ const MAX_NEXT_RUNS = 5;
 
 const runProperties = {
   scheduled_at: timestamp,
-  started_at: { ...optionalTimestamp, description: 'Null for a run that was skipped.' },
+  started_at: { ...optionalTimestamp, description: 'Null for a run that was skipped, and until its turn starts.' },
   state: { type: 'string', enum: ['started', 'skipped'] },
   session_id: { type: ['string', 'null'] },
   turn_id: { type: ['string', 'null'] },

@@ -1,10 +1,9 @@
-import { transaction } from '../../src/db/transaction.js';
 import { runNow } from '../../src/schedules/fire.js';
+import { withLockedSchedule } from '../../src/schedules/lock.js';
 import type { Schedule } from '../../src/schedules/schedule.js';
 import { operation } from '../http/core/operation.js';
 import { presentSchedule, scheduleSchema } from './present.js';
 import { requireSession, scheduleNotFound, scheduleOfPath } from './resource.js';
-import { lockSchedule } from '../../src/schedules/store.js';
 
 export const runSchedule = operation<undefined, Schedule>({
   id: 'runSchedule',
@@ -14,8 +13,8 @@ export const runSchedule = operation<undefined, Schedule>({
   errors: ['schedule_not_found', 'session_not_found'],
   resource: scheduleOfPath,
   async handle({ deps, resource, record, log }) {
-    const { answer, launch } = await transaction(deps.db, async (tx) => {
-      const schedule = (await lockSchedule(tx, resource)) ?? scheduleNotFound();
+    const { answer, launch } = await withLockedSchedule(deps.db, resource, async (tx, locked) => {
+      const schedule = locked ?? scheduleNotFound();
       requireSession(schedule);
       const { ran, launch: afterwards } = await runNow(tx, { ...deps, log }, schedule);
       const shown = presentSchedule(ran);

@@ -1,10 +1,15 @@
 import type { EntityManager } from 'typeorm';
-import { runSql, sql } from '../db/sql.js';
+import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { changeSchedule } from './store.js';
 
 /** Failed turns in a row that pause a schedule (docs/contract.md §12). */
 const MAX_FAILURES = 10;
+
+/** SQL: the turn `t` of a run has ended, or will never start. */
+const hasEnded = (run: string): Sql =>
+  rawSql(`(t.state IN ('completed', 'failed', 'cancelled') OR t.id IS NULL AND NOT EXISTS (
+    SELECT FROM waiting_messages w WHERE w.session_id = ${run}.session_id AND w.turn_id = ${run}.turn_id))`);
 
 /**
  * Counts the turns of a locked schedule that have ended since the last time, and pauses it after ten failed ones in a
@@ -14,9 +19,9 @@ export async function countEndedTurns(tx: EntityManager, id: string): Promise<bo
   const [counted] = await runSql<{ failures: number; pauses: boolean }>(
     tx,
     sql`WITH settled AS (
-          UPDATE schedule_runs r SET is_settled = true
+          UPDATE schedule_runs r SET is_settled = true, started_at = coalesce(r.started_at, t.queued_at)
           FROM schedule_runs u LEFT JOIN turns t ON t.id = u.turn_id
-          WHERE u.schedule_id = ${id} AND NOT u.is_settled AND (t.id IS NULL OR t.state IN ('completed', 'failed', 'cancelled'))
+          WHERE u.schedule_id = ${id} AND NOT u.is_settled AND ${hasEnded('u')}
             AND r.schedule_id = u.schedule_id AND r.scheduled_at = u.scheduled_at
           RETURNING t.state, t.ended_at),
         completed AS (SELECT max(ended_at) AS last FROM settled WHERE state = 'completed'),
@@ -46,7 +51,7 @@ export async function findUncounted(db: Db): Promise<{ id: string; session_id: s
     sql`SELECT s.id, s.session_id FROM schedules s
         WHERE s.deleted_at IS NULL AND s.id IN (
           SELECT r.schedule_id FROM schedule_runs r LEFT JOIN turns t ON t.id = r.turn_id
-          WHERE NOT r.is_settled AND (t.id IS NULL OR t.state IN ('completed', 'failed', 'cancelled')))
+          WHERE NOT r.is_settled AND ${hasEnded('r')})
         LIMIT 500`,
   );
 }

@@ -1,6 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
-import { transaction } from '../db/transaction.js';
 import { launchTurn } from '../turns/launch.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import type { Logger } from '../platform/logger.js';
@@ -9,10 +8,11 @@ import type { TurnWorkflows } from '../temporal/turn-workflows.js';
 import { timesAfter } from './calendar/next-times.js';
 import { countEndedTurns } from './failures.js';
 import { scheduleDelaySeconds, schedulePauses, scheduleRuns } from './metrics.js';
+import { withLockedSchedule, type LockedSchedule } from './lock.js';
 import { insertMissed, insertRun, KEPT_MS, type Run } from './runs.js';
 import { nextRun, timingOf, type Schedule, type SkipReason } from './schedule.js';
-import { startTurn, type ScheduledTurn } from './start-turn.js';
-import { changeSchedule, lockSchedule } from './store.js';
+import { startTurn, type Started } from './start-turn.js';
+import { changeSchedule } from './store.js';
 
 /** What starting the turns of schedules needs. */
 export interface FireDeps {
@@ -31,8 +31,6 @@ const MAX_MISSED_RUNS = 1000;
 /** What came of firing a schedule: nothing was due, the latest due time's run, or a pause instead of it. */
 export type FireOutcome = 'nothing due' | 'paused' | 'started' | SkipReason;
 
-type Locked = NonNullable<Awaited<ReturnType<typeof lockSchedule>>>;
-
 /**
  * Starts a turn for the latest time of a schedule that is due, in one transaction with the record of it: a time that
  * was taken is not due any more, whatever fires it again. Earlier times are skipped as `missed`, and so is the latest
@@ -49,13 +47,12 @@ export async function fireSchedule(
     sql`SELECT id, session_id FROM schedules WHERE id = ${scheduleId} AND deleted_at IS NULL`,
   );
   if (target === undefined) return 'nothing due';
-  const { outcome, turn, missed, delayMs } = await transaction(deps.db, async (tx) => {
-    const schedule = await lockSchedule(tx, target);
+  const { outcome, turn, missed, delayMs } = await withLockedSchedule(deps.db, target, async (tx, schedule) => {
     if (schedule === null || schedule.next_run_at === null) return { outcome: 'nothing due' as const };
     if (await countEndedTurns(tx, schedule.id)) return { outcome: 'paused' as const };
     return fireLocked(tx, deps, schedule, scheduledAt);
   });
-  if (turn !== undefined) launchTurn(deps, turn);
+  if (turn != null) launchTurn(deps, turn);
   if (outcome === 'paused') schedulePauses.inc();
   if (missed !== undefined && missed > 0) scheduleRuns.inc({ outcome: 'missed' }, missed);
   if (delayMs !== undefined) {
@@ -68,7 +65,7 @@ export async function fireSchedule(
 
 interface Fired {
   outcome: FireOutcome;
-  turn?: ScheduledTurn;
+  turn?: Started['turn'];
   /** Earlier times that were skipped. */
   missed?: number;
   /** Since the latest due time; absent if nothing was due. */
@@ -78,7 +75,7 @@ interface Fired {
 async function fireLocked(
   tx: EntityManager,
   deps: FireDeps & { catchupSeconds: number },
-  schedule: Locked,
+  schedule: LockedSchedule,
   scheduledAt: number | null,
 ): Promise<Fired> {
   const now = Date.parse(schedule.now);
@@ -99,7 +96,7 @@ async function fireLocked(
 }
 
 /** The times from `next_run_at` on that are due, the newest of them if there are many. */
-function dueTimes(schedule: Locked, through: number): number[] {
+function dueTimes(schedule: LockedSchedule, through: number): number[] {
   const since = Math.max(Date.parse(schedule.next_run_at!), through - KEPT_MS);
   const due: number[] = [];
   for (const time of timesAfter(timingOf(schedule), since - 1)) {
@@ -110,30 +107,21 @@ function dueTimes(schedule: Locked, through: number): number[] {
   return due.slice(-MAX_MISSED_RUNS - 1);
 }
 
-function skipped(time: number, reason: SkipReason): Run & { turn?: undefined } {
+function skipped(time: number, reason: SkipReason): Run & { turn: null } {
   const scheduled_at = new Date(time).toISOString();
-  return { scheduled_at, started_at: null, state: 'skipped', session_id: null, turn_id: null, reason };
+  return { scheduled_at, started_at: null, state: 'skipped', session_id: null, turn_id: null, reason, turn: null };
 }
 
 /** Starts a turn for a locked schedule; the run says what came of it. */
 async function attempt(
   tx: EntityManager,
   { models, workflows }: Pick<FireDeps, 'models' | 'workflows'>,
-  schedule: Schedule,
+  schedule: LockedSchedule,
   scheduledAt: string,
-): Promise<Run & { turn?: ScheduledTurn }> {
-  const turn = await startTurn(tx, { models, namespace: workflows.namespace }, schedule);
-  if (typeof turn === 'string') return { ...skipped(Date.parse(scheduledAt), turn), scheduled_at: scheduledAt };
-  const { id: turn_id, sessionId: session_id, event } = turn;
-  return {
-    scheduled_at: scheduledAt,
-    started_at: event.created_at,
-    state: 'started',
-    session_id,
-    turn_id,
-    reason: null,
-    turn,
-  };
+): Promise<Run & Pick<Started, 'turn'>> {
+  const started = await startTurn(tx, { models, namespace: workflows.namespace }, schedule);
+  if (typeof started === 'string') return { ...skipped(Date.parse(scheduledAt), started), scheduled_at: scheduledAt };
+  return { ...started.run, scheduled_at: scheduledAt, state: 'started', reason: null, turn: started.turn };
 }
 
 /**
@@ -143,14 +131,14 @@ async function attempt(
 export async function runNow(
   tx: EntityManager,
   deps: FireDeps,
-  schedule: Locked,
+  schedule: LockedSchedule,
 ): Promise<{ ran: Schedule; launch: () => void }> {
   const { turn, ...run } = await attempt(tx, deps, schedule, schedule.now);
   await insertRun(tx, schedule.id, run);
   return {
     ran: { ...schedule, last_run: JSON.stringify(run) },
     launch() {
-      if (turn !== undefined) launchTurn(deps, turn);
+      if (turn != null) launchTurn(deps, turn);
       scheduleRuns.inc({ outcome: run.reason ?? 'started' });
     },
   };

@@ -18,12 +18,14 @@ export interface Run {
   reason: SkipReason | null;
 }
 
-const timestamp = (column: string): string =>
-  `to_char(r.${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+const timestamp = (time: string): string => `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
+/** SQL for the start of the run `r`. A message that waited is a turn later; its run stores that at the end of the turn. */
+const STARTED_AT = 'coalesce(r.started_at, (SELECT t.queued_at FROM turns t WHERE t.id = r.turn_id))';
 
 /** SQL for the run `r` as clients see it. */
-export const RUN_JSON = `json_build_object('scheduled_at', ${timestamp('scheduled_at')},
-  'started_at', ${timestamp('started_at')}, 'state', r.state, 'session_id', r.session_id, 'turn_id', r.turn_id,
+export const RUN_JSON = `json_build_object('scheduled_at', ${timestamp('r.scheduled_at')},
+  'started_at', ${timestamp(STARTED_AT)}, 'state', r.state, 'session_id', r.session_id, 'turn_id', r.turn_id,
   'reason', r.reason)`;
 
 /** A run in its list; a list is in the order of `created_at`. */
@@ -32,9 +34,9 @@ export type ListedRun = Run & { created_at: string };
 /** A page, newest first. */
 export function listRuns(db: Db, scheduleId: string, { limit, after }: PageRequest): Promise<PageRows<ListedRun>> {
   return readPage<ListedRun>(db, {
-    query: `SELECT scheduled_at AS created_at, schedule_id AS id, scheduled_at, started_at, state, session_id, turn_id,
-       reason
-     FROM schedule_runs WHERE schedule_id = $1 AND ($2::timestamptz IS NULL OR scheduled_at < $2)
+    query: `SELECT scheduled_at AS created_at, schedule_id AS id, scheduled_at, ${STARTED_AT} AS started_at,
+       state, session_id, turn_id, reason
+     FROM schedule_runs r WHERE schedule_id = $1 AND ($2::timestamptz IS NULL OR scheduled_at < $2)
      ORDER BY scheduled_at DESC LIMIT $3`,
     values: [scheduleId, after?.[0] ?? null, limit + 1],
     order: 'created_at DESC, id DESC',

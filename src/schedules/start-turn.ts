@@ -4,17 +4,25 @@ import type { ModelCatalogue } from '../models/catalogue.js';
 import { ServiceError, type ErrorType } from '../platform/errors.js';
 import { createSession, requireModel, resolveNewSession, type NewSessionBody } from '../sessions/new-session.js';
 import { findSession } from '../sessions/store.js';
-import type { QueuedTurn } from '../turns/open.js';
-import { queueTurn } from '../turns/queue.js';
-import type { Schedule, SkipReason } from './schedule.js';
+import type { StartableTurn } from '../temporal/turn-workflows.js';
+import { queueTurn, type Message } from '../turns/queue.js';
+import { beginTurn, waitForTurn, type Received } from '../waiting/receive.js';
+import type { Run } from './runs.js';
+import type { LockedSchedule } from './lock.js';
+import type { SkipReason } from './schedule.js';
 
 /** A target as it is stored. */
 export type Target =
   | { type: 'new_session'; session: NewSessionBody }
   | { type: 'existing_session'; session_id: string };
 
-/** A turn that a schedule queued; it is launched after the transaction. */
-export type ScheduledTurn = QueuedTurn & { mayWait: boolean };
+/** What a schedule started. */
+export interface Started {
+  /** `started_at` is null while the message waits for its turn. */
+  run: Pick<Run, 'session_id' | 'turn_id' | 'started_at'>;
+  /** The turn to launch after the transaction; with a queue that was held, that of an earlier message. */
+  turn: StartableTurn | null;
+}
 
 /** The errors of POST sessions and POST messages that a later time does not have to meet again. */
 const REASON_OF: Partial<Record<ErrorType, SkipReason>> = {
@@ -25,6 +33,7 @@ const REASON_OF: Partial<Record<ErrorType, SkipReason>> = {
   unknown_model: 'not_found',
   session_running: 'session_running',
   too_many_running_turns: 'too_many_running_turns',
+  queue_full: 'queue_full',
 };
 
 interface StartDeps {
@@ -34,38 +43,52 @@ interface StartDeps {
 }
 
 /**
- * Queues a turn for a locked schedule as POST messages does, in a new session as POST sessions makes it where the
- * target says so. Returns the reason if nothing can be started now; nothing is left of a session that was not used.
- *
- * `overlap: "queue"` belongs here, where the session has an open turn: until messages can wait for their turn
- * (docs/contract.md §9), such a time is skipped as `session_running`.
+ * Starts a turn for a locked schedule as POST messages does, in a new session as POST sessions makes it where the target
+ * says so. With `overlap: "queue"` the message waits for the open turn. Returns the reason if nothing can be started
+ * now; nothing is left of a session that was not used.
  */
 export async function startTurn(
   tx: EntityManager,
   deps: StartDeps,
-  schedule: Pick<Schedule, 'id' | 'project_id' | 'target' | 'message'>,
-): Promise<ScheduledTurn | SkipReason> {
+  schedule: Pick<LockedSchedule, 'id' | 'project_id' | 'target' | 'message' | 'overlap' | 'open_turn_id'>,
+): Promise<Started | SkipReason> {
   const target = JSON.parse(schedule.target) as Target;
   const body = JSON.parse(schedule.message) as MessageBody;
   try {
     // A savepoint: a refused turn takes its new session with it.
     return await tx.transaction(async (inner) => {
       const session = await sessionOf(inner, deps, schedule.project_id, target);
-      const message = await resolveMessage({ db: inner, models: deps.models }, schedule.project_id, body);
-      const turn = await queueTurn(
-        inner,
-        schedule.project_id,
-        session.id,
-        { ...message, schedule_id: schedule.id },
-        deps.namespace,
-      );
-      return { ...turn, mayWait: session.tools !== '[]' };
+      const resolved = await resolveMessage({ db: inner, models: deps.models }, schedule.project_id, body);
+      const message = { ...resolved, schedule_id: schedule.id };
+      const received = await send(inner, deps, schedule, session.id, message);
+      return startedBy(received, session);
     });
   } catch (error) {
     const reason = error instanceof ServiceError ? REASON_OF[error.type] : undefined;
     if (reason === undefined) throw error;
     return reason;
   }
+}
+
+async function send(
+  tx: EntityManager,
+  { namespace }: StartDeps,
+  { project_id, overlap, open_turn_id }: Pick<LockedSchedule, 'project_id' | 'overlap' | 'open_turn_id'>,
+  id: string,
+  message: Message,
+): Promise<Received> {
+  if (overlap === 'skip') return { waits: null, started: await queueTurn(tx, project_id, id, message, namespace) };
+  if (open_turn_id !== null) return waitForTurn(tx, id, open_turn_id, message);
+  return beginTurn(tx, { id, project_id }, message, 'queue', namespace);
+}
+
+function startedBy({ waits, started }: Received, session: { id: string; tools: string }): Started {
+  const run =
+    waits === null
+      ? { turn_id: started.id, started_at: started.event.created_at }
+      : { turn_id: waits.turn_id, started_at: null };
+  const turn = started === null ? null : { ...started, mayWait: session.tools !== '[]' };
+  return { run: { ...run, session_id: session.id }, turn };
 }
 
 /** @throws ServiceError for what is gone */

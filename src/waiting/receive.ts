@@ -1,5 +1,6 @@
+import type { EntityManager } from 'typeorm';
 import { isOpen } from '../db/turn-states.js';
-import { sql } from '../db/sql.js';
+import { runSql, sql } from '../db/sql.js';
 import { transaction, type Db } from '../db/transaction.js';
 import { ServiceError, validationError } from '../platform/errors.js';
 import { findSessionState, type SessionState } from '../sessions/store.js';
@@ -84,7 +85,7 @@ function markWrite(turnId: string): TurnWrite {
   };
 }
 
-/** Begins a turn; null if another one is open by now. Messages that are held go before one that queues. */
+/** Begins a turn; null if another one is open by now. */
 async function begin(
   deps: TurnDeps & { workflows: { namespace: string } },
   session: Pick<SessionState, 'id' | 'project_id'>,
@@ -92,21 +93,9 @@ async function begin(
   mode: 'queue' | 'steer',
   record: Record,
 ): Promise<Received | null> {
-  const { namespace } = deps.workflows;
   try {
     return await transaction(deps.db, async (tx) => {
-      const locked = await lockForTurn(tx, session.project_id, session.id);
-      const isRunning = locked.last_state !== null && isOpen(locked.last_state);
-      let received: Received;
-      if (mode === 'queue' && locked.has_waiting && !isRunning) {
-        requireRoom(locked);
-        // The first one leaves the queue.
-        const waits = await addWaiting(tx, session.id, message, { room: MAX_WAITING_MESSAGES + 1 });
-        const started = await startNext(tx, session.id, namespace);
-        received = started?.event.id === waits.id ? { waits: null, started } : { waits, started };
-      } else {
-        received = { waits: null, started: await queueTurn(tx, session.project_id, session.id, message, namespace) };
-      }
+      const received = await beginTurn(tx, session, message, mode, deps.workflows.namespace);
       await record(tx, received);
       return received;
     });
@@ -114,4 +103,39 @@ async function begin(
     if (error instanceof ServiceError && error.type === 'session_running') return null;
     throw error;
   }
+}
+
+/**
+ * Begins a turn in a transaction. Messages that are held go before one that queues.
+ * @throws ServiceError those of `queueTurn`
+ */
+export async function beginTurn(
+  tx: EntityManager,
+  { id, project_id }: Pick<SessionState, 'id' | 'project_id'>,
+  message: Message,
+  mode: 'queue' | 'steer',
+  namespace: string,
+): Promise<Received> {
+  const locked = await lockForTurn(tx, project_id, id);
+  const isRunning = locked.last_state !== null && isOpen(locked.last_state);
+  if (mode === 'steer' || !locked.has_waiting || isRunning) {
+    return { waits: null, started: await queueTurn(tx, project_id, id, message, namespace) };
+  }
+  requireRoom(locked);
+  // The first one leaves the queue.
+  const waits = await addWaiting(tx, id, message, { room: MAX_WAITING_MESSAGES + 1 });
+  const started = await startNext(tx, id, namespace);
+  return started?.event.id === waits.id ? { waits: null, started } : { waits, started };
+}
+
+/** Lets a message wait for the turn after the open one, whose row the transaction has locked. @throws ServiceError queue_full */
+export async function waitForTurn(
+  tx: EntityManager,
+  sessionId: string,
+  openTurnId: string,
+  message: Message,
+): Promise<Received> {
+  const waits = await addWaiting(tx, sessionId, message);
+  await runSql(tx, markWrite(openTurnId).statement);
+  return { waits, started: null };
 }

@@ -2282,7 +2282,7 @@ export interface components {
             scheduled_at: string;
             /**
              * Format: date-time
-             * @description Null for a run that was skipped.
+             * @description Null for a run that was skipped, and until its turn starts.
              */
             started_at: string | null;
             /** @enum {string} */

@@ -600,7 +600,7 @@ export class Initial1800000000001 implements MigrationInterface {
       CREATE TABLE schedule_runs (
         schedule_id text COLLATE "C" NOT NULL,
         scheduled_at timestamptz NOT NULL,
-        -- When the turn started; null for a skipped run.
+        -- When the turn started; null for a skipped run, and for one that waited in a queue until its turn has ended.
         started_at timestamptz,
         state text NOT NULL CHECK (state IN ('started', 'skipped')),
         reason text,
