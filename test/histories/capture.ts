@@ -12,6 +12,7 @@ import { startTurnService } from '../support/turns.js';
 import { connectClient, fetchHistory, resetToStart, runIdsOf } from '../support/workflow-history.js';
 import { ABANDONED_PATHS } from './abandoned-paths.js';
 import { endOf, newSession, SECRET, simple, withServer, type Path } from './path.js';
+import { SCHEDULE_PATHS } from './schedule-paths.js';
 import { WAITING_PATHS } from './waiting-paths.js';
 import { WEBHOOK_PATHS } from './webhook-paths.js';
 
@@ -199,6 +200,7 @@ const PATHS: Path[] = [
   ...ABANDONED_PATHS,
   ...WAITING_PATHS,
   ...WEBHOOK_PATHS,
+  ...SCHEDULE_PATHS,
 ];
 
 /** Far above what the other paths need, and reached by `continue-as-new`. */
