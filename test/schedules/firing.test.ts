@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
+import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { createSchedule, inSeconds, newSchedule, ofSchedule, runsOf, type Shown } from '../support/schedules.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { failure } from '../support/scripted-model.js';
@@ -8,11 +9,16 @@ const FAR = '2998-01-01T00:00:00Z';
 
 describe('schedules that fire', () => {
   let service: TurnService;
+  let mcp: TestMcpServer;
   before(async () => {
-    service = await startTurnService();
+    mcp = await startMcpServer({ tools: [{ name: 'buy' }] });
+    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
     service.model.on(/Report/, 'Nothing is late.');
   });
-  after(() => service.close());
+  after(async () => {
+    await service.close();
+    await mcp.close();
+  });
 
   const create = (fields: Record<string, unknown>): Promise<Shown> =>
     createSchedule(service.api, newSchedule(fields, 'scripted'));
@@ -89,7 +95,16 @@ describe('schedules that fire', () => {
 
   it('says clearly that something it needs is gone, and starts nothing', async () => {
     const sessionId = await service.session();
+    const { body: server } = await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url });
+    const configs = [{ name: 'buy', permission_policy: { type: 'always_ask' } }];
+    const tools = [{ type: 'mcp_toolset', mcp_server_id: server.id, configs }];
+    const session = { model_id: 'scripted', mcp_servers: [server.id], tools };
     const gone: [Record<string, unknown>, string][] = [
+      [
+        { at: FAR, target: { type: 'new_session', session } },
+        `UPDATE mcp_servers SET allowed_tools = '{}' WHERE id = (
+           SELECT target::json->'session'->'mcp_servers'->>0 FROM schedules WHERE id = $1)`,
+      ],
       [{ at: FAR }, `UPDATE schedules SET target = replace(target, '"scripted"', '"gone"') WHERE id = $1`],
       [
         { at: FAR },
