@@ -3,7 +3,7 @@ import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { inSeconds, newSchedule } from '../support/schedules.js';
 
-const TIMES = Number(process.env.SCHEDULE_TIMES ?? 200);
+const TIMES = Number(process.env.SCHEDULE_TIMES ?? 50);
 /** Schedules of a project, below its limit. */
 const PER_PROJECT = 50;
 const FIRST_SECONDS = 10;
