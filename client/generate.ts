@@ -26,4 +26,4 @@ function successOf(responses: Operations[string]['responses']): Operations[strin
   return { [status]: success };
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await writeFile(GENERATED, await clientTypes());
+if (process.argv[1] === fileURLToPath(import.meta.url)) void clientTypes().then((types) => writeFile(GENERATED, types));

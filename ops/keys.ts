@@ -38,5 +38,5 @@ export async function runKeys([name, ...args]: string[], databaseUrl: string): P
 
 if (isEntry(import.meta.url)) {
   const { env, argv } = process;
-  await runCommand(USAGE, async () => runKeys(argv.slice(2), databaseUrlOf(env)));
+  void runCommand(USAGE, async () => runKeys(argv.slice(2), databaseUrlOf(env)));
 }

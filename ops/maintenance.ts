@@ -69,7 +69,7 @@ function optionsOf(args: string[]): Options {
 
 if (isEntry(import.meta.url)) {
   const { env, argv } = process;
-  await runCommand(USAGE, async () => {
+  void runCommand(USAGE, async () => {
     const databaseUrl = databaseUrlOf(env);
     const storage = await openStorage({
       storageUrl: env.STORAGE_URL || defaultStorageUrl(env.DATA_DIR || '.data'),

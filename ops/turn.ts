@@ -41,5 +41,5 @@ export async function runTurn([name, ...args]: string[], databaseUrl: string): P
 
 if (isEntry(import.meta.url)) {
   const { env, argv } = process;
-  await runCommand(USAGE, async () => runTurn(argv.slice(2), databaseUrlOf(env)));
+  void runCommand(USAGE, async () => runTurn(argv.slice(2), databaseUrlOf(env)));
 }

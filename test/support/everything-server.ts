@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { createRequire } from 'node:module';
 import { freePort } from '../../src/platform/free-port.js';
 
-const ENTRY = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
+const ENTRY = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js');
 
 /** The reference server of the protocol's authors, as a child over Streamable HTTP. */
 export async function startEverythingServer(): Promise<{ url: string; host: string; stop(): Promise<void> }> {

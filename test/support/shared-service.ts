@@ -8,7 +8,7 @@ import type { RunningService, ServiceOptions } from './running-service.js';
 import { temporalAddress } from './temporal.js';
 
 /** Tables that the running service goes on with. */
-const KEPT = ['migrations', 'installation', 'leases'];
+const KEPT = ['migrations', 'installation', 'leases', 'workers'];
 
 /** What the service allows is what the test allows that has borrowed it; tests add hosts while it runs. */
 class BorrowersHosts extends Array<string> {
@@ -19,10 +19,7 @@ class BorrowersHosts extends Array<string> {
   }
 }
 
-/** Of the process: mocha loads this file once for its hooks, and once more for the tests. */
-const started: { close(): Promise<void> }[] = ((
-  globalThis as { sharedServices?: { close(): Promise<void> }[] }
-).sharedServices ??= []);
+const started: { close(): Promise<void> }[] = [];
 
 /**
  * A service that is started once in each process of the test run, at its first use, and lent to one test after the other. Each

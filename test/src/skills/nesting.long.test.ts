@@ -1,13 +1,14 @@
 import { expect } from 'chai';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { createRequire } from 'node:module';
 import { startFaultSystem, type FaultSystem } from '../../support/fault-system.js';
 
 /** More by hand, each case in a process of its own: FUZZ_NESTING=each npx mocha test/src/skills/nesting.long.test.ts */
 const EACH_FRESH = process.env.FUZZ_NESTING === 'each';
 const FRONTMATTER = fileURLToPath(new URL('../../../src/skills/frontmatter.ts', import.meta.url));
-const TSX = import.meta.resolve('tsx');
+const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
 
 const OPENERS = ['- ', '? ', '[', '{a: ', '- [', '!!seq [', '? - '];
 const LEAVES = ['', 'x', '"q', "'q'", '*a', '|', '&a x', '# c', ': '];
