@@ -476,6 +476,56 @@ describe('the console in a browser', function () {
     });
   });
 
+  describe('schedules', () => {
+    it('shows the next runs while typing, creates a schedule, runs it and links to the session', async () => {
+      system.model.on(/^Which orders/, 'None is late.');
+      const page = await browser.open('/schedules');
+      await page.getByRole('link', { name: 'New schedule' }).click();
+      const next = page.getByRole('list', { name: 'Next runs' }).getByRole('listitem');
+      await page.getByLabel('Name').fill('Daily report');
+      await page.getByLabel('Time zone').fill('Europe/Nowhere');
+      await page.getByText('The time zone is not known').waitFor();
+      await page.getByLabel('Time zone').fill('Europe/Berlin');
+      await page.getByLabel('When').fill('0 8 30 2 *');
+      await page.getByText('The expression never fires.').waitFor();
+      await page.getByLabel('When').fill('0 8 * *');
+      await page.getByText(/^The expression /).waitFor();
+      expect(await next.count()).to.equal(0);
+      await page.getByLabel('When').fill('30 8 * * *');
+      await next.nth(4).waitFor();
+      const typed = await next.allInnerTexts();
+      expect(typed).to.have.length(5);
+      await page.getByLabel('Message').fill('Which orders are late?');
+      expect(await accessibilityFindings(page)).to.deep.equal([]);
+      await page.getByRole('button', { name: 'Create schedule' }).click();
+
+      await page.getByRole('heading', { name: 'Daily report' }).waitFor();
+      const shown = page.getByRole('region', { name: 'Next runs' }).getByRole('listitem');
+      expect(await shown.allInnerTexts()).to.deep.equal(typed);
+      await page.getByText('30 8 * * * in Europe/Berlin').waitFor();
+      await page.getByText('There are no runs yet').waitFor();
+      await page.getByRole('button', { name: 'Pause' }).click();
+      await page.getByRole('button', { name: 'Resume' }).waitFor();
+      expect(await shown.count()).to.equal(0);
+      await page.getByRole('button', { name: 'Run now' }).click();
+      const run = page.getByRole('list', { name: 'Runs', exact: true }).getByRole('link', { name: /Started/ });
+      await run.waitFor();
+      expect(await accessibilityFindings(page)).to.deep.equal([]);
+      await run.click();
+      await ended(page);
+      expect(await agentText(page)).to.deep.equal(['None is late.']);
+
+      await page.goto(page.url().replace(/#.*/, '#/schedules'));
+      const row = page.getByRole('link', { name: /Daily report/ });
+      await row.getByText('Paused').waitFor();
+      expect(await accessibilityFindings(page)).to.deep.equal([]);
+      await row.click();
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await page.getByText('There are no schedules yet').waitFor();
+    });
+  });
+
   describe('webhooks', () => {
     it('shows the secret once, sends a test, and sends a failed delivery again', async () => {
       const page = await browser.open('/webhooks/new');
