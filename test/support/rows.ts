@@ -139,6 +139,7 @@ const SHARED = new Set<ErrorType>(['internal_error', 'service_unavailable', 'req
  * is of optional texts alone; what is wrong about it is said by a page.
  */
 const IMPOSSIBLE = new Set([
+  'continueTurn answers idempotency_key_reused',
   'rotateWebhookSecret answers idempotency_key_reused',
   'testWebhook answers idempotency_key_reused',
   'retryWebhookDelivery answers idempotency_key_reused',
