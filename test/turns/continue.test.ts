@@ -93,8 +93,8 @@ describe('a turn that is continued', () => {
     await service.send(sessionId, 'Buy a lamp');
     await begun;
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
-    release();
     await service.ended(sessionId);
+    release();
     service.model.reply('I check first.');
     await goOn(sessionId);
     expect((await service.ended(sessionId)).type).to.equal('turn.completed');

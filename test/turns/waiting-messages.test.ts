@@ -78,6 +78,8 @@ describe('messages that wait', () => {
       return body.status === 'COMPLETE';
     });
     expect((await ask(held, 'queue/release')).status).to.equal(200);
+    // Else its call takes the reply of the next test.
+    await eventually('the message that was held is answered', async () => (await session()).status === 'COMPLETE');
   });
 
   it('are stored once for one Idempotency-Key, and its receipt is repeated', async () => {
@@ -90,7 +92,8 @@ describe('messages that wait', () => {
     expect(await queue(sessionId)).to.deep.equal([first.body]);
     const other = await post(sessionId, { when_running: 'steer' }, key);
     expect([other.status, other.body.error.type]).to.deep.equal([422, 'idempotency_key_reused']);
-    await service.api('DELETE', `/v1/sessions/${sessionId}/queue/${first.body.id}`);
+    const withdrawn = await service.api('DELETE', `/v1/sessions/${sessionId}/queue/${first.body.id}`);
+    expect(withdrawn.status, JSON.stringify(withdrawn.body)).to.equal(204);
     gate.open();
     await service.ended(sessionId);
     expect(await messages(sessionId)).to.have.length(1);
