@@ -5,13 +5,14 @@ import type { Storage } from '../../src/files/storage.js';
 import { nativeBlock, unlessMissing } from '../../src/files/native-block.js';
 import { describeFile } from '../../src/steps/session-files.js';
 import type { ResultBlock } from '../../src/models/content.js';
+import { MIB } from '../../src/platform/units.js';
 
 /**
  * Limits for the attachments one message shows; the model can read the others with read_file. In base64 these stay well
  * below a request's 32 MB.
  */
 const MAX_SHOWN = 20;
-const MAX_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * MIB;
 
 /**
  * Returns blocks for the images and PDFs attached to a message, by reference. An attachment that is deleted, over the

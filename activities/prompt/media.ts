@@ -3,9 +3,10 @@ import { ObjectMissingError, type Storage } from '../../src/files/storage.js';
 import { mediaPlaceholder } from '../../src/models/media.js';
 import type { Conversation } from '../../src/steps/conversation.js';
 import type { ResultBlock } from '../../src/models/content.js';
+import { MIB } from '../../src/platform/units.js';
 
 /** A request may have 32 MB, and base64 encodes three bytes as four. */
-const REQUEST_BYTES = 22 * 1024 * 1024;
+const REQUEST_BYTES = 22 * MIB;
 /** With more images per request, the API accepts smaller images only. */
 const MAX_SHOWN = 20;
 

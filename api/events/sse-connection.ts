@@ -3,12 +3,13 @@ import type Koa from 'koa';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { WIRE_FORMAT } from './portions.js';
+import { MIB } from '../../src/platform/units.js';
 
 /** Slightly less than 10 s: a tick per second can be early or late, and a ping must go out every 10 s. */
 const PING_INTERVAL_MS = 9_500;
 const STALL_TIMEOUT_MS = 10_000;
 /** A client with fewer pending bytes is slow, not stalled. */
-const MAX_PENDING_BYTES = 1024 * 1024;
+const MAX_PENDING_BYTES = MIB;
 /** Large frames are written in pieces, so that each accepted piece counts as progress. */
 const PIECE_BYTES = 16 * 1024;
 

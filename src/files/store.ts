@@ -11,12 +11,13 @@ import type { Db } from '../db/transaction.js';
 import { FileEntity, type FileOrigin, type FileRow } from '../db/entities/files.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
+import { MIB } from '../platform/units.js';
 
 export type { FileOrigin, FileRow };
 
 /** Lifetime of a download link (spec.md "Limits"). */
 export const LINK_SECONDS = 3600;
-export const MAX_FILE_BYTES = 100 * 1024 * 1024;
+export const MAX_FILE_BYTES = 100 * MIB;
 
 export type NewFile = Omit<FileRow, 'created_at' | 'deleted_at'>;
 

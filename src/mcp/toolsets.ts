@@ -3,9 +3,10 @@ import type { EntityManager } from 'typeorm';
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import type { Db } from '../db/transaction.js';
 import { BYTES_PER_JSON_VALUE, countJsonValues } from '../platform/value-count.js';
+import { MIB } from '../platform/units.js';
 
 /** Memory limit of the parsed toolsets cached in this process, estimated from their text and values. */
-const MAX_CACHED_BYTES = 32 * 1024 * 1024;
+const MAX_CACHED_BYTES = 32 * MIB;
 
 interface CachedToolset {
   tools: readonly McpTool[];

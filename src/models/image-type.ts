@@ -1,8 +1,10 @@
+import { MIB } from '../platform/units.js';
+
 /** The image types of the Messages API. */
 export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp';
 
 /** The API's limit for one image is 5 MiB of base64. */
-export const MAX_IMAGE_BYTES = (5 * 1024 * 1024 * 3) / 4;
+export const MAX_IMAGE_BYTES = (5 * MIB * 3) / 4;
 const MAX_PIXELS_A_SIDE = 8000;
 const HEAD_BYTES = 64 * 1024;
 

@@ -1,8 +1,9 @@
 import { ServiceError } from './errors.js';
 import { JsonText, jsonText } from './json-text.js';
+import { MIB } from './units.js';
 
 /** A page ends early once it exceeds this (contract.md §5). */
-export const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+export const MAX_PAGE_BYTES = 4 * MIB;
 
 /** The rows of a page, and whether more rows follow. */
 export interface PageRows<Row> {

@@ -1,14 +1,15 @@
 import { bytesOfFrame, isRetry, MAX_BATCH_BYTES, type Frame } from './frames.js';
 import { comparePositions, START, type Position } from './position.js';
+import { MIB } from '../platform/units.js';
 
-export const MAX_RING_BYTES = 1024 * 1024;
+export const MAX_RING_BYTES = MIB;
 
 /** Limits the total bytes of all rings in a process. Beyond the limit, every ring drops its older half. */
 export class RingBudget {
   readonly #rings = new Set<FrameRing>();
   #used = 0;
 
-  constructor(private readonly maxBytes = 64 * 1024 * 1024) {}
+  constructor(private readonly maxBytes = 64 * MIB) {}
 
   get used(): number {
     return this.#used;

@@ -3,8 +3,9 @@ import { ServiceError, validationError } from '../../../src/platform/errors.js';
 import { JsonScan } from '../../../src/platform/json-scan.js';
 import { isStorableText } from '../../../src/platform/text.js';
 import { readBody } from './read-body.js';
+import { MIB } from '../../../src/platform/units.js';
 
-const MAX_BYTES = 2 * 1024 * 1024;
+const MAX_BYTES = 2 * MIB;
 /** No operation has a deeper or wider body. This is checked before code recurses into it or compares its items. */
 const MAX_DEPTH = 64;
 const MAX_WIDTH = 1000;

@@ -8,9 +8,10 @@ import { storageError } from '../../../src/files/storage.js';
 import { MultipartParser } from './multipart-parser.js';
 import { readPartHeader } from './part-header.js';
 import { BodyWatch, type BodyPace } from '../core/body-watch.js';
+import { MIB } from '../../../src/platform/units.js';
 
 /** Limit of bytes in addition to the file: other parts, headers and boundaries (docs/contract.md §1 "Uploads"). */
-const MAX_OTHER_BYTES = 1024 * 1024;
+const MAX_OTHER_BYTES = MIB;
 const FIELD = 'file';
 
 export interface UploadRules extends BodyPace {

@@ -1,4 +1,5 @@
 import type { McpServerRow } from '../../db/entities/mcp-servers.js';
+import { MIB } from '../../platform/units.js';
 
 /** A server of type OAUTH. Its version tells its authorizations apart: `auth` may be set anew. */
 export type OauthServer = Pick<McpServerRow, 'id' | 'project_id' | 'credential_version'>;
@@ -22,7 +23,7 @@ interface Entry {
 /** Limits of the secrets remembered for one server, and for all servers of a project. */
 const MAX_SECRETS = 16;
 const MAX_SERVER_LENGTH = 64 * 1024;
-const MAX_PROJECT_LENGTH = 8 * 1024 * 1024;
+const MAX_PROJECT_LENGTH = 8 * MIB;
 /** Longer than a turn: an answer may echo the token that its request was sent with. */
 const IDLE_MS = 2 * 3600 * 1000;
 
