@@ -1,29 +1,12 @@
-import { checkMedia } from './media.js';
-import { isObject, onlyFields, refuse, TOOL_NAME, type Issued, type Thinks } from './refusal.js';
-
-type Block = Record<string, unknown> & { type: string };
+import { readBlocks, type PlacedBlock } from './blocks.js';
+import { isObject, onlyFields, refuse, type Issued, type Thinks } from './refusal.js';
 
 /** Messages of one role that follow each other: the API reads them as one. `at` is the first one's index. */
 interface Turn {
   role: 'user' | 'assistant';
-  blocks: { block: Block; path: string }[];
+  blocks: PlacedBlock[];
   at: number;
 }
-
-const FIELDS: Record<string, ReadonlySet<string>> = {
-  text: new Set(['type', 'text', 'cache_control', 'citations']),
-  thinking: new Set(['type', 'thinking', 'signature']),
-  redacted_thinking: new Set(['type', 'data']),
-  tool_use: new Set(['type', 'id', 'name', 'input', 'cache_control', 'caller', 'toolset_name']),
-  tool_result: new Set(['type', 'tool_use_id', 'content', 'is_error', 'cache_control', 'toolset_name']),
-  image: new Set(['type', 'source', 'cache_control', 'transformations']),
-  document: new Set(['type', 'source', 'cache_control', 'citations', 'context', 'title']),
-};
-const ALLOWED = {
-  user: new Set(['text', 'image', 'document', 'tool_result']),
-  assistant: new Set(['text', 'thinking', 'redacted_thinking', 'tool_use']),
-};
-const TOOL_USE_ID = /^[a-zA-Z0-9_-]+$/;
 
 /** Refuses messages as the real API does: their roles, their blocks, and how calls and results are paired. */
 export function checkConversation(messages: unknown, thinks: Thinks, issued: Issued): void {
@@ -56,74 +39,6 @@ function readTurns(messages: unknown[]): Turn[] {
     else turns.push({ role, blocks, at });
   });
   return turns;
-}
-
-function readBlocks(content: unknown, role: Turn['role'], path: string): Turn['blocks'] {
-  const list: unknown[] =
-    typeof content === 'string' ? (content === '' ? [] : [{ type: 'text', text: content }]) : (content as unknown[]);
-  if (!Array.isArray(list)) refuse(`${path}.content: Input should be a valid list`);
-  return list.map((block, at) => {
-    const where = `${path}.content.${at}`;
-    checkBlock(block, ALLOWED[role], where);
-    return { block: block as Block, path: where };
-  });
-}
-
-function checkBlock(block: unknown, allowed: ReadonlySet<string>, path: string): void {
-  if (!isObject(block)) refuse(`${path}: Input should be a valid dictionary`);
-  const type = String(block.type);
-  if (!allowed.has(type)) {
-    const tags = [...allowed].map((tag) => `'${tag}'`).join(', ');
-    refuse(`${path}: Input tag '${type}' found using 'type' does not match any of the expected tags: ${tags}`);
-  }
-  const fields = FIELDS[type] as ReadonlySet<string>;
-  onlyFields(block, fields, `${path}.${type}`);
-  const need = (field: string): void => {
-    if (typeof block[field] !== 'string') refuse(`${path}.${type}.${field}: Field required`);
-  };
-  switch (type) {
-    case 'text':
-      need('text');
-      return checkText(block.text as string);
-    case 'thinking':
-      need('thinking');
-      return need('signature');
-    case 'redacted_thinking':
-      return need('data');
-    case 'tool_use':
-      need('id');
-      need('name');
-      if (!TOOL_USE_ID.test(block.id as string))
-        refuse(`${path}.tool_use.id: String should match pattern '${TOOL_USE_ID.source}'`);
-      if (!TOOL_NAME.test(block.name as string))
-        refuse(`${path}.tool_use.name: String should match pattern '${TOOL_NAME.source}'`);
-      if (!isObject(block.input)) refuse(`${path}.tool_use.input: Input should be a valid dictionary`);
-      return;
-    case 'tool_result':
-      need('tool_use_id');
-      return checkResult(block, path);
-    default:
-      return checkMedia(block, path);
-  }
-}
-
-function checkText(text: string): void {
-  if (text === '') refuse('messages: text content blocks must be non-empty');
-  if (text.trim() === '') refuse('messages: text content blocks must contain non-whitespace text');
-}
-
-const IN_RESULTS = new Set(['text', 'image', 'document']);
-
-function checkResult({ content, is_error: failed }: Record<string, unknown>, path: string): void {
-  if (
-    failed === true &&
-    (content === undefined || content === '' || (Array.isArray(content) && content.length === 0))
-  ) {
-    refuse(`${path}.tool_result: content cannot be empty if \`is_error\` is true`);
-  }
-  if (content === undefined || typeof content === 'string') return;
-  if (!Array.isArray(content)) refuse(`${path}.tool_result.content: Input should be a valid list`);
-  content.forEach((block, at) => checkBlock(block, IN_RESULTS, `${path}.tool_result.content.${at}`));
 }
 
 /** Every call has its result at the start of the next turn, and no result is without its call. */

@@ -2,16 +2,10 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import type Anthropic from '@anthropic-ai/sdk';
+import { blockStart, deltaHead, frame, messageOf, wholeBlock, type BlockHead } from './frames.js';
 import { outputTokens, type PromptUsage } from './prompt.js';
 import { errorBody, ModelFailure, newId, sendJson, signThinking } from './wire.js';
 import type { ModelErrorType, StopReason, UsageOverride } from './wire.js';
-
-/** A block of an answer, without its content: that comes in deltas. */
-export type BlockHead =
-  | { type: 'text' }
-  | { type: 'thinking' }
-  | { type: 'redacted_thinking'; data: string }
-  | { type: 'tool_use'; id: string; name: string };
 
 /** What a message needs before its first byte. */
 export interface MessageOptions {
@@ -28,40 +22,6 @@ export interface MessageOptions {
 }
 
 const FLUSH_CHARS = 64 * 1024;
-const START = {
-  text: { type: 'text', text: '', citations: null },
-  thinking: { type: 'thinking', thinking: '', signature: '' },
-} as const;
-const DELTA = {
-  text: '"text_delta","text":',
-  thinking: '"thinking_delta","thinking":',
-  tool_use: '"input_json_delta","partial_json":',
-} as const;
-
-function whole(head: BlockHead, body: string): object {
-  switch (head.type) {
-    case 'text':
-      return { type: 'text', text: body, citations: null };
-    case 'thinking':
-      return { type: 'thinking', thinking: body, signature: signThinking(body) };
-    case 'redacted_thinking':
-      return head;
-    case 'tool_use':
-      return { ...head, caller: { type: 'direct' }, input: parsed(body) };
-  }
-}
-
-/** An input that was cut off has no value in a body; only a stream shows its beginning. */
-function parsed(input: string): unknown {
-  try {
-    return JSON.parse(input);
-  } catch {
-    return {};
-  }
-}
-
-const frame = (event: Anthropic.RawMessageStreamEvent | { type: 'ping' }): string =>
-  `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 
 /**
  * Writes one message, as a stream or as a body. Frames are gathered until `flush`, `sleepUntil` or `until`, so that
@@ -113,19 +73,8 @@ export class MessageWriter {
     this.#index += 1;
     this.#open = head;
     this.#body = [];
-    if (head.type !== 'redacted_thinking') {
-      this.#deltaHead =
-        `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#index},` +
-        `"delta":{"type":${DELTA[head.type]}`;
-    }
-    if (!this.options.stream) return;
-    const block =
-      head.type === 'tool_use'
-        ? { ...head, input: {}, caller: { type: 'direct' as const } }
-        : head.type === 'redacted_thinking'
-          ? head
-          : START[head.type];
-    this.#buffer += frame({ type: 'content_block_start', index: this.#index, content_block: block });
+    if (head.type !== 'redacted_thinking') this.#deltaHead = deltaHead(this.#index, head.type);
+    if (this.options.stream) this.#buffer += blockStart(this.#index, head);
   }
 
   /** Adds to the open block. False when the message has reached its limit of tokens: nothing more fits. */
@@ -145,7 +94,7 @@ export class MessageWriter {
     const head = this.#open as BlockHead;
     this.#open = undefined;
     if (!this.options.stream) {
-      this.#content.push(whole(head, this.#body.join('')));
+      this.#content.push(wholeBlock(head, this.#body.join('')));
       return;
     }
     if (head.type === 'thinking') {
@@ -235,36 +184,7 @@ export class MessageWriter {
   }
 
   #message(content: object[], stopReason: StopReason | null): Anthropic.Message {
-    const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens } = {
-      ...this.options.usage,
-      ...this.options.override,
-    };
-    return {
-      id: this.#id,
-      type: 'message',
-      role: 'assistant',
-      model: this.options.model,
-      content: content as Anthropic.ContentBlock[],
-      stop_reason: stopReason,
-      stop_sequence: null,
-      stop_details: null,
-      container: null,
-      diagnostics: null,
-      usage: {
-        input_tokens,
-        cache_creation_input_tokens,
-        cache_read_input_tokens,
-        cache_creation: {
-          ephemeral_5m_input_tokens: cache_creation_input_tokens,
-          ephemeral_1h_input_tokens: 0,
-        },
-        output_tokens: 1,
-        output_tokens_details: null,
-        server_tool_use: null,
-        service_tier: 'standard',
-        inference_geo: null,
-        speed: null,
-      },
-    };
+    const { model, usage, override } = this.options;
+    return messageOf({ id: this.#id, model, usage: { ...usage, ...override } }, content, stopReason);
   }
 }
