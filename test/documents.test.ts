@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { SETTING_NAMES } from '../src/platform/settings-schema.js';
+import { STORED_EVENT_TYPES } from '../src/events/schema.js';
+import { SCOPES } from '../src/projects/permissions.js';
 import { ERROR_STATUS } from '../src/platform/errors.js';
 import { LIMITS } from './support/rows.js';
 
@@ -20,6 +22,13 @@ describe('the tables in the documents are those of the code', () => {
       for (const figure of limit.match(/\d[\d,]*( (MiB|KiB))?/g) ?? [])
         expect(text, limit).to.contain(figure.toLowerCase());
     }
+  });
+
+  it('docs/interface.md: every permission, and every stored event', async () => {
+    const text = await page('docs/interface.md');
+    const permissions = [...text.matchAll(/^\| `(\w+:\w+)` \|/gm)].map(([, name]) => name);
+    expect(permissions).to.deep.equal(SCOPES);
+    for (const type of STORED_EVENT_TYPES) expect(text).to.contain(`\`${type}\``);
   });
 
   it('docs/settings.md: every setting', async () => {

@@ -4,7 +4,7 @@ import type { Frame } from '../../src/stream/frames.js';
 /** About the amount that a socket accepts at once. */
 const MAX_CHARACTERS = 64 * 1024;
 
-/** better-sse writes `name:value`, but the specification shows `name: value`. A frame's data is JSON already. */
+/** better-sse writes `name:value`, but the interface has `name: value`. A frame's data is JSON already. */
 export const WIRE_FORMAT = {
   serializer: (json: unknown) => json as string,
   sanitizer: (value: string) => ` ${value}`,

@@ -1,7 +1,6 @@
 import type { FileRow } from '../../src/files/store.js';
 import type { JsonSchema } from '../http/core/operation.js';
 
-/** The File resource (spec.md "File"). */
 export const fileSchema = {
   $id: 'File',
   type: 'object',

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../http/core/operation.js';
 
-/** Lowercase letters, digits and single hyphens between them (spec.md "MCP server": name). */
+/** Lowercase letters, digits and single hyphens between them. */
 export const nameField = {
   type: 'string',
   minLength: 1,

@@ -39,7 +39,6 @@ export const changedToolSchema = {
   additionalProperties: false,
 } as const satisfies JsonSchema;
 
-/** The MCP server resource (spec.md "MCP server"). */
 export const mcpServerSchema = {
   $id: 'McpServer',
   type: 'object',

@@ -5,7 +5,7 @@ import type { Session } from '../../src/sessions/store.js';
 import { sessionToolsSchema } from '../../src/sessions/tool-fields.js';
 import type { JsonSchema } from '../http/core/operation.js';
 
-/** The Session resource (spec.md "Session", contract.md §2). */
+/** The Session resource (contract.md §2). */
 export const sessionSchema = {
   $id: 'Session',
   type: 'object',
@@ -71,7 +71,7 @@ export const sessionSchema = {
   ],
 } as const satisfies JsonSchema;
 
-/** The status of a session is derived from its latest turn (spec.md "States and transitions"). */
+/** The status of a session is derived from its latest turn (docs/interface.md). */
 const STATUS_OF_TURN = {
   queued: 'RUNNING',
   running: 'RUNNING',

@@ -1,7 +1,6 @@
 import type { Skill } from '../../src/skills/store.js';
 import type { JsonSchema } from '../http/core/operation.js';
 
-/** The Skill resource (spec.md "Skill"). */
 export const skillSchema = {
   $id: 'Skill',
   type: 'object',

@@ -33,7 +33,7 @@ import type {
 } from './types.js';
 import { randomId, uploadBody, type UploadSource } from './upload.js';
 
-/** The operations of the Agent Session Service: one method each, in the specification's order. */
+/** The operations of the Agent Session Service: one method each, in the order of the routes. */
 export class Operations {
   protected readonly transport: Transport;
 

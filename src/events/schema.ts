@@ -17,7 +17,7 @@ import {
 const actor = { type: ['string', 'null'], description: 'Who decided, as the answer says; null without.' } as const;
 
 /**
- * The fields of every stored event type (spec.md "Event", contract.md §3). This is the only definition: the TypeScript
+ * The fields of every stored event type (contract.md §3). This is the only definition: the TypeScript
  * types and the OpenAPI document are derived from it.
  */
 const ownFields = {

@@ -6,7 +6,7 @@ import { codePointLength } from '../platform/text.js';
 const MAX_LENGTH = 255;
 
 /**
- * Normalises a file name (spec.md "File", contract.md §2 "Filenames"): the part after the last `/` or `\`, in NFC,
+ * Normalises a file name (contract.md §2 "Filenames"): the part after the last `/` or `\`, in NFC,
  * 1-255 code points, no control characters.
  * @throws ServiceError `invalid_filename`
  */
@@ -22,7 +22,7 @@ function invalidFilename(fault: string): ServiceError {
   return new ServiceError('invalid_filename', `The file name ${fault}.`);
 }
 
-/** The media type for the extension; `application/octet-stream` if it is unknown (spec.md "File"). */
+/** The media type for the extension; `application/octet-stream` if it is unknown. */
 export function mimeTypeOf(filename: string): string {
   // `lookup` takes a name without a dot for an extension: a file named "html" would become text/html.
   return (filename.includes('.') && lookup(filename)) || 'application/octet-stream';

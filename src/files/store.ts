@@ -15,7 +15,7 @@ import { MIB } from '../platform/units.js';
 
 export type { FileOrigin, FileRow };
 
-/** Lifetime of a download link (spec.md "Limits"). */
+/** Lifetime of a download link (docs/limits.md). */
 export const LINK_SECONDS = 3600;
 export const MAX_FILE_BYTES = 100 * MIB;
 

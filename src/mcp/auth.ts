@@ -4,7 +4,7 @@ import { unseal } from '../platform/sealed.js';
 import type { OauthInput } from './oauth/authorize.js';
 
 /**
- * `auth` from the client (spec.md "Auth input forms", contract.md §8). The operation's schema has checked its types.
+ * `auth` from the client (docs/mcp.md, contract.md §8). The operation's schema has checked its types.
  */
 export interface AuthInput extends OauthInput {
   type?: McpAuthType;

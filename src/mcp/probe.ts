@@ -11,7 +11,7 @@ import { keepTools } from './tools.js';
 import type { OnLarge } from './wire/answer-body.js';
 import { Pacer } from './wire/pacer.js';
 
-/** spec.md "Limits": time limit of the whole MCP probe on registration. */
+/** Time limit of a whole probe (docs/limits.md). */
 export const PROBE_SECONDS = 60;
 /** Messages that the server may send unasked during a probe. */
 const UNASKED_BURST = 200;
@@ -24,7 +24,7 @@ export interface ProbeResult {
 }
 
 /**
- * Connects once and lists the tools (spec.md "MCP servers", Behaviour 1).
+ * Connects once and lists the tools.
  * @throws ServiceError `mcp_probe_failed` with the reason, `invalid_mcp_server_url` if the address is not public
  */
 export async function probeServer(

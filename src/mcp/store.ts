@@ -96,7 +96,7 @@ export async function deleteServer(tx: EntityManager, { id }: McpServerRow): Pro
 }
 
 /**
- * Records the result of a turn's connection (spec.md "MCP server": last_connected_at, last_connect_error). Many turns
+ * Records the result of a turn's connection (docs/interface.md). Many turns
  * write to the same row, so it skips a locked row, whose writer records a result of the same moment, and it commits
  * asynchronously.
  */

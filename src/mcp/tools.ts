@@ -5,7 +5,7 @@ import { codePointLength, isStorableText } from '../platform/text.js';
 import type { Cleaner } from './cleaner.js';
 import { MAX_SCHEMA_DEPTH, sanitizeInputSchema } from './input-schema.js';
 
-/** spec.md "Limits": stored MCP tools per server. */
+/** Tools stored for one server (docs/limits.md). */
 const MAX_TOOLS = 256;
 const MAX_NAME_LENGTH = 128;
 /** Control and format characters (writing direction, zero width) and line ends: a name shows as another one. */
@@ -15,7 +15,7 @@ const MAX_DESCRIPTION_LENGTH = 500;
 const MAX_SCHEMA_BYTES = 512 * 1024;
 
 /**
- * Converts a complete `tools/list` for storage (spec.md "MCP server": tools). It drops names that are too long, cannot
+ * Converts a complete `tools/list` for storage (docs/limits.md). It drops names that are too long, cannot
  * be stored, contain the credential or characters that deceive a reader, and duplicates of a name; it keeps 256 tools in the server's order and cuts
  * descriptions. The schemas share a limit in bytes, which also limits the time to check them. The event loop runs after
  * each tool.

@@ -7,7 +7,7 @@ const CLOUD_INTERNAL_V4 = new Set(['168.63.129.16']);
 const GLOBAL_UNICAST_V6: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
 
 /**
- * True for an address of the public internet (spec.md "MCP server": url). Private, loopback, link-local, shared
+ * True for an address of the public internet. Private, loopback, link-local, shared
  * (CGNAT), metadata, multicast, documentation and reserved ranges are not public. Neither is any IPv6 form that
  * contains an IPv4 address (mapped, NAT64, 6to4, Teredo): a gateway could convert it to a private address. Only
  * canonical spellings are accepted, because another parser may read octal or decimal forms differently.

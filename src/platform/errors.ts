@@ -1,5 +1,5 @@
 /**
- * Every error type that a client can receive, with its HTTP status (spec.md "Errors", contract.md §1). Any other type
+ * Every error type that a client can receive, with its HTTP status (docs/errors.md, contract.md §1). Any other type
  * is a compile error.
  */
 export const ERROR_STATUS = {

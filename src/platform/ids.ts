@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { monotonicFactory } from 'ulid';
 
-/** The prefix of every kind of id (spec.md "General conventions", contract.md §2). */
+/** The prefix of every kind of id (contract.md §2). */
 const ID_PREFIXES = {
   skill: 'skill_',
   mcpServer: 'mcp_',

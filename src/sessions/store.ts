@@ -135,7 +135,7 @@ export async function updateMetadata(
   return { ...session, metadata, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };
 }
 
-/** Soft-deletes a locked session together with its events (spec.md "Delete session"), and discards what waits. */
+/** Soft-deletes a locked session together with its events, and discards what waits. */
 export async function softDeleteSession(tx: EntityManager, id: string): Promise<void> {
   await runSql(tx, sql`DELETE FROM waiting_messages WHERE session_id = ${id}`);
   await softDelete(tx, SessionEntity, id);

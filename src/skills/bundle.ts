@@ -8,7 +8,7 @@ import { bundleTooLarge, invalidBundle, quoted } from './refusals.js';
 import { openFile, unpack } from './unpack.js';
 import { listFiles, type ZippedFile } from './unzip.js';
 
-/** Size of the package as uploaded (spec.md "Limits"). */
+/** Size of the package as uploaded (docs/limits.md). */
 export const MAX_PACKAGE_BYTES = 50 * MIB;
 const MAX_FILE_BYTES = 25 * MIB;
 const MAX_TOTAL_BYTES = 200 * MIB;
@@ -30,7 +30,7 @@ export interface Bundle {
 }
 
 /**
- * Reads and checks the package at `path`, uploaded as `filename` (spec.md "Skill package rules"). The first bytes
+ * Reads and checks the package at `path`, uploaded as `filename` (docs/skills.md). The first bytes
  * identify an archive; a single `SKILL.md` is identified by its name. Nothing is unpacked to disk: the content is
  * streamed once for the checks and once more for `archive()`.
  * @throws ServiceError `invalid_skill_bundle` or `skill_bundle_too_large`

@@ -10,7 +10,7 @@ import {
 import { entryName, isSystemMetadata, PathTree, safeSegments } from './paths.js';
 import { bundleTooLarge, invalidBundle, sizeMismatch, quoted } from './refusals.js';
 
-/** Limit of entries in a package (spec.md "Limits"): files, and folders with or without an entry of their own. */
+/** Limit of entries in a package (docs/limits.md): files, and folders with or without an entry of their own. */
 const MAX_ENTRIES = 500;
 /** macOS Finder adds up to three metadata entries per file. A package with more than that is refused. */
 const MAX_ENTRIES_WITH_DROPPED = 4 * MAX_ENTRIES;

@@ -11,7 +11,7 @@ export function comparePositions(a: Position, b: Position): number {
   return a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
 }
 
-/** The SSE id of spec.md "Stream" 3: `<turn_id>:<position>`. */
+/** The SSE id of a frame: `<turn_id>:<position>`. */
 export function formatEventId(turnId: string, position: Position): string {
   return position[1] === 0 ? `${turnId}:${position[0]}` : `${turnId}:${position.join('.')}`;
 }

@@ -18,7 +18,7 @@ interface Bound {
 const pairs = (count: number, prefix = 'k'): Record<string, string> =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`${prefix}${i}`, 'v']));
 
-/** Limits of the specification that requests can go to: at the bound, and one beyond. Characters are code points. */
+/** Limits of docs/limits.md that requests can go to: at the bound, and one beyond. Characters are code points. */
 describe('limits', () => {
   let service: TestService;
   let mcp: TestMcpServer;

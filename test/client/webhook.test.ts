@@ -81,7 +81,7 @@ describe('verifyWebhook of the client', () => {
     }
   });
 
-  it('agrees with the library that the specification names', async () => {
+  it('agrees with the library of Standard Webhooks', async () => {
     const at = new Date();
     const headers = {
       'webhook-id': 'msg_1',

@@ -4,7 +4,7 @@ import { errorsByStatus } from '../../api/http/openapi/openapi-errors.js';
 import { routes } from '../../api/routes.js';
 import type { ErrorType } from '../../src/platform/errors.js';
 
-/** The error table of the specification: which operation answers with what. Routes that forget one show up as a gap. */
+/** Which operation answers with which error. Routes that forget one show up as a gap. */
 const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
   invalid_skill_bundle: ['uploadSkill'],
   skill_bundle_too_large: ['uploadSkill'],
@@ -62,7 +62,7 @@ const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
   storage_error: ['uploadFile', 'downloadFile'],
 };
 
-/** Permissions for what a request names besides its path (spec.md "Authentication"). */
+/** Permissions for what a request names besides its path (docs/interface.md). */
 const NAMED = [
   'createSession needs mcp_servers:read',
   'sendMessage needs files:read',
@@ -74,7 +74,7 @@ const NAMED = [
   'updateSchedule needs skills:read',
 ];
 
-/** The limits of the specification; a test that goes to one and beyond it says so with `reachedLimit`. */
+/** Limits of docs/limits.md; a test that goes to one and beyond it says so with `reachedLimit`. */
 export const LIMITS = [
   'rate: 60 requests a minute',
   'skill package: 50 MiB',

@@ -6,7 +6,7 @@ import { startTurnService, type TurnService } from '../support/turns.js';
 
 const RUNS = 20;
 
-/** spec.md "States and transitions"; contract.md §3 "After cancel". */
+/** docs/interface.md "The status of a session"; contract.md §3 "After cancel". */
 describe('cancel', () => {
   let service: TurnService;
   let temporal: Client;

@@ -12,7 +12,7 @@ export interface OpenSkill {
 
 /**
  * Runs `use` with the selected skill named `name`. The model gets an error result if no such skill is selected, or
- * `cannot load skill` if it was deleted meanwhile (spec.md "States and transitions").
+ * `cannot load skill` if it was deleted meanwhile.
  */
 export async function withSelectedSkill(
   name: string,

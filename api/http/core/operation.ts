@@ -111,7 +111,7 @@ export function operation<Body = undefined, Resource = undefined>(
 /** A row of the routes table. */
 export type Route = readonly [
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
-  /** As in the specification: `/v1/sessions/{session_id}`. */
+  /** As in the OpenAPI document: `/v1/sessions/{session_id}`. */
   path: string,
   /** The required permission of the key; null: no key is required (outside of /v1 only). */
   permission: Scope | null,

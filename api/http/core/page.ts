@@ -6,7 +6,7 @@ const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
 
 /**
- * Reads `limit` and `cursor` (spec.md "Pagination") of a list whose cursors have `keyLength` parts. `list` is the
+ * Reads `limit` and `cursor` of a list whose cursors have `keyLength` parts. `list` is the
  * list's name with its filter.
  */
 export function pageRequest(query: Record<string, string>, list: string, keyLength: number): PageRequest {
@@ -40,7 +40,7 @@ function isTimestamp(text: string): boolean {
   return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 23) === text.slice(0, 23);
 }
 
-/** The schema of a page of `item` (spec.md "Pagination"). */
+/** The schema of a page of `item`. */
 export function pageSchema(item: JsonSchema): JsonSchema {
   return {
     type: 'object',

@@ -7,7 +7,7 @@ import { startService, type TestService } from '../../support/service.js';
 import { steps, text, toolUse, wait } from '../../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
 
-/** spec.md "History", "Pagination"; contract.md §1 "Malformed `cursor`". */
+/** docs/interface.md "Values"; contract.md §1 "Malformed `cursor`". */
 describe('the event history', () => {
   let service: TurnService;
   before(async () => {

@@ -11,7 +11,7 @@ import { startTurnService, type TurnService } from '../../support/turns.js';
 const shown = ({ id, event, data }: SseFrame): unknown => ({ id, event, data });
 const isDelta = ({ event }: SseFrame): boolean => event.endsWith('.delta');
 
-/** spec.md "Stream" 1–5; contract.md §3 "Stream, …", "Ping", "Data of a delta". */
+/** docs/interface.md "The events of a turn"; contract.md §3 "Stream, …", "Ping", "Data of a delta". */
 describe('the event stream', () => {
   let service: TurnService;
   let otherUrl: string;
@@ -41,7 +41,7 @@ describe('the event stream', () => {
     expect((await service.api('DELETE', `/v1/sessions/${sessionId}`)).status).to.equal(204);
   };
 
-  it('has the wire form of the specification, its headers, retry and a first comment', async () => {
+  it('has its wire form, its headers, retry and a first comment', async () => {
     const { sessionId } = await answered();
     const response = await fetch(`${service.url}/v1/sessions/${sessionId}/events/stream`, {
       headers: { Authorization: `Bearer ${service.key}` },

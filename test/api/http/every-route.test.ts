@@ -149,7 +149,7 @@ describe('every route', () => {
     }
   });
 
-  describe('is limited to so many requests a minute, where the specification says so', () => {
+  describe('has its rate limit if it writes', () => {
     let few: TestService;
     before(async () => {
       few = await startService({ config: { rateLimitPerMinute: 2 } });

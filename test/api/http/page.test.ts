@@ -5,7 +5,7 @@ import { TEST_MODEL } from '../../support/config.js';
 import { insertTurn } from '../../support/factories.js';
 import { startService, type TestService } from '../../support/service.js';
 
-describe('pages (spec.md "Pagination")', () => {
+describe('pages', () => {
   let service: TestService;
   before(async () => {
     const models = ['a', 'b', 'c'].map((id) => ({ ...TEST_MODEL, id }));

@@ -20,7 +20,7 @@ describe('auth of an MCP server', () => {
     expect(authHeaders(readAuth({ type: 'NONE' }))).to.deep.equal({});
   });
 
-  it('is sent as the specification says', () => {
+  it('is sent in the header of its type', () => {
     expect(authHeaders(readAuth({ type: 'BEARER', token: 'abc.DEF-1' }))).to.deep.equal({
       Authorization: 'Bearer abc.DEF-1',
     });
