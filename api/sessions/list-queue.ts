@@ -1,7 +1,7 @@
 import { waitingMessageSchema } from '../../src/events/schema.js';
 import { invalidCursor, pageOf } from '../../src/platform/page.js';
 import type { SessionState } from '../../src/sessions/store.js';
-import { listWaiting } from '../../src/waiting/store.js';
+import { listWaiting, type Place } from '../../src/waiting/store.js';
 import { operation } from '../http/core/operation.js';
 import { pageRequest, pageSchema } from '../http/core/page.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
@@ -16,12 +16,16 @@ export const listQueue = operation<undefined, SessionState>({
   resource: sessionStateOfPath,
   async handle({ deps, query, resource: session }) {
     const list = `queue of ${session.id}`;
-    const { limit, after } = pageRequest(query, list, 2);
-    const place = after === null ? null : { steers: numberOf(after[0]!), arrival: numberOf(after[1]!) };
-    const waiting = await listWaiting(deps.db, session.id, place, limit);
-    return pageOf(list, waiting, ({ steers, arrival }) => [String(steers), String(arrival)], presentWaiting);
+    const { limit, after } = pageRequest(query, list, 3);
+    const waiting = await listWaiting(deps.db, session.id, after === null ? null : placeOf(after), limit);
+    return pageOf(list, waiting, ({ place }) => [place.open, place.rank, place.arrival].map(String), presentWaiting);
   },
 });
+
+function placeOf(key: string[]): Place {
+  const [open, rank, arrival] = key.map(numberOf) as [number, number, number];
+  return { open, rank, arrival };
+}
 
 function numberOf(key: string): number {
   if (!/^\d{1,15}$/.test(key)) throw invalidCursor();

@@ -11,7 +11,8 @@ export type NextTurn = QueuedTurn & StartableTurn;
 type Row = Omit<NextTurn, 'event' | 'runningMs'> & Pick<EventRow, 'created_at' | 'data'> & { event_id: string };
 
 /**
- * Makes the first message that waits in a session a turn; null if none waits. The transaction holds the lock of the
+ * Makes the first message that waits in a session a turn; null if none waits. Messages that were to steer a turn go before
+ * those that queue, each in order of arrival. The transaction holds the lock of the
  * session's row, or of its latest turn, which has ended in it.
  */
 export async function startNext(tx: EntityManager, sessionId: string, namespace: string): Promise<NextTurn | null> {
@@ -21,7 +22,7 @@ export async function startNext(tx: EntityManager, sessionId: string, namespace:
     tx,
     sql`WITH first AS MATERIALIZED (
           SELECT id AS event_id, session_id, turn_id, trace, data FROM waiting_messages
-          WHERE session_id = ${sessionId} ORDER BY steers DESC, arrival LIMIT 1),
+          WHERE session_id = ${sessionId} ORDER BY steers = 0, arrival LIMIT 1),
         taken AS (
           DELETE FROM waiting_messages USING first WHERE id = event_id),
         new_turn AS MATERIALIZED (

@@ -19,15 +19,27 @@ export interface WaitingMessage {
   /** The fields of its `user.message`, as JSON text. */
   data: string;
   created_at: string;
-  /** The place in the order of delivery. */
-  steers: number;
+}
+
+/** A message in the list of what waits. */
+interface ListedMessage extends WaitingMessage {
+  place: Place;
+}
+
+/**
+ * The place in the order of delivery, as a list sees it that began while turn `open` was open (0: none): first what steers
+ * that turn, then what is left over from earlier ones, then what queues; each in order of arrival. The number of the turn
+ * is part of the place, so that a page goes on in the same order after the turn has ended.
+ */
+export interface Place {
+  open: number;
+  rank: number;
   arrival: number;
 }
 
 /** `w` are waiting messages, `t` is the session's latest turn if it is open. A message left over by a turn is queued. */
 const COLUMNS = rawSql(`w.id, CASE WHEN w.steers = t.number THEN t.id ELSE w.turn_id END AS turn_id,
-  CASE WHEN w.steers = t.number THEN 'steering' ELSE 'queued' END AS state, w.data::text AS data, w.created_at,
-  w.steers, w.arrival::double precision AS arrival`);
+  CASE WHEN w.steers = t.number THEN 'steering' ELSE 'queued' END AS state, w.data::text AS data, w.created_at`);
 const OPEN_TURN = rawSql(`LEFT JOIN turns t ON t.session_id = w.session_id AND t.number = (
     SELECT turn_count FROM sessions WHERE sessions.id = w.session_id) AND t.${OPEN}`);
 
@@ -63,15 +75,18 @@ export async function addWaiting(
 export async function listWaiting(
   db: Db,
   sessionId: string,
-  after: { steers: number; arrival: number } | null,
+  after: Place | null,
   limit: number,
-): Promise<PageRows<WaitingMessage>> {
-  const rows = await runSql<WaitingMessage>(
+): Promise<PageRows<ListedMessage>> {
+  const rows = await runSql<ListedMessage>(
     db,
-    sql`SELECT ${COLUMNS} FROM waiting_messages w ${OPEN_TURN}
-        WHERE w.session_id = ${sessionId} AND (${after === null} OR (-w.steers::bigint, w.arrival)
-          > (-${after?.steers ?? 0}::bigint, ${after?.arrival ?? 0}::bigint))
-        ORDER BY w.steers DESC, w.arrival LIMIT ${limit + 1}`,
+    sql`SELECT ${COLUMNS}, json_build_object('open', open, 'rank', rank, 'arrival', w.arrival) AS place
+        FROM waiting_messages w ${OPEN_TURN}
+          CROSS JOIN LATERAL (SELECT coalesce(${after?.open ?? null}::bigint, t.number, 0) AS open) AS began
+          CROSS JOIN LATERAL (SELECT CASE w.steers WHEN 0 THEN 2 WHEN open THEN 0 ELSE 1 END AS rank) AS ranked
+        WHERE w.session_id = ${sessionId}
+          AND (rank, w.arrival) > (${after?.rank ?? 0}::bigint, ${after?.arrival ?? 0}::bigint)
+        ORDER BY rank, w.arrival LIMIT ${limit + 1}`,
   );
   return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
 }

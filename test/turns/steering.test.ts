@@ -1,10 +1,15 @@
 import { expect } from 'chai';
 import { streaming } from '../support/open-turn.js';
 import { raceEnds } from '../support/steering-races.js';
-import { toolUse } from '../support/scripted-model.js';
+import { steps, text, toolUse, wait, type Gate } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
 const RACES = 25;
+
+interface Page {
+  items: object[];
+  meta: { next_cursor: string | null };
+}
 
 /** contract.md §9 "A message while a turn is open": steering. */
 describe('messages that steer', () => {
@@ -96,6 +101,42 @@ describe('messages that steer', () => {
     expect(all[0].turn_id).to.equal(turnId);
     expect(all[3].turn_id).to.equal(queued.body.turn_id);
     for (const event of all) expect(event).not.to.have.property('delivered_at_step');
+  });
+
+  it('that are left over by several turns are delivered in the order in which they were accepted', async () => {
+    const { sessionId, gate } = await streaming(service);
+    const more = async (content: string, when_running: string): Promise<Gate> => {
+      const answered = service.model.gate();
+      service.model.on(new RegExp(`^${content}$`), steps([text('One two.', { before: { 1: wait(answered) } })]));
+      await service.send(sessionId, content, { when_running });
+      return answered;
+    };
+    const queued = await more('Queued', 'queue');
+    const first = await more('Left over by turn 1', 'steer');
+    const second = await more('Also by turn 1', 'steer');
+    gate.open();
+    await first.reached;
+    const third = await more('By turn 2', 'steer');
+    const page = async (query = '') =>
+      (await service.api('GET', `/v1/sessions/${sessionId}/queue?limit=1${query}`)).body as Page;
+    const begun = await page();
+    expect(begun.items[0]).to.include({ content: 'By turn 2', state: 'steering' });
+    const next = await page(`&cursor=${begun.meta.next_cursor}`);
+    expect(next.items[0]).to.include({ content: 'Also by turn 1', state: 'queued' });
+    first.open();
+    await second.reached;
+    // What the pages had shown when the turn ended is not shown again.
+    expect((await page(`&cursor=${begun.meta.next_cursor}`)).items[0]).to.include({ content: 'Queued' });
+    expect((await page()).items[0]).to.include({ content: 'By turn 2', state: 'queued' });
+    for (const answered of [second, third, queued]) answered.open();
+    await idle(sessionId);
+    expect((await messages(sessionId)).map(({ content }) => content)).to.deep.equal([
+      'Count',
+      'Left over by turn 1',
+      'Also by turn 1',
+      'By turn 2',
+      'Queued',
+    ]);
   });
 
   it('are held, first, when the turn is cancelled', async () => {

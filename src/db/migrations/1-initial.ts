@@ -288,7 +288,7 @@ export class Initial1800000000001 implements MigrationInterface {
         session_id text COLLATE "C" NOT NULL,
         -- The turn that it will start.
         turn_id text COLLATE "C" NOT NULL,
-        -- Number of the turn that it is to steer; 0 without. The messages left over from the latest turn come first.
+        -- Number of the turn that it is to steer; 0 without. Messages left over from such a turn go before those with 0.
         steers integer NOT NULL,
         arrival bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
         -- The fields of its user.message.
@@ -296,7 +296,7 @@ export class Initial1800000000001 implements MigrationInterface {
         trace text,
         created_at timestamptz NOT NULL
       );
-      CREATE UNIQUE INDEX waiting_messages_order ON waiting_messages (session_id, steers DESC, arrival);
+      CREATE UNIQUE INDEX waiting_messages_order ON waiting_messages (session_id, arrival);
 
       -- Locks a session, and reads what a new turn is decided by. Where the project has little room left, its messages wait
       -- for each other's commits, and the count after the lock sees what was committed before. With more room than Postgres
