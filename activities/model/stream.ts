@@ -112,6 +112,6 @@ function takeUsage(
   for (const field of Object.keys(usage) as (keyof CallUsage)[]) {
     const value = reported?.[field];
     // The API's counts are cumulative within a message: the last one is the total.
-    if (typeof value === 'number') usage[field] = value;
+    if (Number.isSafeInteger(value) && value! >= 0) usage[field] = value!;
   }
 }

@@ -1,4 +1,5 @@
 import type { ModelEntry } from '../../src/models/catalogue.js';
+import { PRICE_SCHEMA } from '../../src/models/entry.js';
 import type { JsonSchema } from '../http/core/operation.js';
 
 /** A model that sessions can use (contract.md §2). */
@@ -11,8 +12,9 @@ export const modelSchema = {
     context_window: { type: 'integer' },
     max_output_tokens: { type: 'integer' },
     supports_thinking: { type: 'boolean' },
+    price: { ...PRICE_SCHEMA, type: ['object', 'null'], description: 'For a million tokens; null if it is not known.' },
   },
-  required: ['id', 'display_name', 'context_window', 'max_output_tokens', 'supports_thinking'],
+  required: ['id', 'display_name', 'context_window', 'max_output_tokens', 'supports_thinking', 'price'],
   additionalProperties: false,
   examples: [
     {
@@ -21,12 +23,13 @@ export const modelSchema = {
       context_window: 200_000,
       max_output_tokens: 64_000,
       supports_thinking: true,
+      price: { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 },
     },
   ],
 } as const satisfies JsonSchema;
 
 /** The model as clients see it. Its API address and key are not shown. */
 export function presentModel(entry: ModelEntry): Record<string, unknown> {
-  const { id, display_name, context_window, max_output_tokens, supports_thinking } = entry;
-  return { id, display_name, context_window, max_output_tokens, supports_thinking };
+  const { id, display_name, context_window, max_output_tokens, supports_thinking, price = null } = entry;
+  return { id, display_name, context_window, max_output_tokens, supports_thinking, price };
 }

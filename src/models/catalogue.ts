@@ -5,6 +5,7 @@ import { ConfigError, type Config } from '../platform/config.js';
 import { BUILT_IN_MODELS } from './built-in.js';
 import { MODEL_ENTRY_SCHEMA, type ModelEntry } from './entry.js';
 import { FEDERATION_VARIABLES } from './federated-tokens.js';
+import { tooPrecise } from './price.js';
 import { NO_TELEMETRY } from './telemetry.js';
 
 export type { ModelEntry };
@@ -84,6 +85,14 @@ async function readModelsFile(file: string): Promise<ModelEntry[]> {
       `gives ${contradictory.map(({ id }) => id).join(', ')} two kinds of credentials: keep one of "api_key_env", "credentials" and a Google provider`,
     );
   }
+  for (const { id, price } of models) {
+    const rate = price === undefined ? null : tooPrecise(price);
+    if (rate !== null) {
+      throw fault(`gives ${id} a price of ${price![rate]} for ${rate}: at most 9 digits before and 6 after the point`);
+    }
+  }
+  const currencies = new Set(models.flatMap(({ price }) => price?.currency ?? []));
+  if (currencies.size > 1) throw fault(`has prices in ${[...currencies].join(' and ')}: use one currency`);
   const twice = models.filter(({ id }, index) => models.findIndex((other) => other.id === id) !== index);
   if (twice.length > 0) throw fault(`names an id twice: ${twice.map(({ id }) => id).join(', ')}`);
   return models;

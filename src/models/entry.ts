@@ -1,6 +1,21 @@
 import type { FromSchema } from 'json-schema-to-ts';
 
 const text = { type: 'string', minLength: 1 } as const;
+const rate = { type: 'number', minimum: 0 } as const;
+
+/** What a million tokens cost. */
+export const PRICE_SCHEMA = {
+  type: 'object',
+  properties: {
+    currency: { type: 'string', pattern: '^[A-Z]{3}$' },
+    input: rate,
+    output: rate,
+    cache_read: rate,
+    cache_write: rate,
+  },
+  required: ['currency', 'input', 'output', 'cache_read', 'cache_write'],
+  additionalProperties: false,
+} as const;
 
 /** An entry of MODELS_FILE: a model that sessions can use. It names where its credentials are, and never contains them. */
 export const MODEL_ENTRY_SCHEMA = {
@@ -28,6 +43,7 @@ export const MODEL_ENTRY_SCHEMA = {
     supports_thinking: { type: 'boolean' },
     /** How to request thinking; absent: by token budget, if the model supports thinking. */
     thinking: { type: 'string', enum: ['adaptive', 'budget', 'none'] },
+    price: PRICE_SCHEMA,
   },
   required: ['id', 'display_name', 'model', 'context_window', 'max_output_tokens', 'supports_thinking'],
   additionalProperties: false,

@@ -1614,7 +1614,14 @@ export interface components {
          *       "display_name": "Claude Sonnet 5.5",
          *       "context_window": 200000,
          *       "max_output_tokens": 64000,
-         *       "supports_thinking": true
+         *       "supports_thinking": true,
+         *       "price": {
+         *         "currency": "USD",
+         *         "input": 3,
+         *         "output": 15,
+         *         "cache_read": 0.3,
+         *         "cache_write": 3.75
+         *       }
          *     }
          */
         Model: {
@@ -1623,6 +1630,14 @@ export interface components {
             context_window: number;
             max_output_tokens: number;
             supports_thinking: boolean;
+            /** @description For a million tokens; null if it is not known. */
+            price: {
+                currency: string;
+                input: number;
+                output: number;
+                cache_read: number;
+                cache_write: number;
+            } | null;
         };
         SessionTool: {
             /** @constant */

@@ -5,10 +5,12 @@ import { TEST_MODEL } from '../../support/config.js';
 import { insertTurn } from '../../support/factories.js';
 import { startService, type TestService } from '../../support/service.js';
 
+const PRICE = { currency: 'USD', input: 3, output: 15.5, cache_read: 0.3, cache_write: 3.75 };
+
 describe('pages', () => {
   let service: TestService;
   before(async () => {
-    const models = ['a', 'b', 'c'].map((id) => ({ ...TEST_MODEL, id }));
+    const models = ['a', 'b', 'c'].map((id) => ({ ...TEST_MODEL, id, ...(id === 'c' && { price: PRICE }) }));
     service = await startService({ models });
   });
   after(() => service.close());
@@ -58,6 +60,7 @@ describe('pages', () => {
 
   it('of models have the order of the catalogue, and do not show where a model runs', async () => {
     const first = (await service.api('GET', '/v1/models?limit=2')).body;
+    expect(first.items[0].price).to.equal(null);
     const second = (await service.api('GET', `/v1/models?limit=2&cursor=${first.meta.next_cursor}`)).body;
     expect(second.items).to.deep.equal([
       {
@@ -66,6 +69,7 @@ describe('pages', () => {
         context_window: 200_000,
         max_output_tokens: 8_000,
         supports_thinking: true,
+        price: PRICE,
       },
     ]);
     expect(second.meta.next_cursor).to.equal(null);

@@ -74,6 +74,29 @@ describe('the model catalogue (contract.md §5)', () => {
       expect((await faultsOf([second])).join()).to.contain('two kinds of credentials');
   });
 
+  it('reads prices, and refuses those that are incomplete, negative, too precise or in two currencies', async () => {
+    const price = { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 999_999_999.999999 };
+    const priced = { ...TEST_MODEL, price };
+    expect((await load([priced, { ...TEST_MODEL, id: 'free' }])).get(TEST_MODEL.id)).to.deep.equal(priced);
+
+    const { cache_write: _, ...incomplete } = price;
+    for (const [wrong, part] of [
+      [incomplete, '/0/price must have required property'],
+      [{ ...price, input: -1 }, '/0/price/input'],
+      [{ ...price, input: '3' }, '/0/price/input'],
+      [{ ...price, currency: 'dollars' }, '/0/price/currency'],
+      [{ ...price, currency: undefined }, '/0/price must have required property'],
+      [{ ...price, batch: 1 }, '/0/price must NOT have additional'],
+      [{ ...price, output: 0.1234567 }, 'for output: at most 9 digits before and 6 after the point'],
+      [{ ...price, output: 1_000_000_000 }, 'for output: at most 9 digits'],
+      [{ ...price, output: 1e-7 }, 'for output: at most 9 digits'],
+    ] as const) {
+      expect((await faultsOf([{ ...TEST_MODEL, price: wrong }])).join(), JSON.stringify(wrong)).to.contain(part);
+    }
+    const euros = { ...TEST_MODEL, id: 'euros', price: { ...price, currency: 'EUR' } };
+    expect((await faultsOf([priced, euros])).join()).to.contain('prices in USD and EUR: use one currency');
+  });
+
   it('asks at the start for what identity federation needs', async () => {
     const file = join(dir, 'models.json');
     const { base_url: _, ...plain } = TEST_MODEL;
