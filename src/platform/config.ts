@@ -5,72 +5,6 @@ import { MIB } from './units.js';
 import { databaseAddress } from './database-address.js';
 import { encryptionKeysOf, listOf, readSettings } from './settings-schema.js';
 
-/** Settings of every process, read once at start from the environment (contract.md §5). */
-export interface Config {
-  host: string;
-  port: number;
-  /** Base address that clients see, without a trailing slash. */
-  publicUrl: string;
-  /** With the way to log in (src/platform/database-address). */
-  databaseUrl: string;
-  /** A direct connection for LISTEN if `databaseUrl` is a pooler. */
-  databaseListenUrl: string;
-  databasePoolSize: number;
-  taskQueue: string;
-  storageUrl: string;
-  modelsFile: string | null;
-  anthropicApiKey: string | null;
-  /** AES-256 keys, newest first. */
-  encryptionKeys: Buffer[];
-  /** `host:port` pairs exempt from the https and public-address checks. */
-  mcpAllowedHosts: string[];
-  rateLimitPerMinute: number;
-  /** Limit of a project's files and skills in bytes; 0: none. */
-  maxStoragePerProject: number;
-  /** Limit of open event streams per project and API process. */
-  maxStreamsPerProject: number;
-  maxSteps: number;
-  turnTimeoutSeconds: number;
-  modelIdleSeconds: number;
-  /** How long a model that is away is tried again, from the first failure of a call. */
-  modelRetrySeconds: number;
-  toolTimeoutSeconds: number;
-  /** How long a call waits for a person or the client (contract.md §6). */
-  actionTimeoutSeconds: number;
-  /** After this time a waiting turn continues in a new workflow run, which a newer build can take. */
-  longWaitSeconds: number;
-  shutdownGraceSeconds: number;
-  /** Activities (model and tool calls) that a worker runs at once. */
-  workerMaxActivities: number;
-  /** Pauses between the attempts of a webhook delivery. */
-  webhookRetrySeconds: number[];
-  /** Budget for the temporary files of uploads per API process. */
-  uploadBudgetBytes: number;
-  /** Budget for requests with media in flight per worker. */
-  mediaBudgetBytes: number;
-  /** Worker versioning (docs/operations/workflow-changes.md); null: off. */
-  workerDeployment: { name: string; buildId: string } | null;
-  metricsPort: number | null;
-  /** Requests continue the trace of their `traceparent`. */
-  trustTraceparent: boolean;
-  corsOrigins: string[];
-  /** Serves the console under /console. */
-  console: boolean;
-  /** Base address of the Temporal UI, without a trailing slash; null: no links to it. */
-  temporalUiUrl: string | null;
-  logLevel: string;
-  /**
-   * Keeps the maintenance schedules in Temporal. Switch it off if another deployment on the same task queue keeps them.
-   */
-  maintenance: boolean;
-  /** This worker delivers webhooks. At least one worker of the task queue must. */
-  webhookDeliveries: boolean;
-  /** Times of schedules that are later than this are skipped (contract.md §12). */
-  scheduleCatchupSeconds: number;
-  /** Sessions without activity for this long are deleted; null: never. */
-  retentionDays: number | null;
-}
-
 /** The errors in the settings, one line each. */
 export class ConfigError extends Error {
   constructor(readonly faults: string[]) {
@@ -79,56 +13,56 @@ export class ConfigError extends Error {
   }
 }
 
+/** Settings of every process, read once at start from the environment: src/platform/settings-table.ts says what each means. */
+export type Config = ReturnType<typeof loadConfig>;
+
+type CamelCase<Name extends string> = Name extends `${infer Word}_${infer Rest}`
+  ? `${Lowercase<Word>}${Capitalize<CamelCase<Rest>>}`
+  : Lowercase<Name>;
+type CamelCased<Values> = { [Name in keyof Values & string as CamelCase<Name>]: Values[Name] };
+
 /**
- * Reads and checks the settings; an empty variable counts as unset.
+ * Reads and checks the settings; an empty variable counts as unset. `DATABASE_POOL_SIZE` becomes `databasePoolSize`; a setting whose
+ * value is converted is written out.
  * @throws ConfigError listing every error
  */
-export function loadConfig(env: NodeJS.ProcessEnv): Config {
-  const { settings: valid, faults } = readSettings(env);
+export function loadConfig(env: NodeJS.ProcessEnv) {
+  const { settings, faults } = readSettings(env);
   if (faults.length > 0) throw new ConfigError(faults);
+  const { DATABASE_URL, DATABASE_LISTEN_URL, DATABASE_AUTH, PUBLIC_URL, STORAGE_URL, DATA_DIR, ...others } = settings;
+  const { MODELS_FILE, ANTHROPIC_API_KEY, ENCRYPTION_KEY, METRICS_PORT, TEMPORAL_UI_URL, ...rest } = others;
+  const { WORKER_DEPLOYMENT_NAME: name, WORKER_BUILD_ID: buildId, UPLOAD_BUDGET_MB, MEDIA_BUDGET_MB, ...plain } = rest;
   return {
-    host: valid.HOST,
-    port: valid.PORT,
-    publicUrl: (valid.PUBLIC_URL ?? `http://${urlHost(valid.HOST)}:${valid.PORT}`).replace(/\/+$/, ''),
-    databaseUrl: databaseAddress(valid.DATABASE_URL, valid.DATABASE_AUTH),
-    databaseListenUrl: databaseAddress(valid.DATABASE_LISTEN_URL ?? valid.DATABASE_URL, valid.DATABASE_AUTH),
-    databasePoolSize: valid.DATABASE_POOL_SIZE,
-    taskQueue: valid.TASK_QUEUE,
-    storageUrl: valid.STORAGE_URL ?? defaultStorageUrl(valid.DATA_DIR),
-    modelsFile: valid.MODELS_FILE ?? null,
-    anthropicApiKey: valid.ANTHROPIC_API_KEY ?? null,
-    encryptionKeys: encryptionKeysOf(valid.ENCRYPTION_KEY),
-    mcpAllowedHosts: listOf(valid.MCP_ALLOWED_HOSTS).map((pair) => pair.toLowerCase()),
-    rateLimitPerMinute: valid.RATE_LIMIT_PER_MINUTE,
-    maxStoragePerProject: valid.MAX_STORAGE_PER_PROJECT,
-    maxStreamsPerProject: valid.MAX_STREAMS_PER_PROJECT,
-    maxSteps: valid.MAX_STEPS,
-    turnTimeoutSeconds: valid.TURN_TIMEOUT_SECONDS,
-    modelIdleSeconds: valid.MODEL_IDLE_SECONDS,
-    modelRetrySeconds: valid.MODEL_RETRY_SECONDS,
-    toolTimeoutSeconds: valid.TOOL_TIMEOUT_SECONDS,
-    actionTimeoutSeconds: valid.ACTION_TIMEOUT_SECONDS,
-    longWaitSeconds: valid.LONG_WAIT_SECONDS,
-    shutdownGraceSeconds: valid.SHUTDOWN_GRACE_SECONDS,
-    workerMaxActivities: valid.WORKER_MAX_ACTIVITIES,
-    uploadBudgetBytes: valid.UPLOAD_BUDGET_MB * MIB,
-    mediaBudgetBytes: valid.MEDIA_BUDGET_MB === undefined ? defaultByteBudget() : valid.MEDIA_BUDGET_MB * MIB,
-    workerDeployment:
-      valid.WORKER_DEPLOYMENT_NAME !== undefined && valid.WORKER_BUILD_ID !== undefined
-        ? { name: valid.WORKER_DEPLOYMENT_NAME, buildId: valid.WORKER_BUILD_ID }
-        : null,
-    webhookRetrySeconds: valid.WEBHOOK_RETRY_SECONDS.split(',').map(Number),
-    metricsPort: valid.METRICS_PORT ?? null,
-    trustTraceparent: valid.TRUST_TRACEPARENT === 'on',
-    corsOrigins: listOf(valid.CORS_ORIGINS),
-    console: valid.CONSOLE === 'on',
-    temporalUiUrl: valid.TEMPORAL_UI_URL?.replace(/\/+$/, '') ?? null,
-    logLevel: valid.LOG_LEVEL,
-    maintenance: valid.MAINTENANCE === 'on',
-    webhookDeliveries: valid.WEBHOOK_DELIVERIES === 'on',
-    scheduleCatchupSeconds: valid.SCHEDULE_CATCHUP_SECONDS,
-    retentionDays: valid.RETENTION_DAYS === 0 ? null : valid.RETENTION_DAYS,
+    ...camelCased(plain),
+    publicUrl: (PUBLIC_URL ?? `http://${urlHost(plain.HOST)}:${plain.PORT}`).replace(/\/+$/, ''),
+    databaseUrl: databaseAddress(DATABASE_URL, DATABASE_AUTH),
+    databaseListenUrl: databaseAddress(DATABASE_LISTEN_URL ?? DATABASE_URL, DATABASE_AUTH),
+    storageUrl: STORAGE_URL ?? defaultStorageUrl(DATA_DIR),
+    modelsFile: MODELS_FILE ?? null,
+    anthropicApiKey: ANTHROPIC_API_KEY ?? null,
+    encryptionKeys: encryptionKeysOf(ENCRYPTION_KEY),
+    mcpAllowedHosts: listOf(plain.MCP_ALLOWED_HOSTS).map((pair) => pair.toLowerCase()),
+    corsOrigins: listOf(plain.CORS_ORIGINS),
+    uploadBudgetBytes: UPLOAD_BUDGET_MB * MIB,
+    mediaBudgetBytes: MEDIA_BUDGET_MB === undefined ? defaultByteBudget() : MEDIA_BUDGET_MB * MIB,
+    /** Null: no worker versioning. */
+    workerDeployment: name !== undefined && buildId !== undefined ? { name, buildId } : null,
+    webhookRetrySeconds: plain.WEBHOOK_RETRY_SECONDS.split(',').map(Number),
+    metricsPort: METRICS_PORT ?? null,
+    temporalUiUrl: TEMPORAL_UI_URL?.replace(/\/+$/, '') ?? null,
+    trustTraceparent: plain.TRUST_TRACEPARENT === 'on',
+    console: plain.CONSOLE === 'on',
+    maintenance: plain.MAINTENANCE === 'on',
+    webhookDeliveries: plain.WEBHOOK_DELIVERIES === 'on',
+    /** Null: sessions are kept. */
+    retentionDays: plain.RETENTION_DAYS === 0 ? null : plain.RETENTION_DAYS,
   };
+}
+
+function camelCased<Values extends object>(values: Values): CamelCased<Values> {
+  const name = (constant: string): string =>
+    constant.toLowerCase().replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  return Object.fromEntries(Object.entries(values).map(([constant, value]) => [name(constant), value])) as never;
 }
 
 /** Where files are stored unless STORAGE_URL is set. */

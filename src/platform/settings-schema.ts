@@ -1,68 +1,19 @@
 import { Ajv } from 'ajv';
 import type { FromSchema } from 'json-schema-to-ts';
-import { DATABASE_AUTH } from './database-address.js';
+import { API, EVERY_PROCESS, WORKER } from './settings-table.js';
 
-const optionalText = { type: 'string', minLength: 1 } as const;
 const schema = {
   type: 'object',
-  properties: {
-    HOST: { type: 'string', default: '127.0.0.1', minLength: 1 },
-    PORT: { type: 'integer', default: 8080, minimum: 0, maximum: 65535 },
-    PUBLIC_URL: { ...optionalText, pattern: '^https?://[^\\s]+$' },
-    DATABASE_URL: { type: 'string', pattern: '^postgres(ql)?://' },
-    DATABASE_LISTEN_URL: { ...optionalText, pattern: '^postgres(ql)?://' },
-    DATABASE_AUTH: { type: 'string', default: 'password', enum: DATABASE_AUTH },
-    DATABASE_POOL_SIZE: { type: 'integer', default: 10, minimum: 2, maximum: 500 },
-    TASK_QUEUE: { type: 'string', default: 'turns', minLength: 1 },
-    STORAGE_URL: { ...optionalText, pattern: '^(file:///|gs://[^/]+)' },
-    DATA_DIR: { type: 'string', default: '.data', minLength: 1 },
-    MODELS_FILE: optionalText,
-    ANTHROPIC_API_KEY: optionalText,
-    ENCRYPTION_KEY: { type: 'string', minLength: 1 },
-    MCP_ALLOWED_HOSTS: { type: 'string', default: '' },
-    RATE_LIMIT_PER_MINUTE: { type: 'integer', default: 60, minimum: 0 },
-    MAX_STORAGE_PER_PROJECT: { type: 'integer', default: 20 * 1024 ** 3, minimum: 0 },
-    MAX_STREAMS_PER_PROJECT: { type: 'integer', default: 1000, minimum: 1 },
-    MAX_STEPS: { type: 'integer', default: 100, minimum: 1, maximum: 2000 },
-    TURN_TIMEOUT_SECONDS: { type: 'integer', default: 3600, minimum: 1 },
-    MODEL_IDLE_SECONDS: { type: 'number', default: 90, exclusiveMinimum: 0 },
-    MODEL_RETRY_SECONDS: { type: 'number', default: 300, minimum: 0 },
-    TOOL_TIMEOUT_SECONDS: { type: 'number', default: 300, exclusiveMinimum: 0 },
-    ACTION_TIMEOUT_SECONDS: { type: 'number', default: 86_400, exclusiveMinimum: 0, maximum: 31_536_000 },
-    LONG_WAIT_SECONDS: { type: 'number', default: 60, exclusiveMinimum: 0 },
-    SHUTDOWN_GRACE_SECONDS: { type: 'number', default: 90, minimum: 0 },
-    WORKER_MAX_ACTIVITIES: { type: 'integer', default: 200, minimum: 1 },
-    UPLOAD_BUDGET_MB: { type: 'integer', default: 2048, minimum: 1 },
-    MEDIA_BUDGET_MB: { type: 'integer', minimum: 1 },
-    WORKER_DEPLOYMENT_NAME: optionalText,
-    WORKER_BUILD_ID: optionalText,
-    WEBHOOK_RETRY_SECONDS: {
-      type: 'string',
-      default: '5,300,1800,7200,18000,36000,50400,72000,86400',
-      pattern: '^\\d+(\\.\\d+)?(,\\d+(\\.\\d+)?)*$',
-    },
-    METRICS_PORT: { type: 'integer', minimum: 0, maximum: 65535 },
-    TRUST_TRACEPARENT: { type: 'string', default: 'off', enum: ['on', 'off'] },
-    CORS_ORIGINS: { type: 'string', default: '' },
-    CONSOLE: { type: 'string', default: 'on', enum: ['on', 'off'] },
-    TEMPORAL_UI_URL: { ...optionalText, pattern: '^https?://[^\\s]+$' },
-    LOG_LEVEL: {
-      type: 'string',
-      default: 'info',
-      enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
-    },
-    MAINTENANCE: { type: 'string', default: 'on', enum: ['on', 'off'] },
-    WEBHOOK_DELIVERIES: { type: 'string', default: 'on', enum: ['on', 'off'] },
-    SCHEDULE_CATCHUP_SECONDS: { type: 'number', default: 600, minimum: 10, maximum: 31_536_000 },
-    RETENTION_DAYS: { type: 'integer', default: 0, minimum: 0, maximum: 36_500 },
-  },
+  properties: { ...EVERY_PROCESS, ...API, ...WORKER },
   required: ['DATABASE_URL', 'ENCRYPTION_KEY'],
+  additionalProperties: false,
 } as const;
 
 /** The settings from the environment, with defaults. */
 type Settings = FromSchema<typeof schema>;
 
 const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true });
+ajv.addVocabulary(['shown']);
 const check = ajv.compile(schema);
 export const SETTING_NAMES = Object.keys(schema.properties);
 

@@ -1,0 +1,96 @@
+import { DATABASE_AUTH } from './database-address.js';
+
+/**
+ * Every setting: its JSON Schema, where `description` is its text in docs/settings.md, and `shown` its default there if that is not a
+ * plain value. `npm run settings-page` writes the page.
+ */
+const text = { type: 'string', minLength: 1 } as const;
+const address = { ...text, pattern: '^https?://[^\\s]+$', shown: 'none' } as const;
+const postgres = { type: 'string', pattern: '^postgres(ql)?://' } as const;
+const onOff = { type: 'string', enum: ['on', 'off'] } as const;
+const port = { type: 'integer', minimum: 0, maximum: 65535 } as const;
+const seconds = { type: 'number', exclusiveMinimum: 0 } as const;
+
+// oxfmt-ignore
+export const EVERY_PROCESS = {
+  DATABASE_URL: { ...postgres, shown: '`npm start`: embedded',
+    description: 'Postgres, or a pooler before it: [operations/database.md](operations/database.md)' },
+  DATABASE_AUTH: { type: 'string', default: 'password', enum: DATABASE_AUTH,
+    description: "`google_iam`: connections log in as the process' Google account, with its token as password; `DATABASE_URL` then has no password ([operations/gcp.md](operations/gcp.md))" },
+  DATABASE_LISTEN_URL: { ...postgres, minLength: 1, shown: '`DATABASE_URL`',
+    description: "direct connection for LISTEN and for a worker's lease if `DATABASE_URL` is a pooler: a transaction pooler does not support LISTEN, and a lease must not wait in its queue" },
+  DATABASE_POOL_SIZE: { type: 'integer', default: 10, minimum: 2, maximum: 500,
+    description: 'connections per process, besides one for LISTEN, one to three for upkeep and one for the lease of a worker; each role may have its own' },
+  TASK_QUEUE: { ...text, default: 'turns', description: 'Temporal task queue of the API and the workers' },
+  DATA_DIR: { ...text, default: '.data', description: 'state of the embedded parts' },
+  STORAGE_URL: { ...text, pattern: '^(file:///|gs://[^/]+)', shown: '`files` under `DATA_DIR`',
+    description: '`file:///dir` or `gs://bucket/prefix`' },
+  ENCRYPTION_KEY: { ...text, shown: '`npm start` makes one under `DATA_DIR`',
+    description: '32 bytes in base64, or a comma list, newest first; a new key: [operations/keys.md](operations/keys.md)' },
+  MODELS_FILE: { ...text, shown: 'none', description: 'the catalogue of models, see [models.md](models.md)' },
+  ANTHROPIC_API_KEY: { ...text, shown: '`npm start` without it and without `MODELS_FILE`: a local model',
+    description: 'the account whose models are offered' },
+  MCP_ALLOWED_HOSTS: { type: 'string', default: '',
+    description: 'comma list of `host:port` exempt from https and public-address checks' },
+  MAX_STORAGE_PER_PROJECT: { type: 'integer', default: 20 * 1024 ** 3, minimum: 0, shown: '21474836480, which is 20 GiB',
+    description: 'bytes that the files and skills of a project may take; beyond it 413 `storage_limit_reached`. 0 is off' },
+  MAX_STEPS: { type: 'integer', default: 100, minimum: 1, maximum: 2000, description: 'model calls per turn' },
+  TURN_TIMEOUT_SECONDS: { type: 'integer', default: 3600, minimum: 1, description: 'time per turn' },
+  SHUTDOWN_GRACE_SECONDS: { type: 'number', default: 90, minimum: 0, shown: '90; `npm start` passes 5',
+    description: 'time that running activities and requests get after SIGTERM' },
+  MEDIA_BUDGET_MB: { type: 'integer', minimum: 1,
+    shown: "an eighth of the container's memory limit, or of the machine's memory, but from 64 to 256",
+    description: 'MiB that a worker holds at once of requests with images or PDFs, and of answers of MCP servers over 1 MiB (each counts five times its bytes, and 100 bytes for each JSON value); a project may have half of it, further ones wait for their share; an API process keeps as much again for probes' },
+  METRICS_PORT: { ...port, shown: 'worker: off; API: on its own port',
+    description: 'where a process serves `/healthz`, `/readyz`, `/metrics`, and nowhere else' },
+  LOG_LEVEL: { type: 'string', default: 'info', enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+    shown: '`info`; `npm start` passes `warn`',
+    description: '`trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent`' },
+  TRUST_TRACEPARENT: { ...onOff, default: 'off',
+    description: '`on`: requests continue the trace that their `traceparent` names' },
+} as const;
+
+// oxfmt-ignore
+export const API = {
+  HOST: { ...text, default: '127.0.0.1', description: 'address on which the API listens' },
+  PORT: { ...port, default: 8080, description: 'port on which the API listens' },
+  PUBLIC_URL: { ...address, shown: '`http://HOST:PORT`', description: 'base address that clients see' },
+  RATE_LIMIT_PER_MINUTE: { type: 'integer', default: 60, minimum: 0,
+    description: 'requests per project and operation; 0 is off' },
+  MAX_STREAMS_PER_PROJECT: { type: 'integer', default: 1000, minimum: 1,
+    description: 'open streams of a project that one API process serves; beyond it 429 `too_many_streams`' },
+  UPLOAD_BUDGET_MB: { type: 'integer', default: 2048, minimum: 1,
+    description: 'MiB of temporary files that uploads to an API process take at once; further uploads wait' },
+  CORS_ORIGINS: { type: 'string', default: '', description: 'comma list of origins' },
+  CONSOLE: { ...onOff, default: 'on', description: '`off`: `/console` is not served' },
+  TEMPORAL_UI_URL: { ...address, shown: 'none; `npm start` sets it',
+    description: 'base address of the Temporal UI: the console links each turn to its workflow there' },
+} as const;
+
+// oxfmt-ignore
+export const WORKER = {
+  LONG_WAIT_SECONDS: { ...seconds, default: 60,
+    description: 'after this long a wait for an answer goes on in a workflow run that any build may take: [workflow-changes](operations/workflow-changes.md)' },
+  ACTION_TIMEOUT_SECONDS: { ...seconds, default: 86_400, maximum: 31_536_000,
+    description: 'how long a call waits for a person or for the client that runs it' },
+  MODEL_RETRY_SECONDS: { type: 'number', default: 300, minimum: 0,
+    description: 'how long a model that is away, overloaded or rate limited is tried again, from the first failure of a call; 0: not at all' },
+  MODEL_IDLE_SECONDS: { ...seconds, default: 90, description: 'idle timeout of a model' },
+  TOOL_TIMEOUT_SECONDS: { ...seconds, default: 300, description: 'idle timeout of a tool' },
+  WEBHOOK_DELIVERIES: { ...onOff, default: 'on',
+    description: '`off`: this worker runs turns but delivers no webhooks; at least one worker of the task queue must deliver' },
+  WEBHOOK_RETRY_SECONDS: { type: 'string', default: '5,300,1800,7200,18000,36000,50400,72000,86400',
+    pattern: '^\\d+(\\.\\d+)?(,\\d+(\\.\\d+)?)*$',
+    description: 'comma list of the pauses between the attempts of a webhook delivery' },
+  WORKER_MAX_ACTIVITIES: { type: 'integer', default: 200, minimum: 1,
+    description: 'model and tool calls of a worker at once' },
+  WORKER_DEPLOYMENT_NAME: { ...text, shown: 'off',
+    description: 'worker versioning, see [operations/workflow-changes.md](operations/workflow-changes.md)' },
+  WORKER_BUILD_ID: { ...text, shown: 'off', description: 'the build of this worker, for worker versioning' },
+  SCHEDULE_CATCHUP_SECONDS: { type: 'number', default: 600, minimum: 10, maximum: 31_536_000,
+    description: 'times of schedules that are later than this, after an outage, are skipped; at least 10' },
+  RETENTION_DAYS: { type: 'integer', default: 0, minimum: 0, maximum: 36_500,
+    description: 'sessions without activity for so long are deleted; 0: never' },
+  MAINTENANCE: { ...onOff, default: 'on',
+    description: '`off`: this worker makes no maintenance schedules, because another deployment on the same task queue does' },
+} as const;
