@@ -1,31 +1,9 @@
 import { Answers, type AnswerOptions } from './answers.js';
-import { segment } from './operations.js';
-import { eachItem, type ItemList } from './pages.js';
+import { Operations } from './generated/operations.js';
 import { follow, type RunResult } from './run.js';
-import { ScheduleOperations } from './schedules.js';
 import { EventStream, type StreamOptions } from './stream.js';
-import type { CreateOptions, RequestOptions } from './transport.js';
-import type {
-  AnswerEvent,
-  Confirmation,
-  CustomToolResult,
-  Event,
-  EventQuery,
-  File,
-  FileQuery,
-  McpServer,
-  Model,
-  NewMessage,
-  PageQuery,
-  Session,
-  SessionQuery,
-  Skill,
-  StreamEvent,
-  Turn,
-  Webhook,
-  WebhookDelivery,
-  WebhookDeliveryQuery,
-} from './types.js';
+import { segment, type CreateOptions, type RequestOptions } from './transport.js';
+import type { Answer, AnswerEvent, Confirmation, CustomToolResult, Event, NewMessage, StreamEvent } from './types.js';
 
 export interface FollowOptions extends RequestOptions, AnswerOptions {
   /**
@@ -41,45 +19,17 @@ export interface RunOptions extends CreateOptions, FollowOptions {}
  * The Agent Session Service: one method per operation, and helpers: `stream`, `run`, and `each…`, which iterates over
  * all pages of the list that has its name, with the same filters.
  */
-export class AgentSessionClient extends ScheduleOperations {
-  eachSkill(query: PageQuery = {}, options: RequestOptions = {}): ItemList<Skill> {
-    return eachItem(query, (page) => this.listSkills(page, options));
+export class AgentSessionClient extends Operations {
+  /** Answers waiting calls: all answers are stored, or none. */
+  async sendAnswers(sessionId: string, events: Answer[], options: CreateOptions = {}): Promise<AnswerEvent[]> {
+    const path = `/v1/sessions/${segment(sessionId)}/events`;
+    return (await this.transport.create<{ items: AnswerEvent[] }>(path, { json: { events }, ...options })).items;
   }
 
-  eachMcpServer(query: PageQuery = {}, options: RequestOptions = {}): ItemList<McpServer> {
-    return eachItem(query, (page) => this.listMcpServers(page, options));
-  }
-
-  eachModel(query: PageQuery = {}, options: RequestOptions = {}): ItemList<Model> {
-    return eachItem(query, (page) => this.listModels(page, options));
-  }
-
-  eachSession(query: SessionQuery = {}, options: RequestOptions = {}): ItemList<Session> {
-    return eachItem(query, (page) => this.listSessions(page, options));
-  }
-
-  eachTurn(sessionId: string, query: PageQuery = {}, options: RequestOptions = {}): ItemList<Turn> {
-    return eachItem(query, (page) => this.listTurns(sessionId, page, options));
-  }
-
-  eachEvent(sessionId: string, query: EventQuery = {}, options: RequestOptions = {}): ItemList<Event> {
-    return eachItem(query, (page) => this.listEvents(sessionId, page, options));
-  }
-
-  eachFile(query: FileQuery = {}, options: RequestOptions = {}): ItemList<File> {
-    return eachItem(query, (page) => this.listFiles(page, options));
-  }
-
-  eachWebhook(query: PageQuery = {}, options: RequestOptions = {}): ItemList<Webhook> {
-    return eachItem(query, (page) => this.listWebhooks(page, options));
-  }
-
-  eachWebhookDelivery(
-    webhookId: string,
-    query: WebhookDeliveryQuery = {},
-    options: RequestOptions = {},
-  ): ItemList<WebhookDelivery> {
-    return eachItem(query, (page) => this.listWebhookDeliveries(webhookId, page, options));
+  /** The content. Read it with `text()`, `blob()`, or as a stream from `body`. */
+  downloadFile(fileId: string, options: RequestOptions = {}): Promise<Response> {
+    const path = `/v1/files/${segment(fileId)}/content`;
+    return this.transport.send('GET', path, { timeoutMs: 0, ...options }, (response) => response);
   }
 
   /** Allows or denies a call that needs a person's decision. */

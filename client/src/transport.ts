@@ -1,4 +1,5 @@
 import { ApiError, ConnectionError, errorOf } from './errors.js';
+import { randomId } from './random-id.js';
 import { backOff, wait } from './wait.js';
 
 export interface ClientOptions {
@@ -76,6 +77,16 @@ export class Transport {
     return this.send(method, path, outgoing, (response) => response.json() as Promise<Answer>);
   }
 
+  /** Sends a POST with an idempotency key, so that retries have the effect only once. @throws as `json` */
+  create<Answer>(path: string, outgoing: Outgoing): Promise<Answer> {
+    return this.json('POST', path, { ...outgoing, idempotencyKey: outgoing.idempotencyKey ?? randomId() });
+  }
+
+  /** @throws as `json` */
+  noContent(method: string, path: string, outgoing: Outgoing): Promise<void> {
+    return this.send(method, path, outgoing, () => undefined);
+  }
+
   /** Returns the result of `read` for a successful response. @throws as `json` */
   async send<Answer>(
     method: string,
@@ -141,6 +152,12 @@ export class Transport {
       throw brokenOff(method, path, error);
     }
   }
+}
+
+/** @internal `.` and `..` would change the path, and are not ids. */
+export function segment(id: string): string {
+  if (id === '' || id === '.' || id === '..') throw new TypeError(`"${id}" is not an id`);
+  return encodeURIComponent(id);
 }
 
 function brokenOff(method: string, path: string, cause: unknown): ConnectionError {

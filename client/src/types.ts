@@ -1,13 +1,7 @@
-import type { components, operations } from './generated/schema.js';
+import type { components } from './generated/schema.js';
 
 type Schemas = components['schemas'];
 type Envelope = Extract<Schemas[keyof Schemas], { type: 'error' }>;
-type JsonBodyOf<Id extends keyof operations> = operations[Id] extends {
-  requestBody: { content: { 'application/json': infer Body } };
-}
-  ? Body
-  : never;
-
 /** Every error `type` of the service. */
 export type ErrorType = Envelope['error']['type'];
 /** The type of `details` for each error type. */
@@ -58,20 +52,20 @@ export type StreamEvent = Event | DeltaEvent;
 /** A frame of the stream as in SSE; `data` is a StreamEvent as JSON. */
 export type StreamFrame = Schemas['StreamFrame'];
 
-export type NewSession = JsonBodyOf<'createSession'>;
-export type SessionChange = JsonBodyOf<'updateSession'>;
+export type NewSession = Schemas['NewSession'];
+export type SessionChange = Schemas['SessionChange'];
 /** An answer to a waiting call. */
-export type Answer = JsonBodyOf<'sendAnswers'>['events'][number];
+export type Answer = Schemas['NewAnswers']['events'][number];
 export type Confirmation = Omit<Extract<Answer, { type: 'user.tool_confirmation' }>, 'type'>;
 export type CustomToolResult = Omit<Extract<Answer, { type: 'user.custom_tool_result' }>, 'type'>;
-export type NewMessage = JsonBodyOf<'sendMessage'>;
-export type NewMcpServer = JsonBodyOf<'registerMcpServer'>;
-export type McpServerChange = JsonBodyOf<'updateMcpServer'>;
-export type AcceptedMcpTools = JsonBodyOf<'acceptMcpTools'>;
-export type NewWebhook = JsonBodyOf<'createWebhook'>;
-export type NewSchedule = JsonBodyOf<'createSchedule'>;
-export type ScheduleChange = JsonBodyOf<'updateSchedule'>;
-export type WebhookChange = JsonBodyOf<'updateWebhook'>;
+export type NewMessage = Schemas['NewMessage'];
+export type NewMcpServer = Schemas['NewMcpServer'];
+export type McpServerChange = Schemas['McpServerChange'];
+export type AcceptedMcpTools = Schemas['AcceptedMcpTools'];
+export type NewWebhook = Schemas['NewWebhook'];
+export type NewSchedule = Schemas['NewSchedule'];
+export type ScheduleChange = Schemas['ScheduleChange'];
+export type WebhookChange = Schemas['WebhookChange'];
 
 /** A page of a list; `next_cursor` is null on the last one. */
 export interface Page<Item> {
@@ -86,18 +80,14 @@ export interface PageQuery {
   cursor?: string;
 }
 
-type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>;
-
 /** Filters of the event history; all of them must match. */
-export type EventQuery = Omit<QueryOf<'listEvents'>, 'types'> & {
-  /** Only events of these types. */
-  types?: Event['type'][];
-};
+export type EventQuery = PageQuery & Omit<Schemas['EventFilter'], 'types'> & { types?: Event['type'][] };
 /** Filters of the list of sessions; all of them must match. */
-export type SessionFilter = Omit<QueryOf<'listSessions'>, keyof PageQuery>;
+export type SessionFilter = Schemas['SessionFilter'];
 export type SessionQuery = PageQuery & SessionFilter;
-export type FileQuery = QueryOf<'listFiles'>;
-export type WebhookDeliveryQuery = QueryOf<'listWebhookDeliveries'>;
+export type FileQuery = PageQuery & Schemas['FileFilter'];
+export type WebhookDeliveryQuery = PageQuery & Schemas['WebhookDeliveryFilter'];
+export type DownloadLink = Schemas['DownloadLink'];
 
 /** True if the event ends its turn and the stream. */
 export function isTerminal(event: StreamEvent): event is TerminalEvent {

@@ -1,3 +1,4 @@
+import { randomId } from './random-id.js';
 import type { Outgoing } from './transport.js';
 
 /** A file to upload. A stream can be read only once, so such an upload is not retried. */
@@ -23,11 +24,6 @@ export function uploadBody({ filename, content }: UploadSource): Pick<Outgoing, 
 function blobPart(content: Blob | Uint8Array | string): Blob | Uint8Array<ArrayBuffer> | string {
   if (!(content instanceof Uint8Array)) return content;
   return content.buffer instanceof ArrayBuffer ? (content as Uint8Array<ArrayBuffer>) : new Uint8Array(content);
-}
-
-/** @internal 128 random bits. `crypto.randomUUID` is missing on pages without https. */
-export function randomId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** RFC 5987 supports any name; the plain form is for logs and old parsers. */

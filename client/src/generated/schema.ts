@@ -1,908 +1,7 @@
 // Made from the OpenAPI document of the service by `npm run client:generate`. Not to be edited.
 
-export interface paths {
-    "/v1/skills": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List skills, newest first
-         * @description Needs the permission `skills:read`.
-         */
-        get: operations["listSkills"];
-        put?: never;
-        /**
-         * Upload a skill: a .zip or .skill package, or a single SKILL.md
-         * @description Needs the permission `skills:write`.
-         */
-        post: operations["uploadSkill"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/skills/{skill_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get a skill
-         * @description Needs the permission `skills:read`.
-         */
-        get: operations["getSkill"];
-        put?: never;
-        post?: never;
-        /**
-         * Delete a skill: later messages cannot select it, and its name is free again
-         * @description Needs the permission `skills:write`.
-         */
-        delete: operations["deleteSkill"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/mcp-servers": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List MCP servers, newest first
-         * @description Needs the permission `mcp_servers:read`.
-         */
-        get: operations["listMcpServers"];
-        put?: never;
-        /**
-         * Connect to an MCP server and register it
-         * @description Needs the permission `mcp_servers:write`.
-         */
-        post: operations["registerMcpServer"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/mcp-servers/{mcp_server_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get an MCP server
-         * @description Needs the permission `mcp_servers:read`.
-         */
-        get: operations["getMcpServer"];
-        put?: never;
-        post?: never;
-        /**
-         * Delete an MCP server; sessions lose its tools from their next turn
-         * @description Needs the permission `mcp_servers:write`.
-         */
-        delete: operations["deleteMcpServer"];
-        options?: never;
-        head?: never;
-        /**
-         * Rename an MCP server, change its credential, its allow-list or whether its tools are pinned
-         * @description Needs the permission `mcp_servers:write`.
-         */
-        patch: operations["updateMcpServer"];
-        trace?: never;
-    };
-    "/v1/mcp-servers/{mcp_server_id}/probe": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Connect to an MCP server again and refresh its tools
-         * @description Needs the permission `mcp_servers:write`.
-         */
-        post: operations["probeMcpServer"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/mcp-servers/{mcp_server_id}/authorize": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Start the authorization of an MCP server of type OAUTH again
-         * @description Needs the permission `mcp_servers:write`.
-         */
-        post: operations["authorizeMcpServer"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/mcp-servers/oauth/callback": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Finish the authorization of an MCP server; an authorization server sends the browser here */
-        get: operations["mcpOauthCallback"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/mcp-servers/{mcp_server_id}/accept-tools": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Accept changed tools of an MCP server whose tools are pinned
-         * @description Needs the permission `mcp_servers:write`.
-         */
-        post: operations["acceptMcpTools"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/mcp-servers/{mcp_server_id}/changed-tools/{tool_name}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get a changed tool of an MCP server whose tools are pinned, whatever its size
-         * @description Needs the permission `mcp_servers:read`.
-         */
-        get: operations["getChangedMcpTool"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/models": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the models that sessions can name
-         * @description Needs the permission `sessions:read`.
-         */
-        get: operations["listModels"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sessions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List sessions, newest first
-         * @description Needs the permission `sessions:read`.
-         */
-        get: operations["listSessions"];
-        put?: never;
-        /**
-         * Create a session
-         * @description Needs the permission `sessions:write`.
-         */
-        post: operations["createSession"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sessions/{session_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get a session
-         * @description Needs the permission `sessions:read`.
-         */
-        get: operations["getSession"];
-        put?: never;
-        post?: never;
-        /**
-         * Delete a session and its events, for good
-         * @description Needs the permission `sessions:write`.
-         */
-        delete: operations["deleteSession"];
-        options?: never;
-        head?: never;
-        /**
-         * Change a session's metadata
-         * @description Needs the permission `sessions:write`.
-         */
-        patch: operations["updateSession"];
-        trace?: never;
-    };
-    "/v1/sessions/{session_id}/messages": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Send a message; it starts a turn, or waits for the open one
-         * @description Needs the permission `sessions:write`.
-         */
-        post: operations["sendMessage"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sessions/{session_id}/cancel": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Cancel the turn in progress
-         * @description Needs the permission `sessions:write`.
-         */
-        post: operations["cancelTurn"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sessions/{session_id}/continue": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Go on with a turn that did not complete
-         * @description Needs the permission `sessions:write`.
-         */
-        post: operations["continueTurn"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sessions/{session_id}/queue": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the messages that wait, in order of delivery
-         * @description Needs the permission `sessions:read`.
-         */
-        get: operations["listQueue"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sessions/{session_id}/queue/release": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Start the first message of a held queue
-         * @description Needs the permission `sessions:write`.
-         */
-        post: operations["releaseQueue"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sessions/{session_id}/queue/{event_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Withdraw a message that waits
-         * @description Needs the permission `sessions:write`.
-         */
-        delete: operations["withdrawMessage"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sessions/{session_id}/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read the event history of a session, oldest first unless `order` says otherwise
-         * @description Needs the permission `sessions:read`.
-         */
-        get: operations["listEvents"];
-        put?: never;
-        /**
-         * Answer calls of the agent that wait for a person or the client
-         * @description Needs the permission `sessions:write`.
-         */
-        post: operations["sendAnswers"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sessions/{session_id}/events/stream": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Stream the events of the current turn (Server-Sent Events)
-         * @description Needs the permission `sessions:read`.
-         */
-        get: operations["streamEvents"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sessions/{session_id}/events/{event_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get a stored event
-         * @description Needs the permission `sessions:read`.
-         */
-        get: operations["getEvent"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sessions/{session_id}/turns": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the turns of a session, newest first
-         * @description Needs the permission `sessions:read`.
-         */
-        get: operations["listTurns"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/sessions/{session_id}/turns/{turn_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get a turn: its status, its outcome and its last message
-         * @description Needs the permission `sessions:read`.
-         */
-        get: operations["getTurn"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/files": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List files, newest first
-         * @description Needs the permission `files:read`.
-         */
-        get: operations["listFiles"];
-        put?: never;
-        /**
-         * Upload a file
-         * @description Needs the permission `files:write`.
-         */
-        post: operations["uploadFile"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/files/{file_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get a file
-         * @description Needs the permission `files:read`.
-         */
-        get: operations["getFile"];
-        put?: never;
-        post?: never;
-        /**
-         * Delete a file
-         * @description Needs the permission `files:write`.
-         */
-        delete: operations["deleteFile"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/files/{file_id}/content": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Download a file
-         * @description Needs the permission `files:read`.
-         */
-        get: operations["downloadFile"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/files/{file_id}/link": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get the download link of a file
-         * @description Needs the permission `files:read`.
-         */
-        get: operations["getDownloadLink"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/webhooks": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List webhooks, newest first
-         * @description Needs the permission `webhooks:read`.
-         */
-        get: operations["listWebhooks"];
-        put?: never;
-        /**
-         * Create a webhook
-         * @description Needs the permission `webhooks:write`.
-         */
-        post: operations["createWebhook"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/webhooks/{webhook_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get a webhook
-         * @description Needs the permission `webhooks:read`.
-         */
-        get: operations["getWebhook"];
-        put?: never;
-        post?: never;
-        /**
-         * Delete a webhook; what it has not delivered is not sent any more
-         * @description Needs the permission `webhooks:write`.
-         */
-        delete: operations["deleteWebhook"];
-        options?: never;
-        head?: never;
-        /**
-         * Change a webhook; only the fields that are given
-         * @description Needs the permission `webhooks:write`.
-         */
-        patch: operations["updateWebhook"];
-        trace?: never;
-    };
-    "/v1/webhooks/{webhook_id}/rotate-secret": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Replace the secret; for 24 hours the old one signs as well
-         * @description Needs the permission `webhooks:write`.
-         */
-        post: operations["rotateWebhookSecret"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/webhooks/{webhook_id}/test": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Send a webhook.test delivery
-         * @description Needs the permission `webhooks:write`.
-         */
-        post: operations["testWebhook"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/webhooks/{webhook_id}/deliveries": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the deliveries of a webhook, newest first; kept for 30 days
-         * @description Needs the permission `webhooks:read`.
-         */
-        get: operations["listWebhookDeliveries"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Send a delivery again now, whatever its state
-         * @description Needs the permission `webhooks:write`.
-         */
-        post: operations["retryWebhookDelivery"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/webhooks/{webhook_id}/retry-failed": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Send the failed deliveries of a webhook again
-         * @description Needs the permission `webhooks:write`.
-         */
-        post: operations["retryFailedWebhookDeliveries"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/schedules": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List schedules, newest first
-         * @description Needs the permission `sessions:read`.
-         */
-        get: operations["listSchedules"];
-        put?: never;
-        /**
-         * Create a schedule: messages that start turns by themselves
-         * @description Needs the permission `sessions:write`.
-         */
-        post: operations["createSchedule"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/schedules/{schedule_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get a schedule
-         * @description Needs the permission `sessions:read`.
-         */
-        get: operations["getSchedule"];
-        put?: never;
-        post?: never;
-        /**
-         * Delete a schedule; turns that it started go on
-         * @description Needs the permission `sessions:write`.
-         */
-        delete: operations["deleteSchedule"];
-        options?: never;
-        head?: never;
-        /**
-         * Change a schedule; only the fields that are given
-         * @description Needs the permission `sessions:write`.
-         */
-        patch: operations["updateSchedule"];
-        trace?: never;
-    };
-    "/v1/schedules/{schedule_id}/pause": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Pause a schedule; times until it is resumed are not made up for
-         * @description Needs the permission `sessions:write`.
-         */
-        post: operations["pauseSchedule"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/schedules/{schedule_id}/resume": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Resume a paused schedule; failed turns are counted anew
-         * @description Needs the permission `sessions:write`.
-         */
-        post: operations["resumeSchedule"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/schedules/{schedule_id}/run": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Run a schedule now, also a paused or ended one; its times stay as they are
-         * @description Needs the permission `sessions:write`.
-         */
-        post: operations["runSchedule"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/schedules/{schedule_id}/runs": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the runs of a schedule, newest first; kept for 30 days
-         * @description Needs the permission `sessions:read`.
-         */
-        get: operations["listScheduleRuns"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/files/{file_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Content behind a signed link */
-        get: operations["fileContent"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-}
-export interface webhooks {
-    event: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Sent to the url of a webhook when an event of its types happens */
-        post: operations["webhookEvent"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-}
+export type paths = Record<string, never>;
+export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         BadRequestError: {
@@ -2261,17 +1360,17 @@ export interface components {
                 /** @description An id of GET /v1/models. */
                 model_id: string;
                 /** @default true */
-                thinking_enabled: boolean;
+                thinking_enabled?: boolean;
                 /** @default null */
-                instruction: string | null;
+                instruction?: string | null;
                 /** @default [] */
-                mcp_servers: string[];
+                mcp_servers?: string[];
                 /** @default {} */
-                metadata: {
+                metadata?: {
                     [key: string]: string;
                 };
                 /** @default [] */
-                tools: components["schemas"]["SessionTool"][];
+                tools?: components["schemas"]["SessionTool"][];
             };
             /** @description With `existing_session`. */
             session_id?: string;
@@ -2280,9 +1379,9 @@ export interface components {
         ScheduleMessage: {
             content: string;
             /** @default [] */
-            files: string[];
+            files?: string[];
             /** @default [] */
-            skills: (string | {
+            skills?: (string | {
                 id: string;
             } | {
                 skill_id: string;
@@ -2377,522 +1476,272 @@ export interface components {
                 };
             };
         };
-    };
-    responses: never;
-    parameters: never;
-    requestBodies: never;
-    headers: never;
-    pathItems: never;
-}
-export type $defs = Record<string, never>;
-export interface operations {
-    listSkills: {
-        parameters: {
-            query?: {
-                /** @description Items of a page. */
-                limit?: number;
-                /** @description `meta.next_cursor` of the previous page. */
-                cursor?: string;
+        NewMcpServer: {
+            name: string;
+            /** @description Streamable HTTP endpoint: https, at a public address. */
+            url: string;
+            /** @description NONE takes no field, BEARER takes token, HEADER takes name and value, OAUTH may take client_id, client_secret and scopes. */
+            auth?: {
+                /**
+                 * @default NONE
+                 * @enum {string}
+                 */
+                type?: "NONE" | "BEARER" | "HEADER" | "OAUTH";
+                token?: string;
+                name?: string;
+                value?: string;
+                /** @description A client that the authorization server knows; without it the service registers one. */
+                client_id?: string;
+                client_secret?: string;
+                /** @description Scopes to request; without it those that the metadata of the resource names. */
+                scopes?: string[];
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
+            /** @default null */
+            allowed_tools?: string[] | null;
+            /**
+             * @description Holds back tools that are new or have changed until POST …/accept-tools accepts them.
+             * @default false
+             */
+            pin_tools?: boolean;
         };
-        requestBody?: never;
-        responses: {
-            /** @description A page of skills. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["Skill"][];
-                        meta: {
-                            next_cursor: string | null;
-                        };
-                    };
-                };
+        McpServerChange: {
+            name?: string;
+            /** @description NONE takes no field, BEARER takes token, HEADER takes name and value, OAUTH may take client_id, client_secret and scopes. */
+            auth?: {
+                /**
+                 * @default NONE
+                 * @enum {string}
+                 */
+                type?: "NONE" | "BEARER" | "HEADER" | "OAUTH";
+                token?: string;
+                name?: string;
+                value?: string;
+                /** @description A client that the authorization server knows; without it the service registers one. */
+                client_id?: string;
+                client_secret?: string;
+                /** @description Scopes to request; without it those that the metadata of the resource names. */
+                scopes?: string[];
+            };
+            allowed_tools?: string[] | null;
+            /** @description Holds back tools that are new or have changed until POST …/accept-tools accepts them. */
+            pin_tools?: boolean;
+        };
+        mcpOauthCallbackFilter: {
+            /** @description The value of state in authorization_url. */
+            state?: string;
+            code?: string;
+            /** @description The authorization server (RFC 9207). */
+            iss?: string;
+            error?: string;
+        };
+        AcceptedMcpTools: {
+            /** @description Tools to accept; without it those of digests, and without both every changed tool. */
+            names?: string[];
+            /** @description Digests of the tools as you saw them, by name. A tool that has changed since is not accepted. */
+            digests?: {
+                [key: string]: string;
             };
         };
-    };
-    uploadSkill: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
+        /**
+         * @example {
+         *       "model_id": "claude-sonnet-5-5",
+         *       "instruction": "Answer in one sentence.",
+         *       "metadata": {
+         *         "customer": "4711"
+         *       }
+         *     }
+         */
+        NewSession: {
+            /** @description An id of GET /v1/models. */
+            model_id: string;
+            /** @default true */
+            thinking_enabled?: boolean;
+            /** @default null */
+            instruction?: string | null;
+            /** @default [] */
+            mcp_servers?: string[];
+            /** @default {} */
+            metadata?: {
+                [key: string]: string;
             };
-            path?: never;
-            cookie?: never;
+            /** @default [] */
+            tools?: components["schemas"]["SessionTool"][];
         };
-        requestBody: {
-            content: {
-                "multipart/form-data": {
-                    file: string;
-                };
+        SessionFilter: {
+            /** @description true: only sessions whose turn waits for an answer; false: only the others. */
+            requires_action?: boolean;
+            /** @enum {string} */
+            status?: "IDLE" | "RUNNING" | "COMPLETE" | "CANCELLED" | "FAILED";
+            /**
+             * Format: date-time
+             * @description Exclusive.
+             */
+            created_after?: string;
+            /**
+             * Format: date-time
+             * @description Exclusive.
+             */
+            created_before?: string;
+            /** @description `metadata[KEY]=VALUE`: only sessions that have all of these pairs. */
+            metadata?: {
+                [key: string]: string;
             };
         };
-        responses: {
-            /** @description The skill. */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Skill"];
-                };
+        /**
+         * @example {
+         *       "metadata": {
+         *         "customer": "4712",
+         *         "obsolete": null
+         *       }
+         *     }
+         */
+        SessionChange: {
+            /** @description JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay. */
+            metadata: {
+                [key: string]: string | null;
             };
         };
-    };
-    getSkill: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
+        NewMessage: {
+            content: string;
+            /** @default [] */
+            files?: string[];
+            /** @default [] */
+            skills?: (string | {
+                id: string;
+            } | {
                 skill_id: string;
-            };
-            cookie?: never;
+            })[];
+            /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
+            model_id?: string;
+            /** @description For this turn, if not as the session says. */
+            thinking_enabled?: boolean;
+            /**
+             * @description While a turn is open: 409; or the message becomes a turn of its own after it; or the next model call of the open turn sees it.
+             * @default reject
+             * @enum {string}
+             */
+            when_running?: "reject" | "queue" | "steer";
         };
-        requestBody?: never;
-        responses: {
-            /** @description The skill. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Skill"];
-                };
-            };
+        /**
+         * @example {
+         *       "events": [
+         *         {
+         *           "type": "user.tool_confirmation",
+         *           "tool_use_id": "toolu_01",
+         *           "result": "allow"
+         *         }
+         *       ]
+         *     }
+         */
+        NewAnswers: {
+            events: ({
+                /** @constant */
+                type: "user.tool_confirmation";
+                /** @description From required_actions. */
+                tool_use_id: string;
+                /** @enum {string} */
+                result: "allow" | "deny";
+                /** @description Only with deny: the agent reads it. */
+                deny_message?: string | null;
+                /** @description Who decided, in words of yours: the event keeps it. */
+                actor?: string;
+            } | {
+                /** @constant */
+                type: "user.custom_tool_result";
+                /** @description From required_actions. */
+                tool_use_id: string;
+                content: string;
+                is_error?: boolean;
+                /** @description Who decided, in words of yours: the event keeps it. */
+                actor?: string;
+            })[];
         };
-    };
-    deleteSkill: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                skill_id: string;
-            };
-            cookie?: never;
+        EventFilter: {
+            /** @description Only events of this turn. */
+            turn_id?: string;
+            /** @description Only events of these types, with commas between them: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, turn.completed, turn.cancelled, turn.failed. */
+            types?: string;
+            /**
+             * @description `desc`: newest first. Oldest first without it.
+             * @enum {string}
+             */
+            order?: "asc" | "desc";
         };
-        requestBody?: never;
-        responses: {
-            /** @description Deleted. */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+        FileFilter: {
+            /** @description Only files that the agent delivered in this session */
+            session_id?: string;
+            /** @enum {string} */
+            origin?: "UPLOAD" | "OUTPUT";
         };
-    };
-    listMcpServers: {
-        parameters: {
-            query?: {
-                /** @description Items of a page. */
-                limit?: number;
-                /** @description `meta.next_cursor` of the previous page. */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
+        NewWebhook: {
+            /** @description Where deliveries are sent: https, at a public address. */
+            url: string;
+            event_types: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
+            /** @default null */
+            description?: string | null;
+            /**
+             * @description A disabled webhook gets nothing; events of that time are not sent later.
+             * @default true
+             */
+            enabled?: boolean;
         };
-        requestBody?: never;
-        responses: {
-            /** @description A page of MCP servers. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["McpServer"][];
-                        meta: {
-                            next_cursor: string | null;
-                        };
-                    };
-                };
-            };
+        WebhookChange: {
+            /** @description Where deliveries are sent: https, at a public address. */
+            url?: string;
+            event_types?: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
+            description?: string | null;
+            /** @description A disabled webhook gets nothing; events of that time are not sent later. Enabling clears `disabled_reason`. */
+            enabled?: boolean;
         };
-    };
-    registerMcpServer: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
+        WebhookDeliveryFilter: {
+            /**
+             * @description Only deliveries in this state.
+             * @enum {string}
+             */
+            state?: "pending" | "delivered" | "failed";
         };
-        requestBody: {
-            content: {
-                "application/json": {
-                    name: string;
-                    /** @description Streamable HTTP endpoint: https, at a public address. */
-                    url: string;
-                    /** @description NONE takes no field, BEARER takes token, HEADER takes name and value, OAUTH may take client_id, client_secret and scopes. */
-                    auth?: {
-                        /**
-                         * @default NONE
-                         * @enum {string}
-                         */
-                        type?: "NONE" | "BEARER" | "HEADER" | "OAUTH";
-                        token?: string;
-                        name?: string;
-                        value?: string;
-                        /** @description A client that the authorization server knows; without it the service registers one. */
-                        client_id?: string;
-                        client_secret?: string;
-                        /** @description Scopes to request; without it those that the metadata of the resource names. */
-                        scopes?: string[];
-                    };
-                    /** @default null */
-                    allowed_tools?: string[] | null;
-                    /**
-                     * @description Holds back tools that are new or have changed until POST …/accept-tools accepts them.
-                     * @default false
-                     */
-                    pin_tools?: boolean;
-                };
-            };
-        };
-        responses: {
-            /** @description The MCP server with the tools it offers. */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["McpServer"];
-                };
-            };
-        };
-    };
-    getMcpServer: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                mcp_server_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The MCP server. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["McpServer"];
-                };
-            };
-        };
-    };
-    deleteMcpServer: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                mcp_server_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Deleted. */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    updateMcpServer: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                mcp_server_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    name?: string;
-                    /** @description NONE takes no field, BEARER takes token, HEADER takes name and value, OAUTH may take client_id, client_secret and scopes. */
-                    auth?: {
-                        /**
-                         * @default NONE
-                         * @enum {string}
-                         */
-                        type?: "NONE" | "BEARER" | "HEADER" | "OAUTH";
-                        token?: string;
-                        name?: string;
-                        value?: string;
-                        /** @description A client that the authorization server knows; without it the service registers one. */
-                        client_id?: string;
-                        client_secret?: string;
-                        /** @description Scopes to request; without it those that the metadata of the resource names. */
-                        scopes?: string[];
-                    };
-                    allowed_tools?: string[] | null;
-                    /** @description Holds back tools that are new or have changed until POST …/accept-tools accepts them. */
-                    pin_tools?: boolean;
-                };
-                "application/merge-patch+json": {
-                    name?: string;
-                    /** @description NONE takes no field, BEARER takes token, HEADER takes name and value, OAUTH may take client_id, client_secret and scopes. */
-                    auth?: {
-                        /**
-                         * @default NONE
-                         * @enum {string}
-                         */
-                        type?: "NONE" | "BEARER" | "HEADER" | "OAUTH";
-                        token?: string;
-                        name?: string;
-                        value?: string;
-                        /** @description A client that the authorization server knows; without it the service registers one. */
-                        client_id?: string;
-                        client_secret?: string;
-                        /** @description Scopes to request; without it those that the metadata of the resource names. */
-                        scopes?: string[];
-                    };
-                    allowed_tools?: string[] | null;
-                    /** @description Holds back tools that are new or have changed until POST …/accept-tools accepts them. */
-                    pin_tools?: boolean;
-                };
-            };
-        };
-        responses: {
-            /** @description The MCP server as it is now. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["McpServer"];
-                };
-            };
-        };
-    };
-    probeMcpServer: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                mcp_server_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The MCP server with its current tools. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["McpServer"];
-                };
-            };
-        };
-    };
-    authorizeMcpServer: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                mcp_server_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The MCP server with a new authorization_url. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["McpServer"];
-                };
-            };
-        };
-    };
-    mcpOauthCallback: {
-        parameters: {
-            query?: {
-                /** @description The value of state in authorization_url. */
-                state?: string;
-                code?: string;
-                /** @description The authorization server (RFC 9207). */
-                iss?: string;
-                error?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page that says that the server is authorized. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/html": unknown;
-                };
-            };
-        };
-    };
-    acceptMcpTools: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                mcp_server_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** @description Tools to accept; without it those of digests, and without both every changed tool. */
-                    names?: string[];
-                    /** @description Digests of the tools as you saw them, by name. A tool that has changed since is not accepted. */
-                    digests?: {
-                        [key: string]: string;
-                    };
-                };
-            };
-        };
-        responses: {
-            /** @description The MCP server as it is now. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["McpServer"];
-                };
-            };
-        };
-    };
-    getChangedMcpTool: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                mcp_server_id: string;
-                tool_name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The changed tool with its whole schemas. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChangedMcpTool"];
-                };
-            };
-        };
-    };
-    listModels: {
-        parameters: {
-            query?: {
-                /** @description Items of a page. */
-                limit?: number;
-                /** @description `meta.next_cursor` of the previous page. */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of models, in the order of the catalogue. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["Model"][];
-                        meta: {
-                            next_cursor: string | null;
-                        };
-                    };
-                };
-            };
-        };
-    };
-    listSessions: {
-        parameters: {
-            query?: {
-                /** @description Items of a page. */
-                limit?: number;
-                /** @description `meta.next_cursor` of the previous page. */
-                cursor?: string;
-                /** @description true: only sessions whose turn waits for an answer; false: only the others. */
-                requires_action?: boolean;
-                status?: "IDLE" | "RUNNING" | "COMPLETE" | "CANCELLED" | "FAILED";
-                /** @description Exclusive. */
-                created_after?: string;
-                /** @description Exclusive. */
-                created_before?: string;
-                /** @description `metadata[KEY]=VALUE`: only sessions that have all of these pairs. */
-                metadata?: {
-                    [key: string]: string;
-                };
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of sessions. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["Session"][];
-                        meta: {
-                            next_cursor: string | null;
-                        };
-                    };
-                };
-            };
-        };
-    };
-    createSession: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
+        /**
+         * @example {
+         *       "name": "Daily report",
+         *       "cron": "0 8 * * MON-FRI",
+         *       "timezone": "Europe/Berlin",
+         *       "target": {
+         *         "type": "new_session",
+         *         "session": {
+         *           "model_id": "claude-sonnet-5-5"
+         *         }
+         *       },
+         *       "message": {
+         *         "content": "Which orders are late?"
+         *       }
+         *     }
+         */
+        NewSchedule: {
+            /** @default null */
+            name?: string | null;
+            /** @description Five fields: minute, hour, day of month, month, day of week. Where both kinds of day are given, either matches. */
+            cron?: string;
+            /** @description One time in the future, as a timestamp with an offset; kept to the second. */
+            at?: string;
+            /**
+             * @description A name of the IANA time zone database, in which `cron` is read.
+             * @default UTC
+             */
+            timezone?: string;
+            target: {
+                /** @enum {string} */
+                type: "new_session" | "existing_session";
+                /**
+                 * @description With `new_session`: the body of POST sessions.
+                 * @example {
+                 *       "model_id": "claude-sonnet-5-5",
+                 *       "instruction": "Answer in one sentence.",
+                 *       "metadata": {
+                 *         "customer": "4711"
+                 *       }
+                 *     }
+                 */
+                session?: {
                     /** @description An id of GET /v1/models. */
                     model_id: string;
                     /** @default true */
@@ -2908,1336 +1757,79 @@ export interface operations {
                     /** @default [] */
                     tools?: components["schemas"]["SessionTool"][];
                 };
-            };
-        };
-        responses: {
-            /** @description The session, IDLE. */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Session"];
-                };
-            };
-        };
-    };
-    getSession: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The session. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Session"];
-                };
-            };
-        };
-    };
-    deleteSession: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Deleted. */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    updateSession: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** @description JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay. */
-                    metadata: {
-                        [key: string]: string | null;
-                    };
-                };
-                "application/merge-patch+json": {
-                    /** @description JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay. */
-                    metadata: {
-                        [key: string]: string | null;
-                    };
-                };
-            };
-        };
-        responses: {
-            /** @description The session as it is now. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Session"];
-                };
-            };
-        };
-    };
-    sendMessage: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    content: string;
-                    /** @default [] */
-                    files?: string[];
-                    /** @default [] */
-                    skills?: (string | {
-                        id: string;
-                    } | {
-                        skill_id: string;
-                    })[];
-                    /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
-                    model_id?: string;
-                    /** @description For this turn, if not as the session says. */
-                    thinking_enabled?: boolean;
-                    /**
-                     * @description While a turn is open: 409; or the message becomes a turn of its own after it; or the next model call of the open turn sees it.
-                     * @default reject
-                     * @enum {string}
-                     */
-                    when_running?: "reject" | "queue" | "steer";
-                };
-            };
-        };
-        responses: {
-            /** @description The user.message event; its turn_id is the turn. With `state` the message waits. */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["UserMessageEvent"];
-                };
-            };
-        };
-    };
-    cancelTurn: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The session as it is. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Session"];
-                };
-            };
-        };
-    };
-    continueTurn: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The turn.continued event; its turn_id is the new turn. */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TurnContinuedEvent"];
-                };
-            };
-        };
-    };
-    listQueue: {
-        parameters: {
-            query?: {
-                /** @description Items of a page. */
-                limit?: number;
-                /** @description `meta.next_cursor` of the previous page. */
-                cursor?: string;
-            };
-            header?: never;
-            path: {
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of messages. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["WaitingMessage"][];
-                        meta: {
-                            next_cursor: string | null;
-                        };
-                    };
-                };
-            };
-        };
-    };
-    releaseQueue: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The session, also when nothing was held. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Session"];
-                };
-            };
-        };
-    };
-    withdrawMessage: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                session_id: string;
-                event_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Withdrawn: it will never be delivered. */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    listEvents: {
-        parameters: {
-            query?: {
-                /** @description Items of a page. */
-                limit?: number;
-                /** @description `meta.next_cursor` of the previous page. */
-                cursor?: string;
-                /** @description Only events of this turn. */
-                turn_id?: string;
-                /** @description Only events of these types, with commas between them: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, turn.completed, turn.cancelled, turn.failed. */
-                types?: string;
-                /** @description `desc`: newest first. Oldest first without it. */
-                order?: "asc" | "desc";
-            };
-            header?: never;
-            path: {
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of events. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["Event"][];
-                        meta: {
-                            next_cursor: string | null;
-                        };
-                    };
-                };
-            };
-        };
-    };
-    sendAnswers: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    events: ({
-                        /** @constant */
-                        type: "user.tool_confirmation";
-                        /** @description From required_actions. */
-                        tool_use_id: string;
-                        /** @enum {string} */
-                        result: "allow" | "deny";
-                        /** @description Only with deny: the agent reads it. */
-                        deny_message?: string | null;
-                        /** @description Who decided, in words of yours: the event keeps it. */
-                        actor?: string;
-                    } | {
-                        /** @constant */
-                        type: "user.custom_tool_result";
-                        /** @description From required_actions. */
-                        tool_use_id: string;
-                        content: string;
-                        is_error?: boolean;
-                        /** @description Who decided, in words of yours: the event keeps it. */
-                        actor?: string;
-                    })[];
-                };
-            };
-        };
-        responses: {
-            /** @description The stored events, one for each answer. */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["AnswerEvent"][];
-                    };
-                };
-            };
-        };
-    };
-    streamEvents: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The id of the last frame received: the stream goes on after it. */
-                "Last-Event-ID"?: string;
-            };
-            path: {
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Frames until the turn’s terminal event. The schema describes one frame. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": components["schemas"]["StreamFrame"];
-                };
-            };
-        };
-    };
-    getEvent: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                session_id: string;
-                event_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The event. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Event"];
-                };
-            };
-        };
-    };
-    listTurns: {
-        parameters: {
-            query?: {
-                /** @description Items of a page. */
-                limit?: number;
-                /** @description `meta.next_cursor` of the previous page. */
-                cursor?: string;
-            };
-            header?: never;
-            path: {
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of turns. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["Turn"][];
-                        meta: {
-                            next_cursor: string | null;
-                        };
-                    };
-                };
-            };
-        };
-    };
-    getTurn: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                session_id: string;
-                turn_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The turn. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Turn"];
-                };
-            };
-        };
-    };
-    listFiles: {
-        parameters: {
-            query?: {
-                /** @description Items of a page. */
-                limit?: number;
-                /** @description `meta.next_cursor` of the previous page. */
-                cursor?: string;
-                /** @description Only files that the agent delivered in this session */
+                /** @description With `existing_session`. */
                 session_id?: string;
-                origin?: "UPLOAD" | "OUTPUT";
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
+            /** @description The body of POST messages. */
+            message: {
+                content: string;
+                /** @default [] */
+                files?: string[];
+                /** @default [] */
+                skills?: (string | {
+                    id: string;
+                } | {
+                    skill_id: string;
+                })[];
+                /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
+                model_id?: string;
+                /** @description For this turn, if not as the session says. */
+                thinking_enabled?: boolean;
+            };
+            /**
+             * @description What happens when the session has an open turn.
+             * @default skip
+             * @enum {string}
+             */
+            overlap?: "skip" | "queue";
+            /**
+             * @description The last time that counts, as a timestamp with an offset; kept to the second.
+             * @default null
+             */
+            end_at?: string | null;
         };
-        requestBody?: never;
-        responses: {
-            /** @description A page of files. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["File"][];
-                        meta: {
-                            next_cursor: string | null;
-                        };
-                    };
-                };
+        ScheduleChange: {
+            name?: string | null;
+            /** @description Five fields: minute, hour, day of month, month, day of week. Where both kinds of day are given, either matches. Replaces `at`. */
+            cron?: string;
+            /** @description One time in the future, as a timestamp with an offset; kept to the second. Replaces `cron`. */
+            at?: string;
+            /** @description A name of the IANA time zone database, in which `cron` is read. */
+            timezone?: string;
+            /** @description The body of POST messages. */
+            message?: {
+                content: string;
+                /** @default [] */
+                files?: string[];
+                /** @default [] */
+                skills?: (string | {
+                    id: string;
+                } | {
+                    skill_id: string;
+                })[];
+                /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
+                model_id?: string;
+                /** @description For this turn, if not as the session says. */
+                thinking_enabled?: boolean;
             };
+            /**
+             * @description What happens when the session has an open turn.
+             * @enum {string}
+             */
+            overlap?: "skip" | "queue";
+            /** @description The last time that counts, as a timestamp with an offset; kept to the second. */
+            end_at?: string | null;
         };
-    };
-    uploadFile: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "multipart/form-data": {
-                    file: string;
-                };
-            };
-        };
-        responses: {
-            /** @description The file */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["File"];
-                };
-            };
-        };
-    };
-    getFile: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                file_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The file */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["File"];
-                };
-            };
+        fileContentFilter: {
+            expires?: string;
+            signature?: string;
         };
     };
-    deleteFile: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                file_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Deleted */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    downloadFile: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                file_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Location is a link to the content, valid for one hour. */
-            307: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    getDownloadLink: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                file_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The link, valid for one hour. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DownloadLink"];
-                };
-            };
-        };
-    };
-    listWebhooks: {
-        parameters: {
-            query?: {
-                /** @description Items of a page. */
-                limit?: number;
-                /** @description `meta.next_cursor` of the previous page. */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of webhooks. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["Webhook"][];
-                        meta: {
-                            next_cursor: string | null;
-                        };
-                    };
-                };
-            };
-        };
-    };
-    createWebhook: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** @description Where deliveries are sent: https, at a public address. */
-                    url: string;
-                    event_types: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
-                    /** @default null */
-                    description?: string | null;
-                    /**
-                     * @description A disabled webhook gets nothing; events of that time are not sent later.
-                     * @default true
-                     */
-                    enabled?: boolean;
-                };
-            };
-        };
-        responses: {
-            /** @description The webhook with its secret, which is not shown again. */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookWithSecret"];
-                };
-            };
-        };
-    };
-    getWebhook: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                webhook_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The webhook. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Webhook"];
-                };
-            };
-        };
-    };
-    deleteWebhook: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                webhook_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Deleted. */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    updateWebhook: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                webhook_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** @description Where deliveries are sent: https, at a public address. */
-                    url?: string;
-                    event_types?: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
-                    description?: string | null;
-                    /** @description A disabled webhook gets nothing; events of that time are not sent later. Enabling clears `disabled_reason`. */
-                    enabled?: boolean;
-                };
-                "application/merge-patch+json": {
-                    /** @description Where deliveries are sent: https, at a public address. */
-                    url?: string;
-                    event_types?: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
-                    description?: string | null;
-                    /** @description A disabled webhook gets nothing; events of that time are not sent later. Enabling clears `disabled_reason`. */
-                    enabled?: boolean;
-                };
-            };
-        };
-        responses: {
-            /** @description The webhook as it is now. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Webhook"];
-                };
-            };
-        };
-    };
-    rotateWebhookSecret: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                webhook_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The webhook with its new secret, which is not shown again. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookWithSecret"];
-                };
-            };
-        };
-    };
-    testWebhook: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                webhook_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The delivery, which is sent now. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookDelivery"];
-                };
-            };
-        };
-    };
-    listWebhookDeliveries: {
-        parameters: {
-            query?: {
-                /** @description Items of a page. */
-                limit?: number;
-                /** @description `meta.next_cursor` of the previous page. */
-                cursor?: string;
-                /** @description Only deliveries in this state. */
-                state?: "pending" | "delivered" | "failed";
-            };
-            header?: never;
-            path: {
-                webhook_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of deliveries. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["WebhookDelivery"][];
-                        meta: {
-                            next_cursor: string | null;
-                        };
-                    };
-                };
-            };
-        };
-    };
-    retryWebhookDelivery: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                webhook_id: string;
-                delivery_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The delivery, which is sent now. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookDelivery"];
-                };
-            };
-        };
-    };
-    retryFailedWebhookDeliveries: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                webhook_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description How many deliveries are sent again, the oldest first. At 10,000 there may be more: send it again. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        count: number;
-                    };
-                };
-            };
-        };
-    };
-    listSchedules: {
-        parameters: {
-            query?: {
-                /** @description Items of a page. */
-                limit?: number;
-                /** @description `meta.next_cursor` of the previous page. */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of schedules. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["Schedule"][];
-                        meta: {
-                            next_cursor: string | null;
-                        };
-                    };
-                };
-            };
-        };
-    };
-    createSchedule: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** @default null */
-                    name?: string | null;
-                    /** @description Five fields: minute, hour, day of month, month, day of week. Where both kinds of day are given, either matches. */
-                    cron?: string;
-                    /** @description One time in the future, as a timestamp with an offset; kept to the second. */
-                    at?: string;
-                    /**
-                     * @description A name of the IANA time zone database, in which `cron` is read.
-                     * @default UTC
-                     */
-                    timezone?: string;
-                    target: {
-                        /** @enum {string} */
-                        type: "new_session" | "existing_session";
-                        /**
-                         * @description With `new_session`: the body of POST sessions.
-                         * @example {
-                         *       "model_id": "claude-sonnet-5-5",
-                         *       "instruction": "Answer in one sentence.",
-                         *       "metadata": {
-                         *         "customer": "4711"
-                         *       }
-                         *     }
-                         */
-                        session?: {
-                            /** @description An id of GET /v1/models. */
-                            model_id: string;
-                            /** @default true */
-                            thinking_enabled?: boolean;
-                            /** @default null */
-                            instruction?: string | null;
-                            /** @default [] */
-                            mcp_servers?: string[];
-                            /** @default {} */
-                            metadata?: {
-                                [key: string]: string;
-                            };
-                            /** @default [] */
-                            tools?: components["schemas"]["SessionTool"][];
-                        };
-                        /** @description With `existing_session`. */
-                        session_id?: string;
-                    };
-                    /** @description The body of POST messages. */
-                    message: {
-                        content: string;
-                        /** @default [] */
-                        files?: string[];
-                        /** @default [] */
-                        skills?: (string | {
-                            id: string;
-                        } | {
-                            skill_id: string;
-                        })[];
-                        /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
-                        model_id?: string;
-                        /** @description For this turn, if not as the session says. */
-                        thinking_enabled?: boolean;
-                    };
-                    /**
-                     * @description What happens when the session has an open turn.
-                     * @default skip
-                     * @enum {string}
-                     */
-                    overlap?: "skip" | "queue";
-                    /**
-                     * @description The last time that counts, as a timestamp with an offset; kept to the second.
-                     * @default null
-                     */
-                    end_at?: string | null;
-                };
-            };
-        };
-        responses: {
-            /** @description The schedule, active. */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Schedule"];
-                };
-            };
-        };
-    };
-    getSchedule: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                schedule_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The schedule. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Schedule"];
-                };
-            };
-        };
-    };
-    deleteSchedule: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                schedule_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Deleted. */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    updateSchedule: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                schedule_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    name?: string | null;
-                    /** @description Five fields: minute, hour, day of month, month, day of week. Where both kinds of day are given, either matches. Replaces `at`. */
-                    cron?: string;
-                    /** @description One time in the future, as a timestamp with an offset; kept to the second. Replaces `cron`. */
-                    at?: string;
-                    /** @description A name of the IANA time zone database, in which `cron` is read. */
-                    timezone?: string;
-                    /** @description The body of POST messages. */
-                    message?: {
-                        content: string;
-                        /** @default [] */
-                        files?: string[];
-                        /** @default [] */
-                        skills?: (string | {
-                            id: string;
-                        } | {
-                            skill_id: string;
-                        })[];
-                        /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
-                        model_id?: string;
-                        /** @description For this turn, if not as the session says. */
-                        thinking_enabled?: boolean;
-                    };
-                    /**
-                     * @description What happens when the session has an open turn.
-                     * @enum {string}
-                     */
-                    overlap?: "skip" | "queue";
-                    /** @description The last time that counts, as a timestamp with an offset; kept to the second. */
-                    end_at?: string | null;
-                };
-                "application/merge-patch+json": {
-                    name?: string | null;
-                    /** @description Five fields: minute, hour, day of month, month, day of week. Where both kinds of day are given, either matches. Replaces `at`. */
-                    cron?: string;
-                    /** @description One time in the future, as a timestamp with an offset; kept to the second. Replaces `cron`. */
-                    at?: string;
-                    /** @description A name of the IANA time zone database, in which `cron` is read. */
-                    timezone?: string;
-                    /** @description The body of POST messages. */
-                    message?: {
-                        content: string;
-                        /** @default [] */
-                        files?: string[];
-                        /** @default [] */
-                        skills?: (string | {
-                            id: string;
-                        } | {
-                            skill_id: string;
-                        })[];
-                        /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
-                        model_id?: string;
-                        /** @description For this turn, if not as the session says. */
-                        thinking_enabled?: boolean;
-                    };
-                    /**
-                     * @description What happens when the session has an open turn.
-                     * @enum {string}
-                     */
-                    overlap?: "skip" | "queue";
-                    /** @description The last time that counts, as a timestamp with an offset; kept to the second. */
-                    end_at?: string | null;
-                };
-            };
-        };
-        responses: {
-            /** @description The schedule as it is now. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Schedule"];
-                };
-            };
-        };
-    };
-    pauseSchedule: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                schedule_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The schedule as it is now. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Schedule"];
-                };
-            };
-        };
-    };
-    resumeSchedule: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                schedule_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The schedule as it is now. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Schedule"];
-                };
-            };
-        };
-    };
-    runSchedule: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes it safe to send the request again: within 24 h the same key and content get the first answer. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                schedule_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The schedule; last_run says what came of it. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Schedule"];
-                };
-            };
-        };
-    };
-    listScheduleRuns: {
-        parameters: {
-            query?: {
-                /** @description Items of a page. */
-                limit?: number;
-                /** @description `meta.next_cursor` of the previous page. */
-                cursor?: string;
-            };
-            header?: never;
-            path: {
-                schedule_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of runs. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        items: components["schemas"]["ScheduleRun"][];
-                        meta: {
-                            next_cursor: string | null;
-                        };
-                    };
-                };
-            };
-        };
-    };
-    fileContent: {
-        parameters: {
-            query?: {
-                expires?: string;
-                signature?: string;
-            };
-            header?: never;
-            path: {
-                file_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The content, or the range of it that was asked for */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "*/*": unknown;
-                };
-            };
-        };
-    };
-    webhookEvent: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Id of the delivery, the same in each attempt. */
-                "webhook-id": string;
-                /** @description When the attempt was made, in seconds since 1970. */
-                "webhook-timestamp": string;
-                /** @description Signatures as the Standard Webhooks specification says, separated by spaces. */
-                "webhook-signature": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["WebhookPayload"];
-            };
-        };
-        responses: {
-            /** @description The webhook is disabled. */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The delivery is done. */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The attempt failed and is made again later. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
 }
+export type $defs = Record<string, never>;
+export type operations = Record<string, never>;

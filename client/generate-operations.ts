@@ -1,0 +1,145 @@
+/** Makes the class with one method for each operation of the OpenAPI document. */
+interface Schema {
+  $ref?: string;
+  type?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  required?: string[];
+}
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  parameters: { in: string; name: string; description?: string; schema: object }[];
+  requestBody?: { content: Record<string, { schema: Schema }> };
+  responses: Record<string, { content?: Record<string, { schema?: Schema }> }>;
+}
+
+/** Operations by path and method. */
+export type PathsOfDocument = Record<string, Record<string, Operation>>;
+
+/** Links open the first two in a browser. The others have methods of their own in client/src/client.ts. */
+const BY_HAND = ['fileContent', 'mcpOauthCallback', 'streamEvents', 'downloadFile', 'sendAnswers'];
+const PAGING = ['limit', 'cursor'];
+
+/** The types of bodies and of filters, by their names in the client. */
+export function requestTypes(paths: PathsOfDocument): Record<string, object> {
+  const types: Record<string, object> = {};
+  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    const body = bodyOf(operation);
+    if (body !== undefined) types[bodyType(operation)] = body;
+    const filters = filtersOf(operation);
+    const properties = filters.map(({ name, description, schema }) => [name, { description, ...schema }]);
+    if (filters.length > 0) {
+      types[`${itemOf(operation)}Filter`] = { type: 'object', properties: Object.fromEntries(properties) as object };
+    }
+  }
+  return types;
+}
+
+export function operationsClass(paths: PathsOfDocument): string {
+  const methods = Object.entries(paths).flatMap(([path, byMethod]) =>
+    Object.entries(byMethod)
+      .filter(([, { operationId }]) => !BY_HAND.includes(operationId))
+      .map(([method, operation]) => methodOf(method.toUpperCase(), path, operation)),
+  );
+  const types = [...new Set(methods.flatMap((text) => [...text.matchAll(/\bTypes\.(\w+)/g)].map(([, name]) => name)))];
+  return `import { eachItem, type ItemList } from '../pages.js';
+import { segment, Transport, type ClientOptions, type CreateOptions, type RequestOptions } from '../transport.js';
+import type {\n${types.map((name) => `  ${name},\n`).join('')}} from '../types.js';
+import { uploadBody, type UploadSource } from '../upload.js';
+
+/** The operations of the Agent Session Service: one method each, in the order of the documentation. */
+export class Operations {
+  protected readonly transport: Transport;
+
+  constructor(options: ClientOptions) {
+    this.transport = new Transport(options);
+  }
+${methods.join('').replaceAll('Types.', '')}}
+`;
+}
+
+function methodOf(method: string, path: string, operation: Operation): string {
+  const { operationId, summary, parameters } = operation;
+  const ids = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => camelCase(name!));
+  const address =
+    ids.length === 0
+      ? `'${path}'`
+      : `\`${path.replace(/\{(\w+)\}/g, (_, name: string) => `\${segment(${camelCase(name)})}`)}\``;
+  const isCreate = method === 'POST' && parameters.some(({ name }) => name === 'Idempotency-Key');
+  const isList = parameters.some(({ name }) => name === 'cursor');
+  const body = bodyOf(operation);
+  const isUpload = operation.requestBody?.content['multipart/form-data'] !== undefined;
+  const query = filtersOf(operation).length > 0 ? `Types.${itemOf(operation)}Query` : 'Types.PageQuery';
+  const given = [
+    ...ids.map((id) => `${id}: string`),
+    ...(isUpload ? ['source: UploadSource'] : []),
+    ...(body ? [`body: Types.${bodyType(operation)}${body.required ? '' : ' = {}'}`] : []),
+    ...(isList ? [`query: ${query} = {}`] : []),
+  ];
+  const answer = answerOf(operation);
+  const send = answer === 'void' ? 'noContent' : isCreate ? 'create' : 'json';
+  const outgoing = [
+    ...(isList ? ['query'] : []),
+    ...(body ? ['json: body'] : []),
+    ...(isUpload ? ['...uploadBody(source)'] : []),
+  ];
+  const sent = outgoing.length === 0 ? 'options' : `{ ${outgoing.join(', ')}, ...options }`;
+  const verb = send === 'create' ? '' : `'${method}', `;
+  const options = `options: ${isCreate ? 'CreateOptions' : 'RequestOptions'} = {}`;
+  const own = `
+  /** ${summary}. */
+  ${operationId}(${[...given, options].join(', ')}): Promise<${answer}> {
+    return this.transport.${send}(${verb}${address}, ${sent});
+  }
+`;
+  if (!isList || operationId === 'listQueue') return own;
+  return `${own}
+  /** Every item of \`${operationId}\`, over all its pages. */
+  each${itemOf(operation)}(${[...given, options].join(', ')}): ItemList<${answer.replace(/^Types.Page<(.*)>$/, '$1')}> {
+    return eachItem(query, (page) => this.${operationId}(${[...ids, 'page', 'options'].join(', ')}));
+  }
+`;
+}
+
+function bodyOf({ requestBody }: Operation): Schema | undefined {
+  return requestBody?.content['application/json']?.schema;
+}
+
+/** `createSession` takes a `NewSession`, `updateSession` a `SessionChange`. */
+function bodyType({ operationId }: Operation): string {
+  return operationId
+    .replace(/^(create|register|send)(\w+)$/, 'New$2')
+    .replace(/^update(\w+)$/, '$1Change')
+    .replace(/^accept(\w+)$/, 'Accepted$1');
+}
+
+function filtersOf({ parameters }: Operation): Operation['parameters'] {
+  return parameters.filter((one) => one.in === 'query' && !PAGING.includes(one.name));
+}
+
+/** `listWebhookDeliveries` → `WebhookDelivery`. */
+function itemOf({ operationId }: Operation): string {
+  return operationId.replace(/^list/, '').replace(/ies$/, 'y').replace(/s$/, '');
+}
+
+function answerOf({ responses }: Operation): string {
+  const [, { content }] = Object.entries(responses).find(([status]) => Number(status) < 400)!;
+  const schema = content?.['application/json']?.schema;
+  if (schema === undefined) return 'void';
+  const items = schema.properties?.items?.items;
+  return items === undefined ? typeOf(schema) : `Types.Page<${typeOf(items)}>`;
+}
+
+function typeOf({ $ref, type, properties }: Schema): string {
+  if ($ref !== undefined) return `Types.${$ref.split('/').at(-1)}`;
+  if (properties === undefined) return type === 'integer' ? 'number' : type!;
+  return `{ ${Object.entries(properties)
+    .map(([name, schema]) => `${name}: ${typeOf(schema)}`)
+    .join('; ')} }`;
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
