@@ -1,18 +1,29 @@
+import { ConcurrencyLimit } from './concurrency-limit.js';
 import { advanceWait } from './turn/advance-wait.js';
 import { callModel } from './turn/call-model.js';
 import { callTool } from './turn/call-tool.js';
 import { compactContext } from './turn/compact.js';
 import { connectMcpServers } from './turn/connect.js';
 import type { ActivityDeps } from './deps.js';
+import { cancelTasks } from './turn/cancel-tasks.js';
 import { finishTurn } from './turn/finish.js';
+import { pollTask } from './turn/poll-task.js';
 import type { TurnActivities } from './turn/turn-activities.js';
 
+/** Shares of a worker's slots for the tool calls of one project and of all projects. The rest is for model calls. */
+const PROJECT_SHARE = 0.5;
+const TOOLS_SHARE = 0.7;
+
 export function createActivities(deps: ActivityDeps): TurnActivities {
+  const slots = (share: number): number => Math.max(1, Math.floor(deps.config.workerMaxActivities * share));
+  const toolLimit = new ConcurrencyLimit({ perProject: slots(PROJECT_SHARE), total: slots(TOOLS_SHARE) });
   return {
     connectMcpServers: connectMcpServers(deps),
     callModel: callModel(deps),
     compactContext: compactContext(deps),
-    callTool: callTool(deps),
+    callTool: callTool(deps, toolLimit),
+    pollTask: pollTask(deps, toolLimit),
+    cancelTasks: cancelTasks(deps),
     advanceWait: advanceWait(deps),
     finishTurn: finishTurn(deps),
   };

@@ -22,10 +22,12 @@ interface Continuation {
   wait?: WaitingStep;
 }
 
-/** The tool calls of a step that waits for answers. */
+/** The tool calls of a step that waits for answers or for tasks. */
 interface WaitingStep {
   tools: string[];
   waiting: number[];
+  /** Indices of the calls whose tasks are waited for before the answers. */
+  tasks?: number[];
 }
 
 /** How a turn ended, as operators see it in Temporal. */
@@ -89,3 +91,6 @@ export interface MaintenanceInput {
 
 /** ApplicationFailure type for an activity that was fenced out: the turn has already ended, so `finish` is not needed. */
 export const TURN_ENDED = 'TurnEnded';
+
+/** ApplicationFailure type for an attempt that has found a task open. Temporal tries again after the pause in it. */
+export const TASK_OPEN = 'TaskOpen';

@@ -10,6 +10,7 @@ import {
 import type { TurnActivities } from '../activities/turn/turn-activities.js';
 import type { StepOutcome } from '../src/steps/model-step.js';
 import type { TurnInput, TurnSummary } from './contract.js';
+import { TaskWaits } from './tasks.js';
 import { countSignals, waitForAnswers } from './wait.js';
 
 /** Heartbeat timeout for a worker that runs but has lost Temporal. A dead worker's lease expires within seconds. */
@@ -37,10 +38,14 @@ export class TurnRun {
   #step: number;
   /** The end of the turn's time, in ms since 1970. */
   #deadline: number;
+  readonly tasks: TaskWaits;
+  /** Calls that run in activities, without those whose tasks are waited for. */
+  #callsRunning = 0;
 
   constructor(private readonly input: TurnInput) {
     this.#step = input.step ?? 1;
     this.#deadline = Date.now() + input.remainingMs;
+    this.tasks = new TaskWaits(input.id, input.wait === undefined, () => this.#callsRunning > 0);
   }
 
   async connect(): Promise<void> {
@@ -62,12 +67,21 @@ export class TurnRun {
     return outcome;
   }
 
-  /** Runs the calls of the step that need no answer. */
+  /** Runs the calls of the step that need no answer. In a run that began in the middle of a wait, those with a task. */
   async runTools(outcome: OpenStep): Promise<void> {
-    if (outcome.kind === 'again' || this.input.wait !== undefined) return;
+    if (outcome.kind === 'again') return;
     const { tools, waiting } = outcome;
+    if (this.input.wait !== undefined) {
+      const { tasks = [] } = this.input.wait;
+      await Promise.all(tasks.map((index) => this.#waitForTask(tools, index)));
+      return;
+    }
     const free = [...tools.keys()].filter((index) => !waiting.includes(index));
     if (free.length > 0) await this.#call(tools, free);
+    if (this.tasks.isLong) {
+      const tasks = free.filter((index) => this.tasks.isOpen(index));
+      await this.#continueAsNew({ step: this.#step, wait: { tools, waiting, tasks } });
+    }
   }
 
   /** Waits until the other calls of the step are answered and have run. Returns `ended` if the turn has ended. */
@@ -85,6 +99,7 @@ export class TurnRun {
       call: (indices) => this.#call(tools, indices),
       describe: (open) => `${this.#progress}: waits for answers to ${formatToolNames(tools, open)}`,
       searchable: this.input.searchable ?? false,
+      isLong: () => this.tasks.isLong,
       mayContinue: this.input.wait === undefined,
     });
     return result === 'long' ? this.#continueAsNew({ step: this.#step, wait: { tools, waiting } }) : result;
@@ -118,13 +133,28 @@ export class TurnRun {
   async #call(tools: string[], indices: number[]): Promise<void> {
     setCurrentDetails(`${this.#progress}: ${formatToolNames(tools, indices)}`);
     const { id: turnId } = this.input;
+    const waits: Promise<void>[] = [];
+    const callOne = async (index: number): Promise<void> => {
+      this.#callsRunning += 1;
+      const place = { turnId, step: this.#step, index };
+      const open = await this.#activity(`tool ${tools[index]}`)
+        .callTool(place)
+        .finally(() => (this.#callsRunning -= 1));
+      if (open?.kind !== 'task') return;
+      const wait = this.#waitForTask(tools, index, open.longWaitMs);
+      wait.catch(() => undefined);
+      waits.push(wait);
+    };
     for (let start = 0; start < indices.length; start += PARALLEL_TOOLS) {
-      await Promise.all(
-        indices
-          .slice(start, start + PARALLEL_TOOLS)
-          .map((index) => this.#activity(`tool ${tools[index]}`).callTool({ turnId, step: this.#step, index })),
-      );
+      await Promise.all(indices.slice(start, start + PARALLEL_TOOLS).map(callOne));
     }
+    await Promise.all(waits);
+  }
+
+  /** Waits for the task of a call. The time of a task does not count against the turn's time limit. */
+  async #waitForTask(tools: string[], index: number, longWaitMs = Infinity): Promise<void> {
+    const ended = await this.tasks.wait(this.#step, index, tools[index]!, longWaitMs);
+    if (ended !== null) this.#deadline = Date.now() + ended.remainingMs;
   }
 
   /** The turn's activities, each with the turn's remaining time as its timeout. */

@@ -42,6 +42,7 @@ export async function turn(input: TurnInput): Promise<TurnSummary> {
   const run = new TurnRun(input);
   try {
     await abandonAfterCancel(play(run));
+    await run.tasks.close();
   } catch (error) {
     if (!(error instanceof TemporalFailure)) throw error;
     const ended = turnEndedIn(error);
@@ -49,8 +50,9 @@ export async function turn(input: TurnInput): Promise<TurnSummary> {
       const ending = outcomeOf(error);
       setCurrentDetails(ending.kind === 'cancelled' ? 'cancelled' : `failed: ${ending.type}`);
       await CancellationScope.nonCancellable(() => finishTurn({ turnId: input.id, ending }));
-      throw error;
     }
+    await run.tasks.close();
+    if (ended === null) throw error;
     // Temporal shows the workflow as cancelled, even if something else ended the turn first.
     if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('The turn was cancelled.');
     run.summary.state = (ended.details?.[0] as TurnState | null | undefined) ?? null;

@@ -29,6 +29,8 @@ interface Wait {
   /** Shows the open calls in the workflow's current details. */
   describe: (open: number[]) => string;
   searchable: boolean;
+  /** True once the wait for tasks of answered calls should continue as new. */
+  isLong: () => boolean;
   /** False in a run that started in the middle of the wait: it stays until the wait is over. */
   mayContinue: boolean;
 }
@@ -60,11 +62,14 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | '
       setCurrentDetails(wait.describe(step.open));
       if (wait.searchable) setWaitsFor('answer');
       const pauseMs = wait.mayContinue ? Math.min(step.expiresInMs, step.longWaitMs) : step.expiresInMs;
-      const awoken = await condition(() => wait.signals.received > seen || state.failed, pauseMs);
+      const stops = (): boolean => state.failed || (wait.isLong() && state.active === 0);
+      const awoken = await condition(() => wait.signals.received > seen || stops(), pauseMs);
       if (state.failed) break;
+      if (wait.isLong() && state.active === 0) return 'long';
       if (!awoken && state.active === 0 && pauseMs < step.expiresInMs) return 'long';
     }
     await Promise.all(work);
+    if (wait.isLong()) return 'long';
   } finally {
     // After a cancel request the running calls end first.
     await Promise.allSettled(work);

@@ -5,7 +5,8 @@ import { toolCallSeconds } from '../../src/platform/metrics.js';
 import { withSpan } from '../../src/platform/tracing.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import type { RunnableTool } from './offered-tools.js';
-import { callTurnMcpTool } from './mcp/call.js';
+import { callTurnMcpTool } from './mcp/call-for-turn.js';
+import type { StartedTask } from './mcp/start-task.js';
 import type { ToolCallRow } from '../../src/steps/tool-call.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from './tool.js';
 
@@ -21,7 +22,8 @@ export function outcomeUnknown(name: string): ToolResult {
 }
 
 /**
- * Runs a tool within its time limit; each progress notification restarts the limit. Errors of the tool become error
+ * Runs a tool within its time limit; each progress notification restarts the limit. Returns the task, if an MCP server began
+ * one. Errors of the tool become error
  * results for the model. A cancel and errors of Postgres or the storage are thrown; Temporal retries the latter.
  */
 export async function runTool(
@@ -30,7 +32,7 @@ export async function runTool(
   call: ToolCallRow,
   found: RunnableTool | undefined,
   cancelled: AbortSignal,
-): Promise<ToolResult> {
+): Promise<ToolResult | { task: StartedTask }> {
   if (found === undefined) return textResult(`There is no tool ${call.name} in this turn.`, true);
   const limit = new TimeLimit(deps.config.toolTimeoutSeconds);
   const toolCall: ToolCall = {
@@ -49,6 +51,7 @@ export async function runTool(
           found.tool,
         )
       : runBuiltIn(deps, toolCall, found.tool));
+    if ('task' in result) return result;
     if (result.isError) span.setAttribute('error.type', 'tool_error').setStatus({ code: SpanStatusCode.ERROR });
     return result;
   });
@@ -56,7 +59,8 @@ export async function runTool(
   let outcome = 'aborted';
   try {
     const result = await unlessAborted(work, toolCall.signal);
-    outcome = result.isError ? 'error' : 'ok';
+    if ('task' in result) outcome = 'task';
+    else outcome = result.isError ? 'error' : 'ok';
     return result;
   } catch (error) {
     cancelled.throwIfAborted();

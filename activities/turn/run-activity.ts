@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporalio/common';
+import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure, TemporalFailure } from '@temporalio/common';
 import pRetry from 'p-retry';
 import { ServiceError } from '../../src/platform/errors.js';
 import { isDatabaseAway } from '../../src/db/transaction.js';
@@ -45,12 +45,13 @@ export interface Attempt {
  * Runs the body of an activity. Sends heartbeats until it returns (a model may be silent for long) and converts its
  * errors to failures for Temporal. Only a user's cancel request cancels the turn; after a worker shutdown, a pause or a
  * reset another attempt continues. Failure messages are fixed texts, because histories must not contain content
- * (docs/architecture.md).
+ * (docs/architecture.md). The attempts of a poll end by failing: they are not counted and not logged.
  */
 export async function runActivity<T>(
   deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log' | 'runningTurns' | 'workerId'>,
   ids: { turn_id: string; step?: number; index?: number },
   work: (signal: AbortSignal, attempt: Attempt) => Promise<T>,
+  { isPoll = false } = {},
 ): Promise<T> {
   const { log, runningTurns, workerId } = deps;
   const context = Context.current();
@@ -61,7 +62,7 @@ export async function runActivity<T>(
     endedAttempts: 0,
     ...(context.info.heartbeatDetails as HeartbeatDetails | null),
   };
-  const lostWorkers = Math.max(0, context.info.attempt - 1 - details.endedAttempts);
+  const lostWorkers = isPoll ? 0 : Math.max(0, context.info.attempt - 1 - details.endedAttempts);
   if (lostWorkers > 0) {
     const { activityType: activity, attempt } = context.info;
     log.warn(
@@ -83,6 +84,7 @@ export async function runActivity<T>(
     const isLost = running.signal.reason instanceof LeaseLostError;
     const error = running.signal.aborted && !isLost ? await endCancelled(deps, ids.turn_id, thrown) : thrown;
     const failure = knownFailure(error, context, isLost) ?? unexpectedFailure(error, context, details, log.child(ids));
+    if (isBenign(failure)) throw failure;
     details.endedAttempts += 1;
     context.heartbeat(details);
     logOutcome(failure instanceof ApplicationFailure ? (failure.type ?? 'failed') : 'cancelled');
@@ -91,6 +93,10 @@ export async function runActivity<T>(
     running.done();
     clearInterval(beat);
   }
+}
+
+function isBenign(failure: Error): boolean {
+  return failure instanceof ApplicationFailure && failure.category === ApplicationFailureCategory.BENIGN;
 }
 
 /** Ends a turn whose cancel request reached this worker directly. The activity has already stored its streamed text. */

@@ -10,8 +10,15 @@ export interface TurnActivities {
   callModel(input: { turnId: string; step: number; compacted: boolean }): Promise<ModelCallOutcome>;
   /** Summarises older turns, so that the next request fits the model's context. */
   compactContext(input: { turnId: string; step: number }): Promise<void>;
-  /** Runs one tool call of a step and stores its result. */
-  callTool(input: { turnId: string; step: number; index: number }): Promise<void>;
+  /** Runs one tool call of a step and stores its result. If its server began a task for it, returns that. */
+  callTool(input: CallPlace): Promise<OpenTask | undefined>;
+  /**
+   * Asks for the task of a call until it has ended, then stores the result. Each question is an attempt of its own: between
+   * them the activity waits in Temporal, without a slot and without new events in the history.
+   */
+  pollTask(input: CallPlace): Promise<EndedTask>;
+  /** Tells the servers to cancel the tasks of a turn that has ended. */
+  cancelTasks(input: { turnId: string }): Promise<void>;
   /**
    * Advances a step that waits for answers: asks for missing ones, closes expired calls, applies the answers that came.
    * Returns null if the turn has ended.
@@ -19,6 +26,27 @@ export interface TurnActivities {
   advanceWait(input: { turnId: string; step: number }): Promise<AdvancedWait | null>;
   /** Ends a turn that was cancelled or has failed. */
   finishTurn(input: { turnId: string; ending: UnsuccessfulOutcome }): Promise<void>;
+}
+
+/** The call of a task has a result. */
+export interface EndedTask {
+  /** What is left of the turn's time. */
+  remainingMs: number;
+  /** The task took too long: its server has to be told to cancel it. */
+  isOverdue: boolean;
+}
+
+interface CallPlace {
+  turnId: string;
+  step: number;
+  index: number;
+}
+
+/** A call whose task its server works on. */
+export interface OpenTask {
+  kind: 'task';
+  /** After this time the wait continues as new. */
+  longWaitMs: number;
 }
 
 export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {

@@ -50,6 +50,12 @@ const ownFields = {
   ),
   'agent.custom_tool_use': objectSchema({ tool_use_id: text, name: text, input: anyObject }),
   'agent.requires_action': objectSchema({ required_actions: { type: 'array', items: requiredAction } }),
+  'agent.tool_progress': objectSchema({
+    tool_use_id: text,
+    name: text,
+    status: { enum: ['working', 'input_required'] },
+    message: { type: ['string', 'null'] },
+  }),
   'agent.tool_result': objectSchema(
     { tool_use_id: text, name: text, is_error: flag, content: text },
     { truncated: { const: true } },

@@ -1,7 +1,7 @@
 import { McpProtocolError } from './protocol-error.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ErrorCode, McpError, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ErrorCode, McpError, ResultSchema, type ServerCapabilities } from '@modelcontextprotocol/sdk/types.js';
 import { limitedFetch, type FetchOptions } from './limited-fetch.js';
 import { AnswerLostError, McpRequest, type RequestOptions } from './mcp-request.js';
 import type { OnLarge } from './wire/answer-body.js';
@@ -25,6 +25,14 @@ export interface CallOptions {
   onProgress: () => void;
   /** Runs before a large answer is read. */
   onLarge?: OnLarge;
+  /** More parameters of the call. */
+  parameters?: Record<string, unknown>;
+}
+
+/** What another connection needs to go on with an MCP session. */
+export interface McpSession {
+  id: string;
+  protocolVersion: string;
 }
 
 /** One MCP session over Streamable HTTP. */
@@ -33,13 +41,18 @@ export class McpConnection {
   readonly #transport: StreamableHTTPClientTransport;
   #isClosed = false;
 
-  private constructor(readonly options: ConnectionOptions) {
+  private constructor(
+    readonly options: ConnectionOptions,
+    session?: McpSession,
+  ) {
     this.#transport = new StreamableHTTPClientTransport(options.url, {
+      ...(session !== undefined && { sessionId: session.id }),
       requestInit: { headers: { 'User-Agent': 'agent-session-service' } },
       fetch: limitedFetch(options),
       // Redirects are followed by the network, which checks each hop and keeps the credential from other origins.
       redirectPolicy: 'follow',
     });
+    if (session !== undefined) this.#transport.setProtocolVersion(session.protocolVersion);
     this.#client.onclose = () => {
       this.#isClosed = true;
     };
@@ -61,6 +74,13 @@ export class McpConnection {
     return connection;
   }
 
+  /** Goes on with a session that another connection has opened. Sends nothing yet. */
+  static async resume(options: ConnectionOptions, session: McpSession): Promise<McpConnection> {
+    const connection = new McpConnection(options, session);
+    await connection.#client.connect(connection.#transport);
+    return connection;
+  }
+
   /** The name that the server reports. */
   get serverName(): string | null {
     return this.#client.getServerVersion()?.name ?? null;
@@ -71,15 +91,26 @@ export class McpConnection {
     return this.#transport.sessionId !== undefined;
   }
 
+  /** The session that the server keeps; null if it keeps none. */
+  get session(): McpSession | null {
+    const { sessionId, protocolVersion } = this.#transport;
+    return sessionId === undefined || protocolVersion === undefined ? null : { id: sessionId, protocolVersion };
+  }
+
+  /** What the server offers; undefined in a session that was resumed. */
+  get capabilities(): ServerCapabilities | undefined {
+    return this.#client.getServerCapabilities();
+  }
+
   /** Lists the tools of all pages, unchecked; empty for a server without the tools capability. */
   async listTools(signal: AbortSignal, onLarge?: OnLarge): Promise<unknown[]> {
-    if (this.#client.getServerCapabilities()?.tools === undefined) return [];
+    if (this.capabilities?.tools === undefined) return [];
     const tools: unknown[] = [];
     const seen = new Set<string>();
     const limits = listLimits();
     for (let cursor: string | undefined; ;) {
       const params = cursor === undefined ? {} : { cursor };
-      const page = await this.#request({ method: 'tools/list', params }, signal, { limits, onLarge });
+      const page = await this.request({ method: 'tools/list', params }, signal, { limits, onLarge });
       if (!Array.isArray(page.tools)) throw new McpProtocolError('tools/list did not answer with a list of tools');
       for (const tool of page.tools as unknown[]) tools.push(tool);
       if (typeof page.nextCursor !== 'string' || page.nextCursor === '') return tools;
@@ -93,7 +124,7 @@ export class McpConnection {
 
   /** Pings the server; resolves if it still has this session. */
   async ping(signal: AbortSignal): Promise<void> {
-    await this.#request({ method: 'ping' }, signal, { limits: shortLimits() });
+    await this.request({ method: 'ping' }, signal, { limits: shortLimits() });
   }
 
   /**
@@ -103,17 +134,22 @@ export class McpConnection {
   async callTool(
     name: string,
     input: Record<string, unknown>,
-    { signal, idempotencyKey, onProgress, onLarge }: CallOptions,
+    { signal, idempotencyKey, onProgress, onLarge, parameters }: CallOptions,
   ): Promise<Record<string, unknown>> {
     const message = {
       method: 'tools/call',
-      params: { name, arguments: input, _meta: { [IDEMPOTENCY_META]: idempotencyKey } },
+      params: {
+        name,
+        arguments: input,
+        _meta: { [IDEMPOTENCY_META]: idempotencyKey },
+        ...parameters,
+      },
     } as const;
-    return this.#request(message, signal, { limits: callLimits(), onLarge }, onProgress);
+    return this.request(message, signal, { limits: callLimits(), onLarge }, onProgress);
   }
 
   /** Sends a request and returns its result, unchecked. */
-  #request(
+  request(
     message: Parameters<Client['request']>[0],
     signal: AbortSignal,
     options: RequestOptions,
@@ -154,21 +190,13 @@ export class McpConnection {
       const goodbye = this.#transport.terminateSession().catch(() => undefined);
       await Promise.race([goodbye, new Promise((resolve) => setTimeout(resolve, 1000).unref())]);
     }
+    await this.detach();
+  }
+
+  /** Closes all its connections. The server keeps the session. */
+  async detach(): Promise<void> {
     await this.#client.close();
     // After a failed connect, the client no longer refers to its transport, which is still open.
     await this.#transport.close();
   }
-}
-
-/**
- * True if the request failed because the server does not know its session, so that it was not processed: HTTP 404 by
- * the protocol. Many servers answer 400 instead; then a ping in the same session must fail in the same way.
- */
-export async function isSessionLost(connection: McpConnection, error: unknown, signal: AbortSignal): Promise<boolean> {
-  if (!connection.hasSession || !(error instanceof StreamableHTTPError)) return false;
-  if (error.code !== 400) return error.code === 404;
-  return connection.ping(signal).then(
-    () => false,
-    (second: unknown) => second instanceof StreamableHTTPError && (second.code === 400 || second.code === 404),
-  );
 }

@@ -3,6 +3,7 @@ import type { McpTool } from '../db/entities/mcp-servers.js';
 import { isDeeperThan } from '../platform/depth.js';
 import { codePointLength, isStorableText } from '../platform/text.js';
 import type { Cleaner } from './cleaner.js';
+import { taskSupportOf } from './tasks.js';
 import { MAX_SCHEMA_DEPTH, sanitizeInputSchema } from './input-schema.js';
 
 /** Tools stored for one server (docs/limits.md). */
@@ -25,7 +26,7 @@ export async function keepTools(listed: readonly unknown[], cleaner: Cleaner): P
   let schemaBytes = 0;
   for (const tool of listed) {
     if (kept.size === MAX_TOOLS) break;
-    const { name, description, inputSchema, annotations } = (tool ?? {}) as Record<string, unknown>;
+    const { name, description, inputSchema, annotations, execution } = (tool ?? {}) as Record<string, unknown>;
     if (typeof name !== 'string' || !isUsableName(name) || cleaner.clean(name) !== name || kept.has(name)) continue;
     await setImmediate();
     const size = sizeOf(inputSchema);
@@ -36,6 +37,7 @@ export async function keepTools(listed: readonly unknown[], cleaner: Cleaner): P
       description: cleaner.cleanStart(typeof description === 'string' ? description : '', MAX_DESCRIPTION_LENGTH),
       input_schema: cleanJson(sanitizeInputSchema(fits ? inputSchema : null), cleaner) as Record<string, unknown>,
       ...annotationsOf(annotations),
+      ...taskSupport(execution),
     });
   }
   return [...kept.values()];
@@ -47,6 +49,11 @@ function annotationsOf(annotations: unknown): Pick<McpTool, 'annotations'> {
   return {
     annotations: { ...(readOnlyHint === true && { readOnlyHint }), ...(idempotentHint === true && { idempotentHint }) },
   };
+}
+
+function taskSupport(execution: unknown): Pick<McpTool, 'task_support'> {
+  const support = taskSupportOf(execution);
+  return support === undefined ? {} : { task_support: support };
 }
 
 function isUsableName(name: string): boolean {

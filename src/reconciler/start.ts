@@ -65,9 +65,10 @@ export function startTurnReconciler(
 
   const workflows = createTurnWorkflows(client, {
     taskQueue: config.taskQueue,
-    executionTimeoutMs: ({ mayWait }) => {
-      const waitMs = mayWait ? config.maxSteps * config.actionTimeoutSeconds * 1000 : 0;
-      return config.turnTimeoutSeconds * 1000 + waitMs + EXECUTION_MARGIN_MS;
+    executionTimeoutMs: ({ mayWait, mcpServers }) => {
+      const waitSeconds =
+        (mayWait ? config.actionTimeoutSeconds : 0) + (mcpServers > 0 ? config.taskTimeoutSeconds : 0);
+      return (config.turnTimeoutSeconds + config.maxSteps * waitSeconds) * 1000 + EXECUTION_MARGIN_MS;
     },
     maxSteps: config.maxSteps,
     turnTimeoutMs: config.turnTimeoutSeconds * 1000,

@@ -85,7 +85,7 @@ const STEPS = `(
       'content', coalesce(content, (
         SELECT json_build_array(json_build_object('type', 'text', 'text', data->'content')) FROM events
         WHERE required_actions.state = 'answered' AND events.session_id = past.session_id
-          AND turn_number = past.number AND position = answer_position)), 'wasSent', tool_calls.state = 'started' OR coalesce(kind = 'custom_tool_result', false),
+          AND turn_number = past.number AND position = answer_position)), 'wasSent', tool_calls.state IN ('started', 'task') OR coalesce(kind = 'custom_tool_result', false),
       'isError', coalesce(is_error, false), 'overflowKey', overflow_key) ORDER BY tool_calls.index)
     FROM tool_calls LEFT JOIN required_actions USING (turn_id, step, index) WHERE tool_calls.turn_id = past.id AND tool_calls.step = model_steps.step), '[]')) ORDER BY step)
   FROM model_steps WHERE model_steps.turn_id = past.id)`;

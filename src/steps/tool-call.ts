@@ -20,8 +20,8 @@ export interface ToolCallRow {
   toolUseId: string;
   name: string;
   input: Record<string, unknown>;
-  /** pending → started (recorded before the call is sent) → done */
-  state: 'pending' | 'started' | 'done';
+  /** pending → started (recorded before the call is sent) → task (its server works on it) → done */
+  state: 'pending' | 'started' | 'task' | 'done';
   /** Present if the call needs an answer. */
   action: CallAction | null;
 }
@@ -115,9 +115,11 @@ interface ToolOutcome {
 /** Stores the result of a call that ran. A second result for the same call changes nothing. */
 export async function endToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
   const at = sql`call.at`;
+  const isTask = call.state === 'task';
   await storeOutcome(deps, call, outcome, {
-    from: 'started',
+    from: isTask ? 'task' : 'started',
     set: sql`tools_running = turns.tools_running - 1, ${stopClock('tools', at, sql`turns.tools_running = 1`)}
+      ${isTask ? sql`, tasks_running = turns.tasks_running - 1, ${stopClock('task', at, sql`turns.tasks_running = 1`)}` : sql``}
       ${call.action === null ? sql`` : sql`, ${setWaitingClock(1, at)}`}`,
   });
 }

@@ -5,16 +5,20 @@ import type { TurnOutcome } from './outcome.js';
 /** Milliseconds of an interval. */
 const milliseconds = (interval: string): string => `round(extract(epoch FROM ${interval}) * 1000)::bigint`;
 
-/** Milliseconds that a turn `t` has run so far, without the time it waited for answers. */
+/**
+ * Milliseconds that a turn `t` has run so far, without the time it waited for answers or for tasks. The clocks of these two
+ * never run together: a call whose task works is a tool that runs.
+ */
 export const runningMs = (t: string): string =>
   `coalesce(extract(epoch FROM clock_timestamp() - ${t}.started_at
-     - coalesce(${elapsed(`${t}.waiting_time`, `${t}.waiting_started_at`, 'clock_timestamp()')}, '0')) * 1000, 0)::double precision`;
+     - coalesce(${elapsed(`${t}.waiting_time`, `${t}.waiting_started_at`, 'clock_timestamp()')}, '0')
+     - coalesce(${elapsed(`${t}.task_time`, `${t}.task_started_at`, 'clock_timestamp()')}, '0')) * 1000, 0)::double precision`;
 
 /** Time spent in a phase, including a phase still running at `now`; null if the phase never began. */
 const elapsed = (time: string, since: string, now: string): string =>
   `CASE WHEN ${since} IS NULL THEN ${time} ELSE coalesce(${time}, '0') + (${now} - ${since}) END`;
 
-type Phase = 'model' | 'tools' | 'waiting';
+type Phase = 'model' | 'tools' | 'waiting' | 'task';
 
 /**
  * Assignments that start the clock of a phase at a time. If a process died in this phase, the clock already runs and keeps

@@ -2,12 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { Server, type ServerOptions } from '@modelcontextprotocol/sdk/server/index.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import {
+  InMemoryTaskMessageQueue,
+  InMemoryTaskStore,
+} from '@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js';
+import {
   CallToolRequestSchema,
+  ElicitResultSchema,
   ListToolsRequestSchema,
   type CallToolResult,
+  type ElicitRequestFormParams,
+  type ElicitRequestURLParams,
+  type ElicitResult,
+  type Task,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
 
@@ -20,10 +29,25 @@ export interface TestToolCall {
   progress: (value: number) => Promise<void>;
 }
 
+/** A task that the server works on. It ends when the tool says so. */
+export interface TestTask {
+  id: string;
+  arguments: Record<string, unknown>;
+  update: (status: Task['status'], message?: string) => Promise<void>;
+  end: (status: 'completed' | 'failed', result: unknown) => Promise<void>;
+  /** Asks the person, as part of the task. */
+  ask: (question: Question) => Promise<ElicitResult>;
+}
+
+export type Question = ElicitRequestFormParams | ElicitRequestURLParams;
+
 export interface TestTool extends Partial<Omit<Tool, 'name'>> {
   name: string;
   /** Without it the tool answers with the text `ok`. */
   run?: (call: TestToolCall) => unknown;
+  /** Works on calls that are tasks; the tool is offered as one. */
+  task?: (task: TestTask) => unknown;
+  pollInterval?: number;
 }
 
 export interface McpServerOptions {
@@ -39,6 +63,8 @@ export interface McpServerOptions {
   json?: boolean;
   /** The status for a session that the server does not know (404 by the protocol, often 400). */
   unknownSession?: 404 | 400;
+  /** Keeps tasks for tools that have `task`. */
+  tasks?: boolean;
   /** Stands in front of the server: true when it has answered by itself. */
   gateway?: (req: IncomingMessage, res: ServerResponse, body: string) => boolean | Promise<boolean>;
 }
@@ -49,6 +75,8 @@ export interface TestMcpServer {
   host: string;
   /** Every tools/call that reached the server, also those under way. */
   calls: { name: string; arguments: Record<string, unknown>; meta: Record<string, unknown> }[];
+  /** The tasks that were created, as the server sees them now. */
+  taskStates: () => Task[];
   /** Names of the tools whose calls were cancelled by notification. */
   cancelled: string[];
   /** The method of each message and HTTP request, in order. */
@@ -69,6 +97,8 @@ export interface TestMcpServer {
 /** A real MCP server over Streamable HTTP, made with the SDK's server on node:http; it counts what reaches it. */
 export async function startMcpServer(options: McpServerOptions = {}): Promise<TestMcpServer> {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
+  const taskStore = new InMemoryTaskStore();
+  const taskMessageQueue = new InMemoryTaskMessageQueue();
   let http = createServer();
   let port = 0;
 
@@ -120,7 +150,7 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Te
       onsessioninitialized: (id) => void sessions.set(id, transport),
       onsessionclosed: (id) => void sessions.delete(id),
     });
-    await protocolServer(server).connect(transport);
+    await protocolServer(server, options.tasks === true ? { taskStore, taskMessageQueue } : {}).connect(transport);
     return transport;
   };
 
@@ -128,6 +158,7 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Te
     url: '',
     host: '',
     calls: [],
+    taskStates: () => taskStore.getAllTasks(),
     cancelled: [],
     log: [],
     lastHeaders: {},
@@ -140,6 +171,7 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Te
       await listen();
     },
     close: async () => {
+      taskStore.cleanup();
       if (http.listening) await kill();
     },
   };
@@ -149,23 +181,32 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Te
   return server;
 }
 
-function protocolServer(server: TestMcpServer): Server {
-  const { serverName = 'test-server' } = server.options;
-  const protocol = new Server({ name: serverName, version: '1' }, { capabilities: { tools: {} } });
+function protocolServer(server: TestMcpServer, stores: Pick<ServerOptions, 'taskStore' | 'taskMessageQueue'>): Server {
+  const { serverName = 'test-server', tasks = false } = server.options;
+  const capabilities = {
+    tools: {},
+    ...(tasks && { tasks: { requests: { tools: { call: {} } }, cancel: {}, list: {} } }),
+  };
+  const protocol = new Server({ name: serverName, version: '1' }, { capabilities, ...stores });
   protocol.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
     const { tools = [], pageSize = 1000 } = server.options;
     const start = Number(params?.cursor ?? 0);
-    const page = tools.slice(start, start + pageSize).map(({ run: _, ...tool }) => ({
+    const page = tools.slice(start, start + pageSize).map(({ run: _, task, pollInterval: __, ...tool }) => ({
+      ...(task !== undefined && { execution: { taskSupport: 'required' as const } }),
       inputSchema: { type: 'object' as const },
       ...tool,
     }));
     return { tools: page, ...(start + pageSize < tools.length && { nextCursor: String(start + pageSize) }) };
   });
-  protocol.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, sendNotification }) => {
+  protocol.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
+    const { signal, sendNotification } = extra;
     const { name, arguments: input = {}, _meta: meta = {} } = params;
     server.calls.push({ name, arguments: input, meta });
     signal.addEventListener('abort', () => server.cancelled.push(name));
     const tool = server.options.tools?.find((candidate) => candidate.name === name);
+    if (tool?.task !== undefined && params.task !== undefined) {
+      return { task: await startTask(tool, input, params.task.ttl, extra) };
+    }
     const progress = async (value: number): Promise<void> => {
       if (meta.progressToken === undefined) return;
       await sendNotification({
@@ -177,6 +218,33 @@ function protocolServer(server: TestMcpServer): Server {
     return asResult(result ?? 'ok');
   });
   return protocol;
+}
+
+type Extra = Parameters<Parameters<Server['setRequestHandler']>[1]>[1];
+
+async function startTask(
+  { task: work, pollInterval }: TestTool,
+  input: Record<string, unknown>,
+  ttl: number | undefined,
+  { taskStore, sendRequest }: Extra,
+): Promise<Task> {
+  const created = await taskStore!.createTask({
+    ttl: ttl ?? null,
+    ...(pollInterval !== undefined && { pollInterval }),
+  });
+  const { taskId } = created;
+  void work!({
+    id: taskId,
+    arguments: input,
+    update: (status, message) => taskStore!.updateTaskStatus(taskId, status, message),
+    end: (status, result) => taskStore!.storeTaskResult(taskId, status, asResult(result)),
+    ask: (params) =>
+      sendRequest({ method: 'elicitation/create', params }, ElicitResultSchema, {
+        timeout: 600_000,
+        ...{ relatedTask: { taskId } },
+      }),
+  });
+  return created;
 }
 
 function asResult(result: unknown): CallToolResult {

@@ -1,15 +1,15 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
-import { isSessionLost, type McpConnection } from '../../../src/mcp/client.js';
-import { findServers } from '../../../src/mcp/find-servers.js';
+import type { McpConnection } from '../../../src/mcp/client.js';
+import { isSessionLost } from '../../../src/mcp/session-lost.js';
 import { LargeAnswer } from '../../../src/mcp/large-answer.js';
 import { MAX_ANSWER_VALUES } from '../../../src/mcp/wire/answer-limits.js';
 import { connectionBroke, failureReason, neverReached } from '../../../src/mcp/reasons.js';
 import { recordConnection } from '../../../src/mcp/store.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { ConnectTarget } from './connections.js';
-import { isAllowed, isHeldBack, type McpServerTool } from './names.js';
+import { isAllowed, isHeldBack } from './names.js';
 import { mcpResult } from './result.js';
 import type { NewEvent } from '../../../src/events/schema.js';
 import { hasMcpError } from '../../../src/events/store.js';
@@ -28,19 +28,9 @@ export interface McpToolCall extends ToolCall {
 }
 
 /** The fields of a server that a call needs. */
-type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;
+export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;
 
 const MAX_ERROR_LENGTH = 4000;
-
-/**
- * Calls a tool of an MCP server for a turn, with the server's current credential and allow-list, but with the server name
- * recorded for the turn.
- */
-export async function callTurnMcpTool(deps: ToolDeps, call: McpToolCall, tool: McpServerTool): Promise<ToolResult> {
-  const [server] = await findServers(deps.db, call.turn.projectId, [tool.serverId]);
-  if (server === undefined) return textResult(`The server of ${tool.name} was removed.`, true);
-  return callMcpTool(call, server, tool.toolName, deps);
-}
 
 /**
  * Calls a tool of an MCP server once (contract.md §3 "Tool calls"). It is sent again only if the server has lost its MCP
@@ -48,42 +38,33 @@ export async function callTurnMcpTool(deps: ToolDeps, call: McpToolCall, tool: M
  * call become results that tell the model what to do.
  * @throws the signal's reason when `call.signal` aborts, after sending `notifications/cancelled`
  */
-export async function callMcpTool(
+export function callMcpTool(
   call: McpToolCall,
   server: CalledServer,
   toolName: string,
   deps: ToolDeps,
 ): Promise<McpToolResult> {
-  if (!isAllowed(server, toolName)) {
-    return textResult(`The tool ${toolName} of the MCP server ${server.name} is not allowed.`, true);
-  }
-  if (isHeldBack(server, toolName)) {
-    const text = `The tool ${toolName} of the MCP server ${server.name} has changed and is held back until a person accepts it.`;
-    return textResult(text, true);
-  }
-  const attempt: Attempt = { sent: false, mayHaveRun: call.wasSent };
-  const answer = new LargeAnswer({
-    budget: deps.budget,
-    projectId: call.turn.projectId,
-    signal: call.signal,
-    maxValues: MAX_ANSWER_VALUES,
-    // The tool's time limit does not run meanwhile.
-    onWait: call.progress,
+  return sendCall(call, server, toolName, deps, {
+    send: inSharedSession,
+    read: (answer, cleaner) => mcpResult(answer, call, deps, cleaner),
   });
-  try {
-    const cleaner = deps.mcp.cleanerOf(server);
-    try {
-      return await mcpResult(await send(call, server, toolName, deps, attempt, answer), call, deps, cleaner);
-    } catch (error) {
-      if (error instanceof McpError) return refused(error, server.name, toolName, cleaner);
-      throw error;
-    }
-  } catch (error) {
-    call.signal.throwIfAborted();
-    return failed(error, attempt, call, server, toolName);
-  } finally {
-    answer.release();
-  }
+}
+
+/** How a call is sent, and what becomes of its answer. */
+export interface CallRoute<T> {
+  send: (transmission: Transmission, deps: ToolDeps) => Promise<Answer>;
+  /** Sent with the call. */
+  parameters?: Record<string, unknown>;
+  read: (answer: Answer, cleaner: Cleaner) => Promise<T>;
+}
+
+type Answer = Record<string, unknown>;
+
+interface Transmission {
+  server: CalledServer;
+  signal: AbortSignal;
+  attempt: Attempt;
+  callTool: (connection: McpConnection) => Promise<Answer>;
 }
 
 interface Attempt {
@@ -92,50 +73,85 @@ interface Attempt {
   mayHaveRun: boolean;
 }
 
-type Send = (...args: Parameters<typeof sendOnce>) => Promise<Record<string, unknown>>;
-
-/** A server may close an idle connection at the moment a request is sent on it. Most servers do so after a few seconds. */
-const send: Send = async (call, server, toolName, deps, attempt, large) => {
-  try {
-    return await sendOnce(call, server, toolName, deps, attempt, large);
-  } catch (error) {
-    call.signal.throwIfAborted();
-    if (!call.repeatable || !attempt.sent || !connectionBroke(error)) throw error;
-    attempt.sent = false;
-    attempt.mayHaveRun = true;
-    return sendOnce(call, server, toolName, deps, attempt, large);
-  }
-};
-
-async function sendOnce(
+/** As `callMcpTool`, on another route. */
+export async function sendCall<T>(
   call: McpToolCall,
   server: CalledServer,
   toolName: string,
-  { mcp }: ToolDeps,
-  attempt: Attempt,
-  large: LargeAnswer,
-): Promise<Record<string, unknown>> {
-  const callTool = (connection: McpConnection): Promise<Record<string, unknown>> => {
+  deps: ToolDeps,
+  route: CallRoute<T>,
+): Promise<T | McpToolResult> {
+  if (!isAllowed(server, toolName)) {
+    return textResult(`The tool ${toolName} of the MCP server ${server.name} is not allowed.`, true);
+  }
+  if (isHeldBack(server, toolName)) {
+    const text = `The tool ${toolName} of the MCP server ${server.name} has changed and is held back until a person accepts it.`;
+    return textResult(text, true);
+  }
+  const attempt: Attempt = { sent: false, mayHaveRun: call.wasSent };
+  const large = new LargeAnswer({
+    budget: deps.budget,
+    projectId: call.turn.projectId,
+    signal: call.signal,
+    maxValues: MAX_ANSWER_VALUES,
+    // The tool's time limit does not run meanwhile.
+    onWait: call.progress,
+  });
+  const callTool = (connection: McpConnection): Promise<Answer> => {
     attempt.sent = true;
     return connection.callTool(toolName, call.input, {
       signal: call.signal,
       idempotencyKey: call.idempotencyKey,
       onProgress: call.progress,
       onLarge: (bytes) => large.take(bytes),
+      ...(route.parameters !== undefined && { parameters: route.parameters }),
     });
   };
-  const answer = await mcp.use(server, call.signal, async (connection, retire) => {
+  const transmission: Transmission = { server, signal: call.signal, attempt, callTool };
+  try {
+    const cleaner = deps.mcp.cleanerOf(server);
+    try {
+      const answer = await sendAgain(call, attempt, () => route.send(transmission, deps));
+      return await route.read(answer, cleaner);
+    } catch (error) {
+      if (error instanceof McpError) return refused(error, server.name, toolName, cleaner);
+      throw error;
+    }
+  } catch (error) {
+    call.signal.throwIfAborted();
+    return failed(error, attempt, call, server, toolName);
+  } finally {
+    large.release();
+  }
+}
+
+/** A server may close an idle connection at the moment a request is sent on it. Most servers do so after a few seconds. */
+async function sendAgain(call: McpToolCall, attempt: Attempt, send: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await send();
+  } catch (error) {
+    call.signal.throwIfAborted();
+    if (!call.repeatable || !attempt.sent || !connectionBroke(error)) throw error;
+    attempt.sent = false;
+    attempt.mayHaveRun = true;
+    return send();
+  }
+}
+
+/** Sends a call on the connection that all turns of the worker share. */
+const inSharedSession: CallRoute<McpToolResult>['send'] = async ({ server, signal, attempt, callTool }, { mcp }) => {
+  const answer = await mcp.use(server, signal, async (connection, retire) => {
     try {
       return await callTool(connection);
     } catch (error) {
-      if (!(await isSessionLost(connection, error, call.signal))) throw error;
+      if (!(await isSessionLost(connection, error, signal))) throw error;
       retire();
       attempt.sent = false;
       return null;
     }
   });
-  return answer ?? mcp.use(server, call.signal, callTool);
-}
+  return answer ?? mcp.use(server, signal, callTool);
+};
 
 /** The server answered with a protocol error, so the outcome is known. */
 function refused(error: McpError, serverName: string, toolName: string, cleaner: Cleaner): McpToolResult {

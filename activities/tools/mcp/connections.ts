@@ -2,7 +2,7 @@ import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers
 import { ProjectLimits } from '../../../src/platform/project-limits.js';
 import type { Config } from '../../../src/platform/config.js';
 import { unlessAborted } from '../../../src/platform/abort.js';
-import { McpConnection } from '../../../src/mcp/client.js';
+import { McpConnection, type ConnectionOptions, type McpSession } from '../../../src/mcp/client.js';
 import type { McpNetwork } from '../../../src/network/network.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
@@ -108,6 +108,18 @@ export class McpConnections {
     }
   }
 
+  /** Opens a connection of the caller's own, with a new MCP session. The caller closes or detaches it. */
+  openOwn(server: ConnectTarget, signal: AbortSignal): Promise<McpConnection> {
+    return withDeadline(CONNECT_SECONDS, signal, (bounded) =>
+      this.#opening.run(server.project_id, () => McpConnection.open(this.#optionsOf(server, true), bounded)),
+    );
+  }
+
+  /** Goes on with an MCP session that this or another worker has opened. */
+  resume(server: ConnectTarget, session: McpSession): Promise<McpConnection> {
+    return McpConnection.resume(this.#optionsOf(server, false), session);
+  }
+
   /** Closes all connections, even those in use, and the network, when the worker shuts down. */
   async closeAll(): Promise<void> {
     this.#closing.abort(new Error('the worker shuts down'));
@@ -144,17 +156,18 @@ export class McpConnections {
 
   #connect(server: ConnectTarget): Promise<McpConnection> {
     return withDeadline(CONNECT_SECONDS, this.#closing.signal, (bounded) =>
-      McpConnection.open(
-        {
-          url: new URL(server.url),
-          auth: this.#authOf(server),
-          network: this.network,
-          listen: true,
-          pacer: this.#pacerOf(server.project_id),
-        },
-        bounded,
-      ),
+      McpConnection.open(this.#optionsOf(server, true), bounded),
     );
+  }
+
+  #optionsOf(server: ConnectTarget, listen: boolean): ConnectionOptions {
+    return {
+      url: new URL(server.url),
+      auth: this.#authOf(server),
+      network: this.network,
+      listen,
+      pacer: this.#pacerOf(server.project_id),
+    };
   }
 
   #pacerOf(projectId: string): Pacer {

@@ -8,6 +8,8 @@ export interface McpServerTool extends ToolDefinition {
   toolName: string;
   /** A call may be sent again (`readOnlyHint`, `idempotentHint`). */
   repeatable: boolean;
+  /** It can be called as a task, if its server offers tasks. */
+  mayBeTask: boolean;
 }
 
 /** A server with one version of its tools. If `offeredTools` is null, the turn offers all of them. */
@@ -33,6 +35,7 @@ export function mcpToolsOf(servers: readonly ToolSource[]): McpServerTool[] {
         serverId: server.id,
         toolName: tool.name,
         repeatable: tool.annotations !== undefined,
+        mayBeTask: tool.task_support !== undefined,
       })),
   );
 }

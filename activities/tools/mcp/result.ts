@@ -21,7 +21,7 @@ const MAX_BASE64_LENGTH = (MAX_IMAGE_BYTES / 3) * 4;
  */
 export async function mcpResult(
   answer: Json,
-  call: ToolCall,
+  call: Pick<ToolCall, 'toolUseId' | 'signal'> & { turn: { id: string } },
   { storage, log }: Pick<ToolDeps, 'storage' | 'log'>,
   cleaner: Cleaner,
 ): Promise<ToolResult> {

@@ -1058,6 +1058,18 @@ export interface components {
         } | {
             id: string;
             /** @constant */
+            type: "agent.tool_progress";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            tool_use_id: string;
+            name: string;
+            /** @enum {unknown} */
+            status: "working" | "input_required";
+            message: string | null;
+        } | {
+            id: string;
+            /** @constant */
             type: "agent.tool_result";
             turn_id: string;
             /** Format: date-time */
@@ -1211,7 +1223,7 @@ export interface components {
             /** @description Send the last one as `Last-Event-ID` to go on after this frame. */
             id: string;
             /** @enum {unknown} */
-            event: "user.message" | "turn.continued" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta" | "agent.retry.delta";
+            event: "user.message" | "turn.continued" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_progress" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta" | "agent.retry.delta";
             data: string;
         };
         Turn: {
@@ -1659,7 +1671,7 @@ export interface components {
         EventFilter: {
             /** @description Only events of this turn. */
             turn_id?: string;
-            /** @description Only events of these types, with commas between them: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, turn.completed, turn.cancelled, turn.failed. */
+            /** @description Only events of these types, with commas between them: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_progress, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, turn.completed, turn.cancelled, turn.failed. */
             types?: string;
             /**
              * @description `desc`: newest first. Oldest first without it.

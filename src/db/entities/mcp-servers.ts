@@ -16,6 +16,8 @@ export interface McpTool {
   input_schema: Record<string, unknown>;
   /** Absent if the server gives none that counts. */
   annotations?: ToolAnnotations;
+  /** Absent if it cannot be called as a task. */
+  task_support?: 'required' | 'optional';
 }
 
 /** The part of a tool that a person sees and accepts. `input_schema` is null if it is too large to show. */

@@ -8,6 +8,7 @@ const LARGE_TABLES = [
   'model_attempts',
   'model_steps',
   'tool_calls',
+  'mcp_tasks',
   'waiting_messages',
   'idempotency_records',
   'webhook_deliveries',
@@ -262,6 +263,10 @@ export class Initial1800000000001 implements MigrationInterface {
         tools_running integer NOT NULL DEFAULT 0,
         waiting_time interval,
         waiting_started_at timestamptz,
+        -- While servers work on tasks for its calls: not part of the turn's time limit.
+        task_time interval,
+        task_started_at timestamptz,
+        tasks_running integer NOT NULL DEFAULT 0,
         CONSTRAINT turns_number UNIQUE (session_id, number)
       );
 
@@ -420,8 +425,8 @@ export class Initial1800000000001 implements MigrationInterface {
         tool_use_id text COLLATE "C" NOT NULL,
         name text NOT NULL,
         input json NOT NULL,
-        -- pending → started (about to leave for its server) → done
-        state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'started', 'done')),
+        -- pending → started (about to leave for its server) → task (the server works on it, see mcp_tasks) → done
+        state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'started', 'task', 'done')),
         -- What the model gets: blocks of activities/tools/tool, bytes by reference.
         content json,
         is_error boolean,
@@ -432,6 +437,32 @@ export class Initial1800000000001 implements MigrationInterface {
         task_token bytea,
         started_at timestamptz,
         ended_at timestamptz,
+        PRIMARY KEY (turn_id, step, index)
+      );
+
+      -- The tasks that MCP servers have begun for calls.
+      CREATE TABLE mcp_tasks (
+        turn_id text COLLATE "C" NOT NULL,
+        step integer NOT NULL,
+        index integer NOT NULL,
+        server_id text COLLATE "C" NOT NULL,
+        task_id text COLLATE "C" NOT NULL,
+        -- The MCP session that the task belongs to: {id, protocolVersion}; null for a server without sessions.
+        mcp_session json,
+        -- What the server said last, and the pause that it asks for.
+        status text NOT NULL,
+        message text,
+        poll_ms integer NOT NULL,
+        -- As in the last agent.tool_progress; before the first one what every task begins with.
+        shown_status text NOT NULL DEFAULT 'working',
+        shown_message text,
+        shown_at timestamptz,
+        -- How often its result was asked for without an end of the attempt: its worker was lost.
+        lost_reads integer NOT NULL DEFAULT 0,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        -- When its result was stored, unless the service gave it up; when the service told the server to cancel it.
+        ended_at timestamptz,
+        cancelled_at timestamptz,
         PRIMARY KEY (turn_id, step, index)
       );
 

@@ -14,6 +14,7 @@ const WRITERS: Record<string, string[]> = {
   'src/steps/steering.ts': ['UPDATE turns'],
   'src/steps/model-step.ts': ['UPDATE turns'],
   'src/steps/tool-call.ts': ['UPDATE turns', 'UPDATE turns'],
+  'src/steps/task-call.ts': ['UPDATE turns', 'UPDATE turns'],
   'src/steps/servers.ts': ['UPDATE turns'],
   'src/steps/compaction.ts': ['UPDATE turns'],
   'src/steps/shorten-result.ts': ['UPDATE turns'],

@@ -36,6 +36,7 @@ describe('the tools of MCP servers in model requests', () => {
         serverId: 'mcp_s',
         toolName: 'a',
         repeatable: false,
+        mayBeTask: false,
       },
     ]);
   });

@@ -1,0 +1,32 @@
+import { storeTask } from '../../../src/steps/task-call.js';
+import type { ToolCallRow } from '../../../src/steps/tool-call.js';
+import type { ActivityTask } from '../../../src/turns/turn.js';
+import type { TurnDeps } from '../../../src/turns/write.js';
+import type { ToolDeps } from '../tool.js';
+import type { StartedTask } from './start-task.js';
+import { cancelOnServer } from './task-session.js';
+
+const CANCEL_TIMEOUT_MS = 10_000;
+
+/**
+ * Stores the task of a call. If it cannot be stored, mostly because the turn has ended, the server is told to cancel it:
+ * nothing else knows of it.
+ * @param store retries while Postgres is away
+ */
+export async function keepTask(
+  deps: TurnDeps & ToolDeps,
+  { projectId }: { projectId: string },
+  call: ToolCallRow,
+  task: StartedTask,
+  attempt: ActivityTask,
+  store: (work: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  try {
+    await store(() => storeTask(deps, call, task, attempt));
+  } catch (error) {
+    await cancelOnServer(deps, { ...task, projectId }, AbortSignal.timeout(CANCEL_TIMEOUT_MS)).catch((err: unknown) =>
+      deps.log.warn({ err, turn_id: call.turnId }, 'a task that could not be stored was not cancelled'),
+    );
+    throw error;
+  }
+}

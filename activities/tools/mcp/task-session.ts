@@ -1,0 +1,75 @@
+import { findServers } from '../../../src/mcp/find-servers.js';
+import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
+import type { McpConnection } from '../../../src/mcp/client.js';
+import { withDeadline } from '../../../src/mcp/deadline.js';
+import { isSessionLost } from '../../../src/mcp/session-lost.js';
+import { cancelTask, isUnknownTask } from '../../../src/mcp/tasks.js';
+import type { NewTask } from '../../../src/steps/task-call.js';
+import type { ToolDeps } from '../tool.js';
+
+/** contract.md §11: what one question about a task may take. */
+export const POLL_SECONDS = 20;
+
+type SessionTask = Pick<NewTask, 'taskId' | 'session'>;
+
+/**
+ * Makes a request about a task in the MCP session that it belongs to. If the server no longer knows the session, makes it
+ * in a new one. The caller closes or detaches the connection, also after an error.
+ */
+export async function askInSession<T>(
+  { mcp }: Pick<ToolDeps, 'mcp'>,
+  server: McpServerRow,
+  { session }: SessionTask,
+  cancelled: AbortSignal,
+  opened: (connection: McpConnection, isNew: boolean) => void,
+  ask: (connection: McpConnection, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return withDeadline(POLL_SECONDS, cancelled, async (signal) => {
+    const open = async (): Promise<McpConnection> => {
+      const connection = await mcp.openOwn(server, signal);
+      opened(connection, true);
+      return connection;
+    };
+    if (session === null) return ask(await open(), signal);
+    const connection = await mcp.resume(server, session);
+    opened(connection, false);
+    try {
+      return await ask(connection, signal);
+    } catch (error) {
+      if (!(await isSessionLost(connection, error, signal))) throw error;
+      await connection.detach();
+      return ask(await open(), signal);
+    }
+  });
+}
+
+/**
+ * Tells the server to cancel a task, and ends its MCP session. A task that the server does not know, or that has ended,
+ * needs no cancel.
+ * @throws if the server does not answer
+ */
+export async function cancelOnServer(
+  deps: Pick<ToolDeps, 'mcp' | 'db'>,
+  task: SessionTask & { projectId: string; serverId: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const [server] = await findServers(deps.db, task.projectId, [task.serverId]);
+  if (server === undefined) return;
+  let used: McpConnection | undefined;
+  let isDone = false;
+  try {
+    await askInSession(
+      deps,
+      server,
+      task,
+      signal,
+      (connection) => (used = connection),
+      (connection, bounded) => cancelTask(connection, task.taskId, bounded),
+    ).catch((error: unknown) => {
+      if (!isUnknownTask(error)) throw error;
+    });
+    isDone = true;
+  } finally {
+    await (isDone ? used?.close() : used?.detach());
+  }
+}

@@ -1,0 +1,106 @@
+import {
+  ActivityCancellationType,
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  isCancellation,
+  proxyActivities,
+  sleep,
+} from '@temporalio/workflow';
+import type { EndedTask, TurnActivities } from '../activities/turn/turn-activities.js';
+import { TASK_OPEN } from './contract.js';
+
+/** An attempt asks once: its time limit is that of fetching a large result. A task's own limit is in the activity. */
+const POLL_TIMEOUT = '1 hour';
+const HEARTBEAT_TIMEOUT = '90 s';
+/** contract.md §11: how long `tasks/cancel` is tried. */
+const CANCEL_TIMEOUT = '30 s';
+
+const { cancelTasks } = proxyActivities<TurnActivities>({
+  scheduleToCloseTimeout: CANCEL_TIMEOUT,
+  retry: { initialInterval: '1 s', backoffCoefficient: 1.5, maximumInterval: '5 s' },
+  summary: 'cancel the tasks of the turn',
+});
+
+/** The tasks that a run of the turn's workflow waits for. */
+export class TaskWaits {
+  /** True once the waits have stopped because they should go on in a new run. */
+  isLong = false;
+  readonly #open = new Set<number>();
+  readonly #scopes = new Set<CancellationScope>();
+  #cancels: Promise<void>[] = [];
+  #hasClock = false;
+
+  constructor(
+    private readonly turnId: string,
+    /** False in a run that began in the middle of a wait: it stays until the wait is over. */
+    private readonly mayContinue: boolean,
+    /** True while the workflow has other activities, which a new run would lose. */
+    private readonly isBusy: () => boolean,
+  ) {}
+
+  /** Waits until the task of a call has ended, or until `isLong`. */
+  async wait(step: number, index: number, tool: string, longWaitMs: number): Promise<EndedTask | null> {
+    const { turnId } = this;
+    const { pollTask } = proxyActivities<TurnActivities>({
+      startToCloseTimeout: POLL_TIMEOUT,
+      heartbeatTimeout: HEARTBEAT_TIMEOUT,
+      cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+      retry: { initialInterval: '1 s', backoffCoefficient: 1 },
+      summary: `task of ${tool}`,
+    });
+    this.#open.add(index);
+    this.#startClock(longWaitMs);
+    const scope = new CancellationScope();
+    this.#scopes.add(scope);
+    try {
+      const ended = await scope.run(() => pollTask({ turnId, step, index }));
+      this.#open.delete(index);
+      if (ended.isOverdue) this.#cancels.push(this.#cancelOnServers());
+      return ended;
+    } catch (error) {
+      if (this.isLong && hasStopped(error) && !CancellationScope.current().consideredCancelled) return null;
+      throw error;
+    } finally {
+      this.#scopes.delete(scope);
+    }
+  }
+
+  isOpen(index: number): boolean {
+    return this.#open.has(index);
+  }
+
+  /** Before the workflow ends: has the servers cancel the tasks that are left, and waits for all such requests. */
+  async close(): Promise<void> {
+    if (this.#open.size > 0) this.#cancels.push(this.#cancelOnServers());
+    await Promise.all(this.#cancels);
+  }
+
+  /** Tried for a while. A server that is away keeps its task until its time to live is over. */
+  #cancelOnServers(): Promise<void> {
+    return CancellationScope.nonCancellable(() => cancelTasks({ turnId: this.turnId })).catch(() => undefined);
+  }
+
+  #startClock(longWaitMs: number): void {
+    if (!this.mayContinue || this.#hasClock) return;
+    this.#hasClock = true;
+    void this.#stopAfter(longWaitMs).catch(() => undefined);
+  }
+
+  async #stopAfter(longWaitMs: number): Promise<void> {
+    do await sleep(longWaitMs);
+    while (this.isBusy());
+    if (this.#open.size === 0) {
+      this.#hasClock = false;
+      return;
+    }
+    this.isLong = true;
+    for (const scope of this.#scopes) scope.cancel();
+  }
+}
+
+/** True for a wait that was stopped, also while an attempt found the task open: a cancelled activity is not tried again. */
+function hasStopped(error: unknown): boolean {
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  return isCancellation(error) || (cause instanceof ApplicationFailure && cause.type === TASK_OPEN);
+}
