@@ -14,7 +14,7 @@ export interface LeasedWorkers {
 }
 
 /** The workers of this process, whatever lease they have. */
-export interface WorkingProcess {
+interface WorkingProcess {
   /** Rejects when a worker stops on its own. */
   failed: Promise<never>;
   /** Takes no new work, waits for running activities, and gives the lease back. */

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { isDeeperThan } from '../../src/platform/depth.js';
 import type { Redactor } from '../../src/platform/redactor.js';
-import { storableText } from '../../src/platform/text.js';
+import { splitsSurrogatePair, storableText } from '../../src/platform/text.js';
 import type { AssistantBlock } from '../../src/models/content.js';
 import { ModelStreamError } from './failures.js';
 
@@ -95,8 +95,7 @@ export function grow(
  */
 function settledText(growing: NonNullable<GrowingBlock>, delta: string, redactor: Redactor): string {
   const text = growing.held + delta;
-  const last = text.charCodeAt(text.length - 1);
-  const whole = last >= 0xd800 && last <= 0xdbff ? text.length - 1 : text.length;
+  const whole = splitsSurrogatePair(text, text.length) ? text.length - 1 : text.length;
   const clean = redactor.redact(storableText(text.slice(0, whole)));
   const end = clean.length - redactor.unfinishedLength(clean);
   growing.held = clean.slice(end) + text.slice(whole);

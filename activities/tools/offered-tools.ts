@@ -13,7 +13,7 @@ export type RunnableTool =
   | { kind: 'mcp'; tool: McpServerTool; repeatable: boolean };
 
 /** A tool that the turn offers to the model. */
-export type OfferedTool =
+type OfferedTool =
   | RunnableTool
   /** Run by the client. */
   | { kind: 'custom'; tool: ToolDefinition; repeatable: false };

@@ -62,7 +62,7 @@ export const MODEL_FAILURE_TYPES = [
   'model_rate_limited',
   'context_too_long',
 ] as const;
-export const TURN_FAILURE_TYPES = [...MODEL_FAILURE_TYPES, 'turn_timeout', 'terminated', 'internal_error'] as const;
+const TURN_FAILURE_TYPES = [...MODEL_FAILURE_TYPES, 'turn_timeout', 'terminated', 'internal_error'] as const;
 
 /** Why a turn failed, in `turn.failed`. */
 export const turnError = objectSchema({ type: { enum: TURN_FAILURE_TYPES }, message: text, retryable: flag });

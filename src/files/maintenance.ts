@@ -81,7 +81,7 @@ async function finishDeletions(db: DataSource, storage: Storage, limit: number):
     order: { deleted_at: 'ASC' },
     take: limit,
   });
-  await inParallel(rows, (row) => finishRemoval(db, storage, row));
+  await pLimit(PARALLEL).map(rows, (row) => finishRemoval(db, storage, row));
   return rows.length;
 }
 
@@ -98,7 +98,7 @@ async function removeOrphans(
   let batch: StoredObject[] = [];
   const judge = async (): Promise<void> => {
     const orphans = await withoutOwner(db, batch);
-    await inParallel(orphans, (key) => storage.delete(key));
+    await pLimit(PARALLEL).map(orphans, (key) => storage.delete(key));
     removed += orphans.length;
     batch = [];
   };
@@ -158,7 +158,9 @@ async function removeLost(
     order: { id: 'ASC' },
     take: limit,
   });
-  const lost = (await inParallel(rows, async (row) => ((await isLost(storage, row.storage_key)) ? row.id : []))).flat();
+  const lost = (
+    await pLimit(PARALLEL).map(rows, async (row) => ((await isLost(storage, row.storage_key)) ? row.id : []))
+  ).flat();
   if (!removeMissing && lost.length > Math.max(1, rows.length * MAX_MISSING_SHARE)) {
     throw new Error(
       `${lost.length} of ${rows.length} files have no object, ${lost[0]} for one. Nothing was changed about them. ` +
@@ -177,9 +179,4 @@ async function isLost(storage: Storage, key: string): Promise<boolean> {
     if (error instanceof ObjectMissingError) return true;
     throw error;
   }
-}
-
-function inParallel<T, R>(items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const slots = pLimit(PARALLEL);
-  return Promise.all(items.map((item) => slots(() => work(item))));
 }

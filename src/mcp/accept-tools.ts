@@ -7,7 +7,7 @@ import { requireKnownTools, updateRow } from './store.js';
 import { deleteUnusedToolsets } from './toolsets.js';
 
 /** What a person accepts: these tools, or all changed ones; each only in the version of its digest, if there is one. */
-export interface AcceptedTools {
+interface AcceptedTools {
   names?: string[];
   digests?: Record<string, string>;
 }

@@ -13,13 +13,13 @@ const MAX_PAGES = 200;
 const MAX_LISTED = 20_000;
 
 /** Keys in `_meta` of a call. They are equal for every attempt, so that a server can detect a repetition. */
-export const IDEMPOTENCY_META = 'agent-session-service/idempotency-key';
+const IDEMPOTENCY_META = 'agent-session-service/idempotency-key';
 
 export interface ConnectionOptions extends FetchOptions {
   url: URL;
 }
 
-export interface CallOptions {
+interface CallOptions {
   signal: AbortSignal;
   idempotencyKey: string;
   onProgress: () => void;

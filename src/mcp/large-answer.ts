@@ -5,7 +5,7 @@ import type { ByteBudget } from '../platform/byte-budget.js';
 const MEMORY_FACTOR = 5;
 const PROGRESS_INTERVAL_MS = 1000;
 
-export interface LargeAnswerOptions {
+interface LargeAnswerOptions {
   budget: ByteBudget;
   projectId: string;
   signal: AbortSignal;

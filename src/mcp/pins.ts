@@ -37,7 +37,7 @@ export async function acceptedColumns(
 }
 
 /** The tools that are new, or differ from the accepted version. */
-export function compareTools(accepted: readonly McpTool[], tools: readonly McpTool[]): ChangedTool[] {
+function compareTools(accepted: readonly McpTool[], tools: readonly McpTool[]): ChangedTool[] {
   const shown = { bytes: 0 };
   return changesOf(accepted, tools).map(({ before, after }) => ({
     name: after.name,

@@ -16,7 +16,7 @@ export interface ModelApi {
   listModels: (() => AsyncIterable<{ id: string }>) | null;
 }
 
-export interface ModelApiOptions {
+interface ModelApiOptions {
   send: typeof fetch;
   /** Google's tokens, for the entries that Google serves. */
   google: BearerTokens;

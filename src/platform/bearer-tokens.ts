@@ -14,7 +14,7 @@ export class CredentialsError extends Error {
 }
 
 /** Returns a token that is valid now. It keeps the token and replaces it before it ends, or at once with `renew`. */
-export type TokenSource = (renew: boolean) => Promise<string>;
+type TokenSource = (renew: boolean) => Promise<string>;
 
 /** Short-lived tokens of one issuer, for requests to a model or to Postgres. */
 export class BearerTokens {

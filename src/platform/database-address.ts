@@ -1,6 +1,6 @@
 /** How connections log in: with the address' password, or as this process' Google account, with its token as password. */
 export const DATABASE_AUTH = ['password', 'google_iam'] as const;
-export type DatabaseAuth = (typeof DATABASE_AUTH)[number];
+type DatabaseAuth = (typeof DATABASE_AUTH)[number];
 
 /** The parameter of an address that says how to log in. Postgres never gets it. */
 const AUTH_PARAMETER = 'service_auth';

@@ -47,7 +47,7 @@ export interface TaskQueueBacklog {
 }
 
 /** Sources of the service-wide gauges. */
-export interface ObservedService {
+interface ObservedService {
   db: DataSource;
   /** True if this process reads the gauges. Only one process does: each scrape costs queries. */
   isLeader: () => boolean;

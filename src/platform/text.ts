@@ -15,6 +15,21 @@ export function storableText(text: string): string {
   return text.toWellFormed().replaceAll('\0', '');
 }
 
+/** Decodes UTF-8; null if the bytes are not valid. A byte order mark is dropped unless `keepMark`. */
+export function decodeUtf8(bytes: Uint8Array, { keepMark = false } = {}): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: keepMark }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** True if `text` up to `end` ends within a surrogate pair, whose second half comes after it. */
+export function splitsSurrogatePair(text: string, end: number): boolean {
+  const last = text.charCodeAt(end - 1);
+  return last >= 0xd800 && last <= 0xdbff;
+}
+
 /** The longest prefix of `text` with at most `maxBytes` in UTF-8 that does not split a character. */
 export function truncateUtf8(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text, 'utf8');

@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { runSql, sql } from '../db/sql.js';
 import type { Lease } from '../db/lease.js';
 import { takeOver } from './takeover.js';
-import type { Logger } from '../platform/logger.js';
+import { repeat } from '../platform/repeat.js';
 import { endTurn } from '../turns/finish.js';
 import type { ReconcileDeps } from './deps.js';
 import { STALE_TURN, type StaleTurn } from './repair.js';
@@ -11,7 +11,7 @@ import { createPartitions, dropOldPartitions } from '../stream/delta-partitions.
 import { notifyCancel } from '../turns/running-turns.js';
 
 const PARALLEL = 8;
-/** A cancel that has not ended its turn by then is delivered again, and then carried out here, worker or not. */
+/** A cancel that has not ended its turn is delivered again after the first time, and the turn is ended here after the second. */
 const CANCEL_REDELIVERED_SECONDS = 1.5;
 const CANCEL_OVERDUE_SECONDS = 4;
 /** Temporal's list of closed workflows lags behind; a turn in it that has ended is skipped. */
@@ -21,47 +21,32 @@ const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000, 
 
 /**
  * Keeps open turns moving: starts workflows that never started or vanished, delivers cancels, ends turns whose workflow is
- * gone, gives the activities of dead workers to living ones, keeps the partitions of deltas. Keeps Temporal's schedules in
- * step with the tables. The process that holds the lease does it; the others stand by. Returns a function that stops it
- * after the rounds under way.
+ * gone, reassigns the activities of crashed workers, creates and drops the partitions of deltas, and brings Temporal's schedules
+ * in line with the tables. Only the process that holds the lease does it. Returns a function that stops after the rounds under way.
  */
 export function startReconciler(
   deps: ReconcileDeps & { reconcileSchedules: () => Promise<void> },
   leader: Lease,
 ): () => Promise<void> {
-  const whileLeading = (round: () => Promise<boolean | void>) => async (): Promise<boolean | void> => {
-    if (leader.isHeld) return round();
-  };
-  // Loops of their own: what needs no Temporal must not wait for a Temporal that is away.
+  const each = (intervalMs: number, round: () => Promise<boolean | void>): (() => Promise<void>) =>
+    repeat(intervalMs, async () => {
+      try {
+        return leader.isHeld && (await round()) === true ? 0 : intervalMs;
+      } catch (err) {
+        deps.log.warn({ err }, 'a round of the reconciler failed, the next one follows');
+        return intervalMs;
+      }
+    });
+  // Separate loops, so that a Temporal that is away does not delay those that need only Postgres.
   const stops = [
-    repeat(
-      deps.log,
-      INTERVALS_MS.stale,
-      whileLeading(() => reconcileStale(deps)),
-    ),
-    repeat(
-      deps.log,
-      INTERVALS_MS.closed,
-      whileLeading(() => allOf([reconcileClosed(deps), deps.reconcileSchedules()])),
-    ),
-    repeat(
-      deps.log,
-      INTERVALS_MS.cancels,
-      whileLeading(() => cancelOverdue(deps)),
-    ),
-    repeat(
-      deps.log,
-      INTERVALS_MS.partitions,
-      whileLeading(async () => {
-        await createPartitions(deps.db);
-        await dropOldPartitions(deps.db);
-      }),
-    ),
-    repeat(
-      deps.log,
-      INTERVALS_MS.takeOver,
-      whileLeading(() => takeOver(deps, leader)),
-    ),
+    each(INTERVALS_MS.stale, () => reconcileStale(deps)),
+    each(INTERVALS_MS.closed, () => allOf([reconcileClosed(deps), deps.reconcileSchedules()])),
+    each(INTERVALS_MS.cancels, () => cancelOverdue(deps)),
+    each(INTERVALS_MS.partitions, async () => {
+      await createPartitions(deps.db);
+      await dropOldPartitions(deps.db);
+    }),
+    each(INTERVALS_MS.takeOver, () => takeOver(deps, leader)),
   ];
   return async () => {
     await Promise.all(stops.map((stop) => stop()));
@@ -75,31 +60,7 @@ async function allOf(work: Promise<void>[]): Promise<void> {
   await Promise.all(work);
 }
 
-/**
- * Runs rounds, one after the other, without a pause after one that returns true. Returns a function that stops after the
- * current round.
- */
-function repeat(log: Logger, intervalMs: number, round: () => Promise<boolean | void>): () => Promise<void> {
-  let stopped = false;
-  let timer: NodeJS.Timeout;
-  let current: Promise<void> = Promise.resolve();
-  const next = (delayMs: number): void => {
-    if (stopped) return;
-    timer = setTimeout(() => {
-      current = round()
-        .catch((err: unknown) => log.warn({ err }, 'a round of the reconciler failed, the next one follows'))
-        .then((hasMore) => next(hasMore === true ? 0 : intervalMs));
-    }, delayMs);
-  };
-  next(intervalMs);
-  return async () => {
-    stopped = true;
-    clearTimeout(timer);
-    await current;
-  };
-}
-
-/** Looks at the turns whose workflow an operator terminated, or that failed or timed out, soon after it happened. */
+/** Ends turns soon after an operator terminated their workflow, or it failed or timed out. */
 async function reconcileClosed(deps: ReconcileDeps): Promise<void> {
   const ids = await deps.workflows.listFailed(new Date(Date.now() - CLOSED_LOOKBACK_MS));
   if (ids.length === 0) return;
@@ -119,7 +80,7 @@ export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
         FROM open_turns WHERE namespace = ${workflows.namespace}
           AND cancel_requested_at < statement_timestamp() - ${CANCEL_REDELIVERED_SECONDS}::float * interval '1 s'`,
   );
-  await inParallel(overdue, async ({ id, is_overdue }) => {
+  await pLimit(PARALLEL).map(overdue, async ({ id, is_overdue }) => {
     try {
       if (is_overdue && (await endTurn(deps, id, { kind: 'cancelled' }))) {
         count('cancelled');
@@ -134,9 +95,4 @@ export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
     // Without waiting for a Temporal that is away.
     workflows.cancel(id).catch((err: unknown) => log.warn({ err, turn_id: id }, 'a cancel did not reach Temporal'));
   });
-}
-
-async function inParallel<T, R>(items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const limit = pLimit(PARALLEL);
-  return Promise.all(items.map((item) => limit(() => work(item))));
 }

@@ -65,8 +65,7 @@ export async function reconcileAll(deps: ReconcileDeps, turns: StaleTurn[]): Pro
       log.warn({ err, turn_id: turn.id }, 'a turn could not be reconciled, a later round tries again');
     }
   };
-  const limit = pLimit(PARALLEL);
-  await Promise.all(turns.map((turn) => limit(() => reconcile(turn))));
+  await pLimit(PARALLEL).map(turns, reconcile);
   await checkAgain(db, unreached);
   return { isTemporalUp: unreached.length < PARALLEL };
 }

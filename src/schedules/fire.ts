@@ -29,7 +29,7 @@ const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 const MAX_MISSED_RUNS = 1000;
 
 /** What came of firing a schedule: nothing was due, the latest due time's run, or a pause instead of it. */
-export type FireOutcome = 'nothing due' | 'paused' | 'started' | SkipReason;
+type FireOutcome = 'nothing due' | 'paused' | 'started' | SkipReason;
 
 /**
  * Starts a turn for the latest time of a schedule that is due, in one transaction with the record of it: a time that

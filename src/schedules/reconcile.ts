@@ -17,7 +17,7 @@ const LATE_AGAIN_SECONDS = 15;
 const LIST_LAG_SECONDS = 30;
 const COMPARE_INTERVAL_MS = 60_000;
 
-export interface ReconcileSchedulesDeps extends SyncDeps {
+interface ReconcileSchedulesDeps extends SyncDeps {
   /** The id of this installation. */
   installation: () => Promise<string>;
 }
@@ -117,10 +117,7 @@ async function forEach<T extends { id: string }>(
   failure: string,
   work: (item: T) => Promise<unknown>,
 ): Promise<void> {
-  const limit = pLimit(PARALLEL);
-  await Promise.all(
-    items.map((item) =>
-      limit(() => work(item).catch((err: unknown) => log.warn({ err, schedule_id: item.id }, failure))),
-    ),
+  await pLimit(PARALLEL).map(items, (item) =>
+    work(item).catch((err: unknown) => log.warn({ err, schedule_id: item.id }, failure)),
   );
 }

@@ -1,7 +1,7 @@
 import { nextTimes, type Timing } from './calendar/next-times.js';
 
 export type ScheduleState = 'active' | 'paused' | 'ended';
-export type Overlap = 'skip' | 'queue';
+type Overlap = 'skip' | 'queue';
 
 /** A schedule as it is stored. */
 export interface Schedule {

@@ -37,7 +37,7 @@ export function listSchedules(db: Db, projectId: string, { limit, after }: PageR
 }
 
 /** The fields that a client sets. */
-export type ScheduleFields = Pick<
+type ScheduleFields = Pick<
   Schedule,
   'name' | 'cron' | 'at' | 'timezone' | 'target' | 'session_id' | 'message' | 'overlap' | 'end_at'
 >;

@@ -34,7 +34,7 @@ export const newSessionBody = {
 export type NewSessionBody = FromSchema<typeof newSessionBody>;
 
 /** A session that passed every check and can be inserted. */
-export interface CheckedSession {
+interface CheckedSession {
   body: NewSessionBody;
   model_tools: CustomTool[];
 }

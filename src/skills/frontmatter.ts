@@ -10,7 +10,7 @@ import {
   type ParsedNode,
   type YAMLMap,
 } from 'yaml';
-import { codePointLength, isStorableText } from '../platform/text.js';
+import { codePointLength, decodeUtf8, isStorableText } from '../platform/text.js';
 import { invalidBundle } from './refusals.js';
 
 const DESCRIPTION_LENGTH = 1024;
@@ -45,12 +45,8 @@ export function readSkillMd(bytes: Uint8Array): SkillMd {
 }
 
 function decode(bytes: Uint8Array): string {
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw invalidBundle('SKILL.md is not UTF-8 text.');
-  }
+  const text = decodeUtf8(bytes);
+  if (text === null) throw invalidBundle('SKILL.md is not UTF-8 text.');
   if (text.includes('\0')) throw invalidBundle('SKILL.md contains a NUL character.');
   return text;
 }

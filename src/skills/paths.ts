@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { getFileNameLowLevel, type Entry } from 'yauzl';
+import { decodeUtf8 } from '../platform/text.js';
 import { invalidBundle, quoted } from './refusals.js';
 
 const PATH_BYTES = 1024;
@@ -17,7 +18,7 @@ export function entryName(entry: Entry): string {
   }
   if (raw.includes(0)) throw invalidBundle(`The path ${quoted(raw.toString('latin1'))} contains NUL.`);
   if (raw.some((byte) => byte < 0x20 || byte === 0x7f)) throw withControls(raw.toString('latin1'));
-  const name = unicodePath(entry) ?? utf8(raw);
+  const name = unicodePath(entry) ?? decodeUtf8(raw, { keepMark: true });
   if (name !== null) return name;
   if ((entry.generalPurposeBitFlag & 0x800) !== 0) {
     throw invalidBundle(`The path ${quoted(raw.toString('latin1'))} is marked as UTF-8 and is not.`);
@@ -29,15 +30,7 @@ export function entryName(entry: Entry): string {
 function unicodePath(entry: Entry): string | null {
   const field = entry.extraFields.find(({ id, data }) => id === UNICODE_PATH && data.length > 5 && data[0] === 1);
   if (field === undefined || field.data.readUInt32LE(1) !== crc32(entry.fileNameRaw)) return null;
-  return utf8(field.data.subarray(5));
-}
-
-function utf8(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
+  return decodeUtf8(field.data.subarray(5), { keepMark: true });
 }
 
 function withControls(name: string): Error {

@@ -1,4 +1,5 @@
 import { addDelta, type DeltaRun, type DeltaSource } from './delta-batch.js';
+import { splitsSurrogatePair } from '../platform/text.js';
 import type { Notifier } from './notify.js';
 import type { DeltaType } from '../events/schema.js';
 
@@ -83,8 +84,7 @@ export class DeltaWriter {
 function* pieces(content: string): Generator<string> {
   for (let start = 0; start < content.length;) {
     let end = Math.min(start + MAX_CHARACTERS, content.length);
-    const last = content.charCodeAt(end - 1);
-    if (end < content.length && last >= 0xd800 && last <= 0xdbff) end -= 1;
+    if (end < content.length && splitsSurrogatePair(content, end)) end -= 1;
     yield content.slice(start, end);
     start = end;
   }

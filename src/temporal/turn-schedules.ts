@@ -10,7 +10,7 @@ import { FIRE_SCHEDULE_WORKFLOW, type FireScheduleInput } from '../../workflows/
 import { createDeadline } from './deadline.js';
 
 /** A schedule as Temporal has to know it. */
-export interface WantedSchedule {
+interface WantedSchedule {
   id: string;
   project_id: string;
   /** What operators see, and what tells one version from another. */
@@ -21,7 +21,7 @@ export interface WantedSchedule {
 }
 
 /** A schedule as Temporal lists it. */
-export interface ListedSchedule {
+interface ListedSchedule {
   id: string;
   /** The installation that created it. */
   installation: unknown;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
+import { repeat } from '../platform/repeat.js';
 import { Lease } from '../db/lease.js';
 import type { DeliveryWorkflows, StartableDelivery } from '../temporal/delivery-workflows.js';
 import { WAKE_MARGIN } from './attempts.js';
@@ -40,28 +41,17 @@ export function startDeliveryReconciler(deps: ReconcileDeps): () => Promise<void
     durationMs: LEASE_MS,
     intervalMs: LEASE_INTERVAL_MS,
   });
-  let stopped = false;
-  let timer: NodeJS.Timeout;
-  let underWay: Promise<void> = Promise.resolve();
-  const next = (delayMs: number): void => {
-    if (stopped) return;
-    timer = setTimeout(
-      () => {
-        underWay = (lease.isHeld ? reconcileDeliveries(deps) : Promise.resolve(0))
-          .catch((err: unknown) => {
-            deps.log.warn({ err }, 'a round of the delivery reconciler failed, the next one follows');
-            return 0;
-          })
-          .then((started) => next(started > 0 ? BUSY_INTERVAL_MS : INTERVAL_MS));
-      },
-      delayMs * (0.75 + Math.random() / 2),
-    );
-  };
-  next(INTERVAL_MS);
+  const stop = repeat(INTERVAL_MS, async () => {
+    let started = 0;
+    try {
+      if (lease.isHeld) started = await reconcileDeliveries(deps);
+    } catch (err) {
+      deps.log.warn({ err }, 'a round of the delivery reconciler failed, the next one follows');
+    }
+    return (started > 0 ? BUSY_INTERVAL_MS : INTERVAL_MS) * (0.75 + Math.random() / 2);
+  });
   return async () => {
-    stopped = true;
-    clearTimeout(timer);
-    await underWay;
+    await stop();
     await lease.release();
   };
 }
@@ -69,8 +59,7 @@ export function startDeliveryReconciler(deps: ReconcileDeps): () => Promise<void
 /** Runs one round; returns the number of workflows that it started or signalled. */
 async function reconcileDeliveries(deps: ReconcileDeps): Promise<number> {
   const deliveries = [...(await claimRetried(deps.db)), ...(await claimNew(deps.db))];
-  const limit = pLimit(PARALLEL_STARTS);
-  const started = await Promise.all(deliveries.map((delivery) => limit(() => start(deps, delivery))));
+  const started = await pLimit(PARALLEL_STARTS).map(deliveries, (delivery) => start(deps, delivery));
   return started.filter(Boolean).length;
 }
 

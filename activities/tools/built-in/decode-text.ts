@@ -1,4 +1,5 @@
 import { TextDecoder } from 'node:util';
+import { splitsSurrogatePair } from '../../../src/platform/text.js';
 
 const TEXT_TYPE = /^(text\/|application\/(json|xml|csv|yaml|x-yaml|sql|javascript|x-sh|rtf|toml)|.*\+(json|xml)$)/;
 
@@ -66,6 +67,5 @@ function lineWrapper(maxLine: number): (text: string) => string {
 
 /** Splits only between characters, never within a surrogate pair. */
 function endOfCharacter(text: string, end: number): number {
-  const code = text.charCodeAt(end - 1);
-  return end > 0 && end < text.length && code >= 0xd800 && code <= 0xdbff ? end + 1 : end;
+  return end < text.length && splitsSurrogatePair(text, end) ? end + 1 : end;
 }

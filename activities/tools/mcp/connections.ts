@@ -14,7 +14,7 @@ import { ToolLists } from './tool-lists.js';
 import { Cleaner } from '../../../src/mcp/cleaner.js';
 
 /** contract.md §2 "Tools of a turn": one attempt to connect. */
-export const CONNECT_SECONDS = 8;
+const CONNECT_SECONDS = 8;
 /** Messages that the servers of a project may send unasked, such as progress: at once, and per second after that. */
 const UNASKED_BURST = 1000;
 const UNASKED_PER_SECOND = 500;

@@ -9,9 +9,9 @@ import type { ResultBlock } from '../../../src/models/content.js';
 type Json = Record<string, unknown>;
 
 /** Parts of a result that are read. */
-export const MAX_PARTS = 1000;
+const MAX_PARTS = 1000;
 /** Images of a result that are stored. A request shows at most 20. */
-export const MAX_IMAGES = 100;
+const MAX_IMAGES = 100;
 const MAX_BASE64_LENGTH = (MAX_IMAGE_BYTES / 3) * 4;
 
 /**

@@ -6,7 +6,7 @@ import { MIB } from '../../../src/platform/units.js';
 /** Comparing and formatting are recursive. */
 const MAX_STRUCTURED_DEPTH = 100;
 /** Structured result of a call as compact JSON. */
-export const MAX_STRUCTURED_BYTES = MIB;
+const MAX_STRUCTURED_BYTES = MIB;
 
 /** The structured result as compact JSON; null if one of the texts is the same JSON, as the protocol recommends. */
 export function structuredText(structured: unknown, texts: readonly string[]): string | null {

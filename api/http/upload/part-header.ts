@@ -1,5 +1,6 @@
 import { parse } from 'content-disposition';
 import { ServiceError } from '../../../src/platform/errors.js';
+import { decodeUtf8 } from '../../../src/platform/text.js';
 
 /** Limits of docs/contract.md §14: the parser's time grows with the square of the number of parameters. */
 const MAX_DISPOSITION_BYTES = 8 * 1024;
@@ -89,11 +90,7 @@ function extensionsRenamed(header: string): string {
 }
 
 function utf8(latin1: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(latin1, 'latin1'));
-  } catch {
-    return latin1;
-  }
+  return decodeUtf8(Buffer.from(latin1, 'latin1'), { keepMark: true }) ?? latin1;
 }
 
 /** Browsers, fetch and curl encode a quote, CR and LF in a name this way (WHATWG HTML, "multipart form data"). */

@@ -4,7 +4,7 @@ import type { McpOauthRow } from './mcp-oauth.js';
 export type McpAuthType = 'NONE' | 'BEARER' | 'HEADER' | 'OAUTH';
 
 /** The annotations that count: with any of them, a call may be repeated. Others are not stored. */
-export interface ToolAnnotations {
+interface ToolAnnotations {
   readOnlyHint?: true;
   idempotentHint?: true;
 }

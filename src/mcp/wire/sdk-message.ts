@@ -7,7 +7,7 @@ type Json = Record<string, unknown>;
 const MAX_ERROR_CHARACTERS = 64 * 1024;
 
 /** What the SDK gets for a message of the server. */
-export interface SdkMessage {
+interface SdkMessage {
   /** Null: nothing. */
   text: string | null;
   isAnswer: boolean;
