@@ -4,16 +4,13 @@ import { TURNS_DUE } from '../src/reconciler/gauges.js';
 import { OPEN_TURNS } from '../src/turns/gauges.js';
 import { addMetricsSource, metricsText } from '../src/platform/metrics.js';
 import { failure, Gate, text, thinking, toolUse, wait } from './support/scripted-model.js';
-import { closeSharedServices } from './support/shared-service.js';
 import { startTurnService, type TurnService } from './support/turns.js';
 
 describe('the metrics of turns', () => {
   let service: TurnService;
   let atStart = '';
   before(async () => {
-    // The gauges are read from the first service of a process.
-    await closeSharedServices();
-    service = await startTurnService();
+    service = await startTurnService({ own: 'gauges are read from the newest service of a process' });
     atStart = await scrape();
   });
   after(() => service.close());

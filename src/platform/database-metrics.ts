@@ -75,7 +75,10 @@ interface ServiceGauge {
   labels?: string[];
 }
 
-/** Registers a service-wide gauge. It has no value if this process does not lead or the source does not answer. */
+/**
+ * Registers a service-wide gauge. It is read from the newest service of the process. It has no value if this process does not
+ * lead or the source does not answer.
+ */
 function serviceGauge(
   { name, help, labels = [] }: ServiceGauge,
   read: (service: ObservedService) => Promise<Sample[]>,
@@ -86,7 +89,7 @@ function serviceGauge(
     labelNames: labels,
     registers: [registry],
     async collect() {
-      const service = [...services].find(({ isLeader }) => isLeader());
+      const service = [...services].findLast(({ isLeader }) => isLeader());
       const samples = service === undefined ? [] : await read(service).catch(() => []);
       clear(this);
       for (const { value, ...sample } of samples) if (value !== null) this.set(sample as Record<string, string>, value);

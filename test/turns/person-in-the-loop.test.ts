@@ -3,7 +3,6 @@ import { eventually } from '../support/eventually.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { sampleOf } from '../support/metrics.js';
 import { message, steps, toolUse } from '../support/scripted-model.js';
-import { closeSharedServices } from '../support/shared-service.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 
@@ -16,10 +15,11 @@ describe('a turn with a person in the loop', function () {
   let service: TurnService;
   let serverId: string;
   before(async () => {
-    // The gauges are read from the first service of a process.
-    await closeSharedServices();
     mcp = await startMcpServer({ tools: ['send', 'search', 'slow'].map((name) => ({ name })) });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
+    service = await startTurnService({
+      own: 'gauges are read from the newest service of a process',
+      config: { mcpAllowedHosts: [mcp.host] },
+    });
     serverId = (await service.api('POST', '/v1/mcp-servers', { name: 'mail', url: mcp.url })).body.id;
   });
   after(async () => {

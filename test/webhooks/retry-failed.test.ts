@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { listDeliveries } from '../../src/webhooks/deliveries.js';
 import { countRowsRead } from '../support/rows-read.js';
 import { reachedLimit } from '../support/rows.js';
-import { closeSharedServices } from '../support/shared-service.js';
 import { startService, type TestService } from '../support/service.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
@@ -21,8 +20,6 @@ describe('what a receiver of webhooks does', () => {
   let receiver: WebhookReceiver;
   let hooks: WebhookCalls;
   before(async () => {
-    // The gauges are read from the first service of a process.
-    await closeSharedServices();
     receiver = await startWebhookReceiver();
     service = await startTurnService({
       config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true, webhookRetrySeconds: [] },

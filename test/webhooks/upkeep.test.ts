@@ -8,7 +8,6 @@ import { isSealedWithNewest } from '../../src/platform/sealed.js';
 import { INTERVAL_MS } from '../../src/webhooks/start-deliveries.js';
 import { eventually } from '../support/eventually.js';
 import { sampleOf } from '../support/metrics.js';
-import { closeSharedServices } from '../support/shared-service.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';
 import { insertBacklog, webhookCalls, type WebhookCalls } from '../support/webhooks.js';
@@ -20,8 +19,6 @@ describe('what keeps webhooks going', () => {
   let receiver: WebhookReceiver;
   let hooks: WebhookCalls;
   before(async () => {
-    // The gauges are read from the first service of a process.
-    await closeSharedServices();
     receiver = await startWebhookReceiver();
     service = await startTurnService({
       workers: 0,
