@@ -46,7 +46,9 @@ export async function runTurns(options: TurnServiceOptions): Promise<RunningTurn
   const service = await runService({ ...options, models: options.models ?? [entry], config });
   const workers: RunningWorker[] = [];
   const startAnother = async (own: Partial<Config> = {}): Promise<RunningWorker> => {
-    const worker = await startWorker({ ...service.config, ...own }, testLogger('worker'));
+    // The same object: a borrower of the service may change settings.
+    const settings = Object.keys(own).length === 0 ? service.config : { ...service.config, ...own };
+    const worker = await startWorker(settings, testLogger('worker'));
     workers.push(worker);
     return worker;
   };

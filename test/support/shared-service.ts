@@ -10,6 +10,16 @@ import { temporalAddress } from './temporal.js';
 /** Tables that the running service goes on with. */
 const KEPT = ['migrations', 'installation', 'leases', 'workers'];
 
+/** Settings that the service reads each time it needs them, so that each borrower can have its own. */
+const LENT_SETTINGS = [
+  'actionTimeoutSeconds',
+  'longWaitSeconds',
+  'modelIdleSeconds',
+  'modelRetrySeconds',
+] as const satisfies (keyof Config)[];
+
+const isLent = (setting: string): boolean => (LENT_SETTINGS as readonly string[]).includes(setting);
+
 /** What the service allows is what the test allows that has borrowed it; tests add hosts while it runs. */
 class BorrowersHosts extends Array<string> {
   current: readonly string[] = [];
@@ -43,11 +53,13 @@ export class SharedService<Service extends RunningService> {
   ): Promise<Service | null> {
     const { config = {}, ...others } = options;
     const { mcpAllowedHosts = [], ...settings } = config;
-    if (this.#isLent || Object.keys(others).length > 0 || Object.keys(settings).length > 0) return null;
+    if (this.#isLent || Object.keys(others).length > 0 || !Object.keys(settings).every(isLent)) return null;
     this.#isLent = true;
     this.#hosts.current = mcpAllowedHosts;
     process.env.TEMPORAL_ADDRESS = await temporalAddress();
     const service = (this.#service ??= await this.#start({ mcpAllowedHosts: this.#hosts }));
+    const own = { ...service.config };
+    Object.assign(service.config, settings);
     return {
       ...service,
       close: async () => {
@@ -55,6 +67,7 @@ export class SharedService<Service extends RunningService> {
           await service.closeOthers();
           await tidyUp(service);
           await empty(service);
+          Object.assign(service.config, own);
           await eventually('every stream of the test has ended', areStreamsClosed);
         } catch (error) {
           await this.close();

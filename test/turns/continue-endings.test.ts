@@ -26,7 +26,6 @@ describe('a turn that is continued after', function () {
     service = await startTurnService({
       config: {
         mcpAllowedHosts: [mcp.host],
-        rateLimitPerMinute: 10_000,
         turnTimeoutSeconds: TURN_TIMEOUT_SECONDS,
         maxSteps: 3,
       },

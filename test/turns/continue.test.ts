@@ -26,7 +26,7 @@ describe('a turn that is continued', () => {
         },
       ],
     });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host], rateLimitPerMinute: 10_000 } });
+    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
     serverId = (await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url })).body.id as string;
   });
   after(async () => {

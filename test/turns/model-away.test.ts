@@ -137,7 +137,7 @@ describe('a turn whose model is away', () => {
   describe('shows it', () => {
     let patient: TurnService;
     before(async () => {
-      patient = await startTurnService({ config: { modelRetrySeconds: 600 } });
+      patient = await startTurnService({ own: 'it starts a second worker', config: { modelRetrySeconds: 600 } });
     });
     after(() => patient.close());
     afterEach(() => patient.model.reset());

@@ -8,7 +8,7 @@ import { startTurnService, type TurnService } from '../support/turns.js';
 describe('messages that queue', () => {
   let service: TurnService;
   before(async () => {
-    service = await startTurnService({ config: { rateLimitPerMinute: 10_000 } });
+    service = await startTurnService();
   });
   after(() => service.close());
   afterEach(() => {

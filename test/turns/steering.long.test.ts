@@ -7,7 +7,7 @@ const RACES = 500;
 describe('steering against the end of a turn', () => {
   let service: TurnService;
   before(async () => {
-    service = await startTurnService({ config: { rateLimitPerMinute: 100_000 } });
+    service = await startTurnService();
   });
   after(() => service.close());
 

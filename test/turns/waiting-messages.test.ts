@@ -14,7 +14,7 @@ describe('messages that wait', () => {
   let mcp: TestMcpServer;
   before(async () => {
     mcp = await startMcpServer({ tools: [{ name: 'send', run: () => 'sent' }] });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host], rateLimitPerMinute: 10_000 } });
+    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
   });
   after(async () => {
     await service.close();
