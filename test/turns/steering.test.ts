@@ -4,7 +4,8 @@ import { raceEnds } from '../support/steering-races.js';
 import { steps, text, toolUse, wait, type Gate } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
-const RACES = 25;
+/** More in steering.long.test.ts. */
+const RACES = 8;
 
 interface Page {
   items: object[];
@@ -15,7 +16,7 @@ interface Page {
 describe('messages that steer', () => {
   let service: TurnService;
   before(async () => {
-    service = await startTurnService({ config: { rateLimitPerMinute: 100_000 } });
+    service = await startTurnService();
   });
   after(() => service.close());
   afterEach(() => {

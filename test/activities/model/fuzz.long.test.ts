@@ -12,7 +12,7 @@ import { Redactor } from '../../../src/platform/redactor.js';
 import { hostileJson, repeated, reportFailure } from '../../support/hostile-json.js';
 import { WorkCounter } from '../../support/work.js';
 
-/** Other and more answers by hand: FUZZ_SEED=7 FUZZ_RUNS=1000 npx mocha test/activities/model/fuzz.test.ts */
+/** Other and more answers by hand: FUZZ_SEED=7 FUZZ_RUNS=1000 npx mocha test/activities/model/fuzz.long.test.ts */
 const SEED = Number(process.env.FUZZ_SEED ?? 26);
 const RUNS = Number(process.env.FUZZ_RUNS ?? 60);
 const BLOCKS_PER_BYTE = 60;

@@ -6,7 +6,7 @@ import { hostileJson, repeated, reportFailure } from '../../support/hostile-json
 import { startService, type TestService } from '../../support/service.js';
 import { WorkCounter } from '../../support/work.js';
 
-/** Other and more requests by hand: FUZZ_SEED=7 FUZZ_RUNS=1000 npx mocha test/api/http/fuzz.test.ts */
+/** Other and more requests by hand: FUZZ_SEED=7 FUZZ_RUNS=1000 npx mocha test/api/http/fuzz.long.test.ts */
 const SEED = Number(process.env.FUZZ_SEED ?? 26);
 const RUNS = Number(process.env.FUZZ_RUNS ?? 4);
 /** Blocks of JavaScript that a request may take: looking at each byte takes up to 20, and an answer up to 500,000. */

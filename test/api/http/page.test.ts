@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { encodeCursor } from '../../../src/platform/page.js';
 import { listSessions } from '../../../src/sessions/list.js';
 import { TEST_MODEL } from '../../support/config.js';
-import { insertTurn } from '../../support/factories.js';
+import { insertSessions, insertTurn } from '../../support/factories.js';
 import { startService, type TestService } from '../../support/service.js';
 
 const PRICE = { currency: 'USD', input: 3, output: 15.5, cache_read: 0.3, cache_write: 3.75 };
@@ -119,16 +119,18 @@ describe('pages', () => {
       } while (cursor !== null);
       return { ids, bytes };
     };
-    /** A project of its own with sessions of 100,000 characters each. */
+    /** A project of its own with sessions of 100,000 characters each, newest first. */
     const projectWith = async (sessions: number, character: string) => {
       const name = `large-${sessions}-${character.codePointAt(0)}`;
       const api = service.as(await service.newKey({ project: name }));
-      const instruction = character.repeat(100_000);
-      const ids: string[] = [];
-      for (let n = 0; n < sessions; n += 1) {
-        ids.unshift((await api('POST', '/v1/sessions', { model_id: 'a', instruction })).body.id);
-      }
-      return { api, ids, name };
+      const [project] = await service.db.query<{ id: string }[]>('SELECT id FROM projects WHERE name = $1', [name]);
+      const ids = await insertSessions(service.db, project!.id, sessions);
+      await service.db.query(
+        `UPDATE sessions SET instruction = $2, created_at = now() - array_position($1::text[], id) * interval '1 s'
+         WHERE id = ANY($1)`,
+        [ids, character.repeat(100_000)],
+      );
+      return { api, ids, projectId: project!.id };
     };
 
     /** A session with messages of `length` characters; their ids are the prefix and a number from 1. */
@@ -158,9 +160,8 @@ describe('pages', () => {
     });
 
     it('are not read from Postgres beyond that', async () => {
-      const { name } = await projectWith(55, 'y');
-      const [project] = await service.db.query<{ id: string }[]>('SELECT id FROM projects WHERE name = $1', [name]);
-      const { rows, hasMore } = await listSessions(service.db, project!.id, { limit: 100, after: null });
+      const { projectId } = await projectWith(55, 'y');
+      const { rows, hasMore } = await listSessions(service.db, projectId, { limit: 100, after: null });
       expect(rows.length).to.be.within(40, 43);
       expect(hasMore).to.equal(true);
     });

@@ -9,7 +9,7 @@ import { resultJson, startRawServer, type Form } from '../../support/raw-answers
 import type { TestMcpServer } from '../../support/mcp-server.js';
 import { WorkCounter } from '../../support/work.js';
 
-/** Other and more answers by hand: FUZZ_SEED=7 FUZZ_RUNS=1000 npx mocha test/src/mcp/fuzz.test.ts */
+/** Other and more answers by hand: FUZZ_SEED=7 FUZZ_RUNS=1000 npx mocha test/src/mcp/fuzz.long.test.ts */
 const SEED = Number(process.env.FUZZ_SEED ?? 26);
 const RUNS = Number(process.env.FUZZ_RUNS ?? 10);
 /** Blocks of JavaScript for an answer: looking at each byte takes up to 20 here and up to 20 in the client of the test. */
