@@ -1,18 +1,13 @@
-import { ApplicationFailure } from '@temporalio/common';
 import type { Client } from '@temporalio/client';
 import { expect } from 'chai';
 import { MAX_LOST_WORKERS, MAX_LOST_WORKERS_OF_MODEL_CALL } from '../../activities/turn/run-activity.js';
 import { eventually } from '../support/eventually.js';
+import { failAttempt } from '../support/lost-worker.js';
 import { McpServers } from '../support/mcp-server.js';
-import { text, toolUse, wait } from '../support/scripted-model.js';
+import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { temporalAddress } from '../support/temporal.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { connectClient } from '../support/workflow-history.js';
-
-const DIED = ApplicationFailure.create({ message: 'The worker died.', type: 'WorkerDied', nextRetryDelay: 1 });
-
-/** PENDING_ACTIVITY_STATE_STARTED */
-const STARTED = 2;
 
 /** An attempt is failed from outside, as the reconciler does for a dead worker; it never gets to say how it ended. */
 describe('an activity that loses one worker after the other', () => {
@@ -31,23 +26,7 @@ describe('an activity that loses one worker after the other', () => {
   });
   beforeEach(() => service.model.reset());
 
-  /** Waits for the given attempt of the turn's only activity and takes its worker away. */
-  const loseWorker = async (turnId: string, attempt: number): Promise<void> => {
-    let activityId: string | undefined;
-    await eventually(`attempt ${attempt} runs`, async () => {
-      // The workflow starts a moment after the message is stored.
-      const workflow = await client.workflow
-        .getHandle(turnId)
-        .describe()
-        .catch(() => null);
-      const running = workflow?.raw.pendingActivities?.find(
-        ({ attempt: at, state }) => Number(at) === attempt && Number(state) === STARTED,
-      );
-      activityId = running?.activityId ?? undefined;
-      return activityId !== undefined;
-    });
-    await client.activity.fail({ workflowId: turnId, activityId: activityId! }, DIED);
-  };
+  const loseWorker = (turnId: string, attempt: number) => failAttempt(client, turnId, attempt);
   const loseWorkers = async (turnId: string, count: number): Promise<void> => {
     for (let attempt = 1; attempt <= count; attempt += 1) await loseWorker(turnId, attempt);
   };
@@ -111,15 +90,27 @@ describe('an activity that loses one worker after the other', () => {
     expect(result!.content).to.match(/HTTP 401.*Its outcome is unknown/);
   });
 
-  it('ends the turn when it is a model call', async () => {
+  it('ends the turn when it is a model call; continued, it does nothing a second time', async () => {
+    const server = await servers.start({ tools: [{ name: 'buy', run: () => 'bought a lamp' }] });
+    const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: server.url });
     const gate = service.model.gate();
-    service.model.on(/model/, text('never', { before: { 0: wait(gate) } }));
-    const sessionId = await service.session();
+    service.model.on(/model/, steps(toolUse('mcp__shop__buy'), text('never', { before: { 0: wait(gate) } })));
+    const sessionId = await service.session({ mcp_servers: [body.id], thinking_enabled: false });
     const turnId = await service.send(sessionId, 'model');
+    await service.model.request(1);
     await loseWorkers(turnId, MAX_LOST_WORKERS_OF_MODEL_CALL);
     const end = await service.ended(sessionId);
     expect([end.type, end.error.type]).to.deep.equal(['turn.failed', 'internal_error']);
     gate.open();
+    service.model.reset();
+    service.model.reply('Done.');
+    const continued = await service.api('POST', `/v1/sessions/${sessionId}/continue`);
+    expect(continued.body).to.include({ type: 'turn.continued', continues_turn_id: turnId });
+    expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+    expect(JSON.stringify(service.model.requests.at(-1)!.body.messages))
+      .to.include('bought a lamp')
+      .and.not.include('never');
+    expect(server.calls).to.have.length(1);
   });
 
   it('counts no attempt that was handed over by a deploy', async () => {
