@@ -1,14 +1,25 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { RandomKiller, type Victim } from '../support/random-killer.js';
 import { answerSlowly, Talker } from '../support/talker.js';
 
 const KILLS = Number(process.env.TALKING_KILLS ?? 20);
+/** A kill follows the one before without waiting for the process to be back; the limit is that of a busy machine. */
 const KILL_MS = 15_000;
 const SETTLE_MS = 120_000;
-const TALKERS = 4;
-/** Of the kills, those of Temporal or Postgres, which are away for longer. */
-const SERVER_SHARE = 0.2;
+const TALKERS = 8;
+/** The longest pause between two messages of a talker, and before a kill after the first message that follows the last one. */
+const MAX_PAUSE_MS = 1_000;
+/** If none is accepted for that long, the next kill follows all the same. */
+const MAX_SILENCE_MS = 10_000;
+/** How often Temporal or Postgres is killed, relative to a process of the service: everything waits for them. */
+const SERVER_WEIGHT = 0.3;
+
+function acceptedBy(talkers: Talker[]): number {
+  return talkers.reduce((sum, { accepted }) => sum + accepted, 0);
+}
 
 /** contract.md §9: what is accepted is never lost and never delivered twice, whatever dies. */
 describe('messages that wait while everything is killed', () => {
@@ -76,29 +87,46 @@ describe('messages that wait while everything is killed', () => {
   }
 
   it(`${KILLS} at random: each message once, in order`, async function () {
-    this.timeout(KILLS * KILL_MS + 3 * SETTLE_MS);
+    this.timeout(KILLS * KILL_MS + 5 * SETTLE_MS);
     answerSlowly(system, 30);
     const talkers = await Promise.all(Array.from({ length: TALKERS }, () => Talker.begin(system)));
+    const { temporal, postgres, apis, workers } = system;
+    const servers = [temporal!, postgres!].map((server) => ({
+      kill: () => server.kill(),
+      start: () => server.restart(),
+    }));
+    const killer = new RandomKiller(
+      new Map<Victim, number>([
+        ...[...apis, ...workers].map((each) => [each, 1] as const),
+        ...servers.map((each) => [each, SERVER_WEIGHT] as const),
+      ]),
+    );
     let killing = true;
     const talking = talkers.map(async (talker) => {
       for (let n = 0; killing; n += 1) {
         const look = Math.random() < 0.5 ? ', look' : '';
         await talker.say(`Message ${n}${look}`, Math.random() < 0.5 ? 'queue' : 'steer');
+        await sleep(Math.random() * MAX_PAUSE_MS);
       }
     });
-    const servers = [killers.Temporal!, killers.Postgres!];
-    const roles = [...system.apis, ...system.workers].map((each) => () => again(each));
     try {
-      for (let kill = 0; kill < KILLS; kill += 1) {
-        const victims = Math.random() < SERVER_SHARE ? servers : roles;
-        await victims[Math.floor(Math.random() * victims.length)]!();
+      while (killer.kills < KILLS) {
+        const accepted = acceptedBy(talkers);
+        await killer.kill();
+        const until = performance.now() + MAX_SILENCE_MS;
+        while (acceptedBy(talkers) === accepted && performance.now() < until) await sleep(100);
+        await sleep(Math.random() * MAX_PAUSE_MS);
       }
+      await killer.allStarted();
     } finally {
       killing = false;
     }
     await Promise.all(talking);
     await Promise.all(talkers.map((talker) => talker.settled(2 * SETTLE_MS)));
     const all = await Promise.all(talkers.map((talker) => talker.check()));
-    console.log(`      ${KILLS} kills, ${all.flat().length} messages`);
+    const delivered = all.flat().filter((event) => event.delivered_at_step !== undefined);
+    console.log(
+      `      ${killer.kills} kills, ${all.flat().length} messages, ${delivered.length} of them in an open turn`,
+    );
   });
 });

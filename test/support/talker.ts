@@ -34,6 +34,11 @@ export class Talker {
     return new Talker(system, await system.session());
   }
 
+  /** How many of its messages were accepted. */
+  get accepted(): number {
+    return this.#receipts.length;
+  }
+
   /** Sends a message until it is accepted, once. */
   async say(content: string, mode: Mode): Promise<void> {
     for (;;) {

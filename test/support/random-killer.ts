@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Victim {
+  kill(): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** A process may not start: what it needs is away too, and it ends or does not answer. */
+const START_PAUSE_MS = 500;
+const MAX_STARTS = 60;
+
+/**
+ * Kills processes, one after the other, of those that run. Each is started again beside what happens next, so that several
+ * are away at a time.
+ */
+export class RandomKiller {
+  readonly #up: Set<Victim>;
+  readonly #starting = new Set<Promise<void>>();
+  kills = 0;
+
+  /** @param victims with a weight each: how often it is killed, relative to the others */
+  constructor(private readonly victims: Map<Victim, number>) {
+    this.#up = new Set(victims.keys());
+  }
+
+  async kill(): Promise<void> {
+    while (this.#up.size === 0) await Promise.race(this.#starting);
+    const victim = this.#pick();
+    this.#up.delete(victim);
+    await victim.kill();
+    this.kills += 1;
+    const starting = startAgain(victim).then(() => {
+      this.#up.add(victim);
+      this.#starting.delete(starting);
+    });
+    // `allStarted` reports it.
+    starting.catch(() => undefined);
+    this.#starting.add(starting);
+  }
+
+  async allStarted(): Promise<void> {
+    await Promise.all(this.#starting);
+  }
+
+  #pick(): Victim {
+    const weights = [...this.#up].map((victim) => [victim, this.victims.get(victim)!] as const);
+    let left = Math.random() * weights.reduce((sum, [, weight]) => sum + weight, 0);
+    return (weights.find(([, weight]) => (left -= weight) < 0) ?? weights[0]!)[0];
+  }
+}
+
+async function startAgain(victim: Victim): Promise<void> {
+  for (let starts = 1; ; starts += 1) {
+    try {
+      return await victim.start();
+    } catch (error) {
+      if (starts === MAX_STARTS) throw error;
+      await victim.kill();
+      await sleep(START_PAUSE_MS);
+    }
+  }
+}
