@@ -1,9 +1,20 @@
 import { Answers, type AnswerOptions } from './answers.js';
+import { deliveredTo } from './delivery.js';
 import { Operations } from './generated/operations.js';
 import { follow, type RunResult } from './run.js';
 import { EventStream, type StreamOptions } from './stream.js';
 import { segment, type CreateOptions, type RequestOptions } from './transport.js';
-import type { Answer, AnswerEvent, Confirmation, CustomToolResult, Event, NewMessage, StreamEvent } from './types.js';
+import type {
+  Answer,
+  AnswerEvent,
+  Confirmation,
+  CustomToolResult,
+  Event,
+  NewMessage,
+  StreamEvent,
+  UserMessageEvent,
+  WaitingMessage,
+} from './types.js';
 
 export interface FollowOptions extends RequestOptions, AnswerOptions {
   /**
@@ -48,13 +59,30 @@ export class AgentSessionClient extends Operations {
   }
 
   /**
-   * Sends a message and waits for the end of its turn. `tools` and `confirm` answer waiting calls. The signal only
-   * stops the waiting; use `cancelTurn` to end the turn. With an `idempotencyKey` of yours, the same call follows the
+   * Sends a message and waits for the end of its turn, as `followMessage` does. `tools` and `confirm` answer waiting calls.
+   * The signal only stops the waiting; use `cancelTurn` to end the turn. With an `idempotencyKey` of yours, the same call follows the
    * same turn after a crash of your process: within 24 h no second turn starts.
    */
   async run(sessionId: string, message: NewMessage, options: RunOptions = {}): Promise<RunResult> {
-    const { turn_id: turnId } = await this.sendMessage(sessionId, message, options);
-    return this.followTurn(sessionId, turnId, options);
+    return this.followMessage(sessionId, await this.sendMessage(sessionId, message, options), options);
+  }
+
+  /**
+   * Waits for the turn that gets this message, and for its end. The message may wait in the queue, or steer the open turn:
+   * then calls of that turn are answered too. If the queue is held, it waits until somebody opens it.
+   * @throws ApiError `event_not_found` if the message was withdrawn
+   */
+  async followMessage(
+    sessionId: string,
+    message: UserMessageEvent | WaitingMessage,
+    options: FollowOptions = {},
+  ): Promise<RunResult> {
+    const { id, turn_id: turnId, state } = message;
+    if (state !== 'queued') {
+      const result = await this.followTurn(sessionId, turnId, options);
+      if (result.events.some((event) => event.id === id)) return result;
+    }
+    return this.followTurn(sessionId, await deliveredTo(this, sessionId, id, options.signal), options);
   }
 
   /** Waits for the end of a turn that was started elsewhere, and answers its calls, as `run` does. */

@@ -48,7 +48,9 @@ export type TerminalEvent = Extract<Event, { type: 'turn.completed' | 'turn.canc
 export type Usage = NonNullable<TerminalEvent['usage']>;
 /** A fragment of text while the model writes it. Only streams contain it. */
 export type DeltaEvent = Schemas['DeltaEvent'];
-export type StreamEvent = Event | DeltaEvent;
+/** The model is away, and is called again at `retry_at`. Only streams contain it. */
+export type RetryEvent = Schemas['RetryEvent'];
+export type StreamEvent = Event | DeltaEvent | RetryEvent;
 /** A frame of the stream as in SSE; `data` is a StreamEvent as JSON. */
 export type StreamFrame = Schemas['StreamFrame'];
 
