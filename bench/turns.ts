@@ -1,15 +1,26 @@
 /**
- * Compares the service with a minimal Temporal turn (bench/baseline) on the same servers, in one run: `npm run bench`.
+ * Compares the service with a minimal Temporal turn (bench/baseline) on the same servers, in one run: in one process, as
+ * `npm start` runs it, and with API and worker apart, as in production: `npm run bench [-- --rounds N --only PART]`.
  * Everything runs on this machine, so quote the ratios, not the milliseconds. Run nothing else at the same time.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { loadavg } from 'node:os';
+import { parseArgs } from 'node:util';
 import { message, text, toolUse } from '../test/support/scripted-model.js';
 import type { SseReader } from '../test/support/sse-reader.js';
 import { median, quantile, startBench, type Bench, type Side } from './support/run.js';
 
-const ROUNDS = 3;
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '3' },
+    /** Only the parts whose name contains it: `turn`, `tool`, `throughput`, `streaming`, `watchers`. */
+    only: { type: 'string', default: '' },
+  },
+});
+const ROUNDS = Number(options.rounds);
 /** Turns before the first round: Node compiles hot functions during the first thousand. */
-const WARM_UP = 1000;
+const WARM_UP = 700;
+const THROUGHPUT_SECONDS = 5;
 const TOOL_CALLS = 10;
 const TOKENS = 250;
 
@@ -40,19 +51,20 @@ const ROWS: [figure: string, unit: string, aim: { ratio?: string; own?: string }
 const bench = await startBench();
 try {
   script(bench);
-  const sides = [bench.baseline, bench.service];
-  const measured: Record<Side['name'], Figures[]> = { baseline: [], service: [] };
-  for (const side of sides) await warmUp(side);
+  const { baseline, service, apart } = bench;
+  const measured: Record<Side['name'], Figures[]> = { baseline: [], service: [], apart: [] };
+  for (const side of [baseline, service, apart]) await warmUp(side);
   for (let round = 1; round <= ROUNDS; round += 1) {
-    console.log(`round ${round} of ${ROUNDS}`);
-    for (const part of parts(bench)) {
+    console.log(`round ${round} of ${ROUNDS}, load ${loadavg()[0]!.toFixed(1)}`);
+    for (const [name, sides, part] of parts(bench)) {
+      if (!name.includes(options.only)) continue;
       for (const side of sides) {
         await untilTemporalIsIdle(side);
         measured[side.name].push(await part(side));
       }
     }
   }
-  print(meanOf(measured.baseline), meanOf(measured.service));
+  print(meanOf(measured.baseline), meanOf(measured.service), meanOf(measured.apart));
 } finally {
   await bench.close();
 }
@@ -71,18 +83,22 @@ function script({ model }: Bench): void {
   });
 }
 
-/** What a round measures, of one side and then the other, so that both meet the same machine. */
-function parts({ model }: Bench): ((side: Side) => Promise<Figures>)[] {
+type Part = [name: string, sides: Side[], measure: (side: Side) => Promise<Figures>];
+
+/** What a round measures, of one side after the other, so that all meet the same machine. */
+function parts({ model, baseline, service, apart }: Bench): Part[] {
+  const all = [baseline, service, apart];
+  const one = [baseline, service];
   return [
-    (side) => oneToken(side, 100),
-    (side) => toolStep(side),
-    (side) => throughput(side, 1),
-    (side) => throughput(side, 32),
-    (side) => throughput(side, 64),
-    (side) => streaming(model, side, 1),
-    (side) => streaming(model, side, 32),
-    (side) => watchers(model, side, 200),
-    (side) => idleWatchers(side, 500),
+    ['turn', all, (side) => oneToken(side, 100)],
+    ['tool', all, (side) => toolStep(side)],
+    ['throughput 1', one, (side) => throughput(side, 1)],
+    ['throughput 32', all, (side) => throughput(side, 32)],
+    ['throughput 64', all, (side) => throughput(side, 64)],
+    ['streaming 1', one, (side) => streaming(model, side, 1)],
+    ['streaming 32', one, (side) => streaming(model, side, 32)],
+    ['watchers', one, (side) => watchers(model, side, 200)],
+    ['idle watchers', one, (side) => idleWatchers(side, 500)],
   ];
 }
 
@@ -150,7 +166,7 @@ async function inParallel(side: Side, inFlight: number, more: () => boolean): Pr
 async function throughput(side: Side, inFlight: number): Promise<Figures> {
   const before = side.cpu();
   const began = performance.now();
-  const totals = await inParallel(side, inFlight, () => performance.now() < began + 8000);
+  const totals = await inParallel(side, inFlight, () => performance.now() < began + THROUGHPUT_SECONDS * 1000);
   const seconds = (performance.now() - began) / 1000;
   const after = side.cpu();
   const cpu = (part: keyof typeof after): number => ((after[part] - before[part]) * 1000) / totals.length;
@@ -223,13 +239,17 @@ function meanOf(measured: Figures[]): Figures {
   return Object.fromEntries([...names].map((name) => [name, mean(measured.flatMap((figures) => figures[name] ?? []))]));
 }
 
-function print(baseline: Figures, service: Figures): void {
+function print(baseline: Figures, service: Figures, apart: Figures): void {
   const line = (...cells: string[]): void =>
-    console.log(cells.map((cell, index) => (index === 0 ? cell.padEnd(44) : cell.padStart(12))).join(''));
-  line('', 'baseline', 'service', 'ratio', 'aim');
+    console.log(cells.map((cell, index) => (index === 0 ? cell.padEnd(42) : cell.padStart(11))).join(''));
+  line('', 'baseline', 'service', 'ratio', 'apart', 'ratio', 'aim');
   for (const [name, unit, { ratio, own }] of ROWS) {
-    const value = (figures: Figures): string => `${figures[name]!.toFixed(1)} ${unit}`.trim();
+    if (baseline[name] === undefined) continue;
+    const value = (figures: Figures): string =>
+      figures[name] === undefined ? '' : `${figures[name].toFixed(1)} ${unit}`;
+    const ratioOf = (figures: Figures): string =>
+      figures[name] === undefined ? '' : `${(figures[name] / baseline[name]!).toFixed(2)} ×`;
     const aim = ratio === undefined ? (own ?? '') : `${ratio} ×`;
-    line(name, value(baseline), value(service), `${(service[name]! / baseline[name]!).toFixed(2)} ×`, aim);
+    line(name, value(baseline), value(service), ratioOf(service), value(apart), ratioOf(apart), aim);
   }
 }

@@ -3,35 +3,43 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
+import { migrate } from '../../src/db/migrate.js';
+import { openDataSource } from '../../src/db/data-source.js';
 import { freePort } from '../../src/platform/free-port.js';
+import { createKey } from '../../src/projects/api-keys.js';
+import { startRole } from '../../test/support/role-process.js';
 import { startScriptedModel, type ScriptedModel } from '../../test/support/scripted-model.js';
 import { startMcpServer, type TestMcpServer } from '../../test/support/mcp-server.js';
 import { apiClient } from '../../test/support/client.js';
 import { embeddedDatabaseUrl } from '../../temporal-dev/embedded-postgres.js';
 import { openSse, type SseReader } from '../../test/support/sse-reader.js';
 
-/** One of the two compared systems: the service or the baseline (bench/baseline). */
+/** One of the compared systems: the baseline (bench/baseline), or the service in one process or two. */
 export interface Side {
-  name: 'baseline' | 'service';
+  name: 'baseline' | 'service' | 'apart';
   /** Opens a conversation, with the tool `ping` of an MCP server if asked for. */
   session(withTool?: boolean): Promise<string>;
   send(sessionId: string, content: string): Promise<void>;
   stream(sessionId: string): Promise<SseReader>;
-  /** CPU seconds used so far by the side's own process and by the servers that both sides share. */
+  /** CPU seconds used so far by the side's own processes and by the servers that all sides share. */
   cpu(): Record<'service' | 'temporal' | 'postgres', number>;
-  /** Resident memory of the side's process, in KB. */
+  /** Resident memory of the side's processes, in KB. */
   memoryKb(): number;
 }
 
 export interface Bench {
-  /** The scripted model in this process, which answers both sides. */
+  /** The scripted model in this process, which answers all sides. */
   model: ScriptedModel;
   baseline: Side;
+  /** As `npm start` runs it: API and worker in one process. */
   service: Side;
+  /** API and worker in a process of their own, as in production. */
+  apart: Side;
   close(): Promise<void>;
 }
 
-/** The service as `npm start` runs it and the baseline, each in a process of its own, on the same Temporal and Postgres. */
+/** Starts the sides on the same Temporal and Postgres, which are those of `npm start`. */
 export async function startBench(): Promise<Bench> {
   const model = await startScriptedModel();
   const mcp = await startMcpServer({ tools: [{ name: 'ping' }], json: true });
@@ -39,39 +47,34 @@ export async function startBench(): Promise<Bench> {
   chmodSync(dataDir, 0o711);
   const service = await startService(dataDir, model, mcp);
   const baseline = await startBaseline(dataDir, model, mcp);
+  const apart = await startApart(dataDir, mcp);
   const pidOfTemporal = temporalOf(dataDir).pid;
   const pidOfPostgres = Number(
     readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n')[0],
   );
-  const cpu = (pid: number) => () => ({
-    service: cpuOf(pid),
-    temporal: cpuOf(pidOfTemporal),
-    postgres: cpuOfPostgres(pidOfPostgres),
-  });
-  const side = ({ child, ...rest }: Process): Side => ({
+  const sum = (pids: number[], of: (pid: number) => number): number => pids.reduce((all, pid) => all + of(pid), 0);
+  const side = ({ pids, stop: _stop, ...rest }: Process): Side => ({
     ...rest,
-    cpu: cpu(child.pid!),
-    memoryKb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]),
+    cpu: () => ({ service: sum(pids, cpuOf), temporal: cpuOf(pidOfTemporal), postgres: cpuOfPostgres(pidOfPostgres) }),
+    memoryKb: () => sum(pids, memoryOf),
   });
   return {
     model,
     baseline: side(baseline),
     service: side(service),
+    apart: side(apart),
     async close() {
-      for (const { child } of [baseline, service]) {
-        child.kill('SIGTERM');
-        await new Promise((resolve) => child.once('exit', resolve));
-      }
+      for (const { stop } of [apart, baseline, service]) await stop();
       await Promise.all([model.close().catch(() => undefined), mcp.close()]);
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
 }
 
-type Process = Pick<Side, 'name' | 'session' | 'send' | 'stream'> & { child: ChildProcess };
+type Process = Pick<Side, 'name' | 'session' | 'send' | 'stream'> & { pids: number[]; stop: () => Promise<void> };
 
 async function startService(dataDir: string, model: ScriptedModel, mcp: TestMcpServer): Promise<Process> {
-  const modelsFile = join(dataDir, 'bench-models.json');
+  const modelsFile = modelsFileOf(dataDir);
   const entry = {
     id: 'scripted',
     display_name: 'Scripted',
@@ -98,11 +101,52 @@ async function startService(dataDir: string, model: ScriptedModel, mcp: TestMcpS
   await says(child, /Ctrl-C stops everything/);
   const url = `http://127.0.0.1:${port}`;
   const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim();
+  return { name: 'service', ...(await clientOf(url, key, mcp)), pids: [child.pid!], stop: () => end(child) };
+}
+
+const modelsFileOf = (dataDir: string): string => join(dataDir, 'bench-models.json');
+
+/** On a database of its own: a leader of the turns of one task queue would look at those of the other. */
+async function startApart(dataDir: string, mcp: TestMcpServer): Promise<Process> {
+  const url = new URL(embeddedDatabaseUrl(dataDir)!);
+  const admin = new pg.Client({ connectionString: url.href });
+  await admin.connect();
+  await admin.query('CREATE DATABASE bench_apart');
+  await admin.end();
+  url.pathname = '/bench_apart';
+  await migrate(url.href);
+  const db = await openDataSource(url.href, 1, 'bench');
+  const { key } = await createKey(db, { project: 'bench' });
+  await db.destroy();
+  const env = {
+    DATABASE_URL: url.href,
+    TEMPORAL_ADDRESS: `127.0.0.1:${temporalOf(dataDir).port}`,
+    TASK_QUEUE: 'apart',
+    DATA_DIR: join(dataDir, 'apart'),
+    ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+    MODELS_FILE: modelsFileOf(dataDir),
+    MCP_ALLOWED_HOSTS: mcp.host,
+    RATE_LIMIT_PER_MINUTE: '0',
+    LOG_LEVEL: 'error',
+  };
+  const roles = [await startRole('worker', env), await startRole('api', env)];
+  return {
+    name: 'apart',
+    ...(await clientOf(roles[1]!.url, key, mcp)),
+    pids: roles.map(({ pid }) => pid),
+    stop: async () => void (await Promise.all(roles.map((role) => role.stop()))),
+  };
+}
+
+/** What a client does with the service at an address. */
+async function clientOf(
+  url: string,
+  key: string,
+  mcp: TestMcpServer,
+): Promise<Pick<Side, 'session' | 'send' | 'stream'>> {
   const api = apiClient(url, key, () => undefined);
   const server = await api('POST', '/v1/mcp-servers', { name: 'bench', url: mcp.url });
   return {
-    name: 'service',
-    child,
     async session(withTool = false) {
       const servers = withTool ? { mcp_servers: [server.body.id] } : {};
       const { body } = await api('POST', '/v1/sessions', { model_id: 'scripted', ...servers });
@@ -127,7 +171,8 @@ async function startBaseline(dataDir: string, model: ScriptedModel, mcp: TestMcp
   const url = (sessionId: string): string => `http://127.0.0.1:${port}/sessions/${sessionId}`;
   return {
     name: 'baseline',
-    child,
+    pids: [child.pid!],
+    stop: () => end(child),
     session: () => Promise.resolve(randomUUID()),
     async send(sessionId, content) {
       const response = await fetch(url(sessionId), { method: 'POST', body: content });
@@ -153,6 +198,15 @@ function says(child: ChildProcess, what: RegExp): Promise<RegExpExecArray> {
     });
     child.once('exit', (code) => reject(new Error(`a process ended with ${code}:\n${output}`)));
   });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  child.kill('SIGTERM');
+  await new Promise((resolve) => child.once('exit', resolve));
+}
+
+function memoryOf(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
 }
 
 const TICKS = Number(execFileSync('getconf', ['CLK_TCK']).toString());
