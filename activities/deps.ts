@@ -1,9 +1,12 @@
 import type { DeltaStore } from '../src/stream/delta-store.js';
 import type { Notifier } from '../src/stream/notify.js';
-import type { LaunchDeps } from '../src/turns/launch.js';
+import type { Ahead, LaunchDeps } from '../src/turns/launch.js';
 import type { RunningTurns } from '../src/turns/running-turns.js';
+import type { ActivityTask } from '../src/turns/turn.js';
 import type { ModelClients } from './model/clients.js';
+import type { Slots } from './slots.js';
 import type { ToolDeps } from './tools/tool.js';
+import type { ModelCallOutcome } from './turn/turn-activities.js';
 
 /** Dependencies of the activities; the worker creates them once. */
 export interface ActivityDeps extends ToolDeps {
@@ -11,6 +14,12 @@ export interface ActivityDeps extends ToolDeps {
   notifier: Notifier;
   /** Starts the workflow of the turn that follows. */
   workflows: LaunchDeps['workflows'];
+  /** The first steps that run ahead of their activities (activities/turn/run-ahead). */
+  ahead: Ahead & {
+    /** Waits for the first step of a turn if it runs ahead, here or elsewhere; null if the activity has to run it. */
+    join(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<ModelCallOutcome | null>;
+  };
+  slots: Slots;
   models: ModelClients;
   /** The identity in Temporal of the worker that runs the activities. */
   workerId: string;

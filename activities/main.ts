@@ -29,6 +29,10 @@ import { stopTracing } from '../src/platform/tracing.js';
 import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
 import { startTurnReconciler } from '../src/reconciler/start.js';
 import { createActivities } from './index.js';
+import { channelOfWorker, type AheadNotice } from '../src/turns/ahead-hints.js';
+import type { Ahead } from '../src/turns/launch.js';
+import { Slots } from './slots.js';
+import { RunAhead } from './turn/run-ahead.js';
 import { keepWorking, type LeasedWorkers } from './keep-working.js';
 import { createMaintenanceActivities } from './maintenance/index.js';
 import { ModelClients } from './model/clients.js';
@@ -43,6 +47,8 @@ import { startDeliveries } from './webhooks/worker.js';
 export interface RunningWorker {
   /** An API in the same process shares this connection, so it can start turns eagerly. */
   connection: NativeConnection;
+  /** And this, so that their first steps run ahead. */
+  ahead: Ahead;
   /** Rejects when the worker stops on its own. */
   failed: Promise<never>;
   /** Takes no new work and gives running activities SHUTDOWN_GRACE_SECONDS. Other workers take over the rest. */
@@ -74,10 +80,15 @@ export async function startWorker(
   const notifier = new Notifier(db, log);
   const deltas = new DeltaStore(db, notifier, log);
   const runningTurns = new RunningTurns();
+  const slots = new Slots(config.workerMaxActivities);
+  let ahead: RunAhead | null = null;
   const cancels = new Listener(
     config.databaseListenUrl,
     {
-      onPayload: (turnId) => runningTurns.cancel(turnId),
+      onPayload: (payload, channel) => {
+        if (channel === CANCEL_CHANNEL) runningTurns.cancel(payload);
+        else ahead?.hear(JSON.parse(payload) as AheadNotice);
+      },
       onConnect: () =>
         void runningTurns
           .cancelMissed(db)
@@ -102,13 +113,28 @@ export async function startWorker(
     const lease = await takeWorkerLease({ workerId, databaseUrl, namespace, taskQueue }, log);
     const shared = sharedOptions(config, { connection, identity: workerId, tracing });
     const { workflows } = reconciler;
-    const work = { config, db, log, storage, notifier, workflows, deltas, models, mcp, budget, runningTurns, workerId };
+    const parts = {
+      config,
+      db,
+      log,
+      storage,
+      notifier,
+      workflows,
+      deltas,
+      models,
+      mcp,
+      budget,
+      runningTurns,
+      workerId,
+    };
+    const steps = new RunAhead({ ...parts, slots });
+    await cancels.add(channelOfWorker(workerId));
     try {
       const worker = await createTurnWorker(shared, config, {
-        ...createActivities(work),
+        ...createActivities({ ...parts, slots, ahead: steps }),
         ...createMaintenanceActivities({ config, db: upkeep, log, storage }),
         ...createScheduleActivities({
-          ...{ db, log, notifier, models: catalogue, workflows: reconciler.workflows },
+          ...{ db, log, notifier, models: catalogue, workflows: reconciler.workflows, ahead: steps },
           catchupSeconds: config.scheduleCatchupSeconds,
         }),
       });
@@ -122,8 +148,14 @@ export async function startWorker(
           })
         : null;
       const workers = deliveries === null ? [worker] : [worker, deliveries.worker];
-      return { lease, workers, stop: async () => deliveries?.stop() };
+      ahead = steps;
+      const stop = async (): Promise<void> => {
+        cancels.remove(channelOfWorker(workerId));
+        await Promise.all([deliveries?.stop(), steps.close()]);
+      };
+      return { lease, workers, stop };
     } catch (error) {
+      await steps.close();
       await lease.release();
       throw error;
     }
@@ -143,7 +175,8 @@ export async function startWorker(
     log.info('worker stopped');
   };
   let shuttingDown: Promise<void> | undefined;
-  return { connection, failed: working.failed, close: () => (shuttingDown ??= shutDown()) };
+  const begin: Ahead['begin'] = (turn) => ahead?.begin(turn, true);
+  return { connection, ahead: { begin }, failed: working.failed, close: () => (shuttingDown ??= shutDown()) };
 }
 
 async function connect(log: Logger): Promise<NativeConnection> {

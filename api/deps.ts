@@ -1,4 +1,3 @@
-import type { ConnectionLike } from '@temporalio/client';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../src/platform/config.js';
 import { BatchLookup } from '../src/db/batch-lookup.js';
@@ -19,7 +18,7 @@ import { KeyUse } from '../src/projects/key-use.js';
 import { createRateLimiter, type RateLimiter } from '../src/projects/limits.js';
 import { ReadSlots } from './http/core/read-slots.js';
 import { UploadSlots } from './http/upload/upload-slots.js';
-import { openTurnParts, type TurnParts } from './turn-parts.js';
+import { openTurnParts, type SharedWorker, type TurnParts } from './turn-parts.js';
 
 /** Dependencies of the operations, created once by main. Each resource adds its own. */
 export interface ApiDeps extends TurnParts {
@@ -42,11 +41,11 @@ export interface ApiDeps extends TurnParts {
   reads: ReadSlots;
 }
 
-/** Creates the dependencies of the API. `shared`: the connection of a worker in this process. */
+/** Creates the dependencies of the API. `shared`: a worker in this process. */
 export async function openDeps(
   config: Config,
   log: Logger,
-  shared?: ConnectionLike,
+  shared?: SharedWorker,
 ): Promise<{ deps: ApiDeps; close(): Promise<void> }> {
   const models = await loadModels(config);
   const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'api');

@@ -1,4 +1,3 @@
-import type { ConnectionLike } from '@temporalio/client';
 import { ConfigError, type Config } from '../src/platform/config.js';
 import { collectWhenIdle } from '../src/platform/idle-collector.js';
 import { isEntry } from '../src/platform/is-entry.js';
@@ -11,6 +10,7 @@ import { stopTracing } from '../src/platform/tracing.js';
 import '../src/webhooks/metrics.js';
 import { createApp } from './app.js';
 import { openDeps } from './deps.js';
+import type { SharedWorker } from './turn-parts.js';
 import { createDrain } from './http/core/drain.js';
 import { createHttpServer, listen } from './http/core/server.js';
 
@@ -25,10 +25,10 @@ export interface Api {
 }
 
 /**
- * Starts the API in this process: config → deps → app → listen. `shared` is the Temporal connection of a worker in this
- * process, whose turns start eagerly.
+ * Starts the API in this process: config → deps → app → listen. `shared` is a worker in this
+ * process, on whose Temporal connection turns start eagerly.
  */
-export async function startApi(settings: Config, log: Logger, shared?: ConnectionLike): Promise<Api> {
+export async function startApi(settings: Config, log: Logger, shared?: SharedWorker): Promise<Api> {
   const config = { ...settings };
   await traceTemporal(process.env);
   const opened = await openDeps(config, log, shared);

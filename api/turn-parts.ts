@@ -5,6 +5,8 @@ import { Feed } from '../src/stream/feed.js';
 import { Notifier } from '../src/stream/notify.js';
 import type { Logger } from '../src/platform/logger.js';
 import { connectLazily } from '../src/temporal/connection.js';
+import { AheadHints } from '../src/turns/ahead-hints.js';
+import type { Ahead } from '../src/turns/launch.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
 import { startTurnReconciler, type TurnReconciler } from '../src/reconciler/start.js';
 import type { Schedules } from '../src/schedules/open.js';
@@ -14,21 +16,27 @@ import { OpenStreams } from './events/open-streams.js';
 export interface TurnParts {
   notifier: Notifier;
   workflows: TurnWorkflows;
+  ahead: Ahead | undefined;
   schedules: Schedules;
   feed: Feed;
   streams: OpenStreams;
   health: TurnReconciler['health'];
 }
 
-/** `shared`: the connection of a worker in this process, whose turns then start eagerly. */
+/** A worker in this process: its turns start eagerly on the connection, and it begins their first steps. */
+export interface SharedWorker {
+  connection: ConnectionLike;
+  ahead: Ahead;
+}
+
 export function openTurnParts(
   config: Config,
   db: DataSource,
   upkeep: DataSource,
   log: Logger,
-  shared?: ConnectionLike,
+  shared?: SharedWorker,
 ): { parts: TurnParts; close(): Promise<void> } {
-  const connection = shared ?? connectLazily();
+  const connection = shared?.connection ?? connectLazily();
   const notifier = new Notifier(db, log);
   const reconciler = startTurnReconciler(config, {
     db,
@@ -38,12 +46,18 @@ export function openTurnParts(
     connection,
     eager: shared !== undefined,
   });
+  const { namespace } = reconciler.workflows;
+  const hints = config.runAhead
+    ? new AheadHints({ db, notifier, log }, { namespace, taskQueue: config.taskQueue })
+    : undefined;
+  const ahead = shared?.ahead ?? hints;
   const feed = new Feed(config.databaseListenUrl, db, log);
   const streams = new OpenStreams(db, config.maxStreamsPerProject, log);
   return {
     parts: {
       notifier,
       workflows: reconciler.workflows,
+      ahead,
       schedules: reconciler.schedules,
       feed,
       streams,

@@ -22,7 +22,7 @@ export async function startService(config: Config): Promise<Service> {
   collectWhenIdle();
   // A process has one METRICS_PORT, and the API serves it.
   const worker = await startWorker({ ...config, metricsPort: null }, createLogger(config.logLevel, 'worker'));
-  const api = await startApi(config, createLogger(config.logLevel, 'api'), worker.connection);
+  const api = await startApi(config, createLogger(config.logLevel, 'api'), worker);
   return {
     failed: worker.failed,
     close: async () => {

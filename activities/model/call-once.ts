@@ -3,7 +3,7 @@ import { ServiceError } from '../../src/platform/errors.js';
 import { modelCallSeconds, modelRetries, modelTokens } from '../../src/platform/metrics.js';
 import type { Answer, CallUsage } from '../../src/models/content.js';
 import { endModelCall, recordUsage } from '../../src/steps/end-model-call.js';
-import type { ModelCall } from '../../src/steps/model-call.js';
+import type { ModelCall, ModelFailure } from '../../src/steps/model-call.js';
 import type { PendingRequest } from '../../src/models/request.js';
 import type { TurnDeps } from '../../src/turns/write.js';
 import type { Config } from '../../src/platform/config.js';
@@ -71,14 +71,18 @@ export async function callOnce(
     const ids = { turn_id: turnId, step, model: model.entry.id };
     deps.log.warn({ ...ids, outcome: failure.type, ...describeFailure(error) }, 'a model call failed');
     if (waitMs !== null) modelRetries.inc({ model: model.entry.id, type: failure.type });
-    throw ApplicationFailure.create({
-      message: `The model call failed (attempt ${attempt}).`,
-      type: failure.type,
-      nonRetryable: waitMs === null,
-      // Temporal waits: no slot of a worker is held meanwhile.
-      nextRetryDelay: waitMs ?? undefined,
-    });
+    throw failureOf(failure.type, attempt, waitMs);
   }
+}
+
+/** Ends the turn, or has the call tried again after a wait. Temporal waits: no slot of a worker is held meanwhile. */
+export function failureOf(type: ModelFailure['type'], attempt: number, waitMs: number | null): ApplicationFailure {
+  return ApplicationFailure.create({
+    message: `The model call failed (attempt ${attempt}).`,
+    type,
+    nonRetryable: waitMs === null,
+    nextRetryDelay: waitMs ?? undefined,
+  });
 }
 
 /** Records the first usage the model reports, unless the call ends sooner: its end records the complete usage. */

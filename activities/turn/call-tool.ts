@@ -28,7 +28,8 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
         return;
       }
       return limit.within(turn.projectId, async () => {
-        const result = await resultOf(deps, turn, call, { task, lostWorkers }, signal);
+        const run = (): ReturnType<typeof resultOf> => resultOf(deps, turn, call, { task, lostWorkers }, signal);
+        const result = await deps.slots.within(signal, run);
         if ('task' in result) {
           await keepTask(deps, turn, call, result.task, task, (store) => storeWithRetries(store, signal));
           return openTask;

@@ -12,7 +12,7 @@ import { buildRequest } from '../prompt/build-request.js';
 import { toolUseIds } from '../prompt/tool-use-ids.js';
 import { offeredTools, permissionsOf } from '../tools/offered-tools.js';
 
-interface StepInput {
+export interface StepInput {
   turnId: string;
   step: number;
   /** Earlier turns have been summarised for this step already. */

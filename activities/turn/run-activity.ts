@@ -99,8 +99,8 @@ function isBenign(failure: Error): boolean {
   return failure instanceof ApplicationFailure && failure.category === ApplicationFailureCategory.BENIGN;
 }
 
-/** Ends a turn whose cancel request reached this worker directly. The activity has already stored its streamed text. */
-async function endCancelled(
+/** Ends a turn whose cancel request reached this worker directly. Its call has already stored its streamed text. */
+export async function endCancelled(
   deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log'>,
   turnId: string,
   thrown: unknown,

@@ -6,7 +6,7 @@ const BACKOFF_MS = [50, 100, 250, 500, 1000, 2000];
 const PROBE_INTERVAL_MS = 10_000;
 
 interface ListenHandlers {
-  onPayload: (payload: string) => void;
+  onPayload: (payload: string, channel: string) => void;
   /** Runs after every (re)connection. Earlier notifications are lost: read the tables. */
   onConnect: () => void;
 }
@@ -88,7 +88,7 @@ export class Listener {
     this.#client = client;
     client.on('error', (err) => this.#lose(client, err));
     client.on('end', () => this.#lose(client));
-    client.on('notification', ({ payload }) => this.#deliver(payload ?? ''));
+    client.on('notification', ({ payload, channel }) => this.#deliver(payload ?? '', channel));
     try {
       await client.connect();
       this.#dropped.clear();
@@ -107,9 +107,9 @@ export class Listener {
   }
 
   /** Any user of the database can send a notification: one that cannot be read must not end the process. */
-  #deliver(payload: string): void {
+  #deliver(payload: string, channel: string): void {
     try {
-      this.handlers.onPayload(payload);
+      this.handlers.onPayload(payload, channel);
     } catch {
       // Without the error, which may quote the payload. Readers find what they missed in the tables.
       this.log.warn({}, 'a notification could not be read');

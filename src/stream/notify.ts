@@ -66,6 +66,11 @@ export class Notifier {
     if (turn.position === 1) this.#push({ channel: channelOf(turn.sessionId), payload: () => payload });
   }
 
+  /** Sends a payload on a channel that is not one of turns. */
+  send(channel: string, payload: string): void {
+    this.#push({ channel, payload: () => payload });
+  }
+
   /** Sends a delta live. `content` must fit into a payload (see delta-writer). */
   delta(source: DeltaSource, number: number, type: DeltaType, content: string): void {
     const bytes = Buffer.byteLength(JSON.stringify(content)) + 30;

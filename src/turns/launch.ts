@@ -2,14 +2,22 @@ import type { Logger } from '../platform/logger.js';
 import type { Notifier } from '../stream/notify.js';
 import type { StartableTurn, TurnWorkflows } from '../temporal/turn-workflows.js';
 
+/** Begins the first step of a turn before Temporal asks for it (activities/turn/run-ahead), or has another process do so. */
+export interface Ahead {
+  /** Returns at once. It may do nothing: Temporal starts every turn. */
+  begin(turn: StartableTurn): void;
+}
+
 export interface LaunchDeps {
   notifier: Notifier;
   workflows: Pick<TurnWorkflows, 'start' | 'namespace'>;
+  ahead?: Ahead;
   log: Logger;
 }
 
 /** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
 export function launchTurn(deps: LaunchDeps, turn: StartableTurn): void {
+  deps.ahead?.begin(turn);
   deps.notifier.notify({ ...turn, position: 1 });
   deps.log.info({ turn_id: turn.id, session_id: turn.sessionId }, 'turn queued');
   deps.workflows

@@ -24,8 +24,8 @@ export interface Turn {
 export interface ActivityTask {
   /** The worker's identity in Temporal. */
   workerId: string;
-  /** Names the attempt in Temporal. No secret, but of no use to people: never logged. */
-  token: Uint8Array;
+  /** Names the attempt in Temporal. No secret, but of no use to people: never logged. Null for a call ahead of its activity. */
+  token: Uint8Array | null;
 }
 
 /** The turn has ended and accepts no more writes. */

@@ -396,9 +396,11 @@ export class Initial1800000000001 implements MigrationInterface {
         position integer NOT NULL,
         attempt integer NOT NULL,
         message_id text COLLATE "C" NOT NULL,
-        -- The activity that makes the call: its worker, and the token that names its attempt in Temporal.
+        -- The activity that makes the call: its worker, and the token that names its attempt in Temporal. A first call may
+        -- begin ahead of its activity: no token then, until an activity of joined_by waits for it.
         worker_id text COLLATE "C" NOT NULL,
-        task_token bytea NOT NULL,
+        task_token bytea,
+        joined_by text COLLATE "C",
         started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         ended_at timestamptz,
         usage json,

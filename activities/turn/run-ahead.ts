@@ -1,0 +1,243 @@
+/**
+ * Runs the first step of a turn before Temporal asks for it; the turn's activity then joins the step that runs.
+ *
+ * Why this is safe:
+ * - Nothing depends on it. The turn is committed before, its workflow starts beside it, and a step that did not begin, or
+ *   whose process dies, is run by the activity as if there were no such step. Tools are started by the workflow alone.
+ * - At most one call at a time: a call that runs ahead begins only if the turn has had no call, and an activity begins one
+ *   only if none runs ahead on a worker whose lease lives (src/steps/model-call). Both are conditions of the statement that
+ *   records the call. If two processes disagree about who lives, the fence of the outcome stores one of them (`callFence`).
+ * - The activity is what operators act on: a cancel, pause, reset or termination of it ends the step, also on another
+ *   worker. What the step throws after its call began is thrown by the activity.
+ * - It takes a slot of the worker, and only while less than half of them are in use: projects that wait for slots are
+ *   served by Temporal in turn, as ever. A step of this process that Temporal has not asked for yet keeps its slot, so
+ *   that turns cannot run away from their workflows.
+ *
+ * A session with MCP servers must connect them first, which takes longer than all that this saves: its turns do not run ahead.
+ */
+import { ApplicationFailure } from '@temporalio/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { closeAheadCall, joinAheadCall, neverJoined } from '../../src/steps/ahead.js';
+import { channelOfWorker, type AheadNotice } from '../../src/turns/ahead-hints.js';
+import { withTrace } from '../../src/platform/tracing.js';
+import { LeaseLostError } from '../../src/turns/running-turns.js';
+import type { ActivityTask } from '../../src/turns/turn.js';
+import type { StartableTurn } from '../../src/temporal/turn-workflows.js';
+import type { ActivityDeps } from '../deps.js';
+import { failureOf, isTooLong } from '../model/call-once.js';
+import { retryDelay } from '../model/retry-delay.js';
+import { endCancelled } from './run-activity.js';
+import { runStep } from './run-step.js';
+import type { ModelCallOutcome } from './turn-activities.js';
+
+/** A call that lasts so long records the activity that waits for it. */
+const RECORD_JOIN_AFTER_MS = 250;
+/** How often an activity looks after the call of another worker, whose word may be lost. */
+const POLL_MS = 1000;
+/** Temporal has asked for a step by then, or its start was lost. */
+const UNASKED_MS = 5_000;
+const MAX_UNASKED = 1000;
+/** What a worker that ends gives Temporal to start them. */
+const CLOSE_MS = 1000;
+
+type Joinable = ActivityDeps['ahead'];
+
+interface Step {
+  turn: StartableTurn;
+  /** This process accepted the message: Temporal's activity comes here. */
+  isOwn: boolean;
+  stop: AbortController;
+  hasBegun: boolean;
+  isJoined: boolean;
+  hasSlot: boolean;
+  endedAt: number | null;
+  /** What the step came to; null if the activity has to run it. */
+  result: Promise<{ outcome: ModelCallOutcome } | { error: unknown } | null>;
+}
+
+export class RunAhead implements Joinable {
+  readonly #steps = new Map<string, Step>();
+  /** Activities that wait for the call of another worker. */
+  readonly #waiting = new Map<string, () => void>();
+  readonly #deps: ActivityDeps;
+  readonly #sweep: NodeJS.Timeout;
+  #isClosed = false;
+
+  constructor(deps: Omit<ActivityDeps, 'ahead'>) {
+    this.#deps = { ...deps, ahead: this };
+    this.#sweep = setInterval(() => void this.#startUnasked(), UNASKED_MS);
+  }
+
+  begin(turn: StartableTurn, isOwn = false): void {
+    const { config, slots } = this.#deps;
+    if (!config.runAhead || turn.mcpServers > 0 || this.#isClosed || this.#steps.has(turn.id)) return;
+    if (this.#steps.size >= MAX_UNASKED || !slots.tryTake()) return;
+    const step: Step = {
+      ...{ turn, isOwn, stop: new AbortController(), hasBegun: false, isJoined: false, hasSlot: true, endedAt: null },
+      result: Promise.resolve(null),
+    };
+    this.#steps.set(turn.id, step);
+    step.result = this.#run(step);
+  }
+
+  /** Handles what came on the channel of this worker. */
+  hear(notice: AheadNotice): void {
+    if ('begin' in notice) this.begin(notice.begin);
+    else if ('stop' in notice)
+      this.#steps.get(notice.stop)?.stop.abort(new Error('the activity of the step has ended'));
+    else this.#waiting.get(notice.ended)?.();
+  }
+
+  async join(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<ModelCallOutcome | null> {
+    if (!this.#deps.config.runAhead) return null;
+    const step = this.#steps.get(turnId);
+    return step === undefined ? this.#joinElsewhere(turnId, task, signal) : this.#joinHere(step, task, signal);
+  }
+
+  /** Begins no more steps, and ends those that no activity waits for after the grace period. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#sweep);
+    const { config } = this.#deps;
+    const late = setTimeout(() => {
+      for (const { stop } of this.#steps.values()) stop.abort(new Error('this worker ends'));
+    }, config.shutdownGraceSeconds * 1000);
+    await Promise.all([...this.#steps.values()].map(({ result }) => result));
+    clearTimeout(late);
+    await Promise.race([this.#startUnasked(), sleep(CLOSE_MS)]);
+  }
+
+  async #run(step: Step): Promise<Awaited<Step['result']>> {
+    const { runningTurns, workerId, log } = this.#deps;
+    const { turn } = step;
+    const running = runningTurns.track(turn.id);
+    const began = performance.now();
+    let result: Awaited<Step['result']> = null;
+    try {
+      const signal = AbortSignal.any([running.signal, step.stop.signal]);
+      const input = { turnId: turn.id, step: 1, compacted: false };
+      const onBegin = (): void => void (step.hasBegun = true);
+      const work = (): Promise<ModelCallOutcome> =>
+        runStep(this.#deps, input, signal, { workerId, token: null }, onBegin);
+      result = { outcome: await withTrace(turn.trace, work) };
+    } catch (error) {
+      const isCancelled = running.signal.aborted && !(running.signal.reason instanceof LeaseLostError);
+      if (isCancelled) result = { error: await endCancelled(this.#deps, turn.id, error) };
+      // What did not begin is run by the activity, and so is what needs a shorter request.
+      else if (step.hasBegun && !isTooLong(error)) result = { error };
+    }
+    running.done();
+    const outcome = result === null ? 'left' : 'outcome' in result ? result.outcome.kind : 'failed';
+    log.info({ turn_id: turn.id, outcome, ms: Math.round(performance.now() - began) }, 'first step ran ahead');
+    if (step.hasBegun && !(step.isOwn && result !== null && 'outcome' in result)) await this.#close(step);
+    step.endedAt = performance.now();
+    if (step.isJoined || result === null) this.#steps.delete(turn.id);
+    if (step.isJoined || result === null || !step.isOwn) this.#free(step);
+    return result;
+  }
+
+  /** Tells the activity that waits elsewhere, and closes the record of a call that failed while Postgres was away. */
+  async #close({ turn }: Step): Promise<void> {
+    const { db, workerId, notifier, log } = this.#deps;
+    try {
+      const joinedBy = await closeAheadCall(db, turn.id, workerId);
+      if (joinedBy === null || joinedBy === workerId) return;
+      this.#steps.delete(turn.id);
+      notifier.send(channelOfWorker(joinedBy), JSON.stringify({ ended: turn.id } satisfies AheadNotice));
+    } catch (err) {
+      log.warn({ err, turn_id: turn.id }, 'the end of a step that ran ahead could not be recorded');
+    }
+  }
+
+  async #joinHere(step: Step, task: ActivityTask, signal: AbortSignal): Promise<ModelCallOutcome | null> {
+    const { db, log } = this.#deps;
+    const { id } = step.turn;
+    step.isJoined = true;
+    if (step.endedAt !== null) {
+      this.#steps.delete(id);
+      this.#free(step);
+    }
+    const stop = (): void => step.stop.abort(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop);
+    const record = setTimeout(() => {
+      joinAheadCall(db, id, task).catch((err: unknown) => log.warn({ err, turn_id: id }, 'a join was not recorded'));
+    }, RECORD_JOIN_AFTER_MS);
+    const result = await step.result;
+    clearTimeout(record);
+    signal.removeEventListener('abort', stop);
+    if (result === null) return null;
+    if ('outcome' in result) return result.outcome;
+    // Another activity has stopped it, whose place this one has taken.
+    if (step.stop.signal.aborted && !signal.aborted) return null;
+    throw sooner(result.error, performance.now() - step.endedAt!);
+  }
+
+  async #joinElsewhere(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<ModelCallOutcome | null> {
+    const { db, notifier, config } = this.#deps;
+    for (;;) {
+      const ended = new Promise<void>((resolve) => this.#waiting.set(turnId, resolve));
+      const call = await joinAheadCall(db, turnId, task);
+      if (call?.isOpen) await within(ended, POLL_MS, signal);
+      this.#waiting.delete(turnId);
+      if (signal.aborted && call?.isOpen) {
+        notifier.send(channelOfWorker(call.workerId), JSON.stringify({ stop: turnId } satisfies AheadNotice));
+      }
+      signal.throwIfAborted();
+      if (call === null || (!call.isOpen && call.failure === null)) return null;
+      if (call.isOpen) continue;
+      const waitMs = retryDelay(call.failure!, { failures: 0, failingForMs: 0 }, config.modelRetrySeconds);
+      if (call.failure!.type === 'context_too_long') return null;
+      throw sooner(failureOf(call.failure!.type, 1, waitMs), call.endedForMs);
+    }
+  }
+
+  #free(step: Step): void {
+    if (step.hasSlot) this.#deps.slots.free();
+    step.hasSlot = false;
+  }
+
+  /** A turn that ended before its workflow started gets one all the same: operators look for it in Temporal. */
+  async #startUnasked(): Promise<void> {
+    const { db, workerId, workflows, log } = this.#deps;
+    const until = this.#isClosed ? Number.POSITIVE_INFINITY : performance.now() - UNASKED_MS;
+    const due = [...this.#steps.values()].filter(({ endedAt }) => endedAt !== null && endedAt <= until);
+    if (due.length === 0) return;
+    try {
+      const ids = due.map(({ turn }) => turn.id);
+      const unasked = await neverJoined(db, ids, workerId);
+      for (const step of due) {
+        if (unasked.has(step.turn.id)) await workflows.start(step.turn);
+        this.#steps.delete(step.turn.id);
+        this.#free(step);
+      }
+    } catch (err) {
+      log.warn({ err }, 'workflows of turns that ran ahead could not be started yet');
+    }
+  }
+}
+
+/** The error of a call that ended so long ago: part of the pause before the next attempt is over. */
+function sooner(error: unknown, endedForMs: number): unknown {
+  if (!(error instanceof ApplicationFailure)) return error;
+  const pause: unknown = error.nextRetryDelay;
+  if (typeof pause !== 'number') return error;
+  const { message, type } = error;
+  return ApplicationFailure.create({
+    message,
+    type: type ?? undefined,
+    nextRetryDelay: Math.max(1, pause - endedForMs),
+  });
+}
+
+/** Waits for the promise, at most so long, and not beyond the signal. */
+async function within(promise: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  let done = (): void => undefined;
+  const over = new Promise<void>((resolve) => (done = resolve));
+  const timer = setTimeout(done, ms);
+  signal.addEventListener('abort', done);
+  await Promise.race([promise, over]);
+  clearTimeout(timer);
+  signal.removeEventListener('abort', done);
+}

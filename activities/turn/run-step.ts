@@ -1,0 +1,94 @@
+import type { RetryNotice } from '../../src/events/schema.js';
+import { beginModelCall, type ModelCall } from '../../src/steps/model-call.js';
+import { SteeringChangedError } from '../../src/steps/steering.js';
+import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
+import { OvertakenError, type ActivityTask } from '../../src/turns/turn.js';
+import type { ActivityDeps } from '../deps.js';
+import { callOnce, isTooLong } from '../model/call-once.js';
+import { sendFor } from '../model/send.js';
+import { withUsableIds } from '../prompt/tool-use-ids.js';
+import { prepareCall, type PreparedCall, type StepInput } from './prepare-call.js';
+import { storeWithRetries } from './run-activity.js';
+import type { ModelCallOutcome } from './turn-activities.js';
+
+/** Name reported to Temporal for a tool the turn does not offer. */
+const UNKNOWN_TOOL = '(unknown)';
+/** Factor applied to our token estimate each time the API still rejects the request as too long, and its limit. */
+const UNDERCOUNT_STEP = 1.5;
+const MAX_UNDERCOUNT = 3;
+
+/**
+ * One step of a turn: calls the model, streams its answer, stores the outcome. If the step is stored already, returns its
+ * outcome. `onBegin` runs when the call is recorded.
+ */
+export async function runStep(
+  deps: ActivityDeps,
+  { turnId, step, compacted }: Omit<StepInput, 'undercount'>,
+  signal: AbortSignal,
+  task: ActivityTask,
+  onBegin = (): void => undefined,
+): Promise<ModelCallOutcome> {
+  let refused: { estimated: number; error: unknown } | null = null;
+  for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
+    if (refused !== null && undercount > MAX_UNDERCOUNT) throw refused.error;
+    const prepared = await prepareCall(deps, { turnId, step, compacted, undercount }, signal);
+    if (prepared === 'compact') return { kind: 'compact' };
+    if ('stored' in prepared) return withOfferedNames(prepared, prepared.stored);
+    if (refused !== null && prepared.estimated >= refused.estimated) continue;
+    try {
+      await prepared.model.authorize();
+      const call = await beginModelCall(deps, turnId, step, task, prepared.steering);
+      onBegin();
+      return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
+    } catch (error) {
+      // The request lacks a message, or has one that was withdrawn: it is built again.
+      if (error instanceof SteeringChangedError) {
+        undercount /= UNDERCOUNT_STEP;
+        continue;
+      }
+      if (!isTooLong(error)) throw error;
+      refused = { estimated: prepared.estimated, error };
+    }
+  }
+}
+
+/** Replaces the names of tools that the turn does not offer. The model invented them, so they may contain its text. */
+function withOfferedNames({ permissions }: Pick<PreparedCall, 'permissions'>, outcome: StepOutcome): StepOutcome {
+  if (outcome.kind !== 'tools') return outcome;
+  return { ...outcome, tools: outcome.tools.map((name) => (permissions.has(name) ? name : UNKNOWN_TOOL)) };
+}
+
+async function callAndStore(
+  deps: ActivityDeps,
+  prepared: PreparedCall,
+  call: ModelCall,
+  cancelled: AbortSignal,
+): Promise<StepOutcome> {
+  const { deltas, config } = deps;
+  const fenced = new AbortController();
+  const writer = deltas.open(call, () => fenced.abort(new OvertakenError(call.turnId)));
+  const observer = {
+    text: (content: string) => writer.write('agent.message.delta', content),
+    thinking: (content: string) => writer.write('agent.thinking.delta', content),
+    retry: (notice: RetryNotice) => writer.write('agent.retry.delta', JSON.stringify(notice)),
+    settle: () => writer.flush(),
+  };
+  const signal = AbortSignal.any([cancelled, fenced.signal]);
+  const answer = await sendFor(prepared.projectId, () =>
+    callOnce(deps, prepared.model, prepared.request, call, observer, signal),
+  );
+  const content = withUsableIds(answer.content, prepared.toolUseIds);
+  const store = async (): Promise<StepOutcome> => {
+    await writer.flush();
+    fenced.signal.throwIfAborted();
+    return storeStep(deps, {
+      call,
+      deltas: writer.count,
+      answer: { ...answer, content },
+      toolName: (alias) => prepared.fullName(alias) ?? alias,
+      permissionOf: (name) => (prepared.hasTools ? (prepared.permissions.get(name) ?? 'allow') : null),
+      isLast: call.step >= config.maxSteps,
+    });
+  };
+  return storeWithRetries(store, cancelled);
+}

@@ -1,0 +1,127 @@
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { RoleProcess } from '../support/role-process.js';
+import { text, wait, type Gate } from '../support/scripted-model.js';
+
+interface Call {
+  worker_id: string;
+  joined_by: string | null;
+}
+
+/**
+ * The worker that makes the first call of a turn, and the one whose activity waits for it, die at each moment: one answer, one
+ * terminal event, at most one call more.
+ */
+describe('a first step that runs ahead, and what dies around it', () => {
+  let system: FaultSystem;
+  before(async () => {
+    system = await startFaultSystem({ workers: 2, proxies: true });
+  });
+  after(() => system.close());
+  beforeEach(async () => {
+    system.model.reset();
+    for (const worker of system.workers) await worker.start().catch(() => undefined);
+  });
+
+  const firstCall = async ({ turnId }: Turn): Promise<Call | undefined> => {
+    const [call] = await system.db.query<Call[]>(
+      'SELECT worker_id, joined_by FROM model_attempts WHERE turn_id = $1 ORDER BY attempt LIMIT 1',
+      [turnId],
+    );
+    return call;
+  };
+  /** The identity of a worker begins with its process id. */
+  const processOf = (workerId: string): RoleProcess =>
+    system.workers.find(({ pid }) => workerId.startsWith(`${pid}@`))!;
+  const begin = async (): Promise<{ turn: Turn; gate: Gate }> => {
+    const gate = system.model.gate();
+    system.model.script((_, index) =>
+      index === 0 ? text('one two', { every: 0, before: { 1: wait(gate) } }) : 'one two',
+    );
+    const turn = await system.send(await system.session(), 'Go');
+    void system.watch(turn);
+    await gate.reached;
+    return { turn, gate };
+  };
+  /** A turn whose call runs ahead on one worker while the activity of the other one waits for it. */
+  const beginApart = async (): Promise<{ turn: Turn; gate: Gate; call: Call }> => {
+    for (let n = 0; n < 30; n += 1) {
+      const { turn, gate } = await begin();
+      await eventually('the call is joined', async () => (await firstCall(turn))?.joined_by != null);
+      const call = (await firstCall(turn))!;
+      if (call.worker_id !== call.joined_by) return { turn, gate, call };
+      gate.open();
+      await system.ended(turn);
+      system.model.reset();
+    }
+    throw new Error('no turn was joined elsewhere');
+  };
+  const judge = async (turn: Turn, calls: number): Promise<void> => {
+    await system.verify();
+    expect((await system.ended(turn)).type).to.equal('turn.completed');
+    const types = (await system.history(turn.sessionId)).map(({ type }) => type);
+    expect(types).to.deep.equal(['user.message', 'agent.message', 'turn.completed']);
+    expect(system.model.requests.length).to.be.at.most(calls);
+  };
+
+  it('the worker, before the workflow exists', async () => {
+    const { temporal } = system.proxies!;
+    temporal.retarget({ host: '127.0.0.1', port: 1 });
+    temporal.cut();
+    const { turn } = await begin();
+    await processOf((await firstCall(turn))!.worker_id).kill();
+    const [host, port] = process.env.TEST_TEMPORAL_ADDRESS!.split(':') as [string, string];
+    temporal.retarget({ host, port: Number(port) });
+    await judge(turn, 2);
+  });
+
+  it('the worker that makes the call, while another one waits for it', async () => {
+    const { turn, call } = await beginApart();
+    await processOf(call.worker_id).kill();
+    await judge(turn, 2);
+  });
+
+  it('the worker that waits for the call', async () => {
+    const { turn, gate, call } = await beginApart();
+    await processOf(call.joined_by!).kill();
+    gate.open();
+    await judge(turn, 1);
+  });
+
+  it('both workers', async () => {
+    const { turn } = await beginApart();
+    await Promise.all(system.workers.map((worker) => worker.kill()));
+    await system.workers[0]!.start();
+    await judge(turn, 2);
+  });
+
+  it('every worker, right after the end', async () => {
+    const { turn, gate } = await begin();
+    gate.open();
+    await system.ended(turn);
+    await Promise.all(system.workers.map((worker) => worker.kill()));
+    await system.workers[0]!.start();
+    await judge(turn, 1);
+    await eventually('its workflow is complete', async () => {
+      const { status } = await system.client.workflow.getHandle(turn.turnId).describe();
+      return status.name === 'COMPLETED';
+    });
+  });
+
+  it('a worker that seems to: it freezes, another one makes the call, and it comes back with its answer', async () => {
+    const { turn, gate, call } = await beginApart();
+    const frozen = processOf(call.worker_id);
+    frozen.freeze();
+    await system.ended(turn);
+    gate.open();
+    frozen.thaw();
+    await eventually('it has noticed', () => /lost its lease/.test(frozen.log()));
+    await judge(turn, 2);
+    const [{ steps }] = await system.db.query<[{ steps: number }]>(
+      'SELECT count(*)::integer AS steps FROM model_steps WHERE turn_id = $1',
+      [turn.turnId],
+    );
+    expect(steps).to.equal(1);
+  });
+});

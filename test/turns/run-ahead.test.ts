@@ -1,0 +1,261 @@
+import { expect } from 'chai';
+import type { Client } from '@temporalio/client';
+import { queueTurn } from '../../src/turns/queue.js';
+import { eventually } from '../support/eventually.js';
+import { failure, text, toolUse, wait, type Gate } from '../support/scripted-model.js';
+import { temporalAddress } from '../support/temporal.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+import { connectClient } from '../support/workflow-history.js';
+
+interface Call {
+  worker_id: string;
+  joined_by: string | null;
+  has_token: boolean;
+  is_open: boolean;
+}
+
+const OWN = 'it counts slots, stops workers or has several';
+
+describe('the first step of a turn', () => {
+  let client: Client;
+  let closeClient: () => Promise<void>;
+  before(async () => ({ client, close: closeClient } = await connectClient(await temporalAddress())));
+  after(() => closeClient());
+
+  const callsOf = ({ db }: TurnService, turnId: string): Promise<Call[]> =>
+    db.query(
+      `SELECT worker_id, joined_by, task_token IS NOT NULL AS has_token, ended_at IS NULL AS is_open
+       FROM model_attempts WHERE turn_id = $1 ORDER BY position, attempt`,
+      [turnId],
+    );
+  /** The first call of the turn, once an activity has joined it or made it. */
+  const joined = async (service: TurnService, turnId: string): Promise<Call> => {
+    await eventually('an activity has the call', async () => (await callsOf(service, turnId))[0]?.has_token === true);
+    return (await callsOf(service, turnId))[0]!;
+  };
+  const hold = (service: TurnService): Gate => {
+    const gate = service.model.gate();
+    service.model.script(() => text('one two', { every: 0, before: { 1: wait(gate) } }));
+    return gate;
+  };
+  const started = async (service: TurnService): Promise<{ sessionId: string; turnId: string; gate: Gate }> => {
+    const gate = hold(service);
+    const sessionId = await service.session({ thinking_enabled: false });
+    return { sessionId, turnId: await service.send(sessionId, 'Go'), gate };
+  };
+  const typesOf = async (service: TurnService, sessionId: string): Promise<string[]> =>
+    (await service.history(sessionId)).map(({ type }) => type as string);
+  const request = (turnId: string) => ({
+    namespace: 'default',
+    execution: { workflowId: turnId },
+    identity: 'test',
+    type: 'callModel',
+  });
+  const TOLD = ['user.message', 'agent.message', 'turn.completed'];
+
+  for (const place of ['here', 'elsewhere'] as const) {
+    describe(`whose activity joins it ${place}`, () => {
+      let service: TurnService;
+      before(async () => {
+        service = await startTurnService({ workers: place === 'here' ? 1 : 2, own: OWN });
+      });
+      after(() => service.close());
+      beforeEach(() => service.model.reset());
+
+      /** A turn whose first call runs ahead and waits for its model, with the activity that waits for it. */
+      const held = async (): Promise<{ sessionId: string; turnId: string; gate: Gate }> => {
+        for (let n = 0; n < 30; n += 1) {
+          const turn = await started(service);
+          const { worker_id, joined_by } = await joined(service, turn.turnId);
+          if (joined_by !== null && (worker_id === joined_by) === (place === 'here')) return turn;
+          turn.gate.open();
+          await service.ended(turn.sessionId);
+          service.model.reset();
+        }
+        throw new Error('no turn was joined there');
+      };
+
+      it('is one call, and the turn goes on from it', async () => {
+        const { sessionId, turnId, gate } = await held();
+        gate.open();
+        expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+        expect(await typesOf(service, sessionId)).to.deep.equal(TOLD);
+        expect(service.model.requests).to.have.length(1);
+        const summary = await client.workflow.getHandle(turnId).result();
+        expect(summary).to.include({ state: 'completed', steps: 1 });
+      });
+
+      it('goes on to tools, which the workflow starts', async () => {
+        service.model.script(({ step }) => (step === 0 ? toolUse('list_files') : 'Done.'));
+        const sessionId = await service.session({ thinking_enabled: false });
+        await service.run(sessionId, 'Go');
+        expect(await typesOf(service, sessionId)).to.deep.equal([
+          'user.message',
+          'agent.tool_use',
+          'agent.tool_result',
+          'agent.message',
+          'turn.completed',
+        ]);
+        expect(service.model.requests).to.have.length(2);
+      });
+
+      it('fails as it would in the activity, and is tried again', async () => {
+        service.model.script((_, index) => (index === 0 ? failure('overloaded_error') : 'Done.'));
+        const sessionId = await service.session({ thinking_enabled: false });
+        await service.run(sessionId, 'Go');
+        expect(service.model.requests).to.have.length(2);
+        expect(await typesOf(service, sessionId)).to.deep.equal(TOLD);
+      });
+
+      it('fails once if it cannot be tried again', async () => {
+        service.model.script(() => failure('invalid_request_error'));
+        const sessionId = await service.session({ thinking_enabled: false });
+        const events = await service.run(sessionId, 'Go');
+        expect(events.at(-1)).to.deep.include({ type: 'turn.failed' });
+        expect(events.at(-1).reason ?? events.at(-1).error?.type).to.equal('model_error');
+        expect(service.model.requests).to.have.length(1);
+      });
+
+      it('ends with a cancel', async () => {
+        const { sessionId } = await held();
+        await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+        expect((await service.ended(sessionId)).type).to.equal('turn.cancelled');
+        await service.model.requests.at(-1)!.aborted;
+      });
+
+      it('ends with a cancel in Temporal', async () => {
+        const { sessionId, turnId } = await held();
+        await client.workflow.getHandle(turnId).cancel();
+        expect((await service.ended(sessionId)).type).to.equal('turn.cancelled');
+        await eventually('the call has ended', async () => !(await callsOf(service, turnId))[0]!.is_open);
+      });
+
+      it('ends with its workflow', async () => {
+        const { sessionId, turnId } = await held();
+        await client.workflow.getHandle(turnId).terminate('a test');
+        expect(await service.ended(sessionId)).to.include({ type: 'turn.failed' });
+      });
+
+      it('is broken off by a pause, and made again', async () => {
+        const { sessionId, turnId } = await held();
+        await client.workflowService.pauseActivity(request(turnId));
+        await eventually('the call has ended', async () => !(await callsOf(service, turnId))[0]!.is_open);
+        service.model.script(() => 'one two');
+        await client.workflowService.unpauseActivity(request(turnId));
+        expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+        expect(await typesOf(service, sessionId)).to.deep.equal(TOLD);
+        expect(service.model.requests).to.have.length(2);
+      });
+
+      it('is broken off by a reset, and made again', async () => {
+        const { sessionId, turnId, gate } = await held();
+        await client.workflowService.resetActivity(request(turnId));
+        service.model.script(() => 'one two');
+        gate.open();
+        expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+        expect(await typesOf(service, sessionId)).to.deep.equal(TOLD);
+      });
+    });
+  }
+
+  describe('before its workflow exists', () => {
+    let service: TurnService;
+    before(async () => {
+      service = await startTurnService({ own: OWN });
+    });
+    after(() => service.close());
+    beforeEach(() => service.model.reset());
+
+    /** A turn that a process has accepted and begun, and then ended without a word to Temporal. */
+    const orphan = async (content: string): Promise<{ sessionId: string; turnId: string }> => {
+      const sessionId = await service.session({ thinking_enabled: false });
+      const [{ project_id: projectId }] = await service.db.query<[{ project_id: string }]>(
+        'SELECT project_id FROM sessions WHERE id = $1',
+        [sessionId],
+      );
+      const message = { content, files: [], skills: [] };
+      const turn = await queueTurn(service.db, projectId, sessionId, message, 'default');
+      service.workers[0]!.ahead.begin({ ...turn, mayWait: false });
+      return { sessionId, turnId: turn.id };
+    };
+
+    it('ends the turn, which gets its workflow all the same', async () => {
+      service.model.script(() => 'Done.');
+      const { sessionId, turnId } = await orphan('Go');
+      expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+      await eventually('there is a workflow', async () => {
+        const workflow = await client.workflow
+          .getHandle(turnId)
+          .describe()
+          .catch(() => null);
+        return workflow?.status.name === 'COMPLETED';
+      });
+      expect(service.model.requests).to.have.length(1);
+    });
+
+    it('is cancelled', async () => {
+      const gate = hold(service);
+      const { sessionId } = await orphan('Go');
+      await gate.reached;
+      await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+      expect((await service.ended(sessionId)).type).to.equal('turn.cancelled');
+    });
+
+    it('is left to Temporal when a worker ends', async () => {
+      const gate = hold(service);
+      const { sessionId, turnId } = await orphan('Go');
+      await gate.reached;
+      const [worker] = service.workers;
+      const another = await service.startWorker();
+      await worker!.close();
+      service.model.script(() => 'one two');
+      expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+      expect(await callsOf(service, turnId)).to.have.length(2);
+      await another.close();
+    });
+  });
+
+  describe('with few slots', () => {
+    let service: TurnService;
+    before(async () => {
+      service = await startTurnService({ own: OWN, config: { workerMaxActivities: 4 } });
+    });
+    after(() => service.close());
+
+    it('runs ahead while less than half of them are in use', async () => {
+      const gate = service.model.gate();
+      service.model.script(() => text('one two', { every: 0, before: { 1: wait(gate) } }));
+      const turns: { sessionId: string; turnId: string }[] = [];
+      for (let n = 0; n < 4; n += 1) {
+        const sessionId = await service.session({ thinking_enabled: false });
+        const turnId = await service.send(sessionId, `Go ${n}`);
+        turns.push({ sessionId, turnId });
+        await eventually('its activity has its call', async () => {
+          const [call] = await callsOf(service, turnId);
+          return call?.has_token === true;
+        });
+      }
+      const calls = await Promise.all(turns.map(({ turnId }) => callsOf(service, turnId)));
+      expect(calls.map(([call]) => call!.joined_by !== null)).to.deep.equal([true, true, false, false]);
+      gate.open();
+      for (const { sessionId } of turns) await service.ended(sessionId);
+    });
+  });
+
+  describe('with RUN_AHEAD off', () => {
+    let service: TurnService;
+    before(async () => {
+      service = await startTurnService({ own: OWN, config: { runAhead: false } });
+    });
+    after(() => service.close());
+
+    it('waits for Temporal', async () => {
+      const { sessionId, turnId, gate } = await started(service);
+      await gate.reached;
+      expect((await callsOf(service, turnId))[0]).to.include({ joined_by: null, has_token: true });
+      gate.open();
+      expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+      expect((await callsOf(service, turnId))[0]).to.include({ joined_by: null });
+    });
+  });
+});
