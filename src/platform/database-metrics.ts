@@ -11,7 +11,7 @@ interface PoolCounts {
 const pools = new Set<PoolCounts>();
 new Gauge({
   name: 'db_pool_connections',
-  help: 'Postgres connections of this process by use, and requests that wait for one',
+  help: 'Postgres connections of this process by state; waiting counts queries that wait for a connection',
   labelNames: ['state'],
   registers: [registry],
   collect() {
@@ -125,17 +125,17 @@ serviceGauge(
 databaseGauges([
   {
     name: 'postgres_transaction_id_age',
-    help: 'Transactions since the oldest row that vacuum has not frozen; Postgres stops taking writes near 2,100 million',
+    help: 'Age in transactions of the oldest row that vacuum has not frozen; Postgres refuses writes near 2,100 million',
     query: 'SELECT max(age(datfrozenxid))::double precision AS value FROM pg_database',
   },
   {
     name: 'postgres_replication_lag_seconds',
-    help: 'How far the slowest standby is behind; without a value where there is none, or the user lacks pg_monitor',
+    help: 'Replay lag of the slowest standby; no value without a standby or without the role pg_monitor',
     query: 'SELECT max(extract(epoch FROM replay_lag))::double precision AS value FROM pg_stat_replication',
   },
   {
     name: 'postgres_notification_queue_ratio',
-    help: 'Used share of the queue of notifications; at 1 commits with a NOTIFY fail',
+    help: 'Used share of the notification queue; at 1, transactions with NOTIFY fail',
     query: 'SELECT pg_notification_queue_usage() AS value',
   },
 ]);

@@ -5,16 +5,16 @@ import { IS_DUE } from './stale-turns.js';
 export const TURNS_DUE = `
   SELECT count(*)::integer AS value FROM open_turns JOIN turns ON turns.id = turn_id WHERE ${IS_DUE}`;
 
-/** What the reconciler keeps small. If one of them grows, it does not keep up. */
+/** If one of them grows, the reconciler does not keep up. */
 databaseGauges([
   {
     name: 'turns_due',
-    help: 'Open turns without a sign of life that the reconciler has yet to look at',
+    help: 'Open turns that made no progress and that the reconciler has yet to check',
     query: TURNS_DUE,
   },
   {
     name: 'turns_oldest_running_seconds',
-    help: 'Longest time that a running turn has spent, without the time it waited for answers',
+    help: 'Longest time spent by a running turn, without its waits for answers',
     query: `SELECT coalesce(max(${runningMs('turns')}) / 1000, 0)::double precision AS value
       FROM open_turns JOIN turns ON turns.id = turn_id WHERE state = 'running'`,
   },

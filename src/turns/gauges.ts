@@ -19,7 +19,7 @@ databaseGauges([
   },
   {
     name: 'turns_oldest_queued_seconds',
-    help: 'Age of the oldest turn that no worker has begun',
+    help: 'Age of the oldest queued turn',
     query: `SELECT ${age('queued_at')} FROM open_turns JOIN turns ON id = turn_id WHERE state = 'queued'`,
   },
   {
@@ -29,7 +29,7 @@ databaseGauges([
   },
   {
     name: 'turns_oldest_waiting_seconds',
-    help: 'Age of the oldest question that is not answered',
+    help: 'Age of the oldest open approval or client tool call',
     query: `SELECT ${age('asked_at')} FROM required_actions WHERE state = 'open'`,
   },
 ]);
