@@ -11,9 +11,13 @@ export const filterSchema = {
     turn_id: { type: 'string', minLength: 1, description: 'Only events of this turn.' },
     types: {
       type: 'string',
-      description: `Only events of these types, with commas between them: ${STORED_EVENT_TYPES.join(', ')}.`,
+      description: `Only events of these types, separated by commas: ${STORED_EVENT_TYPES.join(', ')}.`,
     },
-    order: { type: 'string', enum: ['asc', 'desc'], description: '`desc`: newest first. Oldest first without it.' },
+    order: {
+      type: 'string',
+      enum: ['asc', 'desc'],
+      description: '`asc`: oldest first (the default); `desc`: newest first.',
+    },
   },
 } as const satisfies JsonSchema;
 

@@ -12,7 +12,7 @@ import { filterOf, filterSchema, listName } from './filter.js';
 /** Events of all turns, including the events so far of a running turn. */
 export const listEvents = operation<undefined, SessionState>({
   id: 'listEvents',
-  summary: 'Read the event history of a session, oldest first unless `order` says otherwise',
+  summary: 'List the events of a session, oldest first unless `order` is `desc`',
   paged: true,
   query: filterSchema,
   success: { status: 200, description: 'A page of events.', schema: pageSchema(eventSchema) },

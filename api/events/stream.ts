@@ -20,10 +20,10 @@ const RETRY_AFTER_END_MS = 15_000;
 export const streamEvents = operation<undefined, SessionState>({
   id: 'streamEvents',
   summary: 'Stream the events of the current turn (Server-Sent Events)',
-  headers: { 'Last-Event-ID': 'The id of the last frame received: the stream goes on after it.' },
+  headers: { 'Last-Event-ID': 'The id of the last frame that you received: the stream continues after it.' },
   success: {
     status: 200,
-    description: 'Frames until the turn’s terminal event. The schema describes one frame.',
+    description: 'Frames up to the turn’s terminal event. The schema describes one frame.',
     mediaType: 'text/event-stream',
     schema: frameSchema,
   },

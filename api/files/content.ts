@@ -18,7 +18,7 @@ export const fileContent = operation({
     type: 'object',
     properties: { expires: { type: 'string' }, signature: { type: 'string' } },
   },
-  success: { status: 200, description: 'The content, or the range of it that was asked for', mediaType: '*/*' },
+  success: { status: 200, description: 'The content, or the requested range', mediaType: '*/*' },
   errors: ['invalid_link', 'file_not_found', 'storage_error'],
   async handle({ deps, ctx, params, query }) {
     verifyLink(params.file_id!, query, deps.config.encryptionKeys);

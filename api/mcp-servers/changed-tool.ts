@@ -8,7 +8,7 @@ import { mcpServerOfPath } from './resource.js';
 export const getChangedMcpTool = operation<undefined, McpServerRow>({
   id: 'getChangedMcpTool',
   summary: 'Get a changed tool of an MCP server whose tools are pinned, whatever its size',
-  success: { status: 200, description: 'The changed tool with its whole schemas.', schema: changedToolSchema },
+  success: { status: 200, description: 'The changed tool with its complete schemas.', schema: changedToolSchema },
   errors: ['mcp_server_not_found', 'not_found'],
   resource: mcpServerOfPath,
   async handle({ deps: { db }, resource, params }) {

@@ -12,7 +12,7 @@ export const nameField = {
 export const authField = {
   type: 'object',
   description:
-    'NONE takes no field, BEARER takes token, HEADER takes name and value, OAUTH may take client_id, client_secret and scopes.',
+    'NONE has no further fields, BEARER needs token, HEADER needs name and value, OAUTH may have client_id, client_secret and scopes.',
   properties: {
     type: { type: 'string', enum: ['NONE', 'BEARER', 'HEADER', 'OAUTH'], default: 'NONE' },
     token: { type: 'string' },
@@ -23,7 +23,7 @@ export const authField = {
       minLength: 1,
       maxLength: 2048,
       pattern: '^[\\x20-\\x7e]+$',
-      description: 'A client that the authorization server knows; without it the service registers one.',
+      description: 'A client registered at the authorization server; without it the service registers one.',
     },
     client_secret: { type: 'string', minLength: 1, maxLength: 8192, pattern: '^[\\x20-\\x7e]+$' },
     scopes: {
@@ -31,7 +31,7 @@ export const authField = {
       items: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' },
       maxItems: 100,
       uniqueItems: true,
-      description: 'Scopes to request; without it those that the metadata of the resource names.',
+      description: 'Scopes to request; without it, those in the metadata of the resource.',
     },
   },
   additionalProperties: false,
@@ -47,5 +47,5 @@ export const allowedToolsField = {
 
 export const pinToolsField = {
   type: 'boolean',
-  description: 'Holds back tools that are new or have changed until POST …/accept-tools accepts them.',
+  description: 'If true, new and changed tools are held back until POST …/accept-tools accepts them.',
 } as const satisfies JsonSchema;

@@ -27,7 +27,7 @@ const HEADERS = {
 
 export const mcpOauthCallback = operation({
   id: 'mcpOauthCallback',
-  summary: 'Finish the authorization of an MCP server; an authorization server sends the browser here',
+  summary: 'Finish the authorization of an MCP server; the authorization server redirects the browser here',
   query: {
     type: 'object',
     properties: {

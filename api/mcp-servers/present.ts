@@ -12,7 +12,7 @@ const shownTool = {
     input_schema: {
       type: ['object', 'null'],
       additionalProperties: true,
-      description: 'Null where it is too large to show.',
+      description: 'Null if it is too large to show.',
     },
     annotations: {
       type: 'object',
@@ -50,17 +50,17 @@ export const mcpServerSchema = {
       type: 'object',
       properties: {
         type: { type: 'string', enum: ['NONE', 'BEARER', 'HEADER', 'OAUTH'] },
-        name: { type: ['string', 'null'], description: 'The header name for type HEADER, otherwise null.' },
+        name: { type: ['string', 'null'], description: 'The header name for type HEADER; otherwise null.' },
         status: {
           type: 'string',
           enum: ['authorization_required', 'authorized'],
-          description: 'Only for type OAUTH, as the two fields below.',
+          description: 'Only for type OAUTH, like the next two fields.',
         },
         authorization_url: {
           type: ['string', 'null'],
           description: 'Where a person authorizes the server; only in the response that starts an authorization.',
         },
-        expires_at: { ...timestamp, description: 'Until when authorization_url works.' },
+        expires_at: { ...timestamp, description: 'When authorization_url expires.' },
       },
       required: ['type', 'name'],
       additionalProperties: false,

@@ -26,9 +26,9 @@ type Body = FromSchema<typeof body>;
 
 export const updateMcpServer = operation<Body, McpServerRow>({
   id: 'updateMcpServer',
-  summary: 'Rename an MCP server, change its credential, its allow-list or whether its tools are pinned',
+  summary: 'Change the name, credential, allowed tools or tool pinning of an MCP server',
   body,
-  success: { status: 200, description: 'The MCP server as it is now.', schema: mcpServerSchema },
+  success: { status: 200, description: 'The changed MCP server.', schema: mcpServerSchema },
   errors: [
     'mcp_server_not_found',
     'invalid_mcp_server_url',

@@ -6,7 +6,7 @@ import { modelSchema, presentModel } from './present.js';
 
 export const listModels = operation({
   id: 'listModels',
-  summary: 'List the models that sessions can name',
+  summary: 'List the available models',
   paged: true,
   success: {
     status: 200,

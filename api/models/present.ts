@@ -12,7 +12,7 @@ export const modelSchema = {
     context_window: { type: 'integer' },
     max_output_tokens: { type: 'integer' },
     supports_thinking: { type: 'boolean' },
-    price: { ...PRICE_SCHEMA, type: ['object', 'null'], description: 'For a million tokens; null if it is not known.' },
+    price: { ...PRICE_SCHEMA, type: ['object', 'null'], description: 'Per million tokens; null if unknown.' },
   },
   required: ['id', 'display_name', 'context_window', 'max_output_tokens', 'supports_thinking', 'price'],
   additionalProperties: false,

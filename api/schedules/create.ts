@@ -45,7 +45,7 @@ const NO_TIMING = { cron: null, at: null, timezone: 'UTC', end_at: null };
 
 export const createSchedule = operation<Body>({
   id: 'createSchedule',
-  summary: 'Create a schedule: messages that start turns by themselves',
+  summary: 'Create a schedule: it sends a message at given times',
   body,
   maxBodyValues: fields.MAX_SCHEDULE_VALUES,
   idempotent: true,

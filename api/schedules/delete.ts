@@ -5,7 +5,7 @@ import { scheduleNotFound, scheduleOfPath } from './resource.js';
 
 export const deleteSchedule = operation<undefined, Schedule>({
   id: 'deleteSchedule',
-  summary: 'Delete a schedule; turns that it started go on',
+  summary: 'Delete a schedule; turns that it started continue',
   success: { status: 204, description: 'Deleted.' },
   errors: ['schedule_not_found'],
   resource: scheduleOfPath,

@@ -11,19 +11,19 @@ export const cronField = {
   type: 'string',
   maxLength: 256,
   description:
-    'Five fields: minute, hour, day of month, month, day of week. Where both kinds of day are given, either matches.',
+    'Five fields: minute, hour, day of month, month, day of week. If both kinds of day are given, either matches.',
 } as const satisfies JsonSchema;
 
 export const atField = {
   type: 'string',
   maxLength: 64,
-  description: 'One time in the future, as a timestamp with an offset; kept to the second.',
+  description: 'A single time in the future: a timestamp with an offset, stored to the second.',
 } as const satisfies JsonSchema;
 
 export const timezoneField = {
   type: 'string',
   maxLength: 64,
-  description: 'A name of the IANA time zone database, in which `cron` is read.',
+  description: 'IANA time zone of `cron`.',
 } as const satisfies JsonSchema;
 
 export const messageField = {
@@ -34,21 +34,21 @@ export const messageField = {
 export const overlapField = {
   type: 'string',
   enum: ['skip', 'queue'],
-  description: 'What happens when the session has an open turn.',
+  description: 'What to do if the session has an open turn.',
 } as const satisfies JsonSchema;
 
 export const endAtField = {
   type: ['string', 'null'],
   maxLength: 64,
-  description: 'The last time that counts, as a timestamp with an offset; kept to the second.',
+  description: 'The last time, inclusive: a timestamp with an offset, stored to the second.',
 } as const satisfies JsonSchema;
 
 export const targetField = {
   type: 'object',
   properties: {
     type: { type: 'string', enum: ['new_session', 'existing_session'] },
-    session: { ...newSessionBody, description: 'With `new_session`: the body of POST sessions.' },
-    session_id: { type: 'string', description: 'With `existing_session`.' },
+    session: { ...newSessionBody, description: 'For `new_session`: the body of POST sessions.' },
+    session_id: { type: 'string', description: 'For `existing_session`.' },
   },
   required: ['type'],
   additionalProperties: false,

@@ -6,9 +6,9 @@ import { change, scheduleOfPath } from './resource.js';
 
 export const pauseSchedule = operation<undefined, Schedule>({
   id: 'pauseSchedule',
-  summary: 'Pause a schedule; times until it is resumed are not made up for',
+  summary: 'Pause a schedule; times during the pause are skipped',
   idempotent: true,
-  success: { status: 200, description: 'The schedule as it is now.', schema: scheduleSchema },
+  success: { status: 200, description: 'The changed schedule.', schema: scheduleSchema },
   errors: ['schedule_not_found'],
   resource: scheduleOfPath,
   handle: (call) =>

@@ -11,7 +11,7 @@ const MAX_NEXT_RUNS = 5;
 
 const runProperties = {
   scheduled_at: timestamp,
-  started_at: { ...optionalTimestamp, description: 'Null for a run that was skipped, and until its turn starts.' },
+  started_at: { ...optionalTimestamp, description: 'Null until its turn starts, and for a skipped run.' },
   state: { type: 'string', enum: ['started', 'skipped'] },
   session_id: { type: ['string', 'null'] },
   turn_id: { type: ['string', 'null'] },
@@ -41,7 +41,7 @@ const properties = {
   paused_reason: {
     type: ['string', 'null'],
     enum: ['session_deleted', 'failures', null],
-    description: 'Why the service paused it; null where a client did.',
+    description: 'Why the service paused it; null if a client paused it.',
   },
   next_runs_at: { type: 'array', items: timestamp, description: 'The next five, or as many as there are.' },
   last_run: { anyOf: [runSchema, { type: 'null' }], description: 'The newest run.' },

@@ -7,9 +7,9 @@ import { change, requireSession, scheduleOfPath } from './resource.js';
 
 export const resumeSchedule = operation<undefined, Schedule>({
   id: 'resumeSchedule',
-  summary: 'Resume a paused schedule; failed turns are counted anew',
+  summary: 'Resume a paused schedule; the count of failed turns starts at 0',
   idempotent: true,
-  success: { status: 200, description: 'The schedule as it is now.', schema: scheduleSchema },
+  success: { status: 200, description: 'The changed schedule.', schema: scheduleSchema },
   errors: ['schedule_not_found', 'session_not_found'],
   resource: scheduleOfPath,
   handle: (call) =>

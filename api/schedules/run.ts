@@ -7,9 +7,9 @@ import { requireSession, scheduleNotFound, scheduleOfPath } from './resource.js'
 
 export const runSchedule = operation<undefined, Schedule>({
   id: 'runSchedule',
-  summary: 'Run a schedule now, also a paused or ended one; its times stay as they are',
+  summary: 'Run a schedule now, also a paused or ended one; its times do not change',
   idempotent: true,
-  success: { status: 200, description: 'The schedule; last_run says what came of it.', schema: scheduleSchema },
+  success: { status: 200, description: 'The schedule; last_run shows the result.', schema: scheduleSchema },
   errors: ['schedule_not_found', 'session_not_found'],
   resource: scheduleOfPath,
   async handle({ deps, resource, record, log }) {

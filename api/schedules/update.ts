@@ -26,10 +26,10 @@ type Body = FromSchema<typeof body>;
 
 export const updateSchedule = operation<Body, Schedule>({
   id: 'updateSchedule',
-  summary: 'Change a schedule; only the fields that are given',
+  summary: 'Change the given fields of a schedule',
   body,
   idempotent: true,
-  success: { status: 200, description: 'The schedule as it is now.', schema: scheduleSchema },
+  success: { status: 200, description: 'The changed schedule.', schema: scheduleSchema },
   errors: ['schedule_not_found', 'insufficient_scope', 'file_not_found', 'skill_not_found', 'session_not_found'],
   resource: scheduleOfPath,
   async check({ caller, body }) {

@@ -7,8 +7,8 @@ import { presentSession, sessionSchema } from './present.js';
 /** Cancels the turn in progress, if there is one. Can be repeated. */
 export const cancelSessionTurn = operation<undefined, SessionState>({
   id: 'cancelTurn',
-  summary: 'Cancel the turn in progress',
-  success: { status: 200, description: 'The session as it is.', schema: sessionSchema },
+  summary: 'Cancel the open turn',
+  success: { status: 200, description: 'The session.', schema: sessionSchema },
   errors: ['session_not_found'],
   resource: sessionStateOfPath,
   async handle({ deps, caller, resource, log }) {

@@ -11,12 +11,12 @@ import { sendMessage } from './send-message.js';
 /** Goes on with a turn that failed, was cancelled or ran out of budget, after its last stored step. */
 export const continueSessionTurn = operation<undefined, Session>({
   id: 'continueTurn',
-  summary: 'Go on with a turn that did not complete',
+  summary: 'Continue a turn that did not complete',
   idempotent: true,
   rateLimit: sendMessage.id,
   success: {
     status: 201,
-    description: 'The turn.continued event; its turn_id is the new turn.',
+    description: 'The turn.continued event; turn_id is the id of the new turn.',
     schema: turnContinuedSchema,
   },
   errors: ['session_not_found', 'session_running', 'turn_not_continuable', 'too_many_running_turns'],

@@ -7,7 +7,7 @@ import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-pat
 
 export const deleteSession = operation<undefined, SessionState>({
   id: 'deleteSession',
-  summary: 'Delete a session and its events, for good',
+  summary: 'Delete a session and its events permanently',
   success: { status: 204, description: 'Deleted.' },
   errors: ['session_not_found', 'session_running'],
   resource: sessionStateOfPath,

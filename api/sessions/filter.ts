@@ -23,7 +23,7 @@ export const filterSchema = {
   properties: {
     requires_action: {
       type: 'boolean',
-      description: 'true: only sessions whose turn waits for an answer; false: only the others.',
+      description: 'true: only sessions whose turn waits for an answer; false: only sessions whose turn does not.',
     },
     status: { type: 'string', enum: Object.keys(STATE_OF_STATUS) },
     created_after: { type: 'string', format: 'date-time', description: 'Exclusive.' },
@@ -32,7 +32,7 @@ export const filterSchema = {
       type: 'object',
       maxProperties: MAX_METADATA_FILTERS,
       additionalProperties: { type: 'string', maxLength: MAX_METADATA_VALUE_LENGTH },
-      description: '`metadata[KEY]=VALUE`: only sessions that have all of these pairs.',
+      description: '`metadata[KEY]=VALUE`: only sessions with all of these pairs.',
     },
   },
 } as const satisfies JsonSchema;

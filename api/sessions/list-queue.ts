@@ -9,7 +9,7 @@ import { presentWaiting } from './send-message.js';
 
 export const listQueue = operation<undefined, SessionState>({
   id: 'listQueue',
-  summary: 'List the messages that wait, in order of delivery',
+  summary: 'List the waiting messages in order of delivery',
   paged: true,
   success: { status: 200, description: 'A page of messages.', schema: pageSchema(waitingMessageSchema) },
   errors: ['session_not_found'],

@@ -25,9 +25,9 @@ export const sessionSchema = {
     required_actions: { type: 'array', items: requiredAction },
     queue: {
       ...objectSchema({ length: count, state: { enum: ['open', 'held'] } }),
-      description: 'The messages that wait. held: none starts by itself, since the last turn did not complete.',
+      description: 'The waiting messages. held: none starts automatically, because the last turn did not complete.',
     },
-    continuable: { type: 'boolean', description: 'POST continue would go on with the last turn.' },
+    continuable: { type: 'boolean', description: 'True if POST continue can continue the last turn.' },
     last_turn_id: { type: ['string', 'null'] },
     created_at: { type: 'string', format: 'date-time' },
     updated_at: { type: 'string', format: 'date-time' },

@@ -8,7 +8,7 @@ import { presentSession, sessionSchema } from './present.js';
 export const releaseSessionQueue = operation<undefined, SessionState>({
   id: 'releaseQueue',
   summary: 'Start the first message of a held queue',
-  success: { status: 200, description: 'The session, also when nothing was held.', schema: sessionSchema },
+  success: { status: 200, description: 'The session, also if its queue was not held.', schema: sessionSchema },
   errors: ['session_not_found', 'too_many_running_turns'],
   resource: sessionStateOfPath,
   async handle({ deps, caller, resource, log }) {

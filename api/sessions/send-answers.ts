@@ -10,12 +10,12 @@ import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { sendMessage } from './send-message.js';
 
 const MAX_EVENTS = 50;
-const toolUseId = { type: 'string', description: 'From required_actions.' } as const;
+const toolUseId = { type: 'string', description: 'A tool_use_id in required_actions.' } as const;
 const actor = {
   type: 'string',
   minLength: 1,
   maxLength: 128,
-  description: 'Who decided, in words of yours: the event keeps it.',
+  description: 'Who decided: any text, stored in the event.',
 } as const;
 
 const body = {
@@ -39,7 +39,7 @@ const body = {
               deny_message: {
                 type: ['string', 'null'],
                 maxLength: 1000,
-                description: 'Only with deny: the agent reads it.',
+                description: 'Only with deny: a message for the agent.',
               },
               actor,
             },
@@ -72,7 +72,7 @@ type Body = FromSchema<typeof body>;
 /** Answers waiting calls: all answers are stored, or none. */
 export const sendAnswers = operation<Body, SessionState>({
   id: 'sendAnswers',
-  summary: 'Answer calls of the agent that wait for a person or the client',
+  summary: 'Answer tool calls that wait for a person or the client',
   body,
   idempotent: true,
   rateLimit: sendMessage.id,

@@ -21,7 +21,7 @@ const body = {
       enum: ['reject', 'queue', 'steer'],
       default: 'reject',
       description:
-        'While a turn is open: 409; or the message becomes a turn of its own after it; or the next model call of the open turn sees it.',
+        'What to do while a turn is open. reject: 409; queue: the message starts its own turn afterwards; steer: the open turn’s next model call gets it.',
     },
   },
 } as const satisfies JsonSchema;
@@ -31,12 +31,12 @@ type Body = FromSchema<typeof body>;
 /** Sends a message, which starts a turn or waits. Responds as soon as it is stored. */
 export const sendMessage = operation<Body, Session>({
   id: 'sendMessage',
-  summary: 'Send a message; it starts a turn, or waits for the open one',
+  summary: 'Send a message: it starts a turn, or waits while one is open',
   body,
   idempotent: true,
   success: {
     status: 201,
-    description: 'The user.message event; its turn_id is the turn. With `state` the message waits.',
+    description: 'The user.message event; turn_id is the id of its turn. If it has `state`, the message waits.',
     schema: userMessageSchema,
   },
   errors: [

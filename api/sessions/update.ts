@@ -32,7 +32,7 @@ export const updateSession = operation<FromSchema<typeof body>, SessionState>({
   id: 'updateSession',
   summary: "Change a session's metadata",
   body,
-  success: { status: 200, description: 'The session as it is now.', schema: sessionSchema },
+  success: { status: 200, description: 'The changed session.', schema: sessionSchema },
   errors: ['session_not_found', 'metadata_too_large'],
   resource: sessionStateOfPath,
   async handle({ deps, caller, resource, body }) {

@@ -5,7 +5,7 @@ import { sessionStateOfPath } from '../http/core/session-of-path.js';
 
 export const withdrawMessage = operation<undefined, SessionState>({
   id: 'withdrawMessage',
-  summary: 'Withdraw a message that waits',
+  summary: 'Withdraw a waiting message',
   success: { status: 204, description: 'Withdrawn: it will never be delivered.' },
   errors: ['session_not_found', 'message_not_found', 'message_delivered'],
   resource: sessionStateOfPath,

@@ -8,7 +8,7 @@ export const skillSchema = {
     id: { type: 'string', pattern: '^skill_' },
     name: { type: 'string', minLength: 1, maxLength: 64, pattern: '^[a-z0-9]+(-[a-z0-9]+)*$' },
     description: { type: 'string', maxLength: 1024 },
-    size_bytes: { type: 'integer', description: 'Size of the package as stored after the service has normalised it.' },
+    size_bytes: { type: 'integer', description: 'Size of the package as stored, after normalisation.' },
     created_at: { type: 'string', format: 'date-time' },
   },
   required: ['id', 'name', 'description', 'size_bytes', 'created_at'],

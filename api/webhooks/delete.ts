@@ -5,7 +5,7 @@ import { webhookNotFound, webhookOfPath } from './resource.js';
 
 export const deleteWebhook = operation<undefined, WebhookRow>({
   id: 'deleteWebhook',
-  summary: 'Delete a webhook; what it has not delivered is not sent any more',
+  summary: 'Delete a webhook; its pending deliveries are not sent',
   success: { status: 204, description: 'Deleted.' },
   errors: ['webhook_not_found'],
   resource: webhookOfPath,

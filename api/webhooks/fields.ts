@@ -18,5 +18,5 @@ export const descriptionField = { type: ['string', 'null'], maxLength: 1000 } as
 
 export const enabledField = {
   type: 'boolean',
-  description: 'A disabled webhook gets nothing; events of that time are not sent later.',
+  description: 'A disabled webhook receives nothing; events of that time are not sent later.',
 } as const satisfies JsonSchema;

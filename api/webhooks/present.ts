@@ -13,7 +13,7 @@ const properties = {
   enabled: { type: 'boolean' },
   disabled_reason: {
     type: ['string', 'null'],
-    description: 'Why the service disabled it; null while it is enabled, and when a client disabled it.',
+    description: 'Why the service disabled it; null if it is enabled, or if a client disabled it.',
   },
   created_at: timestamp,
   updated_at: timestamp,
@@ -34,7 +34,11 @@ export const webhookWithSecretSchema = {
   type: 'object',
   properties: {
     ...properties,
-    secret: { type: 'string', pattern: '^whsec_', description: 'Shown this once: it verifies the signatures.' },
+    secret: {
+      type: 'string',
+      pattern: '^whsec_',
+      description: 'Verifies the signatures. Shown only in this response.',
+    },
   },
   required: [...Object.keys(properties), 'secret'],
   additionalProperties: false,
@@ -58,7 +62,7 @@ const attemptSchema = {
   type: 'object',
   properties: {
     at: timestamp,
-    status: { type: ['integer', 'null'], description: 'HTTP status; null when no response came.' },
+    status: { type: ['integer', 'null'], description: 'HTTP status; null without a response.' },
     error: { type: ['string', 'null'], description: 'Why it failed; null for a success.' },
     duration_ms: { type: 'integer' },
   },

@@ -10,7 +10,8 @@ export const retryFailedWebhookDeliveries = operation<undefined, WebhookRow>({
   idempotent: true,
   success: {
     status: 202,
-    description: 'How many deliveries are sent again, the oldest first. At 10,000 there may be more: send it again.',
+    description:
+      'Number of deliveries that are sent again, oldest first. If it is 10,000, there may be more: send the request again.',
     schema: {
       type: 'object',
       properties: { count: { type: 'integer', minimum: 0 } },

@@ -7,9 +7,9 @@ import { deliveryNotFound, requireEnabled, webhookOfDelivery } from './resource.
 
 export const retryWebhookDelivery = operation<undefined, WebhookRow>({
   id: 'retryWebhookDelivery',
-  summary: 'Send a delivery again now, whatever its state',
+  summary: 'Send a delivery again now, in any state',
   idempotent: true,
-  success: { status: 202, description: 'The delivery, which is sent now.', schema: deliverySchema },
+  success: { status: 202, description: 'The delivery. It is sent now.', schema: deliverySchema },
   errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled'],
   resource: webhookOfDelivery,
   async handle({ deps, resource, params, record }) {

@@ -9,7 +9,7 @@ import { answerWithSecret, replaySecret } from './secret-answer.js';
 
 export const rotateWebhookSecret = operation<undefined, WebhookRow>({
   id: 'rotateWebhookSecret',
-  summary: 'Replace the secret; for 24 hours the old one signs as well',
+  summary: 'Replace the secret; for 24 hours the old one also signs',
   idempotent: true,
   success: {
     status: 200,

@@ -9,7 +9,7 @@ export const testWebhook = operation<undefined, WebhookRow>({
   id: 'testWebhook',
   summary: 'Send a webhook.test delivery',
   idempotent: true,
-  success: { status: 202, description: 'The delivery, which is sent now.', schema: deliverySchema },
+  success: { status: 202, description: 'The delivery. It is sent now.', schema: deliverySchema },
   errors: ['webhook_not_found', 'webhook_disabled'],
   resource: webhookOfPath,
   async handle({ deps, resource, record }) {

@@ -21,10 +21,10 @@ const body = {
 
 export const updateWebhook = operation<FromSchema<typeof body>, WebhookRow>({
   id: 'updateWebhook',
-  summary: 'Change a webhook; only the fields that are given',
+  summary: 'Change the given fields of a webhook',
   body,
   idempotent: true,
-  success: { status: 200, description: 'The webhook as it is now.', schema: webhookSchema },
+  success: { status: 200, description: 'The changed webhook.', schema: webhookSchema },
   errors: ['webhook_not_found', 'invalid_webhook_url'],
   resource: webhookOfPath,
   async handle({ deps, resource, body, record }) {

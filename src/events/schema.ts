@@ -14,7 +14,7 @@ import {
   turnError,
 } from './fields.js';
 
-const actor = { type: ['string', 'null'], description: 'Who decided, as the answer says; null without.' } as const;
+const actor = { type: ['string', 'null'], description: 'The actor in the answer; null without one.' } as const;
 
 /**
  * The fields of every stored event type (contract.md §3). This is the only definition: the TypeScript
@@ -26,11 +26,11 @@ const ownFields = {
     {
       schedule_id: { type: 'string', description: 'Only in a message that a schedule sent.' },
       model_id: { type: 'string', description: 'The model of this message’s turn, if the message names one.' },
-      thinking_enabled: { type: 'boolean', description: 'As the message says, if it does.' },
+      thinking_enabled: { type: 'boolean', description: 'Thinking in this message’s turn, if the message sets it.' },
       delivered_at_step: {
         type: 'integer',
         minimum: 1,
-        description: 'Number of the model call of the open turn that saw the message first.',
+        description: 'Number of the model call in the open turn that first got the message.',
       },
     },
   ),
@@ -157,7 +157,7 @@ const retrySchema = {
     type: { const: 'agent.retry.delta' },
     turn_id: text,
     reason: { enum: MODEL_FAILURE_TYPES },
-    attempt: { ...count, minimum: 1, description: 'How often the call has failed so far.' },
+    attempt: { ...count, minimum: 1, description: 'Number of failures of the call so far.' },
     retry_at: { type: 'string', format: 'date-time' },
   }),
 } as const;
@@ -172,7 +172,7 @@ export const frameSchema = {
   $id: 'StreamFrame',
   type: 'object',
   properties: {
-    id: { type: 'string', description: 'Send the last one as `Last-Event-ID` to go on after this frame.' },
+    id: { type: 'string', description: 'Send it as `Last-Event-ID` to continue after this frame.' },
     event: { enum: [...STORED_EVENT_TYPES, ...deltaSchema.properties.type.enum, 'agent.retry.delta'] },
     data: {
       type: 'string',

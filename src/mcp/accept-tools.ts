@@ -31,9 +31,13 @@ export async function acceptTools(
   const tools = await readTools(tx, server.id);
   const others = tools.filter((tool) => seen.has(tool.name) && seen.get(tool.name) !== digestOf(tool));
   if (others.length > 0) {
-    throw new ServiceError('tools_changed', 'These tools are no longer as you saw them. Read changed_tools again.', {
-      tools: others.map(({ name }) => name),
-    });
+    throw new ServiceError(
+      'tools_changed',
+      'These tools have changed again. Read changed_tools, then accept the new digests.',
+      {
+        tools: others.map(({ name }) => name),
+      },
+    );
   }
   if (!server.pin_tools || changed.length === 0) return;
   const columns = await acceptedColumns(tx, server, tools, accepted);

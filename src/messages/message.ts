@@ -32,8 +32,11 @@ export const messageBody = {
         ],
       },
     },
-    model_id: { type: 'string', description: 'The model of this turn, if not the session’s: an id of GET /v1/models.' },
-    thinking_enabled: { type: 'boolean', description: 'For this turn, if not as the session says.' },
+    model_id: {
+      type: 'string',
+      description: 'The model of this turn, if it differs from the session’s: an id of GET /v1/models.',
+    },
+    thinking_enabled: { type: 'boolean', description: 'Thinking in this turn, if it differs from the session’s.' },
   },
   required: ['content'],
   additionalProperties: false,

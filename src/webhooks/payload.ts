@@ -3,7 +3,7 @@ import { TEST_EVENT_TYPE, WEBHOOK_EVENT_TYPES } from './event-types.js';
 const metadata = {
   type: 'object',
   additionalProperties: { type: 'string' },
-  description: 'The session’s at the time of the event; empty in `webhook.test`.',
+  description: 'Metadata of the session at the time of the event; empty in `webhook.test`.',
 } as const;
 
 function payloadOf<const Type extends object, const Id extends object>(type: Type, id: Id) {

@@ -147,33 +147,21 @@ export class McpConnections {
 
   #open(key: string, server: ConnectTarget): Entry {
     // Not bound to the first caller's signal, because other calls may wait for the same connection.
-    const connection = this.#opening.run(server.project_id, () => this.#connect(server));
+    const connection = this.#opening.run(server.project_id, () =>
+      withDeadline(CONNECT_SECONDS, this.#closing.signal, (bounded) =>
+        McpConnection.open(this.#optionsOf(server, true), bounded),
+      ),
+    );
     const entry: Entry = { connection, users: 0, retired: false };
     this.#entries.set(key, entry);
     connection.catch(() => this.#forget(key, entry));
     return entry;
   }
 
-  #connect(server: ConnectTarget): Promise<McpConnection> {
-    return withDeadline(CONNECT_SECONDS, this.#closing.signal, (bounded) =>
-      McpConnection.open(this.#optionsOf(server, true), bounded),
-    );
-  }
-
   #optionsOf(server: ConnectTarget, listen: boolean): ConnectionOptions {
-    return {
-      url: new URL(server.url),
-      auth: this.#authOf(server),
-      network: this.network,
-      listen,
-      pacer: this.#pacerOf(server.project_id),
-    };
-  }
-
-  #pacerOf(projectId: string): Pacer {
-    const pacer = this.#pacers.get(projectId) ?? new Pacer(UNASKED_BURST, UNASKED_PER_SECOND);
-    this.#pacers.set(projectId, pacer);
-    return pacer;
+    const pacer = this.#pacers.get(server.project_id) ?? new Pacer(UNASKED_BURST, UNASKED_PER_SECOND);
+    this.#pacers.set(server.project_id, pacer);
+    return { url: new URL(server.url), auth: this.#authOf(server), network: this.network, listen, pacer };
   }
 
   #rest(key: string, entry: Entry): void {

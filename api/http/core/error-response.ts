@@ -71,6 +71,6 @@ function serviceErrorOf(thrown: unknown, log: Logger): ServiceError {
   log.error({ err: thrown }, 'unexpected error');
   return new ServiceError(
     'internal_error',
-    'Something went wrong on our side. Name the request_id when you ask about it.',
+    'The service had an unexpected error. Quote the request_id if you report it.',
   );
 }

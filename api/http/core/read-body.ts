@@ -40,7 +40,7 @@ export function readBody(req: IncomingMessage, { maxBytes, inspect, ...pace }: B
       body.append(chunk);
     };
     const onEnd = (): void => settle(() => resolve(body.bytes));
-    const onClose = (): void => refuse(new ServiceError('bad_request', 'The body ended before its announced end.'));
+    const onClose = (): void => refuse(new ServiceError('bad_request', 'The body is shorter than its Content-Length.'));
 
     // The client disconnected while its key was checked: no event would follow.
     if (req.destroyed) onClose();

@@ -4,7 +4,7 @@ import type { JsonSchema } from '../core/operation.js';
 const HEADERS = {
   'webhook-id': 'Id of the delivery, the same in each attempt.',
   'webhook-timestamp': 'When the attempt was made, in seconds since 1970.',
-  'webhook-signature': 'Signatures as the Standard Webhooks specification says, separated by spaces.',
+  'webhook-signature': 'Signatures by the Standard Webhooks specification, separated by spaces.',
 };
 
 /** The request that the service sends to a webhook, as OpenAPI describes it. */
@@ -12,7 +12,7 @@ export const webhookRequest: JsonSchema = {
   event: {
     post: {
       operationId: 'webhookEvent',
-      summary: 'Sent to the url of a webhook when an event of its types happens',
+      summary: 'Sent to the url of a webhook for each event of its types',
       security: [],
       parameters: Object.entries(HEADERS).map(([name, description]) => ({
         name,
@@ -25,7 +25,7 @@ export const webhookRequest: JsonSchema = {
       responses: {
         '2XX': { description: 'The delivery is done.' },
         '410': { description: 'The webhook is disabled.' },
-        default: { description: 'The attempt failed and is made again later.' },
+        default: { description: 'The attempt failed and is retried later.' },
       },
     },
   },

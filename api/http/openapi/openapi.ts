@@ -8,13 +8,13 @@ const header = (description: string, type: 'string' | 'integer' | 'boolean' = 's
   schema: { type },
 });
 const HEADERS: Record<string, JsonSchema> = {
-  'X-Request-Id': header('Names the request: the one sent, when it is well-formed.'),
-  'RateLimit-Limit': header('Requests a minute.', 'integer'),
+  'X-Request-Id': header('Id of this request. A valid X-Request-Id that you send is used.'),
+  'RateLimit-Limit': header('Limit of requests per minute.', 'integer'),
   'RateLimit-Remaining': header('Requests left in this window.', 'integer'),
-  'RateLimit-Reset': header('Seconds until the window starts anew.', 'integer'),
+  'RateLimit-Reset': header('Seconds until the limit resets.', 'integer'),
   'Retry-After': header('Seconds to wait before trying again.', 'integer'),
-  'X-Should-Retry': header('Whether sending the same request again can help.', 'boolean'),
-  'Idempotency-Replayed': header('The answer is that of an earlier request with the same key.', 'boolean'),
+  'X-Should-Retry': header('Whether a retry of the same request can succeed.', 'boolean'),
+  'Idempotency-Replayed': header('This is the response to an earlier request with the same key.', 'boolean'),
   'WWW-Authenticate': header('Bearer'),
 };
 const headers = (...names: string[]): Record<string, JsonSchema> =>
@@ -96,14 +96,19 @@ function parameter(where: 'path' | 'query' | 'header', name: string, schema: Jso
 }
 
 const PAGING = [
-  parameter('query', 'limit', { type: 'integer', minimum: 1, maximum: 100, default: 20 }, 'Items of a page.'),
+  parameter(
+    'query',
+    'limit',
+    { type: 'integer', minimum: 1, maximum: 100, default: 20 },
+    'Maximum number of items in a page.',
+  ),
   parameter('query', 'cursor', { type: 'string' }, '`meta.next_cursor` of the previous page.'),
 ];
 const IDEMPOTENCY_KEY = parameter(
   'header',
   'Idempotency-Key',
   { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
-  'Makes it safe to send the request again: within 24 h the same key and content get the first answer.',
+  'Makes retries safe: for 24 hours, the same key and body return the first response.',
 );
 
 function requestBodyOf([method, , , , operation]: Route): JsonSchema | null {

@@ -106,5 +106,5 @@ export class MultipartParser {
 }
 
 export function brokenBody(): ServiceError {
-  return new ServiceError('bad_request', 'The multipart body is broken or was not sent to its end.');
+  return new ServiceError('bad_request', 'The multipart body is malformed or incomplete.');
 }

@@ -88,7 +88,7 @@ export class PartCollector {
 
   private checkRest(): void {
     if (this.received - this.size <= MAX_OTHER_BYTES) return;
-    throw new ServiceError('content_too_large', 'The body holds more than 1 MiB beside the file.', {
+    throw new ServiceError('content_too_large', 'The body has more than 1 MiB besides the file.', {
       max_bytes: MAX_OTHER_BYTES,
     });
   }

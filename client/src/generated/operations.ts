@@ -92,7 +92,7 @@ export class Operations {
     return this.transport.json('GET', `/v1/mcp-servers/${segment(mcpServerId)}`, options);
   }
 
-  /** Rename an MCP server, change its credential, its allow-list or whether its tools are pinned. */
+  /** Change the name, credential, allowed tools or tool pinning of an MCP server. */
   updateMcpServer(mcpServerId: string, body: McpServerChange = {}, options: RequestOptions = {}): Promise<McpServer> {
     return this.transport.json('PATCH', `/v1/mcp-servers/${segment(mcpServerId)}`, { json: body, ...options });
   }
@@ -122,7 +122,7 @@ export class Operations {
     return this.transport.json('GET', `/v1/mcp-servers/${segment(mcpServerId)}/changed-tools/${segment(toolName)}`, options);
   }
 
-  /** List the models that sessions can name. */
+  /** List the available models. */
   listModels(query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<Model>> {
     return this.transport.json('GET', '/v1/models', { query, ...options });
   }
@@ -157,27 +157,27 @@ export class Operations {
     return this.transport.json('PATCH', `/v1/sessions/${segment(sessionId)}`, { json: body, ...options });
   }
 
-  /** Delete a session and its events, for good. */
+  /** Delete a session and its events permanently. */
   deleteSession(sessionId: string, options: RequestOptions = {}): Promise<void> {
     return this.transport.noContent('DELETE', `/v1/sessions/${segment(sessionId)}`, options);
   }
 
-  /** Send a message; it starts a turn, or waits for the open one. */
+  /** Send a message: it starts a turn, or waits while one is open. */
   sendMessage(sessionId: string, body: NewMessage, options: CreateOptions = {}): Promise<UserMessageEvent> {
     return this.transport.create(`/v1/sessions/${segment(sessionId)}/messages`, { json: body, ...options });
   }
 
-  /** Cancel the turn in progress. */
+  /** Cancel the open turn. */
   cancelTurn(sessionId: string, options: RequestOptions = {}): Promise<Session> {
     return this.transport.json('POST', `/v1/sessions/${segment(sessionId)}/cancel`, options);
   }
 
-  /** Go on with a turn that did not complete. */
+  /** Continue a turn that did not complete. */
   continueTurn(sessionId: string, options: CreateOptions = {}): Promise<TurnContinuedEvent> {
     return this.transport.create(`/v1/sessions/${segment(sessionId)}/continue`, options);
   }
 
-  /** List the messages that wait, in order of delivery. */
+  /** List the waiting messages in order of delivery. */
   listQueue(sessionId: string, query: PageQuery = {}, options: RequestOptions = {}): Promise<Page<WaitingMessage>> {
     return this.transport.json('GET', `/v1/sessions/${segment(sessionId)}/queue`, { query, ...options });
   }
@@ -187,12 +187,12 @@ export class Operations {
     return this.transport.json('POST', `/v1/sessions/${segment(sessionId)}/queue/release`, options);
   }
 
-  /** Withdraw a message that waits. */
+  /** Withdraw a waiting message. */
   withdrawMessage(sessionId: string, eventId: string, options: RequestOptions = {}): Promise<void> {
     return this.transport.noContent('DELETE', `/v1/sessions/${segment(sessionId)}/queue/${segment(eventId)}`, options);
   }
 
-  /** Read the event history of a session, oldest first unless `order` says otherwise. */
+  /** List the events of a session, oldest first unless `order` is `desc`. */
   listEvents(sessionId: string, query: EventQuery = {}, options: RequestOptions = {}): Promise<Page<Event>> {
     return this.transport.json('GET', `/v1/sessions/${segment(sessionId)}/events`, { query, ...options });
   }
@@ -272,17 +272,17 @@ export class Operations {
     return this.transport.json('GET', `/v1/webhooks/${segment(webhookId)}`, options);
   }
 
-  /** Change a webhook; only the fields that are given. */
+  /** Change the given fields of a webhook. */
   updateWebhook(webhookId: string, body: WebhookChange = {}, options: RequestOptions = {}): Promise<Webhook> {
     return this.transport.json('PATCH', `/v1/webhooks/${segment(webhookId)}`, { json: body, ...options });
   }
 
-  /** Delete a webhook; what it has not delivered is not sent any more. */
+  /** Delete a webhook; its pending deliveries are not sent. */
   deleteWebhook(webhookId: string, options: RequestOptions = {}): Promise<void> {
     return this.transport.noContent('DELETE', `/v1/webhooks/${segment(webhookId)}`, options);
   }
 
-  /** Replace the secret; for 24 hours the old one signs as well. */
+  /** Replace the secret; for 24 hours the old one also signs. */
   rotateWebhookSecret(webhookId: string, options: CreateOptions = {}): Promise<WebhookWithSecret> {
     return this.transport.create(`/v1/webhooks/${segment(webhookId)}/rotate-secret`, options);
   }
@@ -302,7 +302,7 @@ export class Operations {
     return eachItem(query, (page) => this.listWebhookDeliveries(webhookId, page, options));
   }
 
-  /** Send a delivery again now, whatever its state. */
+  /** Send a delivery again now, in any state. */
   retryWebhookDelivery(webhookId: string, deliveryId: string, options: CreateOptions = {}): Promise<WebhookDelivery> {
     return this.transport.create(`/v1/webhooks/${segment(webhookId)}/deliveries/${segment(deliveryId)}/retry`, options);
   }
@@ -312,7 +312,7 @@ export class Operations {
     return this.transport.create(`/v1/webhooks/${segment(webhookId)}/retry-failed`, options);
   }
 
-  /** Create a schedule: messages that start turns by themselves. */
+  /** Create a schedule: it sends a message at given times. */
   createSchedule(body: NewSchedule, options: CreateOptions = {}): Promise<Schedule> {
     return this.transport.create('/v1/schedules', { json: body, ...options });
   }
@@ -332,27 +332,27 @@ export class Operations {
     return this.transport.json('GET', `/v1/schedules/${segment(scheduleId)}`, options);
   }
 
-  /** Change a schedule; only the fields that are given. */
+  /** Change the given fields of a schedule. */
   updateSchedule(scheduleId: string, body: ScheduleChange = {}, options: RequestOptions = {}): Promise<Schedule> {
     return this.transport.json('PATCH', `/v1/schedules/${segment(scheduleId)}`, { json: body, ...options });
   }
 
-  /** Delete a schedule; turns that it started go on. */
+  /** Delete a schedule; turns that it started continue. */
   deleteSchedule(scheduleId: string, options: RequestOptions = {}): Promise<void> {
     return this.transport.noContent('DELETE', `/v1/schedules/${segment(scheduleId)}`, options);
   }
 
-  /** Pause a schedule; times until it is resumed are not made up for. */
+  /** Pause a schedule; times during the pause are skipped. */
   pauseSchedule(scheduleId: string, options: CreateOptions = {}): Promise<Schedule> {
     return this.transport.create(`/v1/schedules/${segment(scheduleId)}/pause`, options);
   }
 
-  /** Resume a paused schedule; failed turns are counted anew. */
+  /** Resume a paused schedule; the count of failed turns starts at 0. */
   resumeSchedule(scheduleId: string, options: CreateOptions = {}): Promise<Schedule> {
     return this.transport.create(`/v1/schedules/${segment(scheduleId)}/resume`, options);
   }
 
-  /** Run a schedule now, also a paused or ended one; its times stay as they are. */
+  /** Run a schedule now, also a paused or ended one; its times do not change. */
   runSchedule(scheduleId: string, options: CreateOptions = {}): Promise<Schedule> {
     return this.transport.create(`/v1/schedules/${segment(scheduleId)}/run`, options);
   }

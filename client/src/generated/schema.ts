@@ -627,7 +627,7 @@ export interface components {
             id: string;
             name: string;
             description: string;
-            /** @description Size of the package as stored after the service has normalised it. */
+            /** @description Size of the package as stored, after normalisation. */
             size_bytes: number;
             /** Format: date-time */
             created_at: string;
@@ -639,7 +639,7 @@ export interface components {
             /** @description The accepted tool; null for a new one. */
             before: {
                 description: string;
-                /** @description Null where it is too large to show. */
+                /** @description Null if it is too large to show. */
                 input_schema: {
                     [key: string]: unknown;
                 } | null;
@@ -653,7 +653,7 @@ export interface components {
             } | null;
             after: {
                 description: string;
-                /** @description Null where it is too large to show. */
+                /** @description Null if it is too large to show. */
                 input_schema: {
                     [key: string]: unknown;
                 } | null;
@@ -673,10 +673,10 @@ export interface components {
             auth: {
                 /** @enum {string} */
                 type: "NONE" | "BEARER" | "HEADER" | "OAUTH";
-                /** @description The header name for type HEADER, otherwise null. */
+                /** @description The header name for type HEADER; otherwise null. */
                 name: string | null;
                 /**
-                 * @description Only for type OAUTH, as the two fields below.
+                 * @description Only for type OAUTH, like the next two fields.
                  * @enum {string}
                  */
                 status?: "authorization_required" | "authorized";
@@ -684,7 +684,7 @@ export interface components {
                 authorization_url?: string | null;
                 /**
                  * Format: date-time
-                 * @description Until when authorization_url works.
+                 * @description When authorization_url expires.
                  */
                 expires_at?: string | null;
             };
@@ -729,7 +729,7 @@ export interface components {
             context_window: number;
             max_output_tokens: number;
             supports_thinking: boolean;
-            /** @description For a million tokens; null if it is not known. */
+            /** @description Per million tokens; null if unknown. */
             price: {
                 currency: string;
                 input: number;
@@ -820,13 +820,13 @@ export interface components {
             preview: string | null;
             tools: components["schemas"]["SessionTool"][];
             required_actions: components["schemas"]["RequiredAction"][];
-            /** @description The messages that wait. held: none starts by itself, since the last turn did not complete. */
+            /** @description The waiting messages. held: none starts automatically, because the last turn did not complete. */
             queue: {
                 length: number;
                 /** @enum {unknown} */
                 state: "open" | "held";
             };
-            /** @description POST continue would go on with the last turn. */
+            /** @description True if POST continue can continue the last turn. */
             continuable: boolean;
             last_turn_id: string | null;
             /** Format: date-time */
@@ -858,9 +858,9 @@ export interface components {
             schedule_id?: string;
             /** @description The model of this message’s turn, if the message names one. */
             model_id?: string;
-            /** @description As the message says, if it does. */
+            /** @description Thinking in this message’s turn, if the message sets it. */
             thinking_enabled?: boolean;
-            /** @description Number of the model call of the open turn that saw the message first. */
+            /** @description Number of the model call in the open turn that first got the message. */
             delivered_at_step?: number;
             /**
              * @description Only while the message waits (docs/contract.md §9).
@@ -902,9 +902,9 @@ export interface components {
             schedule_id?: string;
             /** @description The model of this message’s turn, if the message names one. */
             model_id?: string;
-            /** @description As the message says, if it does. */
+            /** @description Thinking in this message’s turn, if the message sets it. */
             thinking_enabled?: boolean;
-            /** @description Number of the model call of the open turn that saw the message first. */
+            /** @description Number of the model call in the open turn that first got the message. */
             delivered_at_step?: number;
             /**
              * @description Only while the message waits (docs/contract.md §9).
@@ -923,7 +923,7 @@ export interface components {
             /** @enum {unknown} */
             result: "allow" | "deny";
             deny_message: string | null;
-            /** @description Who decided, as the answer says; null without. */
+            /** @description The actor in the answer; null without one. */
             actor: string | null;
         } | {
             id: string;
@@ -935,7 +935,7 @@ export interface components {
             tool_use_id: string;
             content: string;
             is_error: boolean;
-            /** @description Who decided, as the answer says; null without. */
+            /** @description The actor in the answer; null without one. */
             actor: string | null;
         };
         Event: {
@@ -961,9 +961,9 @@ export interface components {
             schedule_id?: string;
             /** @description The model of this message’s turn, if the message names one. */
             model_id?: string;
-            /** @description As the message says, if it does. */
+            /** @description Thinking in this message’s turn, if the message sets it. */
             thinking_enabled?: boolean;
-            /** @description Number of the model call of the open turn that saw the message first. */
+            /** @description Number of the model call in the open turn that first got the message. */
             delivered_at_step?: number;
         } | {
             id: string;
@@ -1004,7 +1004,7 @@ export interface components {
             /** @enum {unknown} */
             result: "allow" | "deny";
             deny_message: string | null;
-            /** @description Who decided, as the answer says; null without. */
+            /** @description The actor in the answer; null without one. */
             actor: string | null;
         } | {
             id: string;
@@ -1016,7 +1016,7 @@ export interface components {
             tool_use_id: string;
             content: string;
             is_error: boolean;
-            /** @description Who decided, as the answer says; null without. */
+            /** @description The actor in the answer; null without one. */
             actor: string | null;
         } | {
             id: string;
@@ -1214,13 +1214,13 @@ export interface components {
             turn_id: string;
             /** @enum {unknown} */
             reason: "model_error" | "model_overloaded" | "model_rate_limited" | "context_too_long";
-            /** @description How often the call has failed so far. */
+            /** @description Number of failures of the call so far. */
             attempt: number;
             /** Format: date-time */
             retry_at: string;
         };
         StreamFrame: {
-            /** @description Send the last one as `Last-Event-ID` to go on after this frame. */
+            /** @description Send it as `Last-Event-ID` to continue after this frame. */
             id: string;
             /** @enum {unknown} */
             event: "user.message" | "turn.continued" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_progress" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta" | "agent.retry.delta";
@@ -1234,21 +1234,21 @@ export interface components {
              * @enum {string}
              */
             status: "queued" | "running" | "waiting" | "completed" | "cancelled" | "failed";
-            /** @description The model that was asked for. */
+            /** @description The requested model. */
             model_id: string;
             /**
              * Format: date-time
-             * @description That of its first event.
+             * @description The time of its first event.
              */
             created_at: string;
             /**
              * Format: date-time
-             * @description Null while it is queued, and for one that never ran.
+             * @description Null while it is queued, and if it never ran.
              */
             started_at: string | null;
             /**
              * Format: date-time
-             * @description That of its terminal event.
+             * @description The time of its terminal event.
              */
             ended_at: string | null;
             /**
@@ -1285,7 +1285,7 @@ export interface components {
             } | null;
             /** @description The content of its last `agent.message`. */
             message: string | null;
-            /** @description The turn that it continues. */
+            /** @description Id of the turn that it continues. */
             continues_turn_id: string | null;
         };
         File: {
@@ -1309,13 +1309,13 @@ export interface components {
             event_types: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
             description: string | null;
             enabled: boolean;
-            /** @description Why the service disabled it; null while it is enabled, and when a client disabled it. */
+            /** @description Why the service disabled it; null if it is enabled, or if a client disabled it. */
             disabled_reason: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
             updated_at: string;
-            /** @description Shown this once: it verifies the signatures. */
+            /** @description Verifies the signatures. Shown only in this response. */
             secret: string;
         };
         Webhook: {
@@ -1324,7 +1324,7 @@ export interface components {
             event_types: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
             description: string | null;
             enabled: boolean;
-            /** @description Why the service disabled it; null while it is enabled, and when a client disabled it. */
+            /** @description Why the service disabled it; null if it is enabled, or if a client disabled it. */
             disabled_reason: string | null;
             /** Format: date-time */
             created_at: string;
@@ -1344,7 +1344,7 @@ export interface components {
             attempts: {
                 /** Format: date-time */
                 at: string;
-                /** @description HTTP status; null when no response came. */
+                /** @description HTTP status; null without a response. */
                 status: number | null;
                 /** @description Why it failed; null for a success. */
                 error: string | null;
@@ -1359,7 +1359,7 @@ export interface components {
             /** @enum {string} */
             type: "new_session" | "existing_session";
             /**
-             * @description With `new_session`: the body of POST sessions.
+             * @description For `new_session`: the body of POST sessions.
              * @example {
              *       "model_id": "claude-sonnet-5-5",
              *       "instruction": "Answer in one sentence.",
@@ -1384,7 +1384,7 @@ export interface components {
                 /** @default [] */
                 tools?: components["schemas"]["SessionTool"][];
             };
-            /** @description With `existing_session`. */
+            /** @description For `existing_session`. */
             session_id?: string;
         };
         /** @description The body of POST messages. */
@@ -1398,9 +1398,9 @@ export interface components {
             } | {
                 skill_id: string;
             })[];
-            /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
+            /** @description The model of this turn, if it differs from the session’s: an id of GET /v1/models. */
             model_id?: string;
-            /** @description For this turn, if not as the session says. */
+            /** @description Thinking in this turn, if it differs from the session’s. */
             thinking_enabled?: boolean;
         };
         ScheduleRun: {
@@ -1408,7 +1408,7 @@ export interface components {
             scheduled_at: string;
             /**
              * Format: date-time
-             * @description Null for a run that was skipped, and until its turn starts.
+             * @description Null until its turn starts, and for a skipped run.
              */
             started_at: string | null;
             /** @enum {string} */
@@ -1431,7 +1431,7 @@ export interface components {
             target: components["schemas"]["ScheduleTarget"];
             message: components["schemas"]["ScheduleMessage"];
             /**
-             * @description What happens when the session has an open turn.
+             * @description What to do if the session has an open turn.
              * @enum {string}
              */
             overlap: "skip" | "queue";
@@ -1440,7 +1440,7 @@ export interface components {
             /** @enum {string} */
             state: "active" | "paused" | "ended";
             /**
-             * @description Why the service paused it; null where a client did.
+             * @description Why the service paused it; null if a client paused it.
              * @enum {string|null}
              */
             paused_reason: "session_deleted" | "failures" | null;
@@ -1465,7 +1465,7 @@ export interface components {
                 session_id: string;
                 turn_id: string;
                 event_id: string;
-                /** @description The session’s at the time of the event; empty in `webhook.test`. */
+                /** @description Metadata of the session at the time of the event; empty in `webhook.test`. */
                 metadata: {
                     [key: string]: string;
                 };
@@ -1482,7 +1482,7 @@ export interface components {
                 session_id: null;
                 turn_id: null;
                 event_id: null;
-                /** @description The session’s at the time of the event; empty in `webhook.test`. */
+                /** @description Metadata of the session at the time of the event; empty in `webhook.test`. */
                 metadata: {
                     [key: string]: string;
                 };
@@ -1492,7 +1492,7 @@ export interface components {
             name: string;
             /** @description Streamable HTTP endpoint: https, at a public address. */
             url: string;
-            /** @description NONE takes no field, BEARER takes token, HEADER takes name and value, OAUTH may take client_id, client_secret and scopes. */
+            /** @description NONE has no further fields, BEARER needs token, HEADER needs name and value, OAUTH may have client_id, client_secret and scopes. */
             auth?: {
                 /**
                  * @default NONE
@@ -1502,23 +1502,23 @@ export interface components {
                 token?: string;
                 name?: string;
                 value?: string;
-                /** @description A client that the authorization server knows; without it the service registers one. */
+                /** @description A client registered at the authorization server; without it the service registers one. */
                 client_id?: string;
                 client_secret?: string;
-                /** @description Scopes to request; without it those that the metadata of the resource names. */
+                /** @description Scopes to request; without it, those in the metadata of the resource. */
                 scopes?: string[];
             };
             /** @default null */
             allowed_tools?: string[] | null;
             /**
-             * @description Holds back tools that are new or have changed until POST …/accept-tools accepts them.
+             * @description If true, new and changed tools are held back until POST …/accept-tools accepts them.
              * @default false
              */
             pin_tools?: boolean;
         };
         McpServerChange: {
             name?: string;
-            /** @description NONE takes no field, BEARER takes token, HEADER takes name and value, OAUTH may take client_id, client_secret and scopes. */
+            /** @description NONE has no further fields, BEARER needs token, HEADER needs name and value, OAUTH may have client_id, client_secret and scopes. */
             auth?: {
                 /**
                  * @default NONE
@@ -1528,14 +1528,14 @@ export interface components {
                 token?: string;
                 name?: string;
                 value?: string;
-                /** @description A client that the authorization server knows; without it the service registers one. */
+                /** @description A client registered at the authorization server; without it the service registers one. */
                 client_id?: string;
                 client_secret?: string;
-                /** @description Scopes to request; without it those that the metadata of the resource names. */
+                /** @description Scopes to request; without it, those in the metadata of the resource. */
                 scopes?: string[];
             };
             allowed_tools?: string[] | null;
-            /** @description Holds back tools that are new or have changed until POST …/accept-tools accepts them. */
+            /** @description If true, new and changed tools are held back until POST …/accept-tools accepts them. */
             pin_tools?: boolean;
         };
         mcpOauthCallbackFilter: {
@@ -1547,9 +1547,9 @@ export interface components {
             error?: string;
         };
         AcceptedMcpTools: {
-            /** @description Tools to accept; without it those of digests, and without both every changed tool. */
+            /** @description Tools to accept; without it, those in digests; without both, every changed tool. */
             names?: string[];
-            /** @description Digests of the tools as you saw them, by name. A tool that has changed since is not accepted. */
+            /** @description Digests of the versions that you have read, by tool name. Another version is not accepted. */
             digests?: {
                 [key: string]: string;
             };
@@ -1580,7 +1580,7 @@ export interface components {
             tools?: components["schemas"]["SessionTool"][];
         };
         SessionFilter: {
-            /** @description true: only sessions whose turn waits for an answer; false: only the others. */
+            /** @description true: only sessions whose turn waits for an answer; false: only sessions whose turn does not. */
             requires_action?: boolean;
             /** @enum {string} */
             status?: "IDLE" | "RUNNING" | "COMPLETE" | "CANCELLED" | "FAILED";
@@ -1594,7 +1594,7 @@ export interface components {
              * @description Exclusive.
              */
             created_before?: string;
-            /** @description `metadata[KEY]=VALUE`: only sessions that have all of these pairs. */
+            /** @description `metadata[KEY]=VALUE`: only sessions with all of these pairs. */
             metadata?: {
                 [key: string]: string;
             };
@@ -1623,12 +1623,12 @@ export interface components {
             } | {
                 skill_id: string;
             })[];
-            /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
+            /** @description The model of this turn, if it differs from the session’s: an id of GET /v1/models. */
             model_id?: string;
-            /** @description For this turn, if not as the session says. */
+            /** @description Thinking in this turn, if it differs from the session’s. */
             thinking_enabled?: boolean;
             /**
-             * @description While a turn is open: 409; or the message becomes a turn of its own after it; or the next model call of the open turn sees it.
+             * @description What to do while a turn is open. reject: 409; queue: the message starts its own turn afterwards; steer: the open turn’s next model call gets it.
              * @default reject
              * @enum {string}
              */
@@ -1649,32 +1649,32 @@ export interface components {
             events: ({
                 /** @constant */
                 type: "user.tool_confirmation";
-                /** @description From required_actions. */
+                /** @description A tool_use_id in required_actions. */
                 tool_use_id: string;
                 /** @enum {string} */
                 result: "allow" | "deny";
-                /** @description Only with deny: the agent reads it. */
+                /** @description Only with deny: a message for the agent. */
                 deny_message?: string | null;
-                /** @description Who decided, in words of yours: the event keeps it. */
+                /** @description Who decided: any text, stored in the event. */
                 actor?: string;
             } | {
                 /** @constant */
                 type: "user.custom_tool_result";
-                /** @description From required_actions. */
+                /** @description A tool_use_id in required_actions. */
                 tool_use_id: string;
                 content: string;
                 is_error?: boolean;
-                /** @description Who decided, in words of yours: the event keeps it. */
+                /** @description Who decided: any text, stored in the event. */
                 actor?: string;
             })[];
         };
         EventFilter: {
             /** @description Only events of this turn. */
             turn_id?: string;
-            /** @description Only events of these types, with commas between them: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_progress, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, turn.completed, turn.cancelled, turn.failed. */
+            /** @description Only events of these types, separated by commas: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_progress, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, turn.completed, turn.cancelled, turn.failed. */
             types?: string;
             /**
-             * @description `desc`: newest first. Oldest first without it.
+             * @description `asc`: oldest first (the default); `desc`: newest first.
              * @enum {string}
              */
             order?: "asc" | "desc";
@@ -1692,7 +1692,7 @@ export interface components {
             /** @default null */
             description?: string | null;
             /**
-             * @description A disabled webhook gets nothing; events of that time are not sent later.
+             * @description A disabled webhook receives nothing; events of that time are not sent later.
              * @default true
              */
             enabled?: boolean;
@@ -1702,7 +1702,7 @@ export interface components {
             url?: string;
             event_types?: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
             description?: string | null;
-            /** @description A disabled webhook gets nothing; events of that time are not sent later. Enabling clears `disabled_reason`. */
+            /** @description A disabled webhook receives nothing; events of that time are not sent later. Enabling clears `disabled_reason`. */
             enabled?: boolean;
         };
         WebhookDeliveryFilter: {
@@ -1731,12 +1731,12 @@ export interface components {
         NewSchedule: {
             /** @default null */
             name?: string | null;
-            /** @description Five fields: minute, hour, day of month, month, day of week. Where both kinds of day are given, either matches. */
+            /** @description Five fields: minute, hour, day of month, month, day of week. If both kinds of day are given, either matches. */
             cron?: string;
-            /** @description One time in the future, as a timestamp with an offset; kept to the second. */
+            /** @description A single time in the future: a timestamp with an offset, stored to the second. */
             at?: string;
             /**
-             * @description A name of the IANA time zone database, in which `cron` is read.
+             * @description IANA time zone of `cron`.
              * @default UTC
              */
             timezone?: string;
@@ -1744,7 +1744,7 @@ export interface components {
                 /** @enum {string} */
                 type: "new_session" | "existing_session";
                 /**
-                 * @description With `new_session`: the body of POST sessions.
+                 * @description For `new_session`: the body of POST sessions.
                  * @example {
                  *       "model_id": "claude-sonnet-5-5",
                  *       "instruction": "Answer in one sentence.",
@@ -1769,7 +1769,7 @@ export interface components {
                     /** @default [] */
                     tools?: components["schemas"]["SessionTool"][];
                 };
-                /** @description With `existing_session`. */
+                /** @description For `existing_session`. */
                 session_id?: string;
             };
             /** @description The body of POST messages. */
@@ -1783,30 +1783,30 @@ export interface components {
                 } | {
                     skill_id: string;
                 })[];
-                /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
+                /** @description The model of this turn, if it differs from the session’s: an id of GET /v1/models. */
                 model_id?: string;
-                /** @description For this turn, if not as the session says. */
+                /** @description Thinking in this turn, if it differs from the session’s. */
                 thinking_enabled?: boolean;
             };
             /**
-             * @description What happens when the session has an open turn.
+             * @description What to do if the session has an open turn.
              * @default skip
              * @enum {string}
              */
             overlap?: "skip" | "queue";
             /**
-             * @description The last time that counts, as a timestamp with an offset; kept to the second.
+             * @description The last time, inclusive: a timestamp with an offset, stored to the second.
              * @default null
              */
             end_at?: string | null;
         };
         ScheduleChange: {
             name?: string | null;
-            /** @description Five fields: minute, hour, day of month, month, day of week. Where both kinds of day are given, either matches. Replaces `at`. */
+            /** @description Five fields: minute, hour, day of month, month, day of week. If both kinds of day are given, either matches. Replaces `at`. */
             cron?: string;
-            /** @description One time in the future, as a timestamp with an offset; kept to the second. Replaces `cron`. */
+            /** @description A single time in the future: a timestamp with an offset, stored to the second. Replaces `cron`. */
             at?: string;
-            /** @description A name of the IANA time zone database, in which `cron` is read. */
+            /** @description IANA time zone of `cron`. */
             timezone?: string;
             /** @description The body of POST messages. */
             message?: {
@@ -1819,17 +1819,17 @@ export interface components {
                 } | {
                     skill_id: string;
                 })[];
-                /** @description The model of this turn, if not the session’s: an id of GET /v1/models. */
+                /** @description The model of this turn, if it differs from the session’s: an id of GET /v1/models. */
                 model_id?: string;
-                /** @description For this turn, if not as the session says. */
+                /** @description Thinking in this turn, if it differs from the session’s. */
                 thinking_enabled?: boolean;
             };
             /**
-             * @description What happens when the session has an open turn.
+             * @description What to do if the session has an open turn.
              * @enum {string}
              */
             overlap?: "skip" | "queue";
-            /** @description The last time that counts, as a timestamp with an offset; kept to the second. */
+            /** @description The last time, inclusive: a timestamp with an offset, stored to the second. */
             end_at?: string | null;
         };
         fileContentFilter: {
