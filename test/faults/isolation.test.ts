@@ -14,20 +14,23 @@ const TURNS = 24;
 /** `PENDING_ACTIVITY_STATE_STARTED` */
 const STARTED: number = 2;
 
-/** One project's flood, and one bad turn, leave the others alone. Each test has its own slots. */
+/** One project's flood, and one bad turn, leave the others alone. Each test ends the turns that it starts, and so leaves all slots free. */
 describe('isolation', () => {
   let service: TurnService;
   let mcp: TestMcpServer;
   let temporal: Awaited<ReturnType<typeof connectClient>>;
-  beforeEach(async () => {
+  before(async () => {
     temporal = await connectClient(await temporalAddress());
     mcp = await startMcpServer();
     service = await startTurnService({
       config: { workerMaxActivities: SLOTS, mcpAllowedHosts: [mcp.host], maxSteps: 5 },
     });
   });
-  afterEach(async () => {
+  afterEach(() => {
     service.model.reset();
+    mcp.calls.length = 0;
+  });
+  after(async () => {
     await service.close();
     await mcp.close();
     await temporal.close();
@@ -68,7 +71,6 @@ describe('isolation', () => {
 
   it('projects whose tools hang leave slots to model calls, however many they are', async () => {
     const gate = service.model.gate();
-    mcp.calls.length = 0;
     mcp.options.tools = [{ name: 'wait', run: () => gate.opened.then(() => 'ok') }];
     service.model.on(/flood/, steps([toolUse('mcp__slow__wait'), toolUse('mcp__slow__wait')], 'Done.'));
     const floods: (() => Promise<boolean>)[] = [];
