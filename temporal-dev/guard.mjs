@@ -5,10 +5,9 @@
  */
 import { rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { endProcess } from './end-process.mjs';
 import { processIdentity } from './lock.mjs';
 
-const TIMEOUT_MS = 5_000;
 const watched = new Map();
 const leftovers = [];
 
@@ -23,11 +22,6 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 
 for (const [pid, { signal, identity }] of [...watched].reverse()) {
-  const lives = () => identity !== null && processIdentity(pid) === identity;
-  if (!lives()) continue;
-  process.kill(pid, signal);
-  const deadline = Date.now() + TIMEOUT_MS;
-  while (lives() && Date.now() < deadline) await sleep(20);
-  if (lives()) process.kill(pid, 'SIGKILL');
+  await endProcess(pid, signal, () => identity !== null && processIdentity(pid) === identity);
 }
 for (const path of leftovers) rmSync(path, { recursive: true, force: true, maxRetries: 5 });

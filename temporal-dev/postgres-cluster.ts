@@ -1,11 +1,10 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { chownSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { endProcess } from '#temporal-dev/end-process.mjs';
 import type { ServerUser } from './postgres-user.js';
 
-const ORPHAN_TIMEOUT_MS = 5_000;
 const execute = promisify(execFile);
 
 /** A developer's shell may set PGDATA, PGPORT or locales for other databases; they must not reach this one. */
@@ -47,13 +46,7 @@ export async function stopOrphanPostgres(cluster: string): Promise<void> {
   const pidFile = join(cluster, 'postmaster.pid');
   if (!existsSync(pidFile)) return;
   const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
-  const isOurs = (): boolean => commandLine(pid).includes(cluster);
-  if (isOurs()) {
-    process.kill(pid, 'SIGINT');
-    const deadline = Date.now() + ORPHAN_TIMEOUT_MS;
-    while (isOurs() && Date.now() < deadline) await sleep(20);
-    if (isOurs()) process.kill(pid, 'SIGKILL');
-  }
+  await endProcess(pid, 'SIGINT', () => commandLine(pid).includes(cluster));
   rmSync(pidFile, { force: true });
 }
 

@@ -2,14 +2,12 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
+import { endProcess } from '#temporal-dev/end-process.mjs';
 import { processIdentity } from '#temporal-dev/lock.mjs';
 import { temporalCli } from '#temporal-dev/temporal-cli.mjs';
 import { freePort } from '../src/platform/free-port.js';
 import { EmbeddedServer } from './server-process.js';
-
-const ORPHAN_TIMEOUT_MS = 5_000;
 
 /**
  * Without these settings a no-op activity takes 101 ms instead of 8-12, because by default the server polls its own queues
@@ -98,7 +96,10 @@ export async function startTemporal({
   mkdirSync(dataDir, { recursive: true });
   const stateFile = join(dataDir, 'temporal.json');
   const last = existsSync(stateFile) ? (JSON.parse(readFileSync(stateFile, 'utf8')) as State) : null;
-  if (last !== null) await stopOrphan(last);
+  if (last !== null) {
+    const { pid, started } = last;
+    await endProcess(pid, 'SIGTERM', () => started !== null && processIdentity(pid) === started);
+  }
   const chosen = port ?? (await freePort(last?.port));
   const uiPort = await freePort(last?.uiPort, { exclude: [chosen] });
   const address = `127.0.0.1:${chosen}`;
@@ -165,13 +166,4 @@ async function listens(port: number): Promise<boolean> {
   } finally {
     socket.destroy();
   }
-}
-
-async function stopOrphan({ pid, started }: State): Promise<void> {
-  const lives = (): boolean => started !== null && processIdentity(pid) === started;
-  if (!lives()) return;
-  process.kill(pid, 'SIGTERM');
-  const deadline = Date.now() + ORPHAN_TIMEOUT_MS;
-  while (lives() && Date.now() < deadline) await sleep(20);
-  if (lives()) process.kill(pid, 'SIGKILL');
 }

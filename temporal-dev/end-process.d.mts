@@ -1,0 +1,1 @@
+export function endProcess(pid: number, signal: NodeJS.Signals, isRunning: () => boolean): Promise<void>;
