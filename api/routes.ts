@@ -47,6 +47,7 @@ import { uploadSkill } from './skills/upload.js';
 import { withdrawMessage } from './sessions/withdraw-message.js';
 import { getTurn } from './turns/get.js';
 import { listTurns } from './turns/list.js';
+import { listUsage } from './usage/list.js';
 import { createWebhook } from './webhooks/create.js';
 import { deleteWebhook } from './webhooks/delete.js';
 import { listWebhookDeliveries } from './webhooks/deliveries.js';
@@ -96,6 +97,7 @@ export const routes: Route[] = [
   ['GET',    '/v1/sessions/{session_id}/events/{event_id}',               'sessions:read',     UNLIMITED, getEvent],
   ['GET',    '/v1/sessions/{session_id}/turns',                           'sessions:read',     UNLIMITED, listTurns],
   ['GET',    '/v1/sessions/{session_id}/turns/{turn_id}',                 'sessions:read',     UNLIMITED, getTurn],
+  ['GET',    '/v1/usage',                                                 'sessions:read',     UNLIMITED, listUsage],
   ['POST',   '/v1/files',                                                 'files:write',       LIMITED,   uploadFile],
   ['GET',    '/v1/files',                                                 'files:read',        UNLIMITED, listFiles],
   ['GET',    '/v1/files/{file_id}',                                       'files:read',        UNLIMITED, getFile],

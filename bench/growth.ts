@@ -53,10 +53,10 @@ async function fill(from: number, to: number, client = admin): Promise<void> {
      SELECT 'evt_' || md5(n || type), ${session}, ${turn}, n % ${TURNS_PER_SESSION} + 1, place, type,
        json_build_object('content', '${WORDS}', 'files', '[]'::json, 'skills', '[]'::json), ${at}
      FROM ${series}, unnest(ARRAY['user.message', 'agent.message', 'turn.completed']) WITH ORDINALITY AS e(type, place)`,
-    `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token)
-     SELECT ${turn}, 1, 1, 1, 'msg_' || n, 'worker', repeat('x', 180)::bytea FROM ${series}`,
-    `INSERT INTO model_steps (turn_id, step, message_id, content, stop_reason)
-     SELECT ${turn}, 1, 'msg_' || n, json_build_array('${WORDS}'), 'end_turn' FROM ${series}`,
+    `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token, model_id)
+     SELECT ${turn}, 1, 1, 1, 'msg_' || n, 'worker', repeat('x', 180)::bytea, 'a-model' FROM ${series}`,
+    `INSERT INTO model_steps (turn_id, step, message_id, model_id, content, stop_reason)
+     SELECT ${turn}, 1, 'msg_' || n, 'a-model', json_build_array('${WORDS}'), 'end_turn' FROM ${series}`,
   ];
   for (const statement of statements) await client.query(statement, [from, to]);
   await client.query('SET session_replication_role = origin');

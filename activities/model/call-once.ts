@@ -1,8 +1,9 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { ServiceError } from '../../src/platform/errors.js';
-import { modelCallSeconds, modelRetries, modelTokens } from '../../src/platform/metrics.js';
+import { modelCallSeconds, modelCost, modelRetries, modelTokens } from '../../src/platform/metrics.js';
 import type { Answer, CallUsage } from '../../src/models/content.js';
 import { endModelCall, recordUsage } from '../../src/steps/end-model-call.js';
+import { priceCall } from '../../src/steps/called-model.js';
 import type { ModelCall, ModelFailure } from '../../src/steps/model-call.js';
 import type { PendingRequest } from '../../src/models/request.js';
 import type { TurnDeps } from '../../src/turns/write.js';
@@ -49,13 +50,13 @@ export async function callOnce(
       streamAnswer(model, request, answer, { ...observer, started }, signal, deps.config.modelIdleSeconds),
     );
     await recording.stop();
-    measure(model, answer, 'ok', began);
+    measure(call, answer, 'ok', began);
     return answer;
   } catch (error) {
     await recording.stop();
     // If the storage is unreachable while we send an image, the model has not failed.
     const failure = signal.aborted || error instanceof ServiceError ? null : modelFailureOf(error, model.redactor);
-    measure(model, answer, failure?.type ?? 'aborted', began);
+    measure(call, answer, failure?.type ?? 'aborted', began);
     const failingForMs = call.failures === 0 ? 0 : call.failingForMs + performance.now() - began;
     const waitMs =
       failure === null ? null : retryDelay(failure, { ...call, failingForMs }, deps.config.modelRetrySeconds);
@@ -113,9 +114,13 @@ export function isTooLong(error: unknown): boolean {
   return error instanceof ApplicationFailure && error.type === 'context_too_long';
 }
 
-function measure({ entry }: ModelClient, { usage }: Answer, outcome: string, began: number): void {
-  modelCallSeconds.observe({ model: entry.id, outcome }, (performance.now() - began) / 1000);
+function measure({ model, projectId }: ModelCall, { usage }: Answer, outcome: string, began: number): void {
+  modelCallSeconds.observe({ model: model.id, outcome }, (performance.now() - began) / 1000);
+  const cost = priceCall(model, usage);
+  if (cost !== null) {
+    modelCost.inc({ model: model.id, project: projectId, currency: model.price!.currency }, Number(cost));
+  }
   for (const [kind, tokens] of Object.entries(usage)) {
-    modelTokens.inc({ model: entry.id, kind: kind.replace('_tokens', '') }, Number(tokens));
+    modelTokens.inc({ model: model.id, kind: kind.replace('_tokens', '') }, Number(tokens));
   }
 }

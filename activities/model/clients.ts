@@ -3,6 +3,8 @@ import { openModelApi, type ModelApi } from '../../src/models/api.js';
 import { isApiError } from '../../src/models/api-error.js';
 import type { ModelRequest } from '../../src/models/request.js';
 import { apiKeyOf, type ModelCatalogue, type ModelEntry } from '../../src/models/catalogue.js';
+import { priceOf } from '../../src/models/price.js';
+import type { CalledModel } from '../../src/steps/called-model.js';
 import { googleTokens } from '../../src/platform/google-tokens.js';
 import { Redactor } from '../../src/platform/redactor.js';
 import type { SendRequest } from './send.js';
@@ -10,6 +12,7 @@ import { watchedFetch } from './watchdog.js';
 
 export interface ModelClient {
   entry: ModelEntry;
+  called: CalledModel;
   api: Pick<ModelApi, 'messages'>;
   /** Redacts the keys and tokens of all models: a server may echo the request it received. */
   redactor: Redactor;
@@ -43,6 +46,7 @@ export class ModelClients {
       const { messages, tokens } = apis[index]!;
       const client = {
         entry,
+        called: { id: entry.id, price: priceOf(entry) },
         api: { messages },
         get redactor() {
           return secrets.redactor;

@@ -35,7 +35,7 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
       if (last === undefined) return;
 
       const summarise = async (request: ModelRequest): Promise<string> => {
-        const call = await beginModelCall(deps, turnId, step, task, null);
+        const call = await beginModelCall(deps, turnId, step, task, model.called, null);
         const answer = await callOnce(
           deps,
           model,

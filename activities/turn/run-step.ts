@@ -37,7 +37,7 @@ export async function runStep(
     if (refused !== null && prepared.estimated >= refused.estimated) continue;
     try {
       await prepared.model.authorize();
-      const call = await beginModelCall(deps, turnId, step, task, prepared.steering);
+      const call = await beginModelCall(deps, turnId, step, task, prepared.model.called, prepared.steering);
       onBegin();
       return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
     } catch (error) {

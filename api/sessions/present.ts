@@ -1,4 +1,4 @@
-import { count, objectSchema, requiredAction } from '../../src/events/fields.js';
+import { count, money, objectSchema, requiredAction } from '../../src/events/fields.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import type { Session } from '../../src/sessions/store.js';
@@ -27,6 +27,11 @@ export const sessionSchema = {
       ...objectSchema({ length: count, state: { enum: ['open', 'held'] } }),
       description: 'The waiting messages. held: none starts automatically, because the last turn did not complete.',
     },
+    cost: {
+      ...money,
+      type: ['object', 'null'],
+      description: 'What the model calls of its turns cost so far; null if one of their models has no price.',
+    },
     continuable: { type: 'boolean', description: 'True if POST continue can continue the last turn.' },
     last_turn_id: { type: ['string', 'null'] },
     created_at: { type: 'string', format: 'date-time' },
@@ -44,6 +49,7 @@ export const sessionSchema = {
     'tools',
     'required_actions',
     'queue',
+    'cost',
     'continuable',
     'last_turn_id',
     'created_at',
@@ -63,6 +69,7 @@ export const sessionSchema = {
       tools: [],
       required_actions: [],
       queue: { length: 0, state: 'open' },
+      cost: { amount: '0.012345', currency: 'USD' },
       continuable: false,
       last_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
       created_at: '2026-11-21T09:48:03.123456Z',
@@ -94,6 +101,7 @@ export function presentSession(session: Session): Record<string, unknown> {
     tools: new JsonText(session.tools),
     required_actions: new JsonText(session.required_actions),
     queue: { length: session.waiting, state: isHeld(session) ? 'held' : 'open' },
+    cost: session.cost,
     continuable: session.continuable,
     last_turn_id: session.last_turn_id,
     created_at: session.created_at,

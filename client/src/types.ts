@@ -87,6 +87,9 @@ export type EventQuery = PageQuery & Omit<Schemas['EventFilter'], 'types'> & { t
 /** Filters of the list of sessions; all of them must match. */
 export type SessionFilter = Schemas['SessionFilter'];
 export type SessionQuery = PageQuery & SessionFilter;
+/** What the turns of a group took, and how they are grouped. */
+export type UsageGroup = Schemas['UsageGroup'];
+export type UsageQuery = PageQuery & Schemas['UsageFilter'];
 export type FileQuery = PageQuery & Schemas['FileFilter'];
 export type WebhookDeliveryQuery = PageQuery & Schemas['WebhookDeliveryFilter'];
 export type DownloadLink = Schemas['DownloadLink'];

@@ -23,11 +23,20 @@ const millis = { type: ['integer', 'null'], minimum: 0 } as const;
 export const file = objectSchema({ id: text, filename: text, mime_type: text, size_bytes: count });
 export const skill = objectSchema({ id: text, name: text, description: text });
 
+/** An amount of money: a decimal number without an exponent. */
+export const money = objectSchema({ amount: text, currency: text });
+export type Money = FromSchema<typeof money>;
+
 const usage = objectSchema({ input_tokens: count, output_tokens: count });
 const usageDetails = objectSchema({
   cache_read_input_tokens: count,
   cache_creation_input_tokens: count,
   model_calls: count,
+  cost: {
+    ...money,
+    type: ['object', 'null'],
+    description: 'What the model calls cost; null if one of their models has no price.',
+  },
 });
 const timing = {
   ...objectSchema({

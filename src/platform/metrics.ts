@@ -91,6 +91,11 @@ export const modelTokens = counter(
   'Tokens of model calls, failed ones included; input counts tokens neither read from nor written to the cache',
   { labels: ['model', 'kind'] },
 );
+export const modelCost = counter(
+  'model_cost_total',
+  'What model calls cost, failed ones included, by model and project; a floating-point number, for trends and alerts',
+  { labels: ['model', 'project', 'currency'] },
+);
 export const modelRetries = counter(
   'model_retries_total',
   'Failed model calls that are retried, by failure type; the others end their turn',

@@ -44,8 +44,11 @@ export function invalidCursor(): ServiceError {
   );
 }
 
+/** A group of metadata values in a cursor has up to 512 characters. */
+const MAX_CURSOR_LENGTH = 8192;
+
 function parseCursor(cursor: string): string[] | null {
-  const bytes = Buffer.from(cursor.slice(0, 1024), 'base64url');
+  const bytes = Buffer.from(cursor.slice(0, MAX_CURSOR_LENGTH), 'base64url');
   // Node skips what is no base64url.
   if (bytes.toString('base64url') !== cursor) return null;
   try {

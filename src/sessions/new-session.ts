@@ -1,7 +1,7 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { CustomTool } from '../db/entities/sessions.js';
-import type { ModelCatalogue } from '../models/catalogue.js';
+import type { ModelCatalogue, ModelEntry } from '../models/catalogue.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { requireScope } from '../projects/permissions.js';
@@ -37,6 +37,8 @@ export type NewSessionBody = FromSchema<typeof newSessionBody>;
 interface CheckedSession {
   body: NewSessionBody;
   model_tools: CustomTool[];
+  /** That of its model's price; null without a price. */
+  currency: string | null;
 }
 
 /**
@@ -57,25 +59,26 @@ export async function resolveNewSession(
   projectId: string,
   body: NewSessionBody,
 ): Promise<CheckedSession> {
-  requireModel(models, body.model_id);
+  const { price } = requireModel(models, body.model_id);
   requireNoneMissing(await missingMcpServers(db, projectId, body.mcp_servers));
   await requireOfferedTools(db, projectId, body.tools);
-  return { body, model_tools: await toModelTools(body.tools) };
+  return { body, model_tools: await toModelTools(body.tools), currency: price?.currency ?? null };
 }
 
 /** Inserts a session under a new id. */
 export function createSession(
   tx: EntityManager,
   projectId: string,
-  { body, model_tools }: CheckedSession,
+  { body, ...checked }: CheckedSession,
 ): Promise<Session> {
   const identity = { id: newId('session'), project_id: projectId };
-  return insertSession(tx, { ...identity, ...body, model_tools });
+  return insertSession(tx, { ...identity, ...body, ...checked });
 }
 
 /** @throws ServiceError `unknown_model` */
-export function requireModel(models: ModelCatalogue, id: string): void {
-  if (models.has(id)) return;
+export function requireModel(models: ModelCatalogue, id: string): ModelEntry {
+  const entry = models.get(id);
+  if (entry !== undefined) return entry;
   throw new ServiceError('unknown_model', 'There is no model of this id.', { available_models: [...models.keys()] });
 }
 

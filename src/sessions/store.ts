@@ -2,20 +2,27 @@ import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { McpServerEntity } from '../db/entities/mcp-servers.js';
 import { SessionEntity, type SessionRow } from '../db/entities/sessions.js';
 import { findResources, resourcesOf, selectRows, softDelete } from '../db/resources.js';
+import { moneyJson } from '../db/money.js';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
+import type { Money } from '../events/fields.js';
 import { continuable } from './continuable.js';
 import { OPEN_ACTIONS } from './required-actions.js';
 
 /** A session with the state of its latest turn. */
-export interface Session extends Omit<SessionRow, 'metadata_updated_at' | 'deleted_at' | 'tools' | 'model_tools'> {
+export interface Session extends Omit<
+  SessionRow,
+  'metadata_updated_at' | 'deleted_at' | 'tools' | 'model_tools' | 'currency'
+> {
   /** JSON text, as everything that only answers show: parsed, 2 MiB of it can take 40 MiB. */
   tools: string;
   /** Null before the first turn. */
   turn_state: TurnState | null;
   /** How many messages wait (contract.md §9). */
   waiting: number;
+  /** What its model calls cost; null if one of them had no price. */
+  cost: Money | null;
   /** Its latest turn can be continued. */
   continuable: boolean;
   /** JSON text of the calls of the running turn that wait for an answer (contract.md §6), in order. */
@@ -23,6 +30,12 @@ export interface Session extends Omit<SessionRow, 'metadata_updated_at' | 'delet
   /** The later of the last metadata change and the last turn's last transition (contract.md §2). */
   updated_at: string;
 }
+
+/** The calls of all turns: those before the latest one `t`, and its own. */
+const COST = moneyJson('coalesce(t.cost_before + t.cost, 0)', {
+  isUnpriced: 'coalesce(t.was_unpriced OR t.is_unpriced, false)',
+  currency: 'coalesce(t.currency, r.currency)',
+});
 
 /** The sessions of a project, each with its latest turn. */
 export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
@@ -32,13 +45,14 @@ export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<Sessio
     waiting: '(SELECT count(*)::integer FROM waiting_messages w WHERE w.session_id = r.id)',
     continuable: `coalesce(${continuable('t')}, false)`,
     required_actions: OPEN_ACTIONS,
+    cost: COST,
     updated_at: 'greatest(r.metadata_updated_at, t.transition_at)',
   });
 }
 
 /** The columns of a `Session`. */
 export const COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
-  turn_count, last_turn_id, turn_state, waiting, continuable, preview, required_actions::text AS required_actions, created_at, updated_at`;
+  turn_count, last_turn_id, turn_state, waiting, continuable, cost, preview, required_actions::text AS required_actions, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
@@ -90,6 +104,7 @@ type NewSession = Pick<
   | 'metadata'
   | 'tools'
   | 'model_tools'
+  | 'currency'
 >;
 
 export async function insertSession(tx: EntityManager, session: NewSession): Promise<Session> {
@@ -101,7 +116,7 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
     .values({ ...session, created_at: now, metadata_updated_at: now } as object)
     .returning('created_at, metadata_updated_at AS updated_at')
     .execute();
-  const { model_tools: _, ...shown } = { ...session, tools: JSON.stringify(session.tools) };
+  const { model_tools: _, currency, ...shown } = { ...session, tools: JSON.stringify(session.tools) };
   const times = (result.raw as [Pick<Session, 'created_at' | 'updated_at'>])[0];
   await tx.query(`INSERT INTO session_states SELECT id, project_id, 'idle', created_at FROM sessions WHERE id = $1`, [
     session.id,
@@ -114,6 +129,7 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
     turn_state: null,
     waiting: 0,
     continuable: false,
+    cost: currency === null ? null : { amount: '0', currency },
     required_actions: '[]',
     ...times,
   };

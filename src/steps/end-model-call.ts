@@ -4,6 +4,7 @@ import type { Db } from '../db/transaction.js';
 import type { Answer, CallUsage } from '../models/content.js';
 import { stopClock } from '../turns/totals.js';
 import { changeTurn, running, writeTurn, type TurnDeps, type TurnTransaction } from '../turns/write.js';
+import { priceCall } from './called-model.js';
 import { NO_USAGE, type ModelCall, type ModelFailure } from './model-call.js';
 
 /** Records the usage of a call when it starts, and its first token, so that they count even if the process dies. */
@@ -17,11 +18,11 @@ export async function recordUsage(
     WITH turn AS MATERIALIZED (
         SELECT id FROM turns WHERE ${running(call.turnId)} FOR NO KEY UPDATE),
       call AS (
-        UPDATE model_attempts a SET usage = ${JSON.stringify(usage)}::json FROM turn
+        UPDATE model_attempts a SET ${setUsage(call, usage)} FROM turn
         WHERE a.turn_id = turn.id AND a.position = ${call.position} AND a.attempt = ${call.attempt} AND usage IS NULL
         RETURNING turn_id, clock_timestamp() AS at),
       written AS (
-        UPDATE turns SET progress_at = call.at, ${addUsage(NO_USAGE, usage)}, ${setFirstToken(firstTokenMs)}
+        UPDATE turns SET progress_at = call.at, ${addUsage(call, NO_USAGE, usage)}, ${setFirstToken(firstTokenMs)}
         FROM call WHERE turns.id = call.turn_id
         RETURNING turns.id)
     SELECT id FROM written`;
@@ -70,7 +71,7 @@ export async function endModelCall(
       WITH turn AS MATERIALIZED (
           SELECT id FROM turns WHERE ${fence} FOR NO KEY UPDATE),
         call AS (
-          UPDATE model_attempts a SET ended_at = clock_timestamp(), usage = ${JSON.stringify(answer.usage)}::json,
+          UPDATE model_attempts a SET ended_at = clock_timestamp(), ${setUsage(call, answer.usage)},
             error = ${failure === null ? null : JSON.stringify(failure)}::json
           FROM turn WHERE a.turn_id = turn.id AND a.position = ${call.position} AND a.attempt = ${call.attempt}
           RETURNING turn_id, clock_timestamp() AS at),
@@ -85,7 +86,7 @@ export async function endModelCall(
 
 /** Assignments that add a call's usage to the turn's totals at its end. Only the latest call stops the clock. */
 export function spend(call: ModelCall, { usage, firstTokenMs }: Answer, at: Sql): Sql {
-  return sql`${addUsage(call.recorded ?? NO_USAGE, usage)}, ${setFirstToken(firstTokenMs)},
+  return sql`${addUsage(call, call.recorded ?? NO_USAGE, usage)}, ${setFirstToken(firstTokenMs)},
     ${stopClock('model', at, sql`turns.model_calls = ${call.call}`)}`;
 }
 
@@ -95,10 +96,18 @@ function setFirstToken(afterMs: number | null): Sql {
     turns.model_started_at + ${afterMs}::double precision * interval '1 ms')`;
 }
 
-function addUsage(recorded: CallUsage, usage: CallUsage): Sql {
+/** Assignments to the row of a call. */
+export function setUsage({ model }: ModelCall, usage: CallUsage): Sql {
+  return sql`usage = ${JSON.stringify(usage)}::json, cost = ${priceCall(model, usage)}::numeric`;
+}
+
+/** A call without a price, or with one in another currency, adds no cost: the turn is marked since the call began. */
+function addUsage({ model }: ModelCall, recorded: CallUsage, usage: CallUsage): Sql {
   const more = (field: keyof CallUsage): number => usage[field] - recorded[field];
   return sql`input_tokens = turns.input_tokens + ${more('input_tokens')}::bigint,
     output_tokens = turns.output_tokens + ${more('output_tokens')}::bigint,
     cache_read_input_tokens = turns.cache_read_input_tokens + ${more('cache_read_input_tokens')}::bigint,
-    cache_creation_input_tokens = turns.cache_creation_input_tokens + ${more('cache_creation_input_tokens')}::bigint`;
+    cache_creation_input_tokens = turns.cache_creation_input_tokens + ${more('cache_creation_input_tokens')}::bigint,
+    cost = turns.cost + CASE WHEN turns.currency = ${model.price?.currency ?? null}::text
+      THEN ${priceCall(model, usage)}::numeric - ${priceCall(model, recorded)}::numeric ELSE 0 END`;
 }

@@ -2,6 +2,7 @@ import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import type { CallUsage } from '../models/content.js';
+import { priceCall, type CalledModel } from './called-model.js';
 import type { MODEL_FAILURE_TYPES } from '../events/fields.js';
 import { startClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError, type ActivityTask } from '../turns/turn.js';
@@ -12,6 +13,8 @@ import { beginWithSteering, SteeringChangedError } from './steering.js';
 export interface ModelCall {
   turnId: string;
   sessionId: string;
+  projectId: string;
+  model: CalledModel;
   step: number;
   /** The turn's last stored event when the call began. */
   position: number;
@@ -48,7 +51,7 @@ export interface Steering {
 const NO_STEERING: Steering = { mayWait: false, ids: [] };
 
 /** What the statement that begins a call returns of it. */
-type Begun = Pick<ModelCall, 'sessionId' | 'position' | 'attempt' | 'call' | 'failures' | 'failingForMs'>;
+type Begun = Pick<ModelCall, 'sessionId' | 'projectId' | 'position' | 'attempt' | 'call' | 'failures' | 'failingForMs'>;
 
 export const NO_USAGE: CallUsage = {
   input_tokens: 0,
@@ -72,15 +75,16 @@ export async function beginModelCall(
   turnId: string,
   step: number,
   task: ActivityTask,
+  model: CalledModel,
   steering: Steering | null = NO_STEERING,
 ): Promise<ModelCall> {
   const messageId = newId('message');
-  const begin = beginWrite(turnId, step, messageId, task, steering?.mayWait === false);
+  const begin = beginWrite({ turnId, step, messageId, model }, task, steering?.mayWait === false);
   try {
     const { row } = steering?.mayWait
       ? await beginWithSteering<Begun>(deps, turnId, step, steering.ids, begin)
       : await writeTurn<Begun>(deps, turnId, begin);
-    return { turnId, step, messageId, recorded: NO_USAGE, ...row };
+    return { turnId, step, messageId, model, recorded: NO_USAGE, ...row };
   } catch (error) {
     if (error instanceof OvertakenError) {
       const turn = await readProgress(deps.db, turnId, step);
@@ -95,7 +99,7 @@ export async function beginModelCall(
     }
     // Another attempt, which should be dead, took the same number at the same moment.
     if (violatedUniqueConstraint(error) === 'model_attempts_pkey') {
-      return beginModelCall(deps, turnId, step, task, steering);
+      return beginModelCall(deps, turnId, step, task, model, steering);
     }
     throw error;
   }
@@ -103,20 +107,21 @@ export async function beginModelCall(
 
 /** @param noneMayWait refuse the call if messages may wait for it */
 function beginWrite(
-  turnId: string,
-  step: number,
-  messageId: string,
+  { turnId, step, messageId, model }: Pick<ModelCall, 'turnId' | 'step' | 'messageId' | 'model'>,
   task: ActivityTask,
   noneMayWait: boolean,
 ): TurnWrite {
+  const currency = model.price?.currency ?? null;
   const statement = sql`
     WITH turn AS MATERIALIZED (
         SELECT id, position, has_waiting FROM turns WHERE ${open(turnId)} FOR NO KEY UPDATE),
       call AS (
-        INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token)
+        INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token,
+          model_id, cost, currency)
         SELECT turn.id, ${step}::integer, turn.position, 1 + coalesce(
           (SELECT max(attempt) FROM model_attempts a WHERE a.turn_id = turn.id AND a.position = turn.position), 0),
-          ${messageId}, ${task.workerId}, ${task.token}::bytea
+          ${messageId}, ${task.workerId}, ${task.token}::bytea, ${model.id}, ${priceCall(model, NO_USAGE)}::numeric,
+          ${currency}
         FROM turn
         WHERE (${step}::integer = 1 OR EXISTS (
             SELECT FROM model_steps s WHERE s.turn_id = turn.id AND s.step = ${step}::integer - 1))
@@ -131,10 +136,13 @@ function beginWrite(
       written AS (
         UPDATE turns SET state = 'running', started_at = coalesce(turns.started_at, call.at), progress_at = call.at,
           transition_at = CASE turns.state WHEN 'queued' THEN call.at ELSE turns.transition_at END,
-          model_calls = turns.model_calls + 1, ${startClock('model', sql`call.at`)}
+          model_calls = turns.model_calls + 1, ${startClock('model', sql`call.at`)},
+          currency = coalesce(turns.currency, ${currency}::text),
+          is_unpriced = turns.is_unpriced OR ${currency}::text IS DISTINCT FROM coalesce(turns.currency, ${currency}::text)
+            OR ${currency}::text IS NULL
         FROM call WHERE turns.id = call.turn_id
-        RETURNING turns.id, session_id, number, call.position, attempt, model_calls)
-    SELECT session_id AS "sessionId", position, attempt, model_calls AS call,
+        RETURNING turns.id, session_id, project_id, number, call.position, attempt, model_calls)
+    SELECT session_id AS "sessionId", project_id AS "projectId", position, attempt, model_calls AS call,
       failed.count AS failures, failed.ms AS "failingForMs"
     FROM written CROSS JOIN LATERAL (
       SELECT count(*)::integer AS count,

@@ -5,7 +5,7 @@ import type { NewEvent } from '../events/schema.js';
 import { insertEvents, newEvents } from '../events/store.js';
 import { storableText } from '../platform/text.js';
 import type { Answer, AssistantBlock } from '../models/content.js';
-import { endingCall, spend } from './end-model-call.js';
+import { endingCall, setUsage, spend } from './end-model-call.js';
 import { callFence, type ModelCall } from './model-call.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason } from '../events/fields.js';
@@ -120,15 +120,15 @@ function stepWrite(
   fence: Sql,
 ): TurnWrite {
   const events = newEvents(eventsOf(call, answer, calls));
-  const end = outcome === null ? null : endWith(outcome, sql`written`, sql`step.at`);
+  const end = outcome === null ? null : endWith(outcome, { written: sql`written`, at: sql`step.at`, call: sql`call` });
   const count = events.length + (end === null ? 0 : 1);
   const ifEnds = (part: (end: TurnEnd) => Sql): Sql => (end === null ? sql`` : part(end));
   const statement = sql`
     WITH turn AS MATERIALIZED (
         SELECT id FROM turns WHERE ${fence} FOR NO KEY UPDATE),
       step AS (
-        INSERT INTO model_steps (turn_id, step, message_id, content, stop_reason)
-        SELECT id, ${call.step}, ${call.messageId}, ${JSON.stringify(answer.content)}::json,
+        INSERT INTO model_steps (turn_id, step, message_id, model_id, content, stop_reason)
+        SELECT id, ${call.step}, ${call.messageId}, ${call.model.id}, ${JSON.stringify(answer.content)}::json,
           ${answer.stopReason ?? END_TURN} FROM turn
         ON CONFLICT DO NOTHING RETURNING turn_id, clock_timestamp() AS at),
       written AS (
@@ -137,9 +137,9 @@ function stepWrite(
         FROM step WHERE turns.id = step.turn_id
         RETURNING turns.id, session_id, number, state, position, at ${ifEnds(({ columns }) => sql`, ${columns}`)}),
       call AS (
-        UPDATE model_attempts a SET ended_at = clock_timestamp(), usage = ${JSON.stringify(answer.usage)}::json,
-          error = NULL
-        FROM written WHERE a.turn_id = written.id AND a.position = ${call.position} AND a.attempt = ${call.attempt}),
+        UPDATE model_attempts a SET ended_at = clock_timestamp(), ${setUsage(call, answer.usage)}, error = NULL
+        FROM written WHERE a.turn_id = written.id AND a.position = ${call.position} AND a.attempt = ${call.attempt}
+        RETURNING a.*),
       ${insertCalls(sql`written`, call.step, calls)}
       ${ifEnds(({ ctes }) => sql`${ctes},`)}
       ${insertEvents(sql`written`, events, end?.event)}

@@ -43,7 +43,9 @@ export async function continueTurn(
     sql`WITH new_turn AS MATERIALIZED (
           SELECT ${id}::text AS id, session_id, project_id, number + 1 AS number, ${trace}::text AS trace, model_id,
             thinking_enabled, id AS continues_turn_id, coalesce(message_number, number) AS message_number,
-            false AS from_queue, ${locked.has_waiting}::boolean AS has_waiting, clock_timestamp() AS at
+            false AS from_queue, ${locked.has_waiting}::boolean AS has_waiting,
+            ${locked.cost_before}::numeric AS cost_before, ${locked.was_unpriced}::boolean AS was_unpriced,
+            ${locked.currency}::text AS currency, clock_timestamp() AS at
           FROM turns WHERE id = ${last.id}),
         ${openTurn(sql`new_turn`, namespace)},
         ${insertEvents(sql`written`, [event!])}

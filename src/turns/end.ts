@@ -19,15 +19,23 @@ export interface TurnEnd {
   returned: Sql;
 }
 
-/** The parts of a statement that ends a turn, with `at` as the time of the write. */
-export function endWith(outcome: TurnOutcome, written: Sql, at: Sql): TurnEnd {
+/** Where a statement that ends a turn has the turn's row after the write, and the time of the write. */
+interface EndingStatement {
+  written: Sql;
+  at: Sql;
+  /** The CTE with the model call that the statement stores, which the other CTEs do not see in its table. */
+  call?: Sql;
+}
+
+/** The parts of a statement that ends a turn. */
+export function endWith(outcome: TurnOutcome, { written, at, call }: EndingStatement): TurnEnd {
   const id = newId('event');
   return {
     id,
     set: sql`state = CASE WHEN turns.cancel_requested_at IS NULL THEN ${outcome.kind} ELSE 'cancelled' END,
       ended_at = ${at}, transition_at = ${at},
       end_reason = CASE WHEN turns.cancel_requested_at IS NULL THEN ${reasonOf(outcome)} END`,
-    columns: sql`${TOTALS}, cancel_requested_at`,
+    columns: sql`${TOTALS}, cancel_requested_at, project_id, turns.model_id AS asked_model_id`,
     // Mostly the session's state is that of the turn before, and nothing is written.
     ctes: sql`
       terminal AS (SELECT ${terminalData(outcome)} AS data FROM ${written}),
@@ -37,11 +45,39 @@ export function endWith(outcome: TurnOutcome, written: Sql, at: Sql): TurnEnd {
         WHERE a.turn_id = ended.id AND a.state IN ('planned', 'open')),
       shown AS (
         UPDATE session_states s SET state = ended.state FROM ${written} AS ended
-        WHERE s.session_id = ended.session_id AND s.state <> ended.state)`,
+        WHERE s.session_id = ended.session_id AND s.state <> ended.state),
+      ${recordUsage(written, call)}`,
     event: sql`SELECT ${id}, 'turn.' || state, (SELECT data FROM terminal) FROM ${written}`,
     returned: sql`(SELECT data::text FROM terminal) AS terminal,
       round(extract(epoch FROM ended_at - cancel_requested_at) * 1000)::bigint AS cancel_ms`,
   };
+}
+
+/** The CTEs that keep what the turn took of each model, for GET usage. */
+function recordUsage(written: Sql, call: Sql | undefined): Sql {
+  const stored =
+    call === undefined
+      ? sql``
+      : sql`AND NOT EXISTS (
+          SELECT FROM ${call} AS c WHERE c.position = a.position AND c.attempt = a.attempt)
+        UNION ALL SELECT * FROM ${call}`;
+  return sql`
+      attempts AS (
+        SELECT a.* FROM model_attempts a, ${written} AS ended WHERE a.turn_id = ended.id ${stored}),
+      by_model AS (
+        SELECT model_id, count(*) AS calls, sum((usage->>'input_tokens')::bigint) AS input,
+          sum((usage->>'output_tokens')::bigint) AS output, sum((usage->>'cache_read_input_tokens')::bigint) AS cache_read,
+          sum((usage->>'cache_creation_input_tokens')::bigint) AS cache_write,
+          sum(attempts.cost) FILTER (WHERE attempts.currency = ended.currency) AS cost,
+          bool_or(attempts.currency IS DISTINCT FROM ended.currency) AS is_unpriced
+        FROM attempts, ${written} AS ended GROUP BY model_id),
+      usage AS (
+        INSERT INTO turn_usage (turn_id, model_id, project_id, session_id, ended_at, metadata, model_calls, input_tokens,
+          output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cost, currency, is_unpriced)
+        SELECT ended.id, coalesce(m.model_id, asked_model_id, s.model_id), ended.project_id, s.id, ended_at, metadata,
+          coalesce(calls, 0), coalesce(input, 0) + coalesce(cache_read, 0) + coalesce(cache_write, 0), coalesce(output, 0),
+          coalesce(cache_read, 0), coalesce(cache_write, 0), coalesce(m.cost, 0), ended.currency, coalesce(m.is_unpriced, false)
+        FROM ${written} AS ended JOIN sessions s ON s.id = ended.session_id LEFT JOIN by_model m ON true)`;
 }
 
 function reasonOf(outcome: TurnOutcome): string | null {

@@ -36,7 +36,7 @@ export async function endTurn(
 /** Ends a turn after these events. `hasBegun` makes its terminal event report usage, even if it is zero. */
 export function endingWrite(fence: Sql, outcome: TurnOutcome, lastEvents: NewEvent[], hasBegun: boolean): TurnWrite {
   const events = newEvents(lastEvents);
-  const end = endWith(outcome, sql`written`, sql`now.at`);
+  const end = endWith(outcome, { written: sql`written`, at: sql`now.at` });
   const statement = sql`
     WITH turn AS MATERIALIZED (
         SELECT id FROM turns WHERE ${fence} FOR NO KEY UPDATE),

@@ -19,20 +19,26 @@ export interface LockedSession {
   open_turns: number;
   max_running_turns: number;
   has_waiting: boolean;
+  /** The decimal number that the turns so far cost, and whether a call of them had no price. */
+  cost_before: string;
+  was_unpriced: boolean;
+  currency: string | null;
 }
 
 /**
  * The CTEs that open a turn; `written` is its row. `fresh` names the CTE with id, session_id, project_id, number, trace,
- * model_id, thinking_enabled, continues_turn_id, message_number, from_queue, has_waiting and at. The caller holds the lock
- * of the session's row, or of its open turn, which the same transaction has ended.
+ * model_id, thinking_enabled, continues_turn_id, message_number, from_queue, has_waiting, cost_before, was_unpriced, currency
+ * and at. The caller holds the lock of the session's row, or of its open turn, which the same transaction has ended.
  */
 export function openTurn(fresh: Sql, namespace: string, preview: string | null = null): Sql {
   return sql`
     written AS (
       INSERT INTO turns (id, session_id, project_id, number, state, position, trace, model_id, thinking_enabled,
-        continues_turn_id, message_number, from_queue, has_waiting, queued_at, transition_at, progress_at)
+        continues_turn_id, message_number, from_queue, has_waiting, cost_before, was_unpriced, currency,
+        queued_at, transition_at, progress_at)
       SELECT id, session_id, project_id, number, 'queued', 1, trace, model_id, thinking_enabled,
-        continues_turn_id, message_number, from_queue, has_waiting, at, at, at FROM ${fresh}
+        continues_turn_id, message_number, from_queue, has_waiting, cost_before, was_unpriced, currency, at, at, at
+      FROM ${fresh}
       RETURNING id, session_id, project_id, number, position, queued_at AS at),
     opened AS (
       INSERT INTO open_turns (turn_id, session_id, project_id, namespace)
@@ -47,7 +53,8 @@ export function openTurn(fresh: Sql, namespace: string, preview: string | null =
 export async function lockForTurn(tx: Db, projectId: string, sessionId: string): Promise<LockedSession> {
   const [row] = await runSql<LockedSession>(
     tx,
-    sql`SELECT model_id, mcp_servers, last_state, open_turns::integer AS open_turns, max_running_turns, has_waiting
+    sql`SELECT model_id, mcp_servers, last_state, open_turns::integer AS open_turns, max_running_turns, has_waiting,
+          cost_before, was_unpriced, currency
         FROM lock_session_for_turn(${projectId}, ${sessionId})`,
   );
   return row ?? sessionGone(sessionId);

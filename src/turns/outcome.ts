@@ -35,7 +35,9 @@ export function observeOutcome(turn: { id: string; sessionId: string }, result: 
   const { state, usage, usage_details, timing, cancel_ms } = result;
   const reason = result.stop_reason ?? result.error?.type ?? 'cancelled';
   const ids = { turn_id: turn.id, session_id: turn.sessionId };
-  log.info({ ...ids, state, reason, ...timing, ...usage, ...usage_details, cancel_ms }, 'turn ended');
+  const { cost, ...details } = usage_details ?? {};
+  const facts = { ...timing, ...usage, ...details, cost: cost?.amount, currency: cost?.currency, cancel_ms };
+  log.info({ ...ids, state, reason, ...facts }, 'turn ended');
   turnsEnded.inc({ state, reason });
   turnSeconds.observe({ state }, timing.total_ms / 1000);
   if (timing.queued_ms !== null) turnQueueSeconds.observe(timing.queued_ms / 1000);

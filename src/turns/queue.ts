@@ -40,13 +40,15 @@ export async function queueTurn(
   const [row] = await runSql<Row>(
     db,
     sql`WITH session AS MATERIALIZED (
-          SELECT model_id, mcp_servers, turn_count, last_state, open_turns, max_running_turns, has_waiting
+          SELECT model_id, mcp_servers, turn_count, last_state, open_turns, max_running_turns, has_waiting,
+            cost_before, was_unpriced, currency
           FROM lock_session_for_turn(${projectId}, ${sessionId})),
         new_turn AS MATERIALIZED (
           SELECT ${id}::text AS id, ${sessionId}::text AS session_id, ${projectId}::text AS project_id,
             turn_count + 1 AS number, ${trace}::text AS trace, ${model_id}::text AS model_id,
             ${thinking_enabled}::boolean AS thinking_enabled, NULL::text AS continues_turn_id,
-            NULL::integer AS message_number, false AS from_queue, has_waiting, clock_timestamp() AS at
+            NULL::integer AS message_number, false AS from_queue, has_waiting, cost_before, was_unpriced, currency,
+            clock_timestamp() AS at
           FROM session
           WHERE open_turns < max_running_turns AND (last_state IS NULL OR last_state <> ALL(${OPEN_STATES}::text[]))),
         ${openTurn(sql`new_turn`, namespace, previewOf(content))},

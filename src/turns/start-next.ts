@@ -26,12 +26,13 @@ export async function startNext(tx: EntityManager, sessionId: string, namespace:
         taken AS (
           DELETE FROM waiting_messages USING first WHERE id = event_id),
         new_turn AS MATERIALIZED (
-          SELECT first.turn_id AS id, first.session_id, project_id, turn_count + 1 AS number, first.trace,
+          SELECT first.turn_id AS id, first.session_id, sessions.project_id, turn_count + 1 AS number, first.trace,
             data->>'model_id' AS model_id, (data->>'thinking_enabled')::boolean AS thinking_enabled,
             NULL::text AS continues_turn_id, NULL::integer AS message_number, true AS from_queue,
             (SELECT count(*) > 1 FROM waiting_messages w WHERE w.session_id = first.session_id) AS has_waiting,
+            t.cost_before + t.cost AS cost_before, t.was_unpriced OR t.is_unpriced AS was_unpriced, t.currency,
             clock_timestamp() AS at
-          FROM first JOIN sessions ON sessions.id = first.session_id),
+          FROM first JOIN sessions ON sessions.id = first.session_id JOIN turns t ON t.id = last_turn_id),
         ${openTurn(sql`new_turn`, namespace)},
         ${insertEvents(sql`written`, [], sql`SELECT event_id, 'user.message', data FROM first`)}
         SELECT written.id, written.session_id AS "sessionId", written.project_id AS "projectId", first.trace,

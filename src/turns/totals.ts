@@ -1,4 +1,5 @@
 import type { Timing, Usage, UsageDetails } from '../events/fields.js';
+import { moneyJson } from '../db/money.js';
 import { rawSql, sql, type Sql } from '../db/sql.js';
 import type { TurnOutcome } from './outcome.js';
 
@@ -55,7 +56,7 @@ function timeUntil(phase: Phase, at: Sql): Sql {
 
 /** The columns of a turn that `terminalData` reads, beside its state. */
 export const TOTALS = rawSql(`queued_at, started_at, ended_at, connect_ms, first_token_at, input_tokens, output_tokens,
-  cache_read_input_tokens, cache_creation_input_tokens, model_calls, model_time, model_started_at, tools_time,
+  cache_read_input_tokens, cache_creation_input_tokens, model_calls, cost, currency, is_unpriced, model_time, model_started_at, tools_time,
   tools_started_at, waiting_time, waiting_started_at`);
 
 const USAGE: Record<keyof Usage, string> = {
@@ -66,6 +67,7 @@ const USAGE_DETAILS: Record<keyof UsageDetails, string> = {
   cache_read_input_tokens: 'cache_read_input_tokens',
   cache_creation_input_tokens: 'cache_creation_input_tokens',
   model_calls: 'model_calls',
+  cost: moneyJson('cost', { isUnpriced: 'is_unpriced', currency: 'currency' }),
 };
 const TIMING: Record<keyof Timing, string> = {
   queued_ms: milliseconds('started_at - queued_at'),

@@ -16,6 +16,8 @@ export interface TurnSeed {
 export interface StepSeed {
   content: AssistantBlock[];
   stopReason?: string;
+  /** That of the session when absent. */
+  modelId?: string;
   /** One for each tool use; null: it has no result. */
   calls?: ({ content: ResultBlock[]; isError?: boolean } | null)[];
 }
@@ -44,20 +46,28 @@ export async function seedSession(
     );
     const { content = `Message ${index + 1}`, files = [], skills = [] } = turn;
     await insertEvent(db, { sessionId, turnId, number: index + 1 }, 1, 'user.message', { content, files, skills });
-    for (const [at, step] of (turn.steps ?? []).entries()) await insertStep(db, turnId, at + 1, step);
+    for (const [at, step] of (turn.steps ?? []).entries())
+      await insertStep(db, turnId, at + 1, step, step.modelId ?? modelId);
     if (turn.cutOff !== undefined) await insertCutOff(db, { sessionId, turnId, number: index + 1 }, turn.cutOff);
   }
   return { sessionId, turnId };
 }
 
-async function insertStep(db: DataSource, turnId: string, number: number, step: StepSeed): Promise<void> {
+async function insertStep(
+  db: DataSource,
+  turnId: string,
+  number: number,
+  step: StepSeed,
+  modelId: string,
+): Promise<void> {
   const uses = step.content.filter((block) => block.type === 'tool_use');
   await db.query(
-    `INSERT INTO model_steps (turn_id, step, message_id, content, stop_reason) VALUES ($1, $2, $3, $4, $5)`,
+    `INSERT INTO model_steps (turn_id, step, message_id, model_id, content, stop_reason) VALUES ($1, $2, $3, $4, $5, $6)`,
     [
       turnId,
       number,
       newId('message'),
+      modelId,
       JSON.stringify(step.content),
       step.stopReason ?? (uses.length > 0 ? 'tool_use' : 'end_turn'),
     ],

@@ -31,7 +31,7 @@ describe('how a turn goes and ends', () => {
       type: 'turn.completed',
       stop_reason: 'end_turn',
       usage: { input_tokens: 127, output_tokens: 5 },
-      usage_details: { model_calls: 1, cache_read_input_tokens: 20, cache_creation_input_tokens: 100 },
+      usage_details: { model_calls: 1, cache_read_input_tokens: 20, cache_creation_input_tokens: 100, cost: null },
     });
     expect(Object.keys(end.timing)).to.have.members([
       'queued_ms',

@@ -23,6 +23,8 @@ import type {
   EventQuery,
   Event,
   Turn,
+  UsageQuery,
+  UsageGroup,
   File,
   FileQuery,
   DownloadLink,
@@ -220,6 +222,16 @@ export class Operations {
   /** Get a turn: its status, its outcome and its last message. */
   getTurn(sessionId: string, turnId: string, options: RequestOptions = {}): Promise<Turn> {
     return this.transport.json('GET', `/v1/sessions/${segment(sessionId)}/turns/${segment(turnId)}`, options);
+  }
+
+  /** Sum up tokens and costs of turns by day, model, session or metadata. */
+  listUsage(query: UsageQuery = {}, options: RequestOptions = {}): Promise<Page<UsageGroup>> {
+    return this.transport.json('GET', '/v1/usage', { query, ...options });
+  }
+
+  /** Every item of `listUsage`, over all its pages. */
+  eachUsage(query: UsageQuery = {}, options: RequestOptions = {}): ItemList<UsageGroup> {
+    return eachItem(query, (page) => this.listUsage(page, options));
   }
 
   /** Upload a file. */

@@ -799,6 +799,10 @@ export interface components {
          *         "length": 0,
          *         "state": "open"
          *       },
+         *       "cost": {
+         *         "amount": "0.012345",
+         *         "currency": "USD"
+         *       },
          *       "continuable": false,
          *       "last_turn_id": "turn_01kag8z0d4k7q2r9t5y8h3j6m1",
          *       "created_at": "2026-11-21T09:48:03.123456Z",
@@ -826,6 +830,11 @@ export interface components {
                 /** @enum {unknown} */
                 state: "open" | "held";
             };
+            /** @description What the model calls of its turns cost so far; null if one of their models has no price. */
+            cost: {
+                amount: string;
+                currency: string;
+            } | null;
             /** @description True if POST continue can continue the last turn. */
             continuable: boolean;
             last_turn_id: string | null;
@@ -1129,6 +1138,11 @@ export interface components {
                 cache_read_input_tokens: number;
                 cache_creation_input_tokens: number;
                 model_calls: number;
+                /** @description What the model calls cost; null if one of their models has no price. */
+                cost: {
+                    amount: string;
+                    currency: string;
+                } | null;
             } | null;
             /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
             timing: {
@@ -1156,6 +1170,11 @@ export interface components {
                 cache_read_input_tokens: number;
                 cache_creation_input_tokens: number;
                 model_calls: number;
+                /** @description What the model calls cost; null if one of their models has no price. */
+                cost: {
+                    amount: string;
+                    currency: string;
+                } | null;
             } | null;
             /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
             timing: {
@@ -1189,6 +1208,11 @@ export interface components {
                 cache_read_input_tokens: number;
                 cache_creation_input_tokens: number;
                 model_calls: number;
+                /** @description What the model calls cost; null if one of their models has no price. */
+                cost: {
+                    amount: string;
+                    currency: string;
+                } | null;
             } | null;
             /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
             timing: {
@@ -1272,6 +1296,11 @@ export interface components {
                 cache_read_input_tokens: number;
                 cache_creation_input_tokens: number;
                 model_calls: number;
+                /** @description What the model calls cost; null if one of their models has no price. */
+                cost: {
+                    amount: string;
+                    currency: string;
+                } | null;
             } | null;
             /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
             timing: {
@@ -1287,6 +1316,22 @@ export interface components {
             message: string | null;
             /** @description Id of the turn that it continues. */
             continues_turn_id: string | null;
+        };
+        UsageGroup: {
+            /** @description Null for turns of sessions without the metadata key. */
+            group: string | null;
+            turns: number;
+            model_calls: number;
+            /** @description All input, cache reads and writes included. */
+            input_tokens: number;
+            output_tokens: number;
+            cache_read_input_tokens: number;
+            cache_creation_input_tokens: number;
+            /** @description Null if a model call of the group has no price. */
+            cost: {
+                amount: string;
+                currency: string;
+            } | null;
         };
         File: {
             id: string;
@@ -1678,6 +1723,20 @@ export interface components {
              * @enum {string}
              */
             order?: "asc" | "desc";
+        };
+        UsageFilter: {
+            /**
+             * Format: date-time
+             * @description Inclusive; 30 days before `to` when absent.
+             */
+            from?: string;
+            /**
+             * Format: date-time
+             * @description Exclusive; now when absent.
+             */
+            to?: string;
+            /** @description `day` (of UTC, the default), `model`, `session` or `metadata.KEY`. */
+            group_by?: string;
         };
         FileFilter: {
             /** @description Only files that the agent delivered in this session */

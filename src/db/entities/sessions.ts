@@ -35,6 +35,8 @@ export interface SessionRow {
   tools: SessionTool[];
   /** The custom tools among them, with schemas that a model's API accepts. */
   model_tools: CustomTool[];
+  /** That of its model's price when it was created; null without a price. */
+  currency: string | null;
   /** The beginning of the first message; null without one. */
   preview: string | null;
   turn_count: number;
@@ -57,6 +59,7 @@ export const SessionEntity = new EntitySchema<SessionRow>({
     metadata: { type: 'json' },
     tools: { type: 'json', default: [] },
     model_tools: { type: 'json', default: [], select: false },
+    currency: { type: 'text', nullable: true, select: false },
     preview: { type: 'text', nullable: true },
     turn_count: { type: 'integer', default: 0 },
     last_turn_id: { type: 'text', nullable: true },

@@ -9,6 +9,7 @@ const LARGE_TABLES = [
   'model_steps',
   'tool_calls',
   'mcp_tasks',
+  'turn_usage',
   'waiting_messages',
   'idempotency_records',
   'webhook_deliveries',
@@ -146,6 +147,8 @@ export class Initial1800000000001 implements MigrationInterface {
         -- As the client gave them, and the custom ones with schemas that a model's API accepts.
         tools json NOT NULL DEFAULT '[]',
         model_tools json NOT NULL DEFAULT '[]',
+        -- That of its model's price when it was created; null without a price.
+        currency text,
         page_bytes integer NOT NULL GENERATED ALWAYS AS (
           octet_length(tools::text) + octet_length(metadata::text) + coalesce(octet_length(instruction), 0)) STORED,
         turn_count integer NOT NULL DEFAULT 0,
@@ -254,6 +257,13 @@ export class Initial1800000000001 implements MigrationInterface {
         cache_creation_input_tokens bigint NOT NULL DEFAULT 0,
         -- Every call, failed ones included. The number of the latest call fences off the ones before it.
         model_calls integer NOT NULL DEFAULT 0,
+        -- What its calls cost at the prices of their time, and their currency. is_unpriced: a call had no price, or one in
+        -- another currency, and is not in the sum. The same of all turns of the session before it.
+        cost numeric NOT NULL DEFAULT 0,
+        currency text,
+        is_unpriced boolean NOT NULL DEFAULT false,
+        cost_before numeric NOT NULL DEFAULT 0,
+        was_unpriced boolean NOT NULL DEFAULT false,
         -- Time spent so far; started_at is set while a model call or at least one tool call runs, or while calls wait for
         -- an answer and nothing runs.
         model_time interval,
@@ -309,7 +319,7 @@ export class Initial1800000000001 implements MigrationInterface {
       -- the limit by their number, at most the connections. A limit of up to max_connections is never exceeded.
       CREATE FUNCTION lock_session_for_turn(the_project text, the_session text)
       RETURNS TABLE (model_id text, mcp_servers integer, turn_count integer, last_state text, open_turns bigint,
-        max_running_turns integer, has_waiting boolean)
+        max_running_turns integer, has_waiting boolean, cost_before numeric, was_unpriced boolean, currency text)
       LANGUAGE plpgsql AS $$
       #variable_conflict use_column
       DECLARE
@@ -329,9 +339,10 @@ export class Initial1800000000001 implements MigrationInterface {
         END IF;
         RETURN QUERY
           SELECT s.model_id, cardinality(s.mcp_servers), s.turn_count,
-            (SELECT state FROM turns WHERE turns.id = s.last_turn_id), taken, most,
-            EXISTS (SELECT FROM waiting_messages w WHERE w.session_id = s.id)
-          FROM sessions s
+            t.state, taken, most, EXISTS (SELECT FROM waiting_messages w WHERE w.session_id = s.id),
+            coalesce(t.cost_before + t.cost, 0), coalesce(t.was_unpriced OR t.is_unpriced, false),
+            coalesce(t.currency, s.currency)
+          FROM sessions s LEFT JOIN turns t ON t.id = s.last_turn_id
           WHERE s.id = the_session AND s.project_id = the_project AND s.deleted_at IS NULL;
       END $$;
 
@@ -403,7 +414,11 @@ export class Initial1800000000001 implements MigrationInterface {
         joined_by text COLLATE "C",
         started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         ended_at timestamptz,
+        model_id text COLLATE "C" NOT NULL,
         usage json,
+        -- What the usage costs at the price of the model when the call began; both are null without a price.
+        cost numeric,
+        currency text,
         -- {type, message, retryable} once the model itself failed; null while open or when a process died.
         error json,
         PRIMARY KEY (turn_id, position, attempt)
@@ -414,6 +429,8 @@ export class Initial1800000000001 implements MigrationInterface {
         turn_id text COLLATE "C" NOT NULL,
         step integer NOT NULL,
         message_id text COLLATE "C" NOT NULL,
+        -- The model that answered: no other one is sent its thinking.
+        model_id text COLLATE "C" NOT NULL,
         content json NOT NULL,
         stop_reason text NOT NULL,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -496,6 +513,31 @@ export class Initial1800000000001 implements MigrationInterface {
       );
       CREATE INDEX required_actions_use ON required_actions (session_id, tool_use_id);
       CREATE INDEX required_actions_open ON required_actions (asked_at) WHERE state = 'open';
+
+      -- What each turn that ended took of each model that it called, or of the one that it asked for if it called none. Kept
+      -- for ever: the sums of GET usage outlive the sessions.
+      CREATE TABLE turn_usage (
+        turn_id text COLLATE "C" NOT NULL,
+        model_id text COLLATE "C" NOT NULL,
+        project_id text COLLATE "C" NOT NULL,
+        session_id text COLLATE "C" NOT NULL,
+        -- The time of the terminal event.
+        ended_at timestamptz NOT NULL,
+        -- The session's at the end of the turn.
+        metadata json NOT NULL,
+        model_calls integer NOT NULL,
+        -- All input, as in the usage of a turn.
+        input_tokens bigint NOT NULL,
+        output_tokens bigint NOT NULL,
+        cache_read_input_tokens bigint NOT NULL,
+        cache_creation_input_tokens bigint NOT NULL,
+        -- Of the calls with a price.
+        cost numeric NOT NULL,
+        currency text,
+        is_unpriced boolean NOT NULL,
+        PRIMARY KEY (turn_id, model_id)
+      );
+      CREATE INDEX turn_usage_time ON turn_usage (project_id, ended_at);
 
       -- A summary stands for every turn of the session up to and with turn_number.
       CREATE TABLE compactions (

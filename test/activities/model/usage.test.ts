@@ -35,7 +35,7 @@ describe('the usage of a turn', () => {
       type: 'turn.completed',
       // Of the answer that was cut off, the model reported one token: its eight characters count as two.
       usage: { input_tokens: 6660, output_tokens: 442 },
-      usage_details: { model_calls: 4, cache_read_input_tokens: 2220, cache_creation_input_tokens: 3330 },
+      usage_details: { model_calls: 4, cache_read_input_tokens: 2220, cache_creation_input_tokens: 3330, cost: null },
     });
   });
 

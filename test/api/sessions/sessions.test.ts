@@ -35,6 +35,7 @@ describe('sessions', () => {
         tools: [],
         required_actions: [],
         queue: { length: 0, state: 'open' },
+        cost: null,
         continuable: false,
         last_turn_id: null,
         created_at: body.created_at,

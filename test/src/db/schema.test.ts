@@ -9,7 +9,7 @@ import { Notifier } from '../../../src/stream/notify.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
 import { endTurn } from '../../../src/turns/finish.js';
 import { queueTurn } from '../../../src/turns/queue.js';
-import { ACTIVITY_TASK } from '../../support/activity-task.js';
+import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { insertSessions } from '../../support/factories.js';
 import { createTestDatabase, startPostgres, type TestDatabase } from '../../support/postgres.js';
 
@@ -40,7 +40,7 @@ describe('the schema', () => {
       const message = { content: 'x'.repeat(4000), files: [], skills: [] };
       ids.push((await queueTurn(db, projectId, session, message, 'test')).id);
     }
-    for (const id of ids) await beginModelCall(deps, id, 1, ACTIVITY_TASK);
+    for (const id of ids) await beginModelCall(deps, id, 1, ACTIVITY_TASK, CALLED_MODEL);
     for (const id of ids) await requestCancel(deps, id);
     for (const id of ids) expect(await endTurn(deps, id, { kind: 'cancelled' })).to.equal(true);
     await deps.notifier.flush();

@@ -30,10 +30,10 @@ describe('the purge of deleted sessions', () => {
          SELECT 'evt_' || n || $1, $1, $2, 1, n, 'agent.message', '{}', now() FROM generate_series(1, 3) AS n`,
         [session, turn],
       );
-      await db.query(`INSERT INTO model_steps VALUES ($1, 1, 'msg_1', '[]', 'end_turn')`, [turn]);
+      await db.query(`INSERT INTO model_steps VALUES ($1, 1, 'msg_1', 'm', '[]', 'end_turn')`, [turn]);
       await db.query(
-        `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token)
-         VALUES ($1, 1, 1, 1, 'msg_1', 'a-test', '')`,
+        `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token, model_id)
+         VALUES ($1, 1, 1, 1, 'msg_1', 'a-test', '', 'm')`,
         [turn],
       );
       await db.query(

@@ -20,7 +20,7 @@ import { queueTurn } from '../../../src/turns/queue.js';
 import type { TurnDeps } from '../../../src/turns/write.js';
 import { storedDeltas } from '../../support/deltas.js';
 import { eventually } from '../../support/eventually.js';
-import { ACTIVITY_TASK } from '../../support/activity-task.js';
+import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { insertSessions } from '../../support/factories.js';
 
@@ -61,7 +61,7 @@ describe('deltas', () => {
     return turn;
   };
   const open = (turn: QueuedTurn, store = new DeltaStore(db, notifier, log), onFenced = () => undefined as void) =>
-    beginModelCall(deps, turn.id, 1, ACTIVITY_TASK).then((call) => store.open(call, onFenced));
+    beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL).then((call) => store.open(call, onFenced));
   const framesOf = async (turn: QueuedTurn): Promise<string[]> => {
     const { frames } = await readFrames(db, turn.id, START, true);
     return frames.filter(({ type }) => type === DELTA).map(({ id, type, json }) => [id, type, json].join(' '));

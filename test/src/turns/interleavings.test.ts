@@ -16,7 +16,7 @@ import type { LaunchDeps } from '../../../src/turns/launch.js';
 import { queueTurn } from '../../../src/turns/queue.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
 import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
-import { ACTIVITY_TASK } from '../../support/activity-task.js';
+import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { appendingWrite } from '../../support/append-events.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { insertSessions } from '../../support/factories.js';
@@ -72,7 +72,7 @@ describe('interleavings of writers', () => {
     },
     // Every writer brings the outcome of the same step, as attempts of one activity do.
     step: async (turnId) => {
-      const call = await beginModelCall(deps, turnId, 1, ACTIVITY_TASK);
+      const call = await beginModelCall(deps, turnId, 1, ACTIVITY_TASK, CALLED_MODEL);
       const answer = {
         content: [{ type: 'tool_use' as const, id: 'toolu_1', name: 'list_files', input: {} }],
         stopReason: 'tool_use' as const,

@@ -14,7 +14,7 @@ import type { LaunchDeps } from '../../../src/turns/launch.js';
 import { queueTurn } from '../../../src/turns/queue.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
 import type { TurnDeps } from '../../../src/turns/write.js';
-import { ACTIVITY_TASK } from '../../support/activity-task.js';
+import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { insertSessions } from '../../support/factories.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
@@ -55,9 +55,9 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
 
   it('does not pay for a second call of a step that is stored', async () => {
     const turn = await queued();
-    const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK);
+    const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK, CALLED_MODEL);
     await store(call);
-    const late = await beginModelCall(deps, turn, 1, ACTIVITY_TASK).catch((error: unknown) => error);
+    const late = await beginModelCall(deps, turn, 1, ACTIVITY_TASK, CALLED_MODEL).catch((error: unknown) => error);
     expect(late).to.be.instanceOf(OvertakenError);
     expect(await usageOf(turn)).to.deep.equal({ input_tokens: 40, output_tokens: 2, model_calls: 1 });
   });
@@ -65,7 +65,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
   for (const committed of [true, false]) {
     it(`counts the usage of a call once when ${committed ? 'its record was committed' : 'its record was lost'} and the connection broke`, async () => {
       const turn = await queued();
-      const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK);
+      const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK, CALLED_MODEL);
       const breaking = new Proxy(db, {
         get: (target, name) => {
           if (name !== 'query') return Reflect.get(target, name) as unknown;

@@ -22,7 +22,7 @@ import { TurnEndedError } from '../../../src/turns/turn.js';
 import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { appendingWrite } from '../../support/append-events.js';
 import { storedDeltas } from '../../support/deltas.js';
-import { ACTIVITY_TASK } from '../../support/activity-task.js';
+import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
 const TURN_TIMEOUT_MS = 3_600_000;
@@ -126,7 +126,10 @@ describe('turns in Postgres', () => {
 
   describe('and their deltas', () => {
     const beginWriter = async (turn: QueuedTurn, onFenced: () => void): Promise<DeltaWriter> =>
-      new DeltaStore(db, notifier, log).open(await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK), onFenced);
+      new DeltaStore(db, notifier, log).open(
+        await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL),
+        onFenced,
+      );
     const contents = async (turn: QueuedTurn): Promise<string[]> =>
       (await storedDeltas(db, turn.id)).map(({ content }) => content);
 

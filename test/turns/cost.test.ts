@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import { cut, failure, message, text, toolUse } from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+
+/** For a million tokens; each kind of token has its own digits in a sum. */
+const PRICE = { currency: 'USD', input: 1, output: 100, cache_read: 0.01, cache_write: 10_000 };
+const USAGE = {
+  input_tokens: 3,
+  output_tokens: 5,
+  cache_read_input_tokens: 7,
+  cache_creation_input_tokens: 2,
+};
+/** 3 × 1 + 5 × 100 + 7 × 0.01 + 2 × 10,000, in millionths. */
+const COST_OF_CALL = '0.02050307';
+
+describe('the cost of turns', () => {
+  let service: TurnService;
+  before(async () => {
+    service = await startTurnService({ model: { price: PRICE } });
+  });
+  after(() => service.close());
+
+  const sessionOf = async (id: string) => (await service.api('GET', `/v1/sessions/${id}`)).body;
+  const turnOf = async (id: string) => (await service.api('GET', `/v1/sessions/${id}/turns`)).body.items[0];
+  const usd = (amount: string) => ({ amount, currency: 'USD' });
+
+  it('is that of each kind of token, to the last digit, and adds up in the session', async () => {
+    service.model.on(/Count/, message([text('done')], { usage: USAGE }));
+    const session = await service.session();
+    expect((await sessionOf(session)).cost).to.deep.equal(usd('0'));
+    const events = await service.run(session, 'Count');
+    expect(events.at(-1).usage_details.cost).to.deep.equal(usd(COST_OF_CALL));
+    expect((await turnOf(session)).usage_details.cost).to.deep.equal(usd(COST_OF_CALL));
+    await service.run(session, 'Count again');
+    expect((await sessionOf(session)).cost).to.deep.equal(usd('0.04100614'));
+    const { items } = (await service.api('GET', '/v1/sessions')).body;
+    expect(items[0].cost).to.deep.equal(usd('0.04100614'));
+  });
+
+  it('includes each step, and calls that failed after they had reported usage', async () => {
+    service.model.on(
+      /Break off/,
+      message([toolUse('list_files')], { usage: USAGE }),
+      message([text('x', { chunk: 1, before: { 0: cut() } })], { usage: USAGE }),
+      message([text('done')], { usage: USAGE }),
+    );
+    const session = await service.session({ thinking_enabled: false });
+    const end = (await service.run(session, 'Break off')).at(-1);
+    expect(end.usage_details.model_calls).to.equal(3);
+    const { input_tokens: input, output_tokens: output } = end.usage;
+    const { cache_read_input_tokens: read, cache_creation_input_tokens: write } = end.usage_details;
+    const millionths =
+      BigInt(input - read - write) * 100n + BigInt(output) * 10_000n + BigInt(read) + BigInt(write) * 1_000_000n;
+    expect(end.usage_details.cost).to.deep.equal(usd(`0.${millionths.toString().padStart(8, '0')}`.replace(/0+$/, '')));
+    expect((await sessionOf(session)).cost).to.deep.equal(end.usage_details.cost);
+  });
+
+  it('is 0 for a turn whose model answered no call', async () => {
+    service.model.on(/Refuse/, failure('invalid_request_error'));
+    const session = await service.session();
+    const end = (await service.run(session, 'Refuse')).at(-1);
+    expect(end.type).to.equal('turn.failed');
+    expect(end.usage_details.cost).to.deep.equal(usd('0'));
+  });
+});
+
+describe('the cost of turns of a model without a price', () => {
+  let service: TurnService;
+  before(async () => {
+    service = await startTurnService();
+  });
+  after(() => service.close());
+
+  it('is null, in the turn and in the session', async () => {
+    const session = await service.session();
+    expect((await service.api('GET', `/v1/sessions/${session}`)).body.cost).to.equal(null);
+    const end = (await service.run(session, 'Hello')).at(-1);
+    expect(end.usage_details).to.include({ model_calls: 1, cost: null });
+    expect((await service.api('GET', `/v1/sessions/${session}`)).body.cost).to.equal(null);
+  });
+});
