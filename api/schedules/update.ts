@@ -30,7 +30,14 @@ export const updateSchedule = operation<Body, Schedule>({
   body,
   idempotent: true,
   success: { status: 200, description: 'The changed schedule.', schema: scheduleSchema },
-  errors: ['schedule_not_found', 'insufficient_scope', 'file_not_found', 'skill_not_found', 'session_not_found'],
+  errors: [
+    'schedule_not_found',
+    'insufficient_scope',
+    'unknown_model',
+    'file_not_found',
+    'skill_not_found',
+    'session_not_found',
+  ],
   resource: scheduleOfPath,
   async check({ caller, body }) {
     if (body.message !== undefined) await checkScheduledMessage(caller, body.message);

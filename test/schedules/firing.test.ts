@@ -119,6 +119,10 @@ describe('schedules that fire', () => {
         `UPDATE schedules SET message = replace(message, '"skills":[]', '"skills":["skill_gone"]') WHERE id = $1`,
       ],
       [
+        { at: FAR },
+        `UPDATE schedules SET message = replace(message, '"files"', '"model_id":"gone","files"') WHERE id = $1`,
+      ],
+      [
         { at: FAR, ...target(sessionId) },
         `UPDATE sessions SET model_id = 'gone' WHERE id = (SELECT session_id FROM schedules WHERE id = $1)`,
       ],
@@ -133,6 +137,45 @@ describe('schedules that fire', () => {
     }
     expect(await service.db.query(`SELECT count(*) FROM sessions`)).to.deep.equal(before);
     expect(await service.history(sessionId)).to.deep.equal([]);
+  });
+
+  it('runs in a session whose MCP server is deleted', async () => {
+    const { body: server } = await service.api('POST', '/v1/mcp-servers', { name: 'market', url: `${mcp.url}?market` });
+    const sessionId = await service.session({ mcp_servers: [server.id] });
+    const { id } = await create({ at: inSeconds(2), ...target(sessionId) });
+    expect((await service.api('DELETE', `/v1/mcp-servers/${server.id}`)).status).to.equal(204);
+    await isEnded(id);
+    expect((await get(id)).last_run).to.include({ state: 'started', session_id: sessionId });
+    expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+  });
+
+  it('counts failed turns in a row: a completed one begins anew, a cancelled one changes nothing', async () => {
+    service.model.on(/Fail/, failure('invalid_request_error'));
+    service.model.on(/Stay/, () => new Promise<never>(() => undefined));
+    const { id } = await create({ cron: '0 0 1 1 *', message: { content: 'Fail' } });
+    const run = async (content: string, end: string): Promise<void> => {
+      await service.api('PATCH', `/v1/schedules/${id}`, { message: { content } });
+      const { session_id: sessionId } = (await ofSchedule(service.api, 'POST', id, '/run')).last_run;
+      if (content === 'Stay') await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+      expect((await service.ended(sessionId)).type).to.equal(end);
+    };
+    const failures = (expected: number): Promise<void> =>
+      eventually(`${expected} failures`, async () => {
+        const [row] = await service.db.query<{ failures: number; open: number }[]>(
+          `SELECT failures, (SELECT count(*)::integer FROM schedule_runs WHERE schedule_id = $1 AND NOT is_settled) AS open
+           FROM schedules WHERE id = $1`,
+          [id],
+        );
+        return row!.open === 0 && row!.failures === expected;
+      });
+    await run('Fail', 'turn.failed');
+    await run('Stay', 'turn.cancelled');
+    await run('Fail', 'turn.failed');
+    await failures(2);
+    await run('Report', 'turn.completed');
+    await failures(0);
+    await run('Fail', 'turn.failed');
+    await failures(1);
   });
 
   it('is paused by ten failed turns in a row, which resume starts to count anew', async () => {

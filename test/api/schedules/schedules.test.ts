@@ -119,6 +119,7 @@ describe('schedules', () => {
       const configs = [{ name: 'none', permission_policy: { type: 'always_ask' } }];
       const tools = [{ type: 'mcp_toolset', mcp_server_id: 'mcp_one', configs }];
       refused(await create(inNewSession({ mcp_servers: ['mcp_one'], tools })), 'unknown_mcp_tool');
+      refused(await create({ message: { content: 'x', model_id: 'none' } }), 'unknown_model');
       refused(await create({ message: { content: 'x', files: ['file_none'] } }), 'file_not_found');
       refused(await create({ message: { content: 'x', skills: ['skill_none'] } }), 'skill_not_found');
       refused(await create(existing('ses_none')), 'session_not_found');
@@ -179,7 +180,11 @@ describe('schedules', () => {
       refused(await patch(before.id, { target: before.target }), 'validation_error', '/target');
       refused(await patch(before.id, { message: { content: 'x', files: ['file_none'] } }), 'file_not_found');
       refused(await patch(before.id, { message: { content: 'x', skills: ['skill_none'] } }), 'skill_not_found');
+      refused(await patch(before.id, { message: { content: 'x', model_id: 'none' } }), 'unknown_model');
       refused(await patch(before.id, { end_at: inSeconds(1) }), 'validation_error', '/end_at');
+      const { body: last } = await patch(before.id, { overlap: 'queue', end_at: '2999-01-01T00:00:00Z' });
+      expect(last).to.include({ overlap: 'queue', end_at: '2999-01-01T00:00:00.000000Z', cron: '0 9 * * *' });
+      expect((await patch(before.id, { end_at: null })).body).to.include({ end_at: null, overlap: 'queue' });
     });
 
     it('replaces cron by at, and at by cron', async () => {
@@ -241,6 +246,17 @@ describe('schedules', () => {
       const events = (await service.api('GET', `/v1/sessions/${sessionId}/events`)).body.items;
       expect(events).to.have.lengthOf(1);
       expect(events[0]).to.include({ type: 'user.message', schedule_id: id, turn_id: ran.last_run.turn_id });
+    });
+
+    it('runs now without a change of its times, also when it has ended', async () => {
+      const before = await createSchedule(service.api, newSchedule({ cron: '0 0 1 1 *' }));
+      const ran = await ofSchedule(service.api, 'POST', before.id, '/run');
+      expect(ran).to.deep.equal({ ...before, last_run: ran.last_run });
+      await service.db.query(`UPDATE schedules SET state = 'ended', next_run_at = NULL WHERE id = $1`, [before.id]);
+      const again = await ofSchedule(service.api, 'POST', before.id, '/run');
+      expect(again).to.deep.include({ state: 'ended', next_runs_at: [] });
+      expect(again.last_run).to.include({ state: 'started' });
+      expect(again.last_run.turn_id).to.not.equal(ran.last_run.turn_id);
     });
 
     it('leaves no session behind at the limit of running turns', async () => {
