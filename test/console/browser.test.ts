@@ -486,12 +486,12 @@ describe('the console in a browser', function () {
       await page.getByLabel('Time zone').fill('Europe/Nowhere');
       await page.getByText('The time zone is not known').waitFor();
       await page.getByLabel('Time zone').fill('Europe/Berlin');
-      await page.getByLabel('When').fill('0 8 30 2 *');
+      await page.getByLabel('Expression').fill('0 8 30 2 *');
       await page.getByText('The expression never fires.').waitFor();
-      await page.getByLabel('When').fill('0 8 * *');
+      await page.getByLabel('Expression').fill('0 8 * *');
       await page.getByText(/^The expression /).waitFor();
       expect(await next.count()).to.equal(0);
-      await page.getByLabel('When').fill('30 8 * * *');
+      await page.getByLabel('Expression').fill('30 8 * * *');
       await next.nth(4).waitFor();
       const typed = await next.allInnerTexts();
       expect(typed).to.have.length(5);
@@ -520,6 +520,55 @@ describe('the console in a browser', function () {
       await row.getByText('Paused').waitFor();
       expect(await accessibilityFindings(page)).to.deep.equal([]);
       await row.click();
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await page.getByText('There are no schedules yet').waitFor();
+    });
+
+    it('sends once into a session, waits for its open turn, and can be changed', async () => {
+      const gate = new Gate();
+      system.model.on(/^Take long/, () => gate.opened.then(() => 'Taken.'));
+      system.model.on(/^Then this/, 'Done.');
+      const sessionId = await system.session({ metadata: { title: 'Orders' } });
+      const turn = await system.send(sessionId, 'Take long');
+      const page = await browser.open('/schedules/new');
+      await page.getByLabel('Name').fill('Once');
+      await page.getByLabel('How often').selectOption('Once');
+      await page.getByRole('textbox', { name: /^Time In/ }).fill('2020-01-01T08:00');
+      await page.getByText('The time is over.').waitFor();
+      await page.getByRole('textbox', { name: /^Time In/ }).fill('2098-01-01T08:00');
+      const next = page.getByRole('list', { name: 'Next runs' }).getByRole('listitem');
+      expect(await next.count()).to.equal(1);
+      await page.getByLabel('Message').fill('Then this');
+      await page.getByRole('combobox', { name: /^Session/ }).selectOption('Always the same one');
+      await page.getByLabel('Id of the session').fill(sessionId);
+      await page.getByText('Orders').first().waitFor();
+      await page.getByLabel('While the session has an open turn').selectOption('Queue the message');
+      expect(await accessibilityFindings(page)).to.deep.equal([]);
+      await page.getByRole('button', { name: 'Create schedule' }).click();
+
+      await page.getByRole('heading', { name: 'Once' }).waitFor();
+      await page.getByText(/queued while a turn is open/).waitFor();
+      await page.getByRole('button', { name: 'Run now' }).click();
+      const runs = page.getByRole('list', { name: 'Runs', exact: true });
+      await runs.getByText('Waiting').waitFor();
+      expect(await accessibilityFindings(page)).to.deep.equal([]);
+
+      await page.getByText('Change it').click();
+      await page.getByLabel('Name').fill('Every morning');
+      await page.getByLabel('How often').selectOption('Again and again');
+      await page.getByLabel('Expression').fill('0 8 * * *');
+      await page.getByLabel('Time zone').fill('Asia/Tokyo');
+      await page.getByLabel('While the session has an open turn').selectOption('Skip the time');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('heading', { name: 'Every morning' }).waitFor();
+      await page.getByText('0 8 * * * in Asia/Tokyo').waitFor();
+      await page.getByText(/skipped while a turn is open/).waitFor();
+
+      gate.open();
+      await system.ended(turn);
+      await page.reload();
+      await runs.getByText('Started').waitFor();
       await page.getByRole('button', { name: 'Delete' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
       await page.getByText('There are no schedules yet').waitFor();
@@ -564,9 +613,17 @@ describe('the console in a browser', function () {
       system.model.on(/^Show all/, steps(toolUse('deliver_file', { filename: 'a.txt', content: 'a' }), RICH_TEXT));
       const sessionId = await system.session({ metadata: { title: 'All', customer: '4711' } });
       await system.ended(await system.send(sessionId, 'Show all'));
-      const lists = ['/sessions', '/files', '/skills', '/mcp-servers', '/webhooks'];
-      const places = [...lists, '/sessions/new', '/mcp-servers/new', '/webhooks/new', `/sessions/${sessionId}`];
-      for (const list of ['/mcp-servers', '/webhooks']) {
+      await system.insist('POST', '/v1/schedules', {
+        name: 'Shown everywhere',
+        cron: '0 8 * * *',
+        target: { type: 'existing_session', session_id: sessionId },
+        message: { content: 'Show all' },
+      });
+      const managed = ['/mcp-servers', '/schedules', '/webhooks'];
+      const lists = ['/sessions', '/files', '/skills', ...managed];
+      const forms = ['/sessions', ...managed].map((list) => `${list}/new`);
+      const places = [...lists, ...forms, `/sessions/${sessionId}`];
+      for (const list of managed) {
         const { body } = await system.insist('GET', `/v1${list}`);
         places.push(...body.items.map(({ id }: { id: string }) => `${list}/${id}`));
       }

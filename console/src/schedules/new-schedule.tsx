@@ -4,24 +4,22 @@ import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { PageHead } from '../parts/page-head.js';
 import { navigate } from '../route.js';
-import { ModelField } from '../sessions/model-field.js';
-import { NextRuns } from './next-runs.js';
+import { OverlapField, ScheduleFields } from './schedule-fields.js';
+import { emptyForm, timingOf } from './schedule-form.js';
+import { EMPTY_TARGET, TargetFields, targetOf } from './target-fields.js';
 
-/** A schedule whose turns each have a new session. */
 export function NewSchedule() {
   const client = useClient();
-  const [name, setName] = useState('');
-  const [cron, setCron] = useState('0 8 * * MON-FRI');
-  const [timezone, setTimezone] = useState(() => Intl.DateTimeFormat().resolvedOptions().timeZone);
-  const [content, setContent] = useState('');
-  const [modelId, setModelId] = useState('');
-  const [thinking, setThinking] = useState(true);
+  const [form, setForm] = useState(emptyForm);
+  const [target, setTarget] = useState(EMPTY_TARGET);
   const creating = useAction(async () => {
-    const session = { model_id: modelId, thinking_enabled: thinking };
-    const target = { type: 'new_session' as const, session };
+    const { name, content, overlap } = form;
     const { id } = await client.createSchedule({
       ...(name !== '' && { name }),
-      ...{ cron, timezone, target, message: { content } },
+      ...timingOf(form),
+      ...(!target.isNew && { overlap }),
+      target: targetOf(target),
+      message: { content },
     });
     navigate(`/schedules/${id}`);
   });
@@ -29,28 +27,12 @@ export function NewSchedule() {
     <>
       <PageHead title="New schedule" />
       <form class="form" onSubmit={(event) => (event.preventDefault(), creating.run())}>
-        <label class="field">
-          <span>Name</span>
-          <input value={name} maxLength={128} onInput={(event) => setName(event.currentTarget.value)} />
-        </label>
-        <label class="field">
-          <span>When</span>
-          <input value={cron} required onInput={(event) => setCron(event.currentTarget.value)} />
-          <span class="hint">Minute, hour, day of month, month, day of week</span>
-        </label>
-        <label class="field">
-          <span>Time zone</span>
-          <input value={timezone} required onInput={(event) => setTimezone(event.currentTarget.value)} />
-        </label>
-        <NextRuns cron={cron} timezone={timezone} />
-        <label class="field">
-          <span>Message</span>
-          <textarea value={content} required rows={4} onInput={(event) => setContent(event.currentTarget.value)} />
-        </label>
-        <ModelField modelId={modelId} thinking={thinking} onModel={setModelId} onThinking={setThinking} />
+        <ScheduleFields form={form} onChange={setForm} />
+        <TargetFields target={target} onChange={setTarget} />
+        {!target.isNew && <OverlapField form={form} onChange={setForm} />}
         <ErrorNote error={creating.error} />
         <div class="actions">
-          <button class="primary" disabled={creating.busy || modelId === ''}>
+          <button class="primary" disabled={creating.busy || (target.isNew && target.modelId === '')}>
             Create schedule
           </button>
           <a class="button quiet" href="#/schedules">

@@ -1,12 +1,13 @@
 import { nextTimes } from '../../../src/schedules/calendar/next-times.js';
 import { isTimeZone } from '../../../src/schedules/calendar/zone.js';
 import { formatDateTime } from '../parts/format.js';
+import type { ScheduleForm } from './schedule-form.js';
 
 const SHOWN = 5;
 
-/** The next runs of an expression while it is typed, by the calculation of the service. */
-export function NextRuns({ cron, timezone }: { cron: string; timezone: string }) {
-  const next = timesOf(cron, timezone);
+/** The next runs of a schedule while it is typed, by the calculation of the service. */
+export function NextRuns({ form, endAt }: { form: ScheduleForm; endAt: string | null }) {
+  const next = timesOf(form, endAt === null ? null : Date.parse(endAt));
   if (typeof next === 'string') return <span class="hint">{next}</span>;
   return (
     <ol class="hint" aria-label="Next runs">
@@ -17,11 +18,15 @@ export function NextRuns({ cron, timezone }: { cron: string; timezone: string })
   );
 }
 
-/** The times, or what is wrong with the expression. */
-function timesOf(cron: string, timezone: string): number[] | string {
+/** The times, or what is wrong with the form. */
+function timesOf({ repeats, cron, timezone, at }: ScheduleForm, endAt: number | null): number[] | string {
+  if (!repeats) {
+    if (at === '') return '';
+    return Date.parse(at) > Date.now() ? [Date.parse(at)] : 'The time is over.';
+  }
   if (!isTimeZone(timezone)) return 'The time zone is not known. An example: Europe/Berlin';
   try {
-    const times = nextTimes({ cron, at: null, timezone, endAt: null }, Date.now(), SHOWN);
+    const times = nextTimes({ cron, at: null, timezone, endAt }, Date.now(), SHOWN);
     return times.length === 0 ? 'The expression never fires.' : times;
   } catch (error) {
     return `The expression ${(error as Error).message}.`;

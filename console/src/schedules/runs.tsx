@@ -48,7 +48,11 @@ function Run({ run }: { run: ScheduleRun }) {
     <li>
       <a class="row" href={`#/sessions/${run.session_id}`}>
         {time}
-        <span class="status complete">Started</span>
+        {run.started_at === null ? (
+          <span class="status waiting">Waiting</span>
+        ) : (
+          <span class="status complete">Started</span>
+        )}
         <span class="hint">{run.session_id}</span>
       </a>
     </li>

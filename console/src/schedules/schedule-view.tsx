@@ -8,6 +8,7 @@ import { ErrorNote } from '../parts/error-note.js';
 import { formatDateTime } from '../parts/format.js';
 import { PageHead } from '../parts/page-head.js';
 import { navigate } from '../route.js';
+import { EditSchedule } from './edit-schedule.js';
 import { Runs } from './runs.js';
 import { ScheduleState } from './schedule-state.js';
 import { timingText } from './schedules-view.js';
@@ -63,6 +64,13 @@ export function ScheduleView({ id }: { id: string }) {
       <div class="facts">
         <CopyText text={schedule.id} label="schedule id" />
         <span>{timingText(schedule)}</span>
+        {schedule.end_at !== null && <span>until {formatDateTime(schedule.end_at)}</span>}
+        {schedule.target.session_id !== undefined && (
+          <span>
+            in <a href={`#/sessions/${schedule.target.session_id}`}>its session</a>
+            {schedule.overlap === 'queue' ? ', queued while a turn is open' : ', skipped while a turn is open'}
+          </span>
+        )}
       </div>
       <p>{schedule.message.content}</p>
       {schedule.next_runs_at.length > 0 && (
@@ -75,6 +83,7 @@ export function ScheduleView({ id }: { id: string }) {
           </ol>
         </section>
       )}
+      <EditSchedule key={schedule.updated_at} schedule={schedule} onSaved={replace} />
       <Runs key={runs} scheduleId={id} />
     </>
   );

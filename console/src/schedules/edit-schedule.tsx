@@ -1,0 +1,33 @@
+import { useState } from 'preact/hooks';
+import type { Schedule } from '../../../client/src/index.js';
+import { useClient } from '../client/service.js';
+import { useAction } from '../client/use-action.js';
+import { ErrorNote } from '../parts/error-note.js';
+import { OverlapField, ScheduleFields } from './schedule-fields.js';
+import { changeOf, formOf } from './schedule-form.js';
+
+interface Props {
+  schedule: Schedule;
+  onSaved: (schedule: Schedule) => void;
+}
+
+export function EditSchedule({ schedule, onSaved }: Props) {
+  const client = useClient();
+  const [form, setForm] = useState(() => formOf(schedule));
+  const saving = useAction(async () => onSaved(await client.updateSchedule(schedule.id, changeOf(form, schedule))));
+  return (
+    <details class="section">
+      <summary>Change it</summary>
+      <form class="form" onSubmit={(event) => (event.preventDefault(), saving.run())}>
+        <ScheduleFields form={form} endAt={schedule.end_at} onChange={setForm} />
+        {schedule.target.type === 'existing_session' && <OverlapField form={form} onChange={setForm} />}
+        <ErrorNote error={saving.error} />
+        <div class="actions">
+          <button class="primary" disabled={saving.busy}>
+            Save
+          </button>
+        </div>
+      </form>
+    </details>
+  );
+}

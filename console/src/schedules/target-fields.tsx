@@ -1,0 +1,90 @@
+import type { NewSchedule, Session } from '../../../client/src/index.js';
+import { useClient } from '../client/service.js';
+import { useLoad } from '../client/use-load.js';
+import { ErrorNote } from '../parts/error-note.js';
+import { ModelField } from '../sessions/model-field.js';
+
+const OFFERED = 100;
+
+/** Where a schedule's messages go: each into a session of its own, or all into one. */
+export interface TargetForm {
+  isNew: boolean;
+  modelId: string;
+  thinking: boolean;
+  sessionId: string;
+}
+
+export const EMPTY_TARGET: TargetForm = { isNew: true, modelId: '', thinking: true, sessionId: '' };
+
+export function targetOf({ isNew, modelId, thinking, sessionId }: TargetForm): NewSchedule['target'] {
+  return isNew
+    ? { type: 'new_session', session: { model_id: modelId, thinking_enabled: thinking } }
+    : { type: 'existing_session', session_id: sessionId };
+}
+
+interface Props {
+  target: TargetForm;
+  onChange: (target: TargetForm) => void;
+}
+
+export function TargetFields({ target, onChange }: Props) {
+  const set = (change: Partial<TargetForm>): void => onChange({ ...target, ...change });
+  return (
+    <>
+      <label class="field">
+        <span>Session</span>
+        <select
+          value={target.isNew ? 'new' : 'existing'}
+          onChange={(event) => set({ isNew: event.currentTarget.value === 'new' })}
+        >
+          <option value="new">A new one each time</option>
+          <option value="existing">Always the same one</option>
+        </select>
+      </label>
+      {target.isNew ? (
+        <ModelField
+          modelId={target.modelId}
+          thinking={target.thinking}
+          onModel={(modelId) => set({ modelId })}
+          onThinking={(thinking) => set({ thinking })}
+        />
+      ) : (
+        <SessionField sessionId={target.sessionId} onChange={(sessionId) => set({ sessionId })} />
+      )}
+    </>
+  );
+}
+
+/** The newest sessions are offered; the id of any other one can be typed. */
+function SessionField({ sessionId, onChange }: { sessionId: string; onChange: (id: string) => void }) {
+  const client = useClient();
+  const { value: page, error } = useLoad((signal) => client.listSessions({ limit: OFFERED }, { signal }), [client]);
+  const chosen = page?.items.find(({ id }) => id === sessionId);
+  return (
+    <>
+      <ErrorNote error={error} />
+      <label class="field">
+        <span>Id of the session</span>
+        <input
+          list="sessions"
+          required
+          value={sessionId}
+          placeholder="ses_…"
+          onInput={(event) => onChange(event.currentTarget.value.trim())}
+        />
+        <span class="hint">{chosen === undefined ? '\u00a0' : titleOf(chosen)}</span>
+      </label>
+      <datalist id="sessions">
+        {page?.items.map((session) => (
+          <option key={session.id} value={session.id}>
+            {titleOf(session)}
+          </option>
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+function titleOf({ metadata, preview, id }: Session): string {
+  return metadata.title ?? preview ?? id;
+}
