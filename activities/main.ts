@@ -39,6 +39,7 @@ import { ModelClients } from './model/clients.js';
 import { createSend } from './model/send.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
 import { createScheduleActivities } from './schedules/fire.js';
+import { createScheduleWorker } from './schedules/worker.js';
 import { McpConnections } from './tools/mcp/connections.js';
 import { createTurnWorker, sharedOptions, versioned } from './worker-options.js';
 import { startDeliveries } from './webhooks/worker.js';
@@ -100,7 +101,10 @@ export async function startWorker(
   const network = createMcpNetwork(config.mcpAllowedHosts);
   const budget = new ByteBudget(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
   const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config, log }), budget);
-  const reconciler = startTurnReconciler(config, { db, upkeep, notifier, log, connection, eager: false });
+  const reconciler = startTurnReconciler(config, {
+    ...{ db, upkeep, notifier, models: catalogue, log, connection },
+    eager: false,
+  });
   ({ health } = reconciler);
   const storage = await openStorage(config);
   void warnOfForeignStorage(db, storage, log);
@@ -133,11 +137,15 @@ export async function startWorker(
       const worker = await createTurnWorker(shared, config, {
         ...createActivities({ ...parts, slots, ahead: steps }),
         ...createMaintenanceActivities({ config, db: upkeep, log, storage }),
-        ...createScheduleActivities({
-          ...{ db, log, notifier, models: catalogue, workflows: reconciler.workflows, ahead: steps },
+      });
+      const schedules = await createScheduleWorker(
+        { ...shared, ...versioned(config, 'AUTO_UPGRADE') },
+        config.taskQueue,
+        createScheduleActivities({
+          ...{ db, log, notifier, models: catalogue, workflows, ahead: steps },
           catchupSeconds: config.scheduleCatchupSeconds,
         }),
-      });
+      );
       const deliveries = config.webhookDeliveries
         ? await startDeliveries({ ...shared, ...versioned(config, 'AUTO_UPGRADE') }, reconciler.searchable, {
             config,
@@ -147,7 +155,7 @@ export async function startWorker(
             network,
           })
         : null;
-      const workers = deliveries === null ? [worker] : [worker, deliveries.worker];
+      const workers = [worker, schedules, ...(deliveries === null ? [] : [deliveries.worker])];
       ahead = steps;
       const stop = async (): Promise<void> => {
         cancels.remove(channelOfWorker(workerId));

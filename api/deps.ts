@@ -51,7 +51,7 @@ export async function openDeps(
   const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'api');
   await waitForSchema(db, log);
   const upkeep = await openUpkeepPool(config.databaseUrl, 'api');
-  const turns = openTurnParts(config, db, upkeep, log, shared);
+  const turns = openTurnParts(config, { db, upkeep, models, log }, shared);
   const mcpNetwork = createMcpNetwork(config.mcpAllowedHosts);
   const keyUse = new KeyUse(db, log);
   const deps = {

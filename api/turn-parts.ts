@@ -1,6 +1,7 @@
 import type { ConnectionLike } from '@temporalio/client';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../src/platform/config.js';
+import type { ModelCatalogue } from '../src/models/catalogue.js';
 import { Feed } from '../src/stream/feed.js';
 import { Notifier } from '../src/stream/notify.js';
 import type { Logger } from '../src/platform/logger.js';
@@ -31,9 +32,7 @@ export interface SharedWorker {
 
 export function openTurnParts(
   config: Config,
-  db: DataSource,
-  upkeep: DataSource,
-  log: Logger,
+  { db, upkeep, models, log }: { db: DataSource; upkeep: DataSource; models: ModelCatalogue; log: Logger },
   shared?: SharedWorker,
 ): { parts: TurnParts; close(): Promise<void> } {
   const connection = shared?.connection ?? connectLazily();
@@ -42,6 +41,7 @@ export function openTurnParts(
     db,
     upkeep,
     notifier,
+    models,
     log,
     connection,
     eager: shared !== undefined,

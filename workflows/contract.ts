@@ -64,6 +64,11 @@ export function webhookTaskQueue(taskQueue: string): string {
   return `${taskQueue}-webhooks`;
 }
 
+/** The activities that fire schedules have their own task queue, so that a burst of them never occupies a turn's slots. */
+export function scheduleTaskQueue(taskQueue: string): string {
+  return `${taskQueue}-schedules`;
+}
+
 /** Starts the turn of a schedule's due time. A schedule in Temporal starts it for each of its times. */
 export const FIRE_SCHEDULE_WORKFLOW = 'fireSchedule';
 

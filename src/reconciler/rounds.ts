@@ -17,7 +17,7 @@ const CANCEL_OVERDUE_SECONDS = 4;
 /** Temporal's list of closed workflows lags behind; a turn in it that has ended is skipped. */
 const CLOSED_LOOKBACK_MS = 60_000;
 
-const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000, partitions: 15_000 };
+const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000, schedules: 3000, partitions: 15_000 };
 
 /**
  * Keeps open turns moving: starts workflows that never started or vanished, delivers cancels, ends turns whose workflow is
@@ -40,7 +40,8 @@ export function startReconciler(
   // Separate loops, so that a Temporal that is away does not delay those that need only Postgres.
   const stops = [
     each(INTERVALS_MS.stale, () => reconcileStale(deps)),
-    each(INTERVALS_MS.closed, () => allOf([reconcileClosed(deps), deps.reconcileSchedules()])),
+    each(INTERVALS_MS.closed, () => reconcileClosed(deps)),
+    each(INTERVALS_MS.schedules, deps.reconcileSchedules),
     each(INTERVALS_MS.cancels, () => cancelOverdue(deps)),
     each(INTERVALS_MS.partitions, async () => {
       await createPartitions(deps.db);
@@ -52,12 +53,6 @@ export function startReconciler(
     await Promise.all(stops.map((stop) => stop()));
     await leader.release();
   };
-}
-
-/** Waits for all of them also if one fails, so that a round never overlaps the next one. */
-async function allOf(work: Promise<void>[]): Promise<void> {
-  await Promise.allSettled(work);
-  await Promise.all(work);
 }
 
 /** Ends turns soon after an operator terminated their workflow, or it failed or timed out. */

@@ -10,6 +10,7 @@ import '../turns/gauges.js';
 import './gauges.js';
 import { reconcileActions } from '../platform/metrics.js';
 import { stateOf, type PartStates } from '../platform/readiness.js';
+import type { FireDeps } from '../schedules/fire.js';
 import { openSchedules, type Schedules } from '../schedules/open.js';
 import { createTemporalClient, temporalSettings } from '../temporal/connection.js';
 import { ensureSearchAttributes } from '../temporal/search-attributes.js';
@@ -42,12 +43,13 @@ export function startTurnReconciler(
     db: DataSource;
     upkeep: DataSource;
     notifier: Notifier;
+    models: FireDeps['models'];
     log: Logger;
     connection: ConnectionLike;
     eager: boolean;
   },
 ): TurnReconciler {
-  const { db, upkeep, notifier, log, connection, eager } = parts;
+  const { db, upkeep, notifier, models, log, connection, eager } = parts;
   const { namespace } = temporalSettings();
   const client = createTemporalClient(connection);
 
@@ -75,7 +77,7 @@ export function startTurnReconciler(
     eager,
     searchable: () => searchable,
   });
-  const schedules = openSchedules(client, { db: upkeep, log }, config);
+  const schedules = openSchedules(client, { db: upkeep, log, models, notifier, workflows }, config);
   const leader = new Lease(upkeep, {
     name: `reconciler:${namespace}`,
     holder: randomUUID(),

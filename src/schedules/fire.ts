@@ -37,17 +37,18 @@ type FireOutcome = 'nothing due' | 'paused' | 'started' | SkipReason;
  * was taken is not due any more, whatever fires it again. Earlier times are skipped as `missed`, and so is the latest
  * one if it is later than the catch-up allows.
  * @param scheduledAt the time that Temporal fires, in milliseconds
+ * @returns what came of it, and the turn that was launched
  */
 export async function fireSchedule(
   deps: FireDeps & { catchupSeconds: number },
   scheduleId: string,
   scheduledAt: number | null,
-): Promise<FireOutcome> {
+): Promise<{ outcome: FireOutcome; turnId: string | null }> {
   const [target] = await runSql<Pick<Schedule, 'id' | 'session_id'>>(
     deps.db,
     sql`SELECT id, session_id FROM schedules WHERE id = ${scheduleId} AND deleted_at IS NULL`,
   );
-  if (target === undefined) return 'nothing due';
+  if (target === undefined) return { outcome: 'nothing due', turnId: null };
   const { outcome, turn, missed, delayMs } = await withLockedSchedule(deps.db, target, async (tx, schedule) => {
     if (schedule === null || schedule.next_run_at === null) return { outcome: 'nothing due' as const };
     if (await countEndedTurns(tx, schedule.id)) return { outcome: 'paused' as const };
@@ -61,7 +62,7 @@ export async function fireSchedule(
     if (outcome === 'started') scheduleDelaySeconds.observe(delayMs / 1000);
   }
   deps.log.info({ schedule_id: scheduleId, outcome, turn_id: turn?.id }, 'schedule fired');
-  return outcome;
+  return { outcome, turnId: turn?.id ?? null };
 }
 
 interface Fired {

@@ -1,8 +1,7 @@
 import type { Client } from '@temporalio/client';
-import type { DataSource } from 'typeorm';
 import type { Config } from '../platform/config.js';
-import type { Logger } from '../platform/logger.js';
 import { createTurnSchedules } from '../temporal/turn-schedules.js';
+import { fireSchedule, type FireDeps } from './fire.js';
 import { createScheduleRounds } from './reconcile.js';
 import { syncSoon } from './sync.js';
 
@@ -16,10 +15,11 @@ export interface Schedules {
 
 export function openSchedules(
   client: Client,
-  { db, log }: { db: DataSource; log: Logger },
+  fireDeps: FireDeps,
   config: Pick<Config, 'taskQueue' | 'scheduleCatchupSeconds'>,
 ): Schedules {
   let id: string | undefined;
+  const { db, log } = fireDeps;
   const installation = async (): Promise<string> => {
     id ??= (await db.query<[{ id: string }]>('SELECT id FROM installation'))[0].id;
     return id;
@@ -30,6 +30,7 @@ export function openSchedules(
     log,
     installation,
     schedules: createTurnSchedules(client, { taskQueue, catchupSeconds, installation }),
+    fire: (scheduleId: string) => fireSchedule({ ...fireDeps, catchupSeconds }, scheduleId, null),
   };
   return { sync: (scheduleId) => syncSoon(deps, scheduleId), reconcile: createScheduleRounds(deps) };
 }

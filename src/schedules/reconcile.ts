@@ -3,12 +3,13 @@ import { runSql, sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
 import { countEndedTurns, findUncounted } from './failures.js';
 import { schedulePauses } from './metrics.js';
-import type { Schedule } from './schedule.js';
 import { lockSchedule } from './store.js';
 import { noteOf, syncSchedule, type SyncDeps } from './sync.js';
 
 const PARALLEL = 8;
-const MAX_PER_ROUND = 500;
+/** A burst of times leaves Temporal room for the turns that it starts. */
+const MAX_SYNCED_PER_ROUND = 100;
+const MAX_LATE_PER_ROUND = 50;
 /** The request that changed a schedule tells Temporal by itself, and Temporal fires by itself. */
 const SYNC_GRACE_SECONDS = 2;
 const LATE_SECONDS = 5;
@@ -20,6 +21,8 @@ const COMPARE_INTERVAL_MS = 60_000;
 interface ReconcileSchedulesDeps extends SyncDeps {
   /** The id of this installation. */
   installation: () => Promise<string>;
+  /** Starts the turn of a schedule's due time. */
+  fire: (id: string) => Promise<unknown>;
 }
 
 /**
@@ -44,25 +47,28 @@ async function syncChanged(deps: ReconcileSchedulesDeps): Promise<void> {
     deps.db,
     sql`SELECT id FROM schedules
         WHERE version <> synced_version AND updated_at < now() - ${SYNC_GRACE_SECONDS}::float * interval '1 s'
-        UNION SELECT id FROM schedules WHERE refill_at <= now() LIMIT ${MAX_PER_ROUND}`,
+        UNION SELECT id FROM schedules WHERE refill_at <= now() LIMIT ${MAX_SYNCED_PER_ROUND}`,
   );
   await forEach(deps, changed, 'Temporal does not follow a schedule yet', ({ id }) => syncSchedule(deps, id));
 }
 
-/** Fires the schedules that Temporal did not fire, for example because it was given their time too late. */
+/**
+ * Fires the schedules that Temporal has not fired, for example because it was given their time too late, or because a worker
+ * died. Without Temporal, which may be busy with the same times.
+ */
 async function fireLate(deps: ReconcileSchedulesDeps): Promise<void> {
-  const late = await runSql<Pick<Schedule, 'id' | 'project_id'>>(
+  const late = await runSql<{ id: string }>(
     deps.db,
     sql`WITH late AS (
           UPDATE schedules SET checked_at = now() WHERE id IN (
             SELECT id FROM schedules
             WHERE state = 'active' AND next_run_at < now() - ${LATE_SECONDS}::float * interval '1 s'
               AND (checked_at IS NULL OR checked_at < now() - ${LATE_AGAIN_SECONDS}::float * interval '1 s')
-            ORDER BY next_run_at LIMIT ${MAX_PER_ROUND} FOR UPDATE SKIP LOCKED)
-          RETURNING id, project_id)
-        SELECT id, project_id FROM late`,
+            ORDER BY next_run_at LIMIT ${MAX_LATE_PER_ROUND} FOR UPDATE SKIP LOCKED)
+          RETURNING id)
+        SELECT id FROM late`,
   );
-  await forEach(deps, late, 'a late schedule could not be fired', (schedule) => deps.schedules.fire(schedule));
+  await forEach(deps, late, 'a late schedule could not be fired', ({ id }) => deps.fire(id));
 }
 
 /** Counts the turns that have ended, so that failures pause their schedule before its next time. */

@@ -39,8 +39,6 @@ export interface TurnSchedules {
   remove(id: string): Promise<void>;
   /** The schedules of this task queue. A list of Temporal's is a few seconds old. */
   list(): AsyncIterable<ListedSchedule>;
-  /** Fires a schedule now. Does nothing while it is being fired so already. */
-  fire(schedule: { id: string; project_id: string }): Promise<void>;
 }
 
 interface TurnSchedulesOptions {
@@ -123,21 +121,6 @@ export function createTurnSchedules(client: Client, options: TurnSchedulesOption
           next: info.nextActionTimes[0]?.getTime() ?? null,
         };
       }
-    },
-
-    async fire({ id, project_id }) {
-      await withDeadline(() =>
-        client.workflow.start(FIRE_SCHEDULE_WORKFLOW, {
-          workflowId: `fire-${id}-late`,
-          args: [{ scheduleId: id } satisfies FireScheduleInput],
-          taskQueue,
-          workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-          workflowIdConflictPolicy: 'USE_EXISTING',
-          workflowExecutionTimeout: MAX_FIRING,
-          priority: { fairnessKey: project_id },
-          staticSummary: `schedule ${id}, late`,
-        }),
-      );
     },
   };
 }

@@ -53,7 +53,13 @@ describe('Temporal’s schedules follow the tables', () => {
     const installation = async (): Promise<string> => id;
     const { taskQueue } = service.config;
     const schedules = createTurnSchedules(temporal.client, { taskQueue, catchupSeconds: 600, installation });
-    await createScheduleRounds({ db: service.db, log: testLogger(), schedules, installation })();
+    await createScheduleRounds({
+      db: service.db,
+      log: testLogger(),
+      schedules,
+      installation,
+      fire: async () => undefined,
+    })();
   };
   const listed = (id: string, isListed = true): Promise<void> =>
     eventually('Temporal’s list', async () => {
