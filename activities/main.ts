@@ -44,7 +44,6 @@ import { McpConnections } from './tools/mcp/connections.js';
 import { createTurnWorker, sharedOptions, versioned } from './worker-options.js';
 import { startDeliveries } from './webhooks/worker.js';
 
-/** A running worker. */
 export interface RunningWorker {
   /** An API in the same process shares this connection, so it can start turns eagerly. */
   connection: NativeConnection;

@@ -50,7 +50,6 @@ export function sharedOptions(
   } satisfies Partial<WorkerOptions>;
 }
 
-/** Creates the worker of turns. */
 export function createTurnWorker(
   shared: ReturnType<typeof sharedOptions>,
   config: Config,
@@ -84,7 +83,6 @@ export function versioned(
   return { workerDeploymentOptions: { version, useWorkerVersioning: true, defaultVersioningBehavior } };
 }
 
-/** A traced worker runs the bundle with Temporal's tracing; the workflows behave the same. */
 function workflowOptions(tracing: TemporalTracing | null): Partial<WorkerOptions> {
   const bundle = (name: string) => ({ codePath: fileURLToPath(new URL(name, BUNDLES)) });
   if (tracing === null) return { workflowBundle: bundle('workflow-bundle.js') };

@@ -22,7 +22,6 @@ interface Continuation {
   wait?: WaitingStep;
 }
 
-/** The tool calls of a step that waits for answers or for tasks. */
 interface WaitingStep {
   tools: string[];
   waiting: number[];

@@ -22,7 +22,6 @@ const { cancelTasks } = proxyActivities<TurnActivities>({
   summary: 'cancel the tasks of the turn',
 });
 
-/** The tasks that a run of the turn's workflow waits for. */
 export class TaskWaits {
   /** True once the waits have stopped because they should go on in a new run. */
   isLong = false;

@@ -31,7 +31,6 @@ const { advanceWait } = proxyLocalActivities<TurnActivities>({
 /** The model's answer to a step that did not end the turn. */
 type OpenStep = Exclude<StepOutcome, { kind: 'ended' }>;
 
-/** The parts of a turn's workflow, in one of its runs. */
 export class TurnRun {
   readonly summary: TurnSummary = { state: null, stop_reason: null, steps: 0 };
   readonly #signals = countSignals();

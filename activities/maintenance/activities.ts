@@ -1,6 +1,5 @@
 import type { MaintenanceTask } from '../../workflows/contract.js';
 
-/** Activities of the maintenance workflow. */
 export interface MaintenanceActivities {
   /** Runs one bounded step of a task, from the position of the step before. It is idempotent. */
   maintain(input: { task: MaintenanceTask; from: MaintenancePosition | null }): Promise<MaintenanceStep>;

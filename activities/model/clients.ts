@@ -25,7 +25,6 @@ export interface ModelClient {
   authorize(): Promise<void>;
 }
 
-/** The models of the catalogue, each with its client. */
 export class ModelClients {
   private constructor(private readonly clients: ReadonlyMap<string, ModelClient>) {}
 
@@ -74,7 +73,6 @@ export class ModelClients {
   }
 }
 
-/** The keys of all models and their newest tokens. */
 class ModelSecrets {
   readonly #keys: string[];
   #tokens: string[] = [];

@@ -102,7 +102,6 @@ function settledText(growing: NonNullable<GrowingBlock>, delta: string, redactor
   return clean.slice(0, end);
 }
 
-/** Ends a block: the held text is complete now. */
 export function complete(growing: GrowingBlock, observer: TextObserver, redactor: Redactor): void {
   if (growing === null) return;
   growing.complete = true;

@@ -72,7 +72,6 @@ export function* summaryRequests(
   return [soFar ?? '', gap].filter((part) => part !== '').join('\n');
 }
 
-/** Pieces of at most `most` bytes that cut no character. */
 function* pieces(text: string, most: number): Generator<string> {
   const bytes = Buffer.from(text);
   for (let start = 0; start < bytes.length;) {

@@ -99,7 +99,6 @@ function continued(before: TurnState | null, attachments: ShownBlock[]): Content
   return [...attachments, text(note)];
 }
 
-/** A message that the user sent while the turn ran. */
 function steeringBlocks({ at, files, content }: SteeringMessage): ContentBlock[] {
   return [factsOf('message-facts', at, files), text(content)];
 }

@@ -40,7 +40,6 @@ function mediaTokens({ kind, bytes }: MediaSource): number {
 /** Asks the model's API for a request's input tokens; null if it cannot count. */
 export type CountTokens = (request: ModelRequest) => Promise<number | null>;
 
-/** A request's input tokens: by the API where it counts and it matters, else by estimate. */
 export async function requestTokens(
   { context_window }: ModelEntry,
   request: ModelRequest,

@@ -5,7 +5,6 @@ import type { AssistantBlock } from '../../src/models/content.js';
 /** Tool use ids that the Messages API accepts. */
 const TOOL_USE_ID = /^[a-zA-Z0-9_-]{1,128}$/;
 
-/** The ids of the tool uses in a request. */
 export function toolUseIds(messages: Anthropic.MessageParam[]): Set<string> {
   const ids = new Set<string>();
   for (const message of messages) {

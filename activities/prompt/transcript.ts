@@ -6,7 +6,6 @@ import type { PastTurn, SteeringMessage } from '../../src/steps/conversation.js'
 const MAX_SAID = 12_000;
 const MAX_INPUT_OR_RESULT = 1500;
 
-/** Renders a turn as text to summarise. */
 export function transcriptOf(turn: PastTurn): string {
   const lines: string[] = [];
   const addMessage = ({ content, files, at }: Pick<SteeringMessage, 'content' | 'files' | 'at'>): void => {

@@ -32,7 +32,6 @@ export function offeredTools({ turn, customTools }: RequestContext): OfferedTool
   ];
 }
 
-/** The tools of a turn that run in the worker. */
 export function runnableTools(turn: TurnContext): RunnableTool[] {
   return [
     ...builtInTools(turn).map((tool) => ({ kind: 'built-in', tool, repeatable: true }) as const),

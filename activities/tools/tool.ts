@@ -27,7 +27,6 @@ export interface SelectedSkill {
   description: string;
 }
 
-/** One call of a tool. */
 export interface ToolCall {
   turn: { id: string; sessionId: string; projectId: string; skills: SelectedSkill[] };
   toolUseId: string;
@@ -64,7 +63,6 @@ export interface BuiltInTool extends ToolDefinition {
   run(call: ToolCall, deps: ToolDeps): Promise<ToolResult>;
 }
 
-/** Creates a result with one text block. */
 export function textResult(text: string, isError = false): ToolResult {
   return { content: [{ type: 'text', text }], isError };
 }

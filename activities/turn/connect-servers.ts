@@ -57,7 +57,6 @@ export async function skipServers(
   );
 }
 
-/** Stores the tools that a pinned server lists now, so that clients see new and changed ones. */
 async function withCurrentTools(db: DataSource, server: McpServerRow, tools: McpTool[]): Promise<McpServerRow> {
   if (hashTools(tools) === server.toolset_hash) return server;
   return transaction(db, async (tx) => {

@@ -38,7 +38,6 @@ async function describeOutcome(deps: ActivityDeps, turnId: string, ending: Unsuc
   };
 }
 
-/** Returns an error message if the session's model is no longer in the catalogue, else null. */
 async function describeLostModel({ db, models }: ActivityDeps, turnId: string): Promise<string | null> {
   const modelId = await modelOfTurn(db, turnId);
   if (modelId === null || models.get(modelId) !== undefined) return null;

@@ -16,7 +16,6 @@ const WORKFLOW_TASKS = 10;
 /** Few workflows are cached, because deliveries wait for hours between attempts. */
 const CACHED_WORKFLOWS = 200;
 
-/** The part of a worker process that delivers webhooks. */
 interface Deliveries {
   /** Not running yet: the caller runs it with the worker of turns. */
   worker: Worker;

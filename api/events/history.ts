@@ -9,7 +9,6 @@ import { pageRequest, pageSchema } from '../http/core/page.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { filterOf, filterSchema, listName } from './filter.js';
 
-/** Events of all turns, including the events so far of a running turn. */
 export const listEvents = operation<undefined, SessionState>({
   id: 'listEvents',
   summary: 'List the events of a session, oldest first unless `order` is `desc`',

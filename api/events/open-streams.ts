@@ -16,7 +16,6 @@ interface StreamOwner {
   projectId: string;
 }
 
-/** An open event stream. */
 export class OpenStream {
   readonly #controller = new AbortController();
   /** Set when the response begins. */

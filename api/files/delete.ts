@@ -3,7 +3,6 @@ import type { FileRow } from '../../src/files/store.js';
 import { operation } from '../http/core/operation.js';
 import { fileOfPath } from './resource.js';
 
-/** DELETE /v1/files/{file_id} */
 export const deleteFile = operation<undefined, FileRow>({
   id: 'deleteFile',
   summary: 'Delete a file',

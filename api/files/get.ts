@@ -3,7 +3,6 @@ import { fileOfPath } from './resource.js';
 import type { FileRow } from '../../src/files/store.js';
 import { fileSchema, presentFile } from './present.js';
 
-/** GET /v1/files/{file_id} */
 export const getFile = operation<undefined, FileRow>({
   id: 'getFile',
   summary: 'Get a file',

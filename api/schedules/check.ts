@@ -84,7 +84,6 @@ export async function checkTarget(caller: Pick<Caller, 'scopes'>, body: TargetBo
   return { type, session: session! };
 }
 
-/** Checks a message as POST messages would. */
 export async function checkScheduledMessage(caller: Pick<Caller, 'scopes'>, message: MessageBody): Promise<void> {
   await inside('/message', () => checkMessage(caller, message));
 }

@@ -58,7 +58,6 @@ export const scheduleSchema = {
   additionalProperties: false,
 } as const satisfies JsonSchema;
 
-/** The schedule as clients see it. */
 export function presentSchedule(schedule: Schedule): Record<string, unknown> {
   return {
     id: schedule.id,

@@ -10,7 +10,6 @@ import { presentSchedule } from './present.js';
 /** Finds the schedule in the path. @throws ServiceError `schedule_not_found` */
 export const scheduleOfPath = resourceOfPath('schedule_id', findSchedule, scheduleNotFound);
 
-/** One error for a schedule that is missing, deleted or in another project. */
 export function scheduleNotFound(): never {
   throw new ServiceError('schedule_not_found', 'There is no such schedule.');
 }

@@ -4,7 +4,6 @@ import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 import { presentSession, sessionSchema } from './present.js';
 
-/** Cancels the turn in progress, if there is one. Can be repeated. */
 export const cancelSessionTurn = operation<undefined, SessionState>({
   id: 'cancelTurn',
   summary: 'Cancel the open turn',

@@ -8,7 +8,6 @@ import { operation } from '../http/core/operation.js';
 import { sessionOfPath } from '../http/core/session-of-path.js';
 import { sendMessage } from './send-message.js';
 
-/** Goes on with a turn that failed, was cancelled or ran out of budget, after its last stored step. */
 export const continueSessionTurn = operation<undefined, Session>({
   id: 'continueTurn',
   summary: 'Continue a turn that did not complete',

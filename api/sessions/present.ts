@@ -87,7 +87,6 @@ const STATUS_OF_TURN = {
   failed: 'FAILED',
 } as const;
 
-/** The session as clients see it. */
 export function presentSession(session: Session): Record<string, unknown> {
   return {
     id: session.id,

@@ -28,7 +28,6 @@ const body = {
 
 type Body = FromSchema<typeof body>;
 
-/** Sends a message, which starts a turn or waits. Responds as soon as it is stored. */
 export const sendMessage = operation<Body, Session>({
   id: 'sendMessage',
   summary: 'Send a message: it starts a turn, or waits while one is open',

@@ -15,7 +15,6 @@ export const skillSchema = {
   additionalProperties: false,
 } as const satisfies JsonSchema;
 
-/** The skill as clients see it. */
 export function presentSkill({ id, name, description, size_bytes, created_at }: Skill): Record<string, unknown> {
   return { id, name, description, size_bytes, created_at };
 }

@@ -30,7 +30,6 @@ export const turnSchema = {
   }),
 } as const;
 
-/** The turn as clients see it. */
 export function presentTurn(turn: FoundTurn): Record<string, unknown> {
   return {
     id: turn.id,

@@ -21,7 +21,6 @@ export async function webhookOfDelivery(path: PathOf): Promise<WebhookRow> {
   return webhook;
 }
 
-/** One error for a webhook that is missing, deleted or in another project. */
 export function webhookNotFound(): never {
   throw new ServiceError('webhook_not_found', 'There is no such webhook.');
 }

@@ -19,7 +19,6 @@ export async function answerWithSecret(
   return { ...answer, secret };
 }
 
-/** Opens the secret in a recorded response. */
 export function replaySecret({ deps }: Pick<Call, 'deps'>, recorded: unknown): unknown {
   const answer = recorded as { id: string; secret: string };
   return { ...answer, secret: unseal(deps.config.encryptionKeys, 'webhooks.secret', answer.id, answer.secret) };

@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** The path in the fragment, in segments: `#/sessions/ses_1` is `['sessions', 'ses_1']`. */
 export function useRoute(): string[] {
   const [route, setRoute] = useState(readRoute);
   useEffect(() => {

@@ -26,7 +26,6 @@ const PLACES = [
   ['webhooks', 'Webhooks'],
 ] as const;
 
-/** The frame around each view: navigation, the state of the connection, and the view itself. */
 export function Shell({ onSignOut }: { onSignOut: () => void }) {
   const route = useRoute();
   const { reachable } = useService();

@@ -1,4 +1,3 @@
-/** The problem of a part and the operator's remedy. */
 export class CheckError extends Error {
   override readonly name = 'CheckError';
   constructor(
@@ -42,7 +41,6 @@ export async function runCheck({ part, run, remedy }: Check): Promise<Finding> {
   }
 }
 
-/** The message of the error, or of its cause if the error has no message. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return reasonOf(error.errors[0]);
   if (!(error instanceof Error)) return String(error);

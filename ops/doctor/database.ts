@@ -2,7 +2,6 @@ import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../src/db/data-source.js';
 import { CheckError } from './check.js';
 
-/** Runs the work with connections of its own. */
 export async function withDatabase<T>(databaseUrl: string, work: (db: DataSource) => Promise<T>): Promise<T> {
   const db = await openDataSource(databaseUrl, 2, 'doctor');
   try {

@@ -9,7 +9,6 @@ import { storageCheck } from './storage.js';
 import { temporalChecks } from './temporal.js';
 import { workerCheck } from './worker.js';
 
-/** Checks every connection of the service in parallel. If the settings are not valid, it reports only that. */
 export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   let config: Config;
   try {
@@ -31,7 +30,6 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   return Promise.all(checks.map(runCheck));
 }
 
-/** Formats the findings as a table for a terminal, with a remedy below each failed check. */
 export function formatFindings(findings: Finding[]): string {
   const width = Math.max(...findings.map(({ part }) => part.length));
   const lines = findings.flatMap(({ part, ok, detail, remedy }) => [

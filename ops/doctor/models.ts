@@ -8,7 +8,6 @@ import { CheckError, type Check } from './check.js';
 
 const TIMEOUT_MS = 10_000;
 
-/** Checks that a model has credentials, and that its API answers, accepts them and has the model. Costs nothing. */
 export function modelCheck(entry: ModelEntry, env: NodeJS.ProcessEnv): Check {
   const remedies = remediesOf(entry);
   return {

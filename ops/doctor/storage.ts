@@ -9,7 +9,6 @@ import { CheckError, type Check } from './check.js';
 
 const LINK_SECONDS = 60;
 
-/** Checks the file storage by a round trip: put, read, fetch by a signed link, delete. */
 export function storageCheck(config: Config): Check {
   const isBucket = config.storageUrl.startsWith('gs://');
   return {

@@ -1,7 +1,6 @@
 import { temporalQuestions } from '../../src/temporal/doctor.js';
 import { CheckError, type Check } from './check.js';
 
-/** Checks of Temporal: the namespace is reachable and has our search attributes. */
 export function temporalChecks(): Check[] {
   const remedy =
     'Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and TEMPORAL_API_KEY or the TLS variables, and that the namespace exists.';

@@ -4,7 +4,6 @@ import { temporalSettings } from '../../src/temporal/connection.js';
 import { CheckError, type Check } from './check.js';
 import { withSchema } from './database.js';
 
-/** Checks that a worker holds its lease: one that has died or ended shows within seconds. */
 export function workerCheck({ databaseUrl, taskQueue }: Config): Check {
   return {
     part: 'worker',

@@ -54,7 +54,6 @@ export interface ShownTurn {
   workers: WorkerRow[];
 }
 
-/** Reads a turn of any project; null if it does not exist. */
 export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
   const [row] = await runSql<Json>(
     db,

@@ -69,7 +69,6 @@ export async function storeAnswers(
   }
 }
 
-/** `agent.requires_action` with the calls that still wait, if there are any. */
 async function askAgain(tx: EntityManager, turnId: string): Promise<NewEvent[]> {
   const [left] = await runSql<{ actions: RequiredAction[] }>(
     tx,

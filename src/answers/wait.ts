@@ -9,7 +9,6 @@ import { runningMs, startClock } from '../turns/totals.js';
 import { TurnEndedError } from '../turns/turn.js';
 import { changeTurn, running, type TurnDeps, type TurnWrite } from '../turns/write.js';
 
-/** The state of a step that waits for answers. */
 export interface StepWait {
   /** Indices of the calls that are answered or expired but not done. */
   ready: number[];

@@ -5,7 +5,6 @@ import { googleTokens } from '../platform/google-tokens.js';
 
 const tokens = googleTokens();
 
-/** What a client of pg takes to connect to an address (src/platform/database-address). */
 export function clientConfig(address: string): pg.ClientConfig {
   const { url, auth } = authOf(address);
   if (auth === 'password') return { connectionString: url };

@@ -34,7 +34,6 @@ export function openUpkeepPool(databaseUrl: string, role: string): Promise<DataS
   return openDataSource(databaseUrl, UPKEEP_POOL_SIZE, `${role} upkeep`);
 }
 
-/** The options of a pool: at most `poolSize` connections, and at most 5 s of waiting for one. */
 export async function openDataSource(
   databaseUrl: string,
   poolSize: number,

@@ -36,7 +36,6 @@ export class Listener {
     void this.#connect();
   }
 
-  /** True while notifications arrive. */
   get isConnected(): boolean {
     return this.#isConnected;
   }

@@ -1,7 +1,6 @@
 import { MAX_PAGE_BYTES, type PageRows } from '../platform/page.js';
 import type { Db } from './transaction.js';
 
-/** The sort order of a page's rows. */
 type PageOrder =
   | 'created_at DESC, id DESC'
   | 'turn_number, position'

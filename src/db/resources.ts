@@ -4,7 +4,6 @@ import type { PageRequest, PageRows } from '../platform/page.js';
 import { readPage, type LargeRows } from './read-page.js';
 import type { Db } from './transaction.js';
 
-/** A row with an id, in a project, that can be soft-deleted. */
 interface ResourceRow extends ObjectLiteral {
   id: string;
   project_id: string;
@@ -12,7 +11,6 @@ interface ResourceRow extends ObjectLiteral {
   deleted_at: string | null;
 }
 
-/** Finds a row of the project; null if it is missing or deleted. */
 export function findResource<Row extends ResourceRow>(
   db: Db,
   entity: EntitySchema<Row>,
@@ -22,7 +20,6 @@ export function findResource<Row extends ResourceRow>(
   return resourcesOf(db, entity, projectId).andWhere('r.id = :id', { id }).getOne();
 }
 
-/** Finds the rows with these ids in the project, without deleted ones, in any order. */
 export async function findResources<Row extends ResourceRow>(
   db: Db,
   entity: EntitySchema<Row>,
@@ -33,7 +30,6 @@ export async function findResources<Row extends ResourceRow>(
   return resourcesOf(db, entity, projectId).andWhere('r.id = ANY(:ids)', { ids }).getMany();
 }
 
-/** Selects the rows of a project that are not deleted, as `r`. */
 export function resourcesOf<Row extends ResourceRow>(
   db: Db,
   entity: EntitySchema<Row>,
@@ -66,7 +62,6 @@ interface ListOptions {
   large?: LargeRows;
 }
 
-/** A page of the rows that a query selects, newest first. */
 export function listResources<Row>(
   db: Db,
   query: SelectQueryBuilder<ObjectLiteral>,

@@ -24,7 +24,6 @@ export function joinSql(pieces: readonly Sql[], separator: string): Sql {
   return new Sql(['', ...pieces.slice(1).map(() => separator), ''], pieces);
 }
 
-/** Runs a statement built with `sql`; returns its rows. */
 export async function runSql<Row>(db: Db, statement: Sql): Promise<Row[]> {
   const values: unknown[] = [];
   return db.query<Row[]>(textOf(statement, values), values);

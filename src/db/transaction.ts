@@ -23,14 +23,12 @@ export async function transaction<T>(dataSource: DataSource, work: (tx: EntityMa
   }
 }
 
-/** The SQLSTATE of an error from pg or typeorm, if it has one. */
 export function sqlState(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   const code = 'code' in error ? error.code : (error as { driverError?: { code?: unknown } }).driverError?.code;
   return typeof code === 'string' ? code : undefined;
 }
 
-/** The unique constraint that an error reports as violated, if any. */
 export function violatedUniqueConstraint(error: unknown): string | undefined {
   if (sqlState(error) !== '23505') return undefined;
   const { constraint, driverError } = error as { constraint?: string; driverError?: { constraint?: string } };

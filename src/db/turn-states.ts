@@ -1,7 +1,6 @@
 /** A turn in one of these states blocks its session and counts against its project's limit. */
 export const OPEN_STATES = ['queued', 'running'] as const;
 
-/** The state of a turn in its row. */
 export type TurnState = (typeof OPEN_STATES)[number] | 'completed' | 'cancelled' | 'failed';
 
 export function isOpen(state: TurnState): boolean {

@@ -75,7 +75,6 @@ type StoredEventType = keyof typeof ownFields;
 export const STORED_EVENT_TYPES = Object.keys(ownFields) as StoredEventType[];
 
 export type EventData = { [T in StoredEventType]: FromSchema<(typeof ownFields)[T]> };
-/** An event to store: its type and fields. */
 export type NewEvent = { [T in StoredEventType]: { type: T; data: EventData[T] } }[StoredEventType];
 
 /** Terminal events close a turn and its stream. */
@@ -103,7 +102,6 @@ function storedEventSchema(type: StoredEventType) {
   };
 }
 
-/** Any stored event, discriminated by `type`. */
 export const eventSchema = {
   $id: 'Event',
   type: 'object',

@@ -5,7 +5,6 @@ import { isWebhookEvent } from '../webhooks/event-types.js';
 import { recordDeliveries } from '../webhooks/record-deliveries.js';
 import type { NewEvent } from './schema.js';
 
-/** A stored event. */
 export interface EventRow {
   id: string;
   turn_id: string;
@@ -52,7 +51,6 @@ export function eventJson(row: Omit<EventRow, 'position'>): string {
   return row.data === '{}' ? common : `${common.slice(0, -1)},${row.data.slice(1)}`;
 }
 
-/** True if the turn has an `agent.mcp_error` of the server. */
 export async function hasMcpError(db: Db, turnId: string, serverId: string): Promise<boolean> {
   const events = await runSql<unknown>(
     db,

@@ -22,7 +22,6 @@ function invalidFilename(fault: string): ServiceError {
   return new ServiceError('invalid_filename', `The file name ${fault}.`);
 }
 
-/** The media type for the extension; `application/octet-stream` if it is unknown. */
 export function mimeTypeOf(filename: string): string {
   // `lookup` takes a name without a dot for an extension: a file named "html" would become text/html.
   return (filename.includes('.') && lookup(filename)) || 'application/octet-stream';

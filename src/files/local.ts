@@ -116,7 +116,6 @@ function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }
 
-/** Lists the objects in a folder and its subfolders, in key order. */
 async function* walk(root: string, folder: string, prefix: string, after: string): AsyncGenerator<StoredObject> {
   for (const name of await entriesOf(join(root, folder))) {
     const key = folder + name;

@@ -120,7 +120,6 @@ async function existingTurns(db: DataSource, ids: string[]): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** The objects without an owner. Unknown top folders are not touched. */
 async function withoutOwner(db: DataSource, objects: StoredObject[]): Promise<string[]> {
   const keys = objects.map(({ key }) => key);
   const turnOf = (key: string): string => key.split('/')[1] ?? '';

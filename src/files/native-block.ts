@@ -43,7 +43,6 @@ async function pdfBlock(storage: Storage, file: ShowableFile): Promise<NativeBlo
   return { type: 'document', media_type: 'application/pdf', storage_key, title: filename };
 }
 
-/** Runs `work`; returns 'missing' if the object does not exist. */
 export async function unlessMissing<T>(work: Promise<T>): Promise<T | 'missing'> {
   try {
     return await work;

@@ -3,7 +3,6 @@ import { openGcsStorage } from './gcs.js';
 import { openLocalStorage } from './local.js';
 import type { Storage } from './storage.js';
 
-/** Opens the storage of `STORAGE_URL` (contract.md §5): `gs://bucket/prefix` or `file:///dir`. */
 export async function openStorage(
   config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'>,
 ): Promise<Storage> {

@@ -18,7 +18,6 @@ interface Mark {
   database: string;
 }
 
-/** Reads the owner of a storage; null if the storage has no marker. */
 export async function storageOwner(db: DataSource, storage: Storage): Promise<StorageOwner | null> {
   const found = await readMark(storage);
   if (found === null) return null;

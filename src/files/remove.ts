@@ -23,7 +23,6 @@ export async function removeFile(
   });
 }
 
-/** Removes the object of a deleted file, then its row. */
 export async function finishRemoval(
   db: Db,
   storage: Storage,

@@ -21,17 +21,14 @@ export const MAX_FILE_BYTES = 100 * MIB;
 
 export type NewFile = Omit<FileRow, 'created_at' | 'deleted_at'>;
 
-/** Inserts the row of a file. Its object must be stored already. */
 export function insertFile(tx: Db, file: NewFile): Promise<FileRow> {
   return insertResource(tx, FileEntity, file);
 }
 
-/** Finds a file; null if it is missing, deleted or in another project. */
 export function findFile(db: Db, projectId: string, id: string): Promise<FileRow | null> {
   return findResource(db, FileEntity, projectId, id);
 }
 
-/** Finds the files with these ids in the project, in any order. */
 export function findFiles(db: Db, projectId: string, ids: string[]): Promise<FileRow[]> {
   return findResources(db, FileEntity, projectId, ids);
 }
@@ -48,7 +45,6 @@ export interface FileFilter {
   origin: FileOrigin | undefined;
 }
 
-/** A page, newest first. */
 export function listFiles(
   db: Db,
   projectId: string,
@@ -61,7 +57,6 @@ export function listFiles(
   return listResources(db, query, page);
 }
 
-/** One error for a file that is missing, deleted or in another project. */
 export function fileNotFound(ids: string[]): ServiceError {
   return new ServiceError('file_not_found', `No such file: ${ids.join(', ')}.`, { file_ids: ids });
 }

@@ -26,7 +26,6 @@ export const NO_CREDENTIAL: Credential = { type: 'NONE', header: null, secret: n
 const FIELD_NAMES = ['token', 'name', 'value', 'client_id', 'client_secret', 'scopes'] as const;
 type FieldName = (typeof FIELD_NAMES)[number];
 
-/** The required and optional fields of each type. */
 const FIELDS: Record<McpAuthType, { required: readonly FieldName[]; optional: readonly FieldName[] }> = {
   NONE: { required: [], optional: [] },
   BEARER: { required: ['token'], optional: [] },
@@ -108,7 +107,6 @@ export function credentialOf(
   return { type: row.auth_type, header: row.auth_header, secret };
 }
 
-/** The header with the credential, if any. */
 export function authHeaders({ type, header, secret }: Credential): Record<string, string> {
   if (secret === null) return {};
   return type === 'HEADER' && header !== null ? { [header]: secret } : { Authorization: `Bearer ${secret}` };

@@ -34,7 +34,6 @@ export class Cleaner {
   }
 }
 
-/** Cuts text to `length` code points. */
 function cut(text: string, length: number): string {
   return text.length <= length ? text : [...text.slice(0, 2 * length)].slice(0, length).join('');
 }

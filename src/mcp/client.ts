@@ -35,7 +35,6 @@ export interface McpSession {
   protocolVersion: string;
 }
 
-/** One MCP session over Streamable HTTP. */
 export class McpConnection {
   readonly #client = new Client({ name: 'agent-session-service', version: '1' }, { capabilities: {} });
   readonly #transport: StreamableHTTPClientTransport;
@@ -81,7 +80,6 @@ export class McpConnection {
     return connection;
   }
 
-  /** The name that the server reports. */
   get serverName(): string | null {
     return this.#client.getServerVersion()?.name ?? null;
   }

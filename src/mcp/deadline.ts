@@ -1,6 +1,5 @@
 import { McpTimeoutError } from './reasons.js';
 
-/** Runs `work` with a signal that also aborts after `seconds`. */
 export async function withDeadline<T>(
   seconds: number,
   signal: AbortSignal,

@@ -10,7 +10,6 @@ function serversOf(db: Db, projectId: string): SelectQueryBuilder<McpServerRow> 
   return resourcesOf(db, McpServerEntity, projectId).leftJoinAndSelect('r.oauth', 'oauth');
 }
 
-/** Finds a server of the project; null if it is missing or deleted. */
 export function findServer(db: Db, projectId: string, id: string): Promise<McpServerRow | null> {
   return serversOf(db, projectId).andWhere('r.id = :id', { id }).getOne();
 }
@@ -45,7 +44,6 @@ export async function findServers(db: Db, projectId: string, ids: readonly strin
   return ids.flatMap((id) => found.filter((server) => server.id === id));
 }
 
-/** A page, newest first. */
 export function listServers(db: Db, projectId: string, page: PageRequest): Promise<PageRows<McpServerRow>> {
   const query = selectRows(resourcesOf(db, McpServerEntity, projectId).leftJoin('r.oauth', 'oauth'), {
     oauth: `CASE WHEN oauth.id IS NOT NULL THEN json_build_object('authorized_at', oauth.authorized_at) END`,
@@ -54,13 +52,11 @@ export function listServers(db: Db, projectId: string, page: PageRequest): Promi
   return listResources(db, query, page, { large: { bytes: 'page_bytes', columns: '*' } });
 }
 
-/** Reads the tools of the server's last probe with their schemas. */
 export async function readTools(db: Db, id: string): Promise<McpTool[]> {
   const row = await db.getRepository(McpServerEntity).findOneOrFail({ select: { tools: true }, where: { id } });
   return row.tools;
 }
 
-/** One error for a server that is missing, deleted or in another project. */
 export function mcpServerNotFound(): never {
   throw new ServiceError('mcp_server_not_found', 'There is no such MCP server.');
 }

@@ -27,7 +27,6 @@ export interface FetchOptions {
   pacer: Pacer;
 }
 
-/** The server sent too many parallel requests. */
 class TooManyRepliesError extends Error {
   override readonly name = 'TooManyRepliesError';
 }

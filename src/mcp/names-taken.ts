@@ -11,7 +11,6 @@ export async function refuseTaken(db: Db, projectId: string, name: string, url: 
   if (await servers.existsBy({ ...ofProject, url })) throw urlTaken();
 }
 
-/** Checks that no other server of the project has the name. */
 export async function refuseTakenName(db: Db, server: { id: string; project_id: string }, name: string): Promise<void> {
   const { id, project_id } = server;
   const other = { project_id, deleted_at: IsNull(), name, id: Not(id) };

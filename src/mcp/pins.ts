@@ -22,7 +22,6 @@ export async function pinColumns(
   return { accepted_hash, changed_tools: compareTools(await loadToolset(tx, id, accepted_hash), tools) };
 }
 
-/** Accepts the current versions of the named tools. */
 export async function acceptedColumns(
   tx: EntityManager,
   { id, accepted_hash }: Pick<McpServerRow, 'id' | 'accepted_hash'>,
@@ -36,7 +35,6 @@ export async function acceptedColumns(
   return { accepted_hash: await storeToolset(tx, id, accepted), changed_tools: compareTools(accepted, tools) };
 }
 
-/** The tools that are new, or differ from the accepted version. */
 function compareTools(accepted: readonly McpTool[], tools: readonly McpTool[]): ChangedTool[] {
   const shown = { bytes: 0 };
   return changesOf(accepted, tools).map(({ before, after }) => ({

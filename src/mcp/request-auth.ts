@@ -8,7 +8,6 @@ export interface Authorization {
   token?: AccessToken;
 }
 
-/** The authorization of a connection's requests. */
 export interface RequestAuth {
   /** `rejected` is the authorization of an earlier attempt that the server refused. */
   authorize(rejected?: Authorization): Promise<Authorization>;

@@ -76,7 +76,6 @@ export async function storeProbe(tx: EntityManager, server: McpServerRow, probed
   await storeTools(tx, server, probed.tools);
 }
 
-/** Stores a new list of tools in a locked row. */
 export async function storeTools(tx: EntityManager, server: McpServerRow, tools: McpTool[]): Promise<void> {
   await updateRow(tx, server.id, { tools, ...(await pinColumns(tx, server, tools)) });
 }

@@ -37,13 +37,11 @@ const MIN_POLL_MS = 1000;
 const MAX_POLL_MS = 60_000;
 const DEFAULT_POLL_MS = 5000;
 
-/** Reads `execution.taskSupport` of a listed tool. */
 export function taskSupportOf(execution: unknown): TaskSupport | undefined {
   const { taskSupport } = (execution ?? {}) as Record<string, unknown>;
   return taskSupport === 'required' || taskSupport === 'optional' ? taskSupport : undefined;
 }
 
-/** True if the server offers tasks for calls of tools. */
 export function offersTasks({ capabilities }: McpConnection): boolean {
   return capabilities?.tasks?.requests?.tools?.call !== undefined;
 }
@@ -90,7 +88,6 @@ export async function cancelTask(connection: McpConnection, taskId: string, sign
   await connection.request({ method: 'tasks/cancel', params: { taskId } }, signal, { limits: shortLimits() });
 }
 
-/** True if the server answered that it does not know the task. */
 export function isUnknownTask(error: unknown): boolean {
   return error instanceof McpError && error.code === (ErrorCode.InvalidParams as number);
 }

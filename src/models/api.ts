@@ -7,7 +7,6 @@ import { NO_TELEMETRY } from './telemetry.js';
 
 export const ANTHROPIC_URL = 'https://api.anthropic.com';
 
-/** The Messages API of one model. */
 export interface ModelApi {
   messages: Pick<Anthropic['messages'], 'create' | 'countTokens'>;
   /** Null where a key or nothing is sent. */

@@ -22,7 +22,6 @@ export type ResultBlock =
   | { type: 'image'; media_type: ImageType; storage_key: string }
   | { type: 'document'; media_type: 'application/pdf'; storage_key: string; title: string };
 
-/** The text of a result's blocks. */
 export function textOf(content: ResultBlock[]): string {
   return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }

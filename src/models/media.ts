@@ -19,7 +19,6 @@ export function mediaPlaceholder({ kind, key, bytes }: MediaSource): string {
   return `${MARK}/${kind}/${bytes}/${key}`;
 }
 
-/** Parses a placeholder; null for any other text. */
 export function mediaSourceOf(text: string): MediaSource | null {
   const [whole, kind, bytes, key] = PLACEHOLDER.exec(text) ?? [];
   return whole === text ? sourceOf(kind!, bytes!, key!) : null;

@@ -66,7 +66,6 @@ function camelCased<Values extends object>(values: Values): CamelCased<Values> {
   return Object.fromEntries(Object.entries(values).map(([constant, value]) => [name(constant), value])) as never;
 }
 
-/** Where files are stored unless STORAGE_URL is set. */
 export function defaultStorageUrl(dataDir: string): string {
   return pathToFileURL(resolve(dataDir, 'files')).href;
 }

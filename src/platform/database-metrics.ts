@@ -46,7 +46,6 @@ export interface TaskQueueBacklog {
   ageSeconds: number;
 }
 
-/** Sources of the service-wide gauges. */
 interface ObservedService {
   db: DataSource;
   /** True if this process reads the gauges. Only one process does: each scrape costs queries. */

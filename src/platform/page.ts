@@ -5,7 +5,6 @@ import { MIB } from './units.js';
 /** A page ends early once it exceeds this (contract.md §5). */
 export const MAX_PAGE_BYTES = 4 * MIB;
 
-/** The rows of a page, and whether more rows follow. */
 export interface PageRows<Row> {
   rows: Row[];
   hasMore: boolean;

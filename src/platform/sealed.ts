@@ -56,7 +56,6 @@ export function unseal(keys: readonly Buffer[], column: SealedColumn, rowId: str
   }
 }
 
-/** True if the secret was sealed with the newest key. */
 export function isSealedWithNewest(keys: readonly Buffer[], sealed: string): boolean {
   return keys[0] !== undefined && sealed.startsWith(`${FORM}.${keyId(keys[0])}.`);
 }

@@ -86,7 +86,6 @@ function faultOf(error: NonNullable<typeof check.errors>[number]): string {
   return `${error.instancePath.slice(1)} ${error.message}${values}`;
 }
 
-/** Splits a comma list. */
 export function listOf(value: string | undefined): string[] {
   return (value ?? '')
     .split(',')

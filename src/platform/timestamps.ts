@@ -23,7 +23,6 @@ export function utcTimestamp(text: string): string | null {
   return /^[1-9]\d{3}-/.test(iso) ? `${iso.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z` : null;
 }
 
-/** The time in so many milliseconds, in the service's format. */
 export function isoIn(milliseconds: number): string {
   return `${new Date(Date.now() + milliseconds).toISOString().slice(0, -1)}000Z`;
 }

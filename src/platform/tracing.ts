@@ -85,7 +85,6 @@ export function traceparent(): string | null {
   return carrier.traceparent ?? null;
 }
 
-/** Extracts the trace context from a carrier, such as request headers or a stored `traceparent`. */
 export function extractTrace(carrier: Record<string, unknown>): Context {
   return propagation.extract(context.active(), carrier);
 }

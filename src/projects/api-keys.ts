@@ -16,7 +16,6 @@ export interface LiveKey {
   ratePerMinute: number | null;
 }
 
-/** A key as `keys -- list` shows it. */
 export interface ListedKey {
   id: string;
   project: string;
@@ -72,7 +71,6 @@ export async function createKey(
   });
 }
 
-/** Every key ever issued, newest first. */
 export function listKeys(db: Db): Promise<ListedKey[]> {
   return db
     .createQueryBuilder(ApiKeyEntity, 'k')

@@ -74,7 +74,6 @@ export async function storeAnswer(db: Db, lease: Lease, { status, response }: St
   if (count === 0) throw inUse();
 }
 
-/** Renews the lease for another 30 s. */
 export async function renewLease(db: Db, lease: Lease): Promise<void> {
   await db.query(
     `UPDATE idempotency_records SET lease_until = clock_timestamp() + ${LEASE} WHERE ${HELD}`,

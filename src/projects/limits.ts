@@ -60,7 +60,6 @@ export function createRateLimiter(
   };
 }
 
-/** The requests of one key that this process counts. */
 export class KeyCounter {
   #waiting: { resolve: (count: Count) => void; reject: (error: unknown) => void }[] = [];
   #isCounting = false;

@@ -2,7 +2,6 @@ import { ProjectEntity } from '../db/entities/projects.js';
 import type { Db } from '../db/transaction.js';
 import { LIVE } from './api-keys.js';
 
-/** A project as `keys -- projects` shows it. */
 export interface ListedProject {
   id: string;
   name: string;
@@ -14,7 +13,6 @@ export interface ListedProject {
   created_at: string;
 }
 
-/** Every project, by name. */
 export function listProjects(db: Db): Promise<ListedProject[]> {
   return db
     .createQueryBuilder(ProjectEntity, 'p')

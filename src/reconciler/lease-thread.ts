@@ -90,7 +90,6 @@ function watchPulse(): () => boolean {
   };
 }
 
-/** Runs a statement on the thread's own connection; returns the number of rows it wrote. */
 async function ask(statement: string, parameters: unknown[]): Promise<number> {
   client ??= await connect();
   const { rowCount } = await client.query(statement, parameters);

@@ -44,7 +44,6 @@ export async function deadAmong(db: DataSource, workerIds: string[]): Promise<Se
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Counts the living workers that take turns of this task queue. */
 export async function countWorkers(db: DataSource, namespace: string, taskQueue: string): Promise<number> {
   const [row] = await runSql<{ workers: number }>(
     db,

@@ -31,7 +31,6 @@ export const RUN_JSON = `json_build_object('scheduled_at', ${timestamp('r.schedu
 /** A run in its list; a list is in the order of `created_at`. */
 export type ListedRun = Run & { created_at: string };
 
-/** A page, newest first. */
 export function listRuns(db: Db, scheduleId: string, { limit, after }: PageRequest): Promise<PageRows<ListedRun>> {
   return readPage<ListedRun>(db, {
     query: `SELECT scheduled_at AS created_at, schedule_id AS id, scheduled_at, ${STARTED_AT} AS started_at,

@@ -16,7 +16,6 @@ export type Target =
   | { type: 'new_session'; session: NewSessionBody }
   | { type: 'existing_session'; session_id: string };
 
-/** What a schedule started. */
 export interface Started {
   /** `started_at` is null while the message waits for its turn. */
   run: Pick<Run, 'session_id' | 'turn_id' | 'started_at'>;

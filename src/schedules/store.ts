@@ -15,7 +15,6 @@ const COLUMNS = `id, project_id, name, cron, at, timezone, target, session_id, m
   (SELECT ${RUN_JSON}::text FROM schedule_runs r WHERE r.schedule_id = schedules.id
    ORDER BY r.scheduled_at DESC LIMIT 1) AS last_run`;
 
-/** Finds a schedule of the project; null if it is missing or deleted. */
 export async function findSchedule(db: Db, projectId: string, id: string): Promise<Schedule | null> {
   const [schedule] = await runSql<Schedule>(
     db,
@@ -24,7 +23,6 @@ export async function findSchedule(db: Db, projectId: string, id: string): Promi
   return schedule ?? null;
 }
 
-/** A page, newest first. */
 export function listSchedules(db: Db, projectId: string, { limit, after }: PageRequest): Promise<PageRows<Schedule>> {
   return readPage<Schedule>(db, {
     query: `SELECT ${COLUMNS} FROM schedules WHERE project_id = $1 AND deleted_at IS NULL

@@ -30,7 +30,6 @@ function isPattern(pattern: string): boolean {
   }
 }
 
-/** True if a reference is a JSON Pointer to a place in the schema itself. */
 function refersTo(root: Record<string, Json>, ref: string): boolean {
   if (ref === '#') return true;
   if (!ref.startsWith('#/')) return false;

@@ -21,7 +21,6 @@ export interface SessionFilter {
   metadata?: Metadata;
 }
 
-/** A page of the sessions of the project that are not deleted, newest first. */
 export function listSessions(
   db: Db,
   projectId: string,

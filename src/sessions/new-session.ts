@@ -9,7 +9,6 @@ import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_PAIRS, MAX_METADATA_VALUE_LENGTH 
 import { insertSession, missingMcpServers, type Session } from './store.js';
 import { checkTools, requireOfferedTools, sessionToolsSchema, toModelTools } from './tool-fields.js';
 
-/** The body of POST sessions. */
 export const newSessionBody = {
   type: 'object',
   properties: {
@@ -65,7 +64,6 @@ export async function resolveNewSession(
   return { body, model_tools: await toModelTools(body.tools), currency: price?.currency ?? null };
 }
 
-/** Inserts a session under a new id. */
 export function createSession(
   tx: EntityManager,
   projectId: string,

@@ -17,7 +17,6 @@ export function openActionsOf(turn: string): string {
     WHERE a.turn_id = ${turn} AND a.state = 'open')`;
 }
 
-/** The calls of a session that wait for an answer. */
 export async function loadRequiredActions(db: Db, sessionId: string): Promise<RequiredAction[]> {
   const [row] = await db.query<{ actions: RequiredAction[] }[]>(
     `SELECT ${openActionsOf('last_turn_id')} AS actions FROM sessions WHERE id = $1`,

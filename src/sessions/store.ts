@@ -37,7 +37,6 @@ const COST = moneyJson('coalesce(t.cost_before + t.cost, 0)', {
   currency: 'coalesce(t.currency, r.currency)',
 });
 
-/** The sessions of a project, each with its latest turn. */
 export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
   const query = resourcesOf(db, SessionEntity, projectId).leftJoin('turns', 't', 't.id = r.last_turn_id');
   return selectRows(query, {
@@ -50,14 +49,12 @@ export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<Sessio
   });
 }
 
-/** The columns of a `Session`. */
 export const COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
   turn_count, last_turn_id, turn_state, waiting, continuable, cost, preview, required_actions::text AS required_actions, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
 
-/** Finds a session of the project; null if it is missing or deleted. */
 export async function findSession(db: Db, projectId: string, id: string): Promise<Session | null> {
   if (statement === undefined) {
     const [query] = sessionsOf(db, projectId).andWhere('r.id = :id', { id }).getQueryAndParameters();
@@ -70,7 +67,6 @@ export async function findSession(db: Db, projectId: string, id: string): Promis
 /** The ids of a session and the state of its latest turn, without its contents, which may be megabytes. */
 export type SessionState = Pick<Session, 'id' | 'project_id' | 'last_turn_id' | 'turn_state'>;
 
-/** Finds the state of a session of the project; null if it is missing or deleted. */
 export async function findSessionState(db: Db, projectId: string, id: string): Promise<SessionState | null> {
   const [state] = await runSql<SessionState>(
     db,
@@ -135,7 +131,6 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
   };
 }
 
-/** Replaces the metadata of a locked session and returns the updated session. */
 export async function updateMetadata(
   tx: EntityManager,
   session: Session,
@@ -157,7 +152,6 @@ export async function softDeleteSession(tx: EntityManager, id: string): Promise<
   await softDelete(tx, SessionEntity, id);
 }
 
-/** The ids that are not an MCP server of the project, in order. */
 export async function missingMcpServers(db: Db, projectId: string, ids: string[]): Promise<string[]> {
   const found = new Set((await findResources(db, McpServerEntity, projectId, ids)).map(({ id }) => id));
   return ids.filter((id) => !found.has(id));

@@ -76,7 +76,6 @@ const sessionToolSchema = {
   ],
 } as const;
 
-/** A session's `tools` in requests and responses. */
 export const sessionToolsSchema = {
   type: 'array',
   items: sessionToolSchema,

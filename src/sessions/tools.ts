@@ -4,7 +4,6 @@ import type { McpToolset } from '../db/entities/sessions.js';
 export const BUILT_IN_TOOL_NAMES = ['use_skill', 'read_skill_file', 'list_files', 'read_file', 'deliver_file'] as const;
 export type BuiltInToolName = (typeof BUILT_IN_TOOL_NAMES)[number];
 
-/** Prefix of every MCP tool's name. */
 export const MCP_TOOL_PREFIX = 'mcp__';
 
 /** True if a person must allow each call of an MCP server's tool. `toolName` is the server's own name for the tool. */

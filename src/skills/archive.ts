@@ -15,26 +15,22 @@ const DOS_DATE = (1 << 5) | 1;
 /** A regular file, rw-r--r--. */
 const ATTRIBUTES = 0o100644 * 0x10000;
 
-/** A file of a skill: its path inside the skill's folder, and its size and checksum. */
 export interface SkillFile {
   path: string;
   size: number;
   crc32: number;
 }
 
-/** A file in a stored archive, with the offset of its content. */
 export interface StoredFile {
   path: string;
   size: number;
   start: number;
 }
 
-/** Sorts files in the order of a stored archive. */
 export function inArchiveOrder<File extends SkillFile>(files: File[]): File[] {
   return files.toSorted((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)));
 }
 
-/** Computes the size of the archive of `files` without building it. */
 export function archiveSize(files: SkillFile[]): number {
   const perFile = files.map(({ path, size }) => LOCAL_HEADER + DIRECTORY_HEADER + 2 * Buffer.byteLength(path) + size);
   return perFile.reduce((sum, bytes) => sum + bytes, END_RECORD);

@@ -34,7 +34,6 @@ export async function removeArchive({ storage, log }: { storage: Storage; log: L
   await storage.delete(key).catch((err: unknown) => log.warn({ err, key }, 'an object is left for maintenance'));
 }
 
-/** Lists the files of a stored skill from the end of its archive. @throws ObjectMissingError if it was deleted */
 export function listSkillFiles(storage: Storage, skill: Skill): Promise<StoredFile[]> {
   return readArchive(skill.size_bytes, (start, end) => storage.read(skill.storage_key, end - start, start));
 }

@@ -26,7 +26,6 @@ export function entryName(entry: Entry): string {
   return getFileNameLowLevel(0, raw, [], true);
 }
 
-/** The Info-ZIP Unicode Path field, if it belongs to this name. */
 function unicodePath(entry: Entry): string | null {
   const field = entry.extraFields.find(({ id, data }) => id === UNICODE_PATH && data.length > 5 && data[0] === 1);
   if (field === undefined || field.data.readUInt32LE(1) !== crc32(entry.fileNameRaw)) return null;

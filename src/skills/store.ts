@@ -15,17 +15,14 @@ import type { PageRequest, PageRows } from '../platform/page.js';
 
 export type Skill = SkillRow;
 
-/** Finds a skill of the project; null if it is missing or deleted. */
 export function findSkill(db: Db, projectId: string, id: string): Promise<Skill | null> {
   return findResource(db, SkillEntity, projectId, id);
 }
 
-/** Finds the skills with these ids in the project, without deleted ones, in any order. */
 export function findSkills(db: Db, projectId: string, ids: string[]): Promise<Skill[]> {
   return findResources(db, SkillEntity, projectId, ids);
 }
 
-/** A page of the project's skills, newest first. */
 export function listSkills(db: Db, projectId: string, page: PageRequest): Promise<PageRows<Skill>> {
   return listResources(db, selectRows(resourcesOf(db, SkillEntity, projectId)), page);
 }
@@ -48,7 +45,6 @@ export function softDeleteSkill(db: Db, id: string): Promise<boolean> {
   return softDelete(db, SkillEntity, id);
 }
 
-/** One error for a skill that is missing, deleted or in another project. */
 export function skillNotFound(ids: string[]): ServiceError {
   return new ServiceError('skill_not_found', `There is no skill ${ids.join(', ')}.`, { skill_ids: ids });
 }

@@ -6,7 +6,6 @@ import type { ZippedFile } from './unzip.js';
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** Streams the unpacked bytes of `file`. Their number and checksum are not checked. */
 export function openFile(archive: FileHandle, file: ZippedFile): AsyncIterable<Buffer> {
   return file.isDeflated ? inflated(archive, file) : packed(archive, file);
 }

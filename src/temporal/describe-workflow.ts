@@ -33,7 +33,6 @@ export type DescribedWorkflow =
 
 const ACTIVITY_STATES = ['unknown', 'scheduled', 'started', 'cancel requested', 'paused', 'pause requested'];
 
-/** Describes the newest run of a workflow. Says so, if Temporal does not answer or does not know it. */
 export async function describeWorkflow(id: string): Promise<DescribedWorkflow> {
   const { namespace } = temporalSettings();
   try {

@@ -7,7 +7,6 @@ const { TASK_QUEUE_TYPE_ACTIVITY: ACTIVITY, TASK_QUEUE_TYPE_WORKFLOW: WORKFLOW }
 
 const DEADLINE_MS = 2000;
 
-/** True if Temporal answers and knows the namespace. */
 export async function isReachable(client: Client, namespace: string): Promise<boolean> {
   await client.withDeadline(Date.now() + DEADLINE_MS, () => client.workflowService.describeNamespace({ namespace }));
   return true;

@@ -9,7 +9,6 @@ const NAMES = Object.values(SEARCH_ATTRIBUTES);
 const AWAY = new Set([4, 14]);
 const KEYWORD = proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
 
-/** The attributes to search turns by project, session and model. */
 export function searchAttributesOf(turn: {
   projectId: string;
   sessionId: string;
@@ -22,7 +21,6 @@ export function searchAttributesOf(turn: {
   ];
 }
 
-/** The attributes to search deliveries by project, and by session if an event caused the delivery. */
 export function deliverySearchAttributes(delivery: {
   project_id: string;
   session_id: string | null;

@@ -9,7 +9,6 @@ import {
 import { FIRE_SCHEDULE_WORKFLOW, type FireScheduleInput } from '../../workflows/contract.js';
 import { createDeadline } from './deadline.js';
 
-/** A schedule as Temporal has to know it. */
 interface WantedSchedule {
   id: string;
   project_id: string;
@@ -20,7 +19,6 @@ interface WantedSchedule {
   times: readonly number[];
 }
 
-/** A schedule as Temporal lists it. */
 interface ListedSchedule {
   id: string;
   /** The installation that created it. */
@@ -31,7 +29,6 @@ interface ListedSchedule {
   next: number | null;
 }
 
-/** The schedules in Temporal that start turns. */
 export interface TurnSchedules {
   /** Creates the schedule or brings it up to date. */
   put(schedule: WantedSchedule): Promise<void>;

@@ -40,7 +40,6 @@ const STATES: Record<string, WorkflowState> = {
   TIMED_OUT: 'timed out',
 };
 
-/** Reads the state of a turn's workflow. */
 export function stateOf({ status, raw, typedSearchAttributes }: WorkflowExecutionDescription): WorkflowState {
   const state = STATES[status.name] ?? 'running';
   if (state !== 'running') return state;

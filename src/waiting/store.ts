@@ -21,7 +21,6 @@ export interface WaitingMessage {
   created_at: string;
 }
 
-/** A message in the list of what waits. */
 interface ListedMessage extends WaitingMessage {
   place: Place;
 }
@@ -71,7 +70,6 @@ export async function addWaiting(
   );
 }
 
-/** A page of what waits in a session, in order of delivery, after a place. */
 export async function listWaiting(
   db: Db,
   sessionId: string,

@@ -22,7 +22,6 @@ export interface Attempt {
   duration_ms: number;
 }
 
-/** A delivery in its webhook's list. */
 export interface DeliveryRow {
   id: string;
   event_type: string;
@@ -35,7 +34,6 @@ export interface DeliveryRow {
 
 const SHOWN = 'id, event_type, event_id, state, attempts, next_attempt_at, created_at';
 
-/** A page, newest first; of one state, if it is given. */
 export async function listDeliveries(
   db: Db,
   webhookId: string,

@@ -3,12 +3,10 @@ import { Webhook } from 'standardwebhooks';
 
 const SECRET_BYTES = 32;
 
-/** Generates a secret in the form of the Standard Webhooks specification. */
 export function newSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 }
 
-/** The headers of the Standard Webhooks specification, with one signature per secret. */
 export function signatureHeaders(
   secrets: readonly string[],
   deliveryId: string,

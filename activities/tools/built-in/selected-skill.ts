@@ -3,7 +3,6 @@ import { listSkillFiles, type StoredFile } from '../../../src/skills/content.js'
 import { findSkill, type Skill } from '../../../src/skills/store.js';
 import { textResult, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
 
-/** A skill selected for the turn, with the list of its files. */
 export interface OpenSkill {
   skill: Skill;
   files: StoredFile[];

@@ -5,7 +5,6 @@ export const DEFAULT_LINES = 2000;
 /** Less than the limit for results in store-call, so that a page is not shortened again. */
 export const PAGE_BYTES = 40 * 1024;
 
-/** Returns a page of text as a tool result, with a note on how to read the next page. */
 export function showPage(page: TextPage, offset: number): ToolResult {
   if (page.lineCount === 0 && offset > 0) {
     return textResult(`The file has ${page.totalLines} lines; there is no line ${offset} (lines count from 0).`, true);

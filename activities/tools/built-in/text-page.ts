@@ -58,7 +58,6 @@ class PageBuilder {
 
   constructor(private readonly window: TextWindow) {}
 
-  /** True once the page is complete. */
   add(text: string): boolean {
     const parts = text.split('\n');
     for (const [index, part] of parts.entries()) {

@@ -50,7 +50,6 @@ export function callMcpTool(
   });
 }
 
-/** How a call is sent, and what becomes of its answer. */
 export interface CallRoute<T> {
   send: (transmission: Transmission, deps: ToolDeps) => Promise<Answer>;
   /** Sent with the call. */

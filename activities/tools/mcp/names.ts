@@ -45,7 +45,6 @@ function mcpToolName(serverName: string, toolName: string): string {
   return `mcp__${serverName}__${toolName}`;
 }
 
-/** True when the allow-list, if there is one, names the tool. */
 export function isAllowed({ allowed_tools }: Pick<McpServerRow, 'allowed_tools'>, toolName: string): boolean {
   return allowed_tools === null || allowed_tools.includes(toolName);
 }

@@ -8,7 +8,6 @@ import type { ResultBlock } from '../../../src/models/content.js';
 
 type Json = Record<string, unknown>;
 
-/** Parts of a result that are read. */
 const MAX_PARTS = 1000;
 /** Images of a result that are stored. A request shows at most 20. */
 const MAX_IMAGES = 100;

@@ -20,7 +20,6 @@ export function shortMessage(cleaner: Cleaner, message: string | null): string |
   return message === null ? null : cleaner.cleanStart(message, MAX_MESSAGE_LENGTH);
 }
 
-/** True if the server, as this turn is connected to it, offers tasks for calls of tools. */
 export function serverOffersTasks(
   { mcp }: Pick<ToolDeps, 'mcp'>,
   server: CalledServer,

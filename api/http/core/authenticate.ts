@@ -2,7 +2,6 @@ import type { Middleware } from 'koa';
 import { ServiceError } from '../../../src/platform/errors.js';
 import type { KeyLookup } from '../../../src/projects/key-cache.js';
 
-/** Authenticates the request. One error for a missing, malformed, unknown or revoked key (contract.md §1). */
 export function authenticate(lookup: KeyLookup): Middleware {
   return async (ctx, next) => {
     const [, key] = /^Bearer +(\S+) *$/i.exec(ctx.get('Authorization')) ?? [];

@@ -18,7 +18,6 @@ export function readyz(readiness: Readiness): Middleware {
   };
 }
 
-/** `GET /metrics`: Prometheus text. */
 export function metrics(): Middleware {
   return async (ctx) => {
     ctx.set('Content-Type', registry.contentType);

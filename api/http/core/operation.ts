@@ -101,7 +101,6 @@ interface Success {
   headers?: Record<string, string>;
 }
 
-/** Ties the types of an operation's body and resource together. */
 export function operation<Body = undefined, Resource = undefined>(
   definition: Operation<Body, Resource>,
 ): Operation<Body, Resource> {

@@ -40,7 +40,6 @@ function isTimestamp(text: string): boolean {
   return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 23) === text.slice(0, 23);
 }
 
-/** The schema of a page of `item`. */
 export function pageSchema(item: JsonSchema): JsonSchema {
   return {
     type: 'object',

@@ -8,7 +8,6 @@ export const sessionOfPath = resourceOfPath('session_id', findSession, sessionNo
 /** The same for operations that need no contents of the session: ids, and the state of its latest turn. */
 export const sessionStateOfPath = resourceOfPath('session_id', findSessionState, sessionNotFound);
 
-/** One error for a session that is missing, deleted or in another project. */
 export function sessionNotFound(): never {
   throw new ServiceError('session_not_found', 'There is no such session.');
 }

@@ -54,7 +54,6 @@ const OF_BODY: ErrorType[] = [
   'validation_error',
 ];
 
-/** The error envelope of each type, as named schemas. */
 export function errorSchemas(): Record<string, JsonSchema> {
   const types = Object.keys(ERROR_STATUS) as ErrorType[];
   return Object.fromEntries(types.map((type) => [errorSchemaName(type), envelopeOf(type)]));
@@ -66,7 +65,6 @@ export function errorSchemaName(type: ErrorType): string {
   return `${words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('')}Error`;
 }
 
-/** The error types of a route, grouped by status. */
 export function errorsByStatus(route: Route): Map<number, ErrorType[]> {
   const [, , permission, limited, operation] = route;
   const types = new Set<ErrorType>([

@@ -23,7 +23,6 @@ const headers = (...names: string[]): Record<string, JsonSchema> =>
 /** Version of the interface. Its major version is part of the paths. */
 const INTERFACE_VERSION = '1.0.0';
 
-/** The OpenAPI 3.1 document of the routes. It uses the schemas that validate requests, so that they cannot differ. */
 export function openApiDocument(routes: Route[]): JsonSchema {
   const components: Record<string, JsonSchema> = errorSchemas();
   const paths: Record<string, Record<string, JsonSchema>> = {};

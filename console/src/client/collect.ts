@@ -1,4 +1,3 @@
-/** Every item of an `each…` of the client. */
 export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const all: Item[] = [];
   for await (const item of items) all.push(item);

@@ -25,7 +25,6 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** Gives the views one client with the key of this tab. */
 export function ServiceProvider({ apiKey, onRefused, children }: Props) {
   const [reachable, setReachable] = useState(true);
   const [config, setConfig] = useState<ConsoleConfig>({ workflow_url: null });

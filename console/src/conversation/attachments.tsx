@@ -2,7 +2,6 @@ import { ErrorNote } from '../parts/error-note.js';
 import { Progress } from '../parts/progress.js';
 import type { AttachmentList } from './use-attachments.js';
 
-/** The files of the next message. */
 export function Attachments({ attachments: { list, remove } }: { attachments: AttachmentList }) {
   if (list.length === 0) return null;
   return (

@@ -5,7 +5,6 @@ import { ErrorNote } from '../parts/error-note.js';
 import { Time } from '../parts/time.js';
 import { useAnswer } from './answer-context.js';
 
-/** Allows or denies a tool call. */
 export function Confirmation({ action }: { action: RequiredAction }) {
   const answer = useAnswer();
   const [reason, setReason] = useState('');

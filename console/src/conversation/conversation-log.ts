@@ -64,7 +64,6 @@ export class ConversationLog {
   }
 }
 
-/** Whether the turn has ended. */
 export function hasEnded({ events }: Turn): boolean {
   const last = events.at(-1);
   return last !== undefined && isTerminal(last);

@@ -11,7 +11,6 @@ import { TurnView } from './turn-view.js';
 import { useConversation } from './use-conversation.js';
 import { useFollowEnd } from './use-follow-end.js';
 
-/** One session: everything that was said and done, what is happening now, and the field for the next message. */
 export function Conversation({ sessionId }: { sessionId: string }) {
   const { session, turns, loading, error, send, cancel, answer } = useConversation(sessionId);
   const last = turns.at(-1);

@@ -5,7 +5,6 @@ import { ErrorNote } from '../parts/error-note.js';
 import { Time } from '../parts/time.js';
 import { useAnswer } from './answer-context.js';
 
-/** Answers a call of a tool that the client runs. */
 export function CustomResultForm({ action }: { action: RequiredAction }) {
   const answer = useAnswer();
   const [content, setContent] = useState('');

@@ -6,7 +6,6 @@ interface Props {
   note?: string;
 }
 
-/** A file of a message or of the agent. */
 export function FileLine({ file, note }: Props) {
   return (
     <div class="file-line">

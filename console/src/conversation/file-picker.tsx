@@ -5,7 +5,6 @@ import { formatBytes } from '../parts/format.js';
 import { ListFrame } from '../parts/list-frame.js';
 import type { AttachmentList } from './use-attachments.js';
 
-/** Attaches files that the project has already. The list is read when it is opened. */
 export function FilePicker({ attachments }: { attachments: AttachmentList }) {
   const [open, setOpen] = useState(false);
   return (

@@ -9,7 +9,6 @@ const STOP_REASONS = {
   refusal: 'The model refused to go on',
 } as const;
 
-/** What a turn came to: how it ended, its tokens, and where the time went. */
 export function Receipt({ event }: { event: TerminalEvent }) {
   const { usage, usage_details: details, timing } = event;
   return (

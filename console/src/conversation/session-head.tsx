@@ -12,7 +12,6 @@ interface Props {
   session: Session | null;
 }
 
-/** Which session this is: its name, status and settings. */
 export function SessionHead({ sessionId, session }: Props) {
   const client = useClient();
   const remove = async (): Promise<void> => {

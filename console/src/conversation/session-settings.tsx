@@ -1,6 +1,5 @@
 import type { Session } from '../../../client/src/index.js';
 
-/** What was set when the session was created, where there is something to show. */
 export function SessionSettings({ session }: { session: Session }) {
   const { instruction, tools, metadata } = session;
   const { title: _title, ...others } = metadata;

@@ -11,7 +11,6 @@ interface Props {
   onChange: (skillIds: string[]) => void;
 }
 
-/** Chooses the skills of the next message. The list is read when it is opened. */
 export function SkillPicker({ selected, onChange }: Props) {
   const client = useClient();
   const [skills, setSkills] = useState<Skill[] | null>(null);

@@ -11,7 +11,6 @@ const PHASES = [
   ['waiting_ms', 'waiting'],
 ] as const satisfies [keyof Timing, string][];
 
-/** Where the time of a turn went, as one bar; what no phase counts is `other`. */
 export function TimeBar({ timing }: { timing: Timing }) {
   const known = PHASES.map(([name, label]) => ({ label, ms: timing[name] ?? 0 }));
   const other = timing.total_ms - known.reduce((sum, { ms }) => sum + ms, 0);

@@ -2,7 +2,6 @@ import { isTerminal, type Event, type RequiredAction } from '../../../client/src
 
 type EventOf<Type extends Event['type']> = Extract<Event, { type: Type }>;
 
-/** A tool call, put together from its events. */
 export interface ToolCall {
   use: EventOf<'agent.tool_use' | 'agent.custom_tool_use'>;
   /** A person's permission. */
@@ -14,7 +13,6 @@ export interface ToolCall {
   turnEnded: boolean;
 }
 
-/** The tool calls of a turn by `tool_use_id`. */
 export function toolCallsOf(events: Event[]): Map<string, ToolCall> {
   const calls = new Map<string, ToolCall>();
   const turnEnded = events.some(isTerminal);
@@ -38,7 +36,6 @@ function change(calls: Map<string, ToolCall>, id: string, to: Partial<ToolCall>)
   if (call !== undefined) calls.set(id, { ...call, ...to });
 }
 
-/** What a turn waits for. */
 export function openActions(events: Event[]): RequiredAction[] {
   return [...toolCallsOf(events).values()].flatMap(({ waitsFor }) => waitsFor ?? []);
 }

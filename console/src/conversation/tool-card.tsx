@@ -3,7 +3,6 @@ import { Confirmation } from './confirmation.js';
 import { CustomResultForm } from './custom-result-form.js';
 import type { ToolCall } from './tool-calls.js';
 
-/** A tool call: its name and how it went; opened, its input and result; while it waits, the form that answers it. */
 export function ToolCard({ call }: { call: ToolCall }) {
   const { use, result, confirmation, waitsFor } = call;
   const state = stateOf(call);

@@ -6,7 +6,6 @@ import { ToolCard } from './tool-card.js';
 import type { TurnItem } from './turn-items.js';
 import { UserMessage } from './user-message.js';
 
-/** One part of a turn. */
 export function TurnItemView({ item }: { item: TurnItem }) {
   switch (item.kind) {
     case 'user':

@@ -16,7 +16,6 @@ interface ConversationState {
   answer: (answer: Answer) => Promise<void>;
 }
 
-/** A session's history and live events as one list of turns. */
 export function useConversation(sessionId: string): ConversationState {
   const client = useClient();
   const log = useMemo(() => new ConversationLog(), [client, sessionId]);

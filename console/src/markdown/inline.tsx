@@ -7,7 +7,6 @@ export function renderInline(tokens: Token[]): JSX.Element[] {
   return tokens.map((token, index) => <Inline key={index} token={token} />);
 }
 
-/** A piece of text inside a block. */
 export function Inline({ token: given }: { token: Token }): JSX.Element {
   const token = given as MarkedToken;
   switch (token.type) {

@@ -12,7 +12,6 @@ interface Props {
   onSaved: (server: McpServer) => void;
 }
 
-/** The tools of a server, and which of them agents may see. */
 export function AllowedTools({ server, onSaved }: Props) {
   const client = useClient();
   const announce = useAnnounce();

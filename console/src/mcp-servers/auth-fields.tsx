@@ -13,7 +13,6 @@ interface Props {
   onChange: (auth: Auth) => void;
 }
 
-/** How the service signs in at the server. */
 export function AuthFields({ auth, onChange }: Props) {
   return (
     <fieldset>

@@ -8,7 +8,6 @@ interface Props {
   onChanged: (server: McpServer) => void;
 }
 
-/** What a person must do so that the service may use a server with OAuth. */
 export function Authorization({ server, onChanged }: Props) {
   const announce = useAnnounce();
   const { href, start, busy, error } = useAuthorization(server, (now) => {

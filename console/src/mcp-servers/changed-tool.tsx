@@ -12,7 +12,6 @@ interface Props {
   onAccept: (digest: string) => void;
 }
 
-/** A tool as it was accepted, and as the server describes it now. A tool that is too large for the list is read on its own. */
 export function ChangedTool({ serverId, tool, busy, onAccept }: Props) {
   const client = useClient();
   const [whole, setWhole] = useState<ChangedMcpTool | null>(null);

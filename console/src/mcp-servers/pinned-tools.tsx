@@ -9,7 +9,6 @@ interface Props {
   onChanged: (server: McpServer) => void;
 }
 
-/** Whether new and changed tools are held back, and those that are. */
 export function PinnedTools({ server, onChanged }: Props) {
   const client = useClient();
   const pinning = useAction(async (pin: boolean) =>

@@ -2,7 +2,6 @@ import type { McpServer } from '../../../client/src/index.js';
 import { CopyText } from '../parts/copy-text.js';
 import { Time } from '../parts/time.js';
 
-/** What is known of a server, and why its latest connection failed. */
 export function ServerFacts({ server }: { server: McpServer }) {
   const { auth } = server;
   return (

@@ -13,7 +13,6 @@ interface Props {
   onConfirm: () => Promise<void>;
 }
 
-/** A button that asks before it acts. */
 export function ConfirmButton({ label, question, subject, children, onConfirm }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const action = useAction(async () => {

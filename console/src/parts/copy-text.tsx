@@ -9,7 +9,6 @@ interface Props {
   children?: string;
 }
 
-/** A text that a click copies. */
 export function CopyText({ text, label, children }: Props) {
   const [copied, setCopied] = useState(false);
   const announce = useAnnounce();

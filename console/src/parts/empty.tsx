@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
 
-/** What an empty list says: what is missing, and what to do next. */
 export function Empty({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <div class="empty">

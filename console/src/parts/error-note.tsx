@@ -5,7 +5,6 @@ interface Listed {
   errors?: { path: string; message: string }[];
 }
 
-/** An error as the service reports it: type, message, what it lists, and the request id to quote. Nothing for null. */
 export function ErrorNote({ error }: { error: unknown }) {
   if (error === null || error === undefined) return null;
   if (!(error instanceof ApiError)) {

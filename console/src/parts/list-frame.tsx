@@ -10,7 +10,6 @@ interface Props<Item> {
   row: (item: Item) => ComponentChildren;
 }
 
-/** A list page by page: its rows, the button for more, and what to show while it loads, is empty or fails. */
 export function ListFrame<Item>({ list, label, empty, row }: Props<Item>) {
   const { items, error, hasMore, busy, loadMore, reload } = list;
   return (

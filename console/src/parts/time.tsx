@@ -1,7 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { formatDateTime, formatRelative } from './format.js';
 
-/** How long ago, kept up to date; the exact time as a tooltip. */
 export function Time({ at }: { at: string }) {
   const [, setNow] = useState(0);
   useEffect(() => {

@@ -13,7 +13,6 @@ interface Props {
   onUploaded: () => void;
 }
 
-/** Uploads a file as soon as it is chosen, and shows how far it is. */
 export function UploadForm({ label, hint, accept, upload, onUploaded }: Props) {
   const [share, setShare] = useState(0);
   const announce = useAnnounce();

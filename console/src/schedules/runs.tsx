@@ -13,7 +13,6 @@ const REASONS: Record<NonNullable<ScheduleRun['reason']>, string> = {
   not_found: 'A file, skill, server or model is gone',
 };
 
-/** What came of a schedule's times, newest first. */
 export function Runs({ scheduleId }: { scheduleId: string }) {
   const client = useClient();
   const list = useList(

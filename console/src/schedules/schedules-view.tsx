@@ -48,7 +48,6 @@ function ScheduleRow({ schedule }: { schedule: Schedule }) {
   );
 }
 
-/** When a schedule runs, in words. */
 export function timingText({ cron, at, timezone }: Pick<Schedule, 'cron' | 'at' | 'timezone'>): string {
   return cron === null ? `once, ${formatDateTime(at!)}` : `${cron} in ${timezone}`;
 }

@@ -12,7 +12,6 @@ interface Props {
   onThinking: (on: boolean) => void;
 }
 
-/** The model, and whether it thinks aloud where it can. */
 export function ModelField({ modelId, thinking, onModel, onThinking }: Props) {
   const client = useClient();
   const { value: models, error } = useLoad((signal) => collect(client.eachModel({}, { signal })), [client]);

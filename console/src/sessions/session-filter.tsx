@@ -7,7 +7,6 @@ interface Props {
   onChange: (filter: SessionFilter) => void;
 }
 
-/** What the list of sessions shows: by status, by one pair of metadata, or what waits for an answer. */
 export function SessionFilterFields({ filter, onChange }: Props) {
   return (
     <form

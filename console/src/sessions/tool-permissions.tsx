@@ -8,7 +8,6 @@ interface Props {
   onChange: (asking: Asking) => void;
 }
 
-/** Chooses which tools of a server wait for a person's answer. */
 export function ToolPermissions({ server, asking, onChange }: Props) {
   const { all, names } = asking;
   const summary = all ? 'asks before every call' : names.length > 0 ? `asks before ${names.length}` : 'runs all';

@@ -36,7 +36,6 @@ export function OfferedKey({ offered, current, onAccept, onRefuse }: Props) {
   );
 }
 
-/** Enough of a key to tell it from another one. */
 function shortened(key: string): string {
   return `${key.slice(0, 10)}…`;
 }

@@ -7,7 +7,6 @@ import { DeliveryRow } from './delivery-row.js';
 
 const REFRESH_INTERVAL_MS = 3_000;
 
-/** What was sent to a webhook, newest first. Looks again while a delivery is about to be sent. */
 export function Deliveries({ webhookId }: { webhookId: string }) {
   const client = useClient();
   const list = useList(

@@ -18,7 +18,6 @@ interface Props {
   onRetried: () => void;
 }
 
-/** A delivery with its attempts. */
 export function DeliveryRow({ webhookId, delivery, onRetried }: Props) {
   const client = useClient();
   const { id, event_type: type, state, attempts, next_attempt_at: next } = delivery;

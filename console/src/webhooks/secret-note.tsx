@@ -1,6 +1,5 @@
 import { CopyText } from '../parts/copy-text.js';
 
-/** The secret that verifies a webhook's signatures: the service shows it this once. */
 export function SecretNote({ secret }: { secret: string }) {
   return (
     <div class="note warning" role="status">

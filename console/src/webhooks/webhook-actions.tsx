@@ -15,7 +15,6 @@ interface Props {
   onTested: () => void;
 }
 
-/** A webhook's heading, with what can be done to it. */
 export function WebhookActions({ webhook, onChanged, onSecret, onTested }: Props) {
   const client = useClient();
   const announce = useAnnounce();

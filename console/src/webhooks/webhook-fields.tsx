@@ -6,7 +6,6 @@ interface Props {
   onChange: (webhook: NewWebhook) => void;
 }
 
-/** What a person decides about a webhook. */
 export function WebhookFields({ webhook, onChange }: Props) {
   return (
     <>

@@ -9,7 +9,6 @@ interface ToolAnnotations {
   idempotentHint?: true;
 }
 
-/** A tool of an MCP server as the model needs it. */
 export interface McpTool {
   name: string;
   description: string;

@@ -16,7 +16,6 @@ const LARGE_TABLES = [
   'schedule_runs',
 ];
 
-/** Every table of the service. */
 export class Initial1800000000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -36,7 +36,6 @@ export interface AuthorizationLink {
   expires_at: string | null;
 }
 
-/** The redirect address for authorization servers. */
 export function redirectUriOf({ publicUrl }: Pick<Config, 'publicUrl'>): string {
   return `${publicUrl}${CALLBACK_PATH}`;
 }

@@ -15,7 +15,6 @@ const MAX_REFRESHES = 16;
 const RENEW_TIMEOUT_MS = 15_000;
 const CLAIM_POLL_INTERVAL_MS = 200;
 
-/** An access token for a request. */
 export interface AccessToken {
   token: string;
   /** True if it was issued for this request: a server that rejects it would reject the next one, too. */
@@ -48,7 +47,6 @@ export class OauthAccess {
     return { token: known.token, isNew: false };
   }
 
-  /** The recent secrets of a server in this process. */
   secretsOf(id: string): readonly string[] {
     return this.#remembered.secretsOf(id);
   }

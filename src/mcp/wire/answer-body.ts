@@ -61,7 +61,6 @@ export class AnswerBody {
   }
 }
 
-/** The result of `work`, or null after `ms`. */
 async function orLater<T>(work: Promise<T>, ms: number): Promise<T | null> {
   let timer: NodeJS.Timeout | undefined;
   const later = new Promise<null>((resolve) => {

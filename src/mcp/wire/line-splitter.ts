@@ -25,7 +25,6 @@ export class LineSplitter {
     yield chunk.subarray(start);
   }
 
-  /** The stream may begin with a byte order mark. */
   #skipMark(chunk: Uint8Array): number {
     let at = 0;
     while (this.#markLength < BYTE_ORDER_MARK.length && at < chunk.length) {

@@ -31,7 +31,6 @@ export function nextTimes(timing: Timing, after: number, count: number): number[
   return times;
 }
 
-/** The times after a time, in order. */
 export function* timesAfter({ cron, at, timezone, endAt }: Timing, after: number): Generator<number> {
   const isOver = (time: number): boolean => endAt !== null && time > endAt;
   if (cron === null) {
@@ -60,12 +59,10 @@ function* cronTimes(cron: Cron, zone: string, after: number): Generator<number> 
   }
 }
 
-/** The midnight of a time's day, as a wall time. */
 function dayOf(zone: string, time: number): number {
   return Math.floor(wallTime(zone, time) / DAY_MS) * DAY_MS;
 }
 
-/** The next day, without those of months that do not match. */
 function nextDay({ months }: Cron, day: number): number {
   const date = new Date(day);
   const month = date.getUTCMonth();
