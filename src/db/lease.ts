@@ -2,19 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import { runSql, sql, type Sql } from './sql.js';
 
-/** A name that one process at a time may hold. Postgres keeps the time. */
+/** A name that one process at a time can hold, measured by the clock of Postgres. */
 interface LeaseOptions {
   name: string;
   holder: string;
   durationMs: number;
-  /** How often the lease is renewed, or asked for while another process holds it. */
+  /** Interval of renewals, and of attempts to take the lease while another process holds it. */
   intervalMs: number;
 }
 
 /** An answer of Postgres, by its clock. */
 interface Answer {
   at: string;
-  /** From then on Postgres has answered without a gap. */
+  /** Start of the unbroken run of answers of Postgres. */
   since: string;
   is_held: boolean;
 }
@@ -41,7 +41,7 @@ export class Lease {
   }
 
   /**
-   * A condition for a statement: this process holds the lease now, and Postgres has answered it for that long. A gap is as
+   * SQL condition: this process holds the lease now, and Postgres has answered it for that long without a gap. A gap is at least as
    * long as the lease.
    */
   heldAfter(steadyMs: number): Sql {
@@ -51,7 +51,7 @@ export class Lease {
         AND since < clock_timestamp() - ${steadyMs}::integer * interval '1 ms')`;
   }
 
-  /** Gives the lease back, so that another process need not wait for it to run out. */
+  /** Releases the lease, so that another process need not wait until it runs out. */
   async release(): Promise<void> {
     this.#stop.abort();
     await this.#work;
@@ -89,7 +89,7 @@ export class Lease {
           SELECT at, since, EXISTS (SELECT FROM taken) AS is_held FROM now`,
     );
     this.#last = answer!;
-    // From before the question on: a slow answer shortens the lease here, never lengthens it.
+    // Counted from before the query, so that a slow answer can only shorten the lease.
     this.#heldUntil = answer!.is_held ? asked + durationMs : 0;
   }
 }

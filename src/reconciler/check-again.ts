@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 
-/** Has the next round look at the turns, however long ago their last sign of life was. */
+/** Makes the next round check these turns, however recent their last progress is. */
 export async function checkAgain(db: DataSource, turnIds: string[]): Promise<void> {
   if (turnIds.length === 0) return;
   await runSql(db, sql`UPDATE open_turns SET checked_at = NULL WHERE turn_id = ANY(${turnIds}::text[])`);

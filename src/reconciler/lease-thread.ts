@@ -3,13 +3,12 @@ import { parentPort, workerData } from 'node:worker_threads';
 import pg from 'pg';
 import { clientConfig } from '../db/client-config.js';
 
-/** What the thread gets as it starts. */
 export interface LeaseThreadData {
   databaseUrl: string;
   workerId: string;
   namespace: string;
   taskQueue: string;
-  /** One 32-bit number that the main thread changes at least twice a second. */
+  /** One 32-bit counter that the main thread increments at least twice a second. */
   pulse: SharedArrayBuffer;
 }
 
@@ -19,13 +18,13 @@ export type LeaseOrder = 'drain' | 'release';
 /** Messages from the thread. */
 export type LeaseReport = { kind: 'taken' } | { kind: 'lost' } | { kind: 'late'; error: Error };
 
-/** A worker that has not renewed its lease for this long is dead: its activities go to other workers. */
+/** A worker that has not renewed its lease for this long counts as crashed: its activities are reassigned. */
 const LEASE_MS = 4_000;
 const RENEW_INTERVAL_MS = 1_000;
 const RETRY_INTERVAL_MS = 250;
 /** A connection that does not answer for this long is replaced, in time for another attempt within the lease. */
 const ANSWER_TIMEOUT_MS = 2_000;
-/** A main thread that has stood still for this long counts as dead. The lease then runs out. */
+/** If the main thread is blocked for this long, the lease is no longer renewed and runs out. */
 const MAX_MAIN_STALL_MS = 30_000;
 
 const TAKE = `

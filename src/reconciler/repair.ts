@@ -2,6 +2,7 @@ import { rawSql, runSql, sql } from '../db/sql.js';
 import type { StartableTurn, WorkflowState } from '../temporal/turn-workflows.js';
 import type { ReconcileDeps } from './deps.js';
 import { takeOverUnrecorded } from './takeover.js';
+import { failed } from '../turns/failed.js';
 import { endTurn } from '../turns/finish.js';
 import type { TurnOutcome } from '../turns/outcome.js';
 import { OPEN, type TurnState } from '../db/turn-states.js';
@@ -13,12 +14,12 @@ export interface StaleTurn extends StartableTurn {
   queuedMs: number;
   /** How long ago the first of its open calls expired; negative before that, null without one. */
   expiredMs: number | null;
-  /** The reconciler looks at it for the first time. */
+  /** The reconciler has never checked it. */
   isUnseen: boolean;
   cancelRequested: boolean;
   /** It has open calls. */
   waits: boolean;
-  /** Answers are stored that its workflow has not taken. */
+  /** It has stored answers that its workflow has not read. */
   hasAnswers: boolean;
 }
 
@@ -36,44 +37,29 @@ export const STALE_TURN = rawSql(
    FROM open_turns JOIN turns ON turns.id = turn_id JOIN sessions ON sessions.id = turns.session_id`,
 );
 
-/** What the end of a workflow that left its turn open means for the turn. */
+/** Outcome of an open turn by the way in which its workflow ended. */
 const OUTCOME_OF: Partial<Record<WorkflowState, TurnOutcome>> = {
-  terminated: {
-    kind: 'failed',
-    type: 'terminated',
-    message: 'The turn was terminated by an operator.',
-    retryable: true,
-  },
-  'timed out': {
-    kind: 'failed',
-    type: 'turn_timeout',
-    message: 'The turn took longer than a turn may.',
-    retryable: true,
-  },
-  failed: {
-    kind: 'failed',
-    type: 'internal_error',
-    message: 'The turn failed for an internal reason.',
-    retryable: true,
-  },
+  terminated: failed('terminated'),
+  'timed out': failed('turn_timeout'),
+  failed: failed('internal_error'),
   cancelled: { kind: 'cancelled' },
 };
 
 /**
- * The workflow ends a turn at its limit. If no worker can run the workflow, because its build is gone or none polls, the
- * reconciler does so after this time: a part that is away for a minute must not fail a turn.
+ * The workflow ends a turn at its time limit. If no worker can run the workflow (its build is gone, or no worker polls), the
+ * reconciler ends the turn this much later: an outage of a minute must not fail a turn.
  */
 const OVERDUE_MARGIN_MS = 120_000;
-/** Likewise for calls whose answer did not come in time. Workers that come back after an outage expire them themselves. */
+/** The same for calls that were not answered in time. Workers that return after an outage expire them themselves. */
 const EXPIRED_MARGIN_MS = 3_600_000;
 
-/** True if the turn has used up its time, in the queue or since it began, and its workflow has not ended it. */
+/** True if the turn has used up its time, queued or running, and its workflow has not ended it. */
 export function isOverdue(turn: StaleTurn, turnTimeoutMs: number): boolean {
   const spentMs = turn.state === 'queued' ? turn.queuedMs : turn.runningMs;
   return spentMs > turnTimeoutMs + OVERDUE_MARGIN_MS || (turn.expiredMs ?? 0) > EXPIRED_MARGIN_MS;
 }
 
-/** Ends a turn whose time is over, whether Temporal answers or not. */
+/** Ends a turn that is over its time limit. Needs no Temporal. */
 export async function endOverdueTurn(deps: ReconcileDeps, turnId: string): Promise<void> {
   if (!(await endTurn(deps, turnId, OUTCOME_OF['timed out']!))) return;
   deps.count('ended');
@@ -81,17 +67,17 @@ export async function endOverdueTurn(deps: ReconcileDeps, turnId: string): Promi
   await deps.workflows.terminate(turnId, 'no worker ended the turn in time; it has ended as turn_timeout');
 }
 
-/** Compares an open turn with its workflow, and mends what does not fit. */
+/** Compares an open turn with its workflow and repairs a difference. */
 export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promise<void> {
   const { workflows, log, count } = deps;
-  // A message that never started needs one call: the start fails if there is a workflow.
+  // If the workflow never started, one call is enough: the start fails if there is a workflow.
   if (turn.state === 'queued' && turn.isUnseen && (await workflows.start(turn, { onlyNew: true }))) {
     return afterStart(deps, turn);
   }
   const { state, started } = await workflows.describe(turn.id);
   if (state === 'running' || state === 'waiting') {
     await takeOverUnrecorded(deps, turn.id, started);
-    // A signal was lost, or the tables were restored and know nothing of the wait: the workflow reads them again.
+    // A signal was lost, or the tables were restored from before the wait: the workflow reads them again.
     if (turn.hasAnswers || (state === 'waiting' && !turn.waits)) {
       await workflows.signalAnswers(turn.id);
       count('answers_signalled');
@@ -99,10 +85,10 @@ export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promi
     return;
   }
   if (state === 'stuck') {
-    // A turn that waited goes on with any build: it is worth a roll-back. Its time limit ends it otherwise.
+    // A turn that waited can continue with any build, so a roll-back of the deploy saves it. Otherwise its time limit ends it.
     return turn.waits || turn.hasAnswers ? undefined : endStuckTurn(deps, turn.id);
   }
-  // A workflow that is complete knew of more than the tables: they were restored from a backup, and the tables count.
+  // The workflow completed but the turn is open: the tables were restored from an older backup, and the tables count.
   const again = state === 'completed' && (await isStillOpen(deps, turn.id));
   if (state === 'not found' || again) {
     await workflows.start(turn, { again });
@@ -111,7 +97,7 @@ export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promi
   const outcome = OUTCOME_OF[state];
   if (outcome !== undefined && (await endTurn(deps, turn.id, outcome))) {
     count('ended');
-    log.warn({ turn_id: turn.id, workflow: state }, 'the reconciler ended a turn whose workflow is over');
+    log.warn({ turn_id: turn.id, workflow: state }, 'the reconciler ended a turn whose workflow has ended');
   }
 }
 
@@ -121,7 +107,7 @@ async function afterStart({ workflows, log, count }: ReconcileDeps, turn: StaleT
   log.warn({ turn_id: turn.id }, 'the reconciler started the workflow of a turn');
 }
 
-/** No worker can go on with the workflow's history: a deploy changed the workflow without `patched`. */
+/** No worker can replay the workflow's history: a deploy changed the workflow without `patched`. */
 async function endStuckTurn(deps: ReconcileDeps, turnId: string): Promise<void> {
   if (!(await endTurn(deps, turnId, OUTCOME_OF.failed!))) return;
   deps.count('ended');

@@ -14,7 +14,7 @@ const PARALLEL = 8;
 /** A cancel that has not ended its turn is delivered again after the first time, and the turn is ended here after the second. */
 const CANCEL_REDELIVERED_SECONDS = 1.5;
 const CANCEL_OVERDUE_SECONDS = 4;
-/** Temporal's list of closed workflows lags behind; a turn in it that has ended is skipped. */
+/** Temporal's list of closed workflows lags behind, so each round reads the last minute. Turns that have ended are skipped. */
 const CLOSED_LOOKBACK_MS = 60_000;
 
 const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000, schedules: 3000, partitions: 15_000 };
@@ -33,7 +33,7 @@ export function startReconciler(
       try {
         return leader.isHeld && (await round()) === true ? 0 : intervalMs;
       } catch (err) {
-        deps.log.warn({ err }, 'a round of the reconciler failed, the next one follows');
+        deps.log.warn({ err }, 'a round of the reconciler failed; the next one follows');
         return intervalMs;
       }
     });
@@ -66,7 +66,7 @@ async function reconcileClosed(deps: ReconcileDeps): Promise<void> {
   await reconcileAll(deps, turns);
 }
 
-/** Delivers cancels that have not ended their turn, and ends the turns whose cancel request no worker carried out. */
+/** Delivers cancel requests again that have not ended their turn, and ends the turns that no worker has cancelled. */
 export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
   const { db, workflows, log, count } = deps;
   const overdue = await runSql<{ id: string; is_overdue: boolean }>(
@@ -85,9 +85,11 @@ export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
         count('cancel_delivered');
       }
     } catch (err) {
-      log.warn({ err, turn_id: id }, 'a turn could not be cancelled, the next round tries again');
+      log.warn({ err, turn_id: id }, 'a turn could not be cancelled; the next round tries again');
     }
-    // Without waiting for a Temporal that is away.
-    workflows.cancel(id).catch((err: unknown) => log.warn({ err, turn_id: id }, 'a cancel did not reach Temporal'));
+    // Not awaited, because Temporal may be away.
+    workflows
+      .cancel(id)
+      .catch((err: unknown) => log.warn({ err, turn_id: id }, 'a cancel request did not reach Temporal'));
   });
 }

@@ -5,15 +5,15 @@ import { checkAgain } from './check-again.js';
 import type { ReconcileDeps } from './deps.js';
 import { endOverdueTurn, isOverdue, reconcileTurn, STALE_TURN, type StaleTurn } from './repair.js';
 
-/** A turn without a sign of life for that long is looked at; a healthy one again after as long as it has been quiet. */
+/** A turn is checked when it has made no progress for this long. If it is healthy, the next check comes after twice the time. */
 const STALE_SECONDS = 5;
 const MAX_CHECK_INTERVAL_SECONDS = 300;
-/** A turn that waits for answers needs a look now and then: its workflow may have vanished. */
+/** Time between checks of a turn that waits for answers: its workflow may have vanished. */
 const MAX_WAITING_CHECK_INTERVAL_SECONDS = 600;
 export const MAX_TURNS = 1000;
 const PARALLEL = 64;
 
-/** The condition on an open turn that the next round should look at. */
+/** SQL condition: the next round should check this open turn. */
 export const IS_DUE = `
   progress_at < statement_timestamp() - interval '${STALE_SECONDS} s'
   AND (checked_at IS NULL OR statement_timestamp() - checked_at > least(
@@ -25,8 +25,8 @@ export const IS_DUE = `
     AND stored_at > statement_timestamp() - interval '${STALE_SECONDS} s')`;
 
 /**
- * One round over the turns that show no sign of life: messages whose workflow may never have started first, then the
- * turns that were not looked at for longest. Returns whether there may be more of them.
+ * One round over the turns that have made no progress: first those whose workflow may never have started, then those whose
+ * last check is the oldest. Returns whether there may be more.
  */
 export async function reconcileStale(deps: ReconcileDeps): Promise<boolean> {
   const turns = await runSql<StaleTurn>(
@@ -48,21 +48,20 @@ export async function reconcileStale(deps: ReconcileDeps): Promise<boolean> {
 }
 
 /**
- * Looks at turns in parallel. While Temporal is away, the round ends early, and the next one looks at the turns that
- * this one did not reach.
+ * Checks turns in parallel. While Temporal is away, the round ends early, and the next round checks the remaining turns.
  */
 export async function reconcileAll(deps: ReconcileDeps, turns: StaleTurn[]): Promise<{ isTemporalUp: boolean }> {
   const { db, log, turnTimeoutMs } = deps;
   const unreached: string[] = [];
   const reconcile = async (turn: StaleTurn): Promise<void> => {
     try {
-      // Before anything that needs Temporal.
+      // First, because it needs no Temporal.
       if (isOverdue(turn, turnTimeoutMs)) await endOverdueTurn(deps, turn.id);
       else if (unreached.length >= PARALLEL) unreached.push(turn.id);
       else await reconcileTurn(deps, turn);
     } catch (err) {
       if (isTemporalAway(err)) unreached.push(turn.id);
-      log.warn({ err, turn_id: turn.id }, 'a turn could not be reconciled, a later round tries again');
+      log.warn({ err, turn_id: turn.id }, 'a turn could not be reconciled; a later round tries again');
     }
   };
   await pLimit(PARALLEL).map(turns, reconcile);

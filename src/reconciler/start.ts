@@ -19,16 +19,16 @@ import { createTurnWorkflows, type TurnWorkflows } from '../temporal/turn-workfl
 import { startReconciler } from './rounds.js';
 import { countWorkers } from './workers.js';
 
-/** Beyond a turn's own limit: the server's timeout is only a backstop. */
+/** Added to a turn's own limit: Temporal's timeout is only a backstop. */
 const EXECUTION_MARGIN_MS = 600_000;
 const ATTRIBUTES_RETRY_MS = 10_000;
 
-/** What each process does for turns: starts their workflows, and stands by to reconcile them. */
+/** In each process: starts the workflows of turns, and reconciles turns if this process becomes the leader. */
 export interface TurnReconciler {
   workflows: TurnWorkflows;
   schedules: Schedules;
   health: () => Promise<Omit<PartStates, 'postgres'>>;
-  /** Whether the namespace knows the search attributes. */
+  /** Whether the namespace has the search attributes. */
   searchable: () => boolean;
   close(): Promise<void>;
 }
@@ -53,8 +53,8 @@ export function startTurnReconciler(
   const { namespace } = temporalSettings();
   const client = createTemporalClient(connection);
 
-  // Until the namespace is known to have them, turns start without search attributes: a start with an unknown one is
-  // refused, and a message must not wait for Temporal.
+  // Temporal refuses a start with an unknown search attribute. Until the check succeeds, turns start without them, so that
+  // no message waits for Temporal.
   let searchable = false;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;

@@ -9,8 +9,8 @@ import { deadAmong, findDeadWorkers, forgetWorker } from './workers.js';
 const MAX_PARALLEL = 32;
 
 /**
- * Has Temporal retry the activities of dead workers at once, on living ones. A worker is forgotten only after Temporal has
- * answered for each of its activities; until then every round tries again.
+ * Fails the activities of crashed workers now, so that Temporal retries them on other workers. A crashed worker is forgotten
+ * only after Temporal has answered for each of its activities; until then every round tries again.
  */
 export async function takeOver(deps: ReconcileDeps, leader: Lease): Promise<void> {
   const { db, workflows, log, count } = deps;
@@ -19,14 +19,17 @@ export async function takeOver(deps: ReconcileDeps, leader: Lease): Promise<void
       const activities = await failActivitiesOf(deps, workerId);
       if (!(await forgetWorker(db, workerId))) continue;
       count('worker_taken_over');
-      log.warn({ worker_id: workerId, activities }, 'a worker is dead: its activities go to other workers');
+      log.warn({ worker_id: workerId, activities }, 'a worker is dead: its activities are reassigned');
     } catch (err) {
-      log.warn({ err, worker_id: workerId }, 'a dead worker could not be taken over, the next round tries again');
+      log.warn(
+        { err, worker_id: workerId },
+        'the activities of a dead worker could not be reassigned; the next round tries again',
+      );
     }
   }
 }
 
-/** Returns the number of activities that Temporal gives to other workers. */
+/** Returns the number of reassigned activities. */
 async function failActivitiesOf({ db, workflows }: ReconcileDeps, workerId: string): Promise<number> {
   const activities = await runSql<{ turn_id: string; task_token: Buffer }>(
     db,
@@ -46,7 +49,7 @@ async function failActivitiesOf({ db, workflows }: ReconcileDeps, workerId: stri
   );
   const fault = results.find((result) => result.status === 'rejected');
   if (fault !== undefined) throw fault.reason;
-  // A worker that stands still has open polls: Temporal may give it the next attempt as well, once for each poll.
+  // A paused worker still has open polls: Temporal may send it the next attempt too, once for each poll.
   await checkAgain(
     db,
     activities.map(({ turn_id }) => turn_id),
@@ -55,8 +58,8 @@ async function failActivitiesOf({ db, workflows }: ReconcileDeps, workerId: stri
 }
 
 /**
- * Takes over the activities of a quiet turn that a dead worker has not recorded: it connected MCP servers, or died before
- * or after a write. `started` is Temporal's answer of just now, because an id names the activity and not its attempt.
+ * Reassigns activities that a crashed worker has not recorded: it was connecting MCP servers, or died before or after a write.
+ * `started` must be a fresh answer of Temporal, because an id names the activity and not its attempt.
  */
 export async function takeOverUnrecorded(
   { db, workflows, log, count }: ReconcileDeps,

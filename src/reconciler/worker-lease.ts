@@ -9,14 +9,14 @@ const THREAD = new URL(
   import.meta.url,
 );
 
-/** The lease by which other processes know that this worker lives. Its id is the worker's identity in Temporal. */
+/** The lease shows other processes that this worker is alive. Its id is the worker's identity in Temporal. */
 export interface WorkerLease {
   readonly workerId: string;
-  /** Aborts when this worker was declared dead: its activities go to other workers, and it never gets the lease back. */
+  /** Aborts when this worker has been declared dead: its activities are reassigned, and it cannot renew this lease again. */
   readonly lost: AbortSignal;
-  /** Shows that this worker takes no more work. */
+  /** Records that this worker takes no more work. */
   drain(): void;
-  /** Gives the lease back. Call it when no activity runs any more. */
+  /** Releases the lease. Call it when no activity is running. */
   release(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export async function takeWorkerLease(
     thread.on('message', (report: LeaseReport) => {
       if (report.kind === 'taken') resolve();
       else if (report.kind === 'lost') lost.abort();
-      else log.warn({ err: report.error, worker_id: workerId }, 'the lease could not be renewed, trying again');
+      else log.warn({ err: report.error, worker_id: workerId }, 'the lease could not be renewed; trying again');
     });
   });
   const ended = new Promise<void>((resolve) => thread.once('exit', () => resolve())).then(() => {

@@ -3,14 +3,14 @@ import { runSql, sql } from '../db/sql.js';
 import type { Lease } from '../db/lease.js';
 
 /**
- * Leases also run out while Postgres is away. It must have answered the leader for this long without a gap before a worker
- * counts as dead: workers that live have renewed their leases by then.
+ * Leases also run out during an outage of Postgres. Only after Postgres has answered the leader without a gap for this long is a
+ * worker declared dead: by then live workers have renewed their leases.
  */
 const STEADY_MS = 5_000;
 
 /**
- * Declares the workers of the namespace dead whose lease has run out, if this process leads. From then on they cannot renew
- * it. Returns all dead workers whose activities have not been handed over yet.
+ * If this process is the leader: declares workers dead whose lease has run out. They cannot renew it afterwards. Returns all dead
+ * workers whose activities have not been reassigned yet.
  */
 export async function findDeadWorkers(db: DataSource, namespace: string, leader: Lease): Promise<string[]> {
   const rows = await runSql<{ id: string }>(
@@ -24,7 +24,7 @@ export async function findDeadWorkers(db: DataSource, namespace: string, leader:
   return rows.map(({ id }) => id);
 }
 
-/** Forgets a dead worker after its activities were handed over; false if another process has. */
+/** Deletes a dead worker whose activities have been reassigned; false if another process has deleted it. */
 export async function forgetWorker(db: DataSource, workerId: string): Promise<boolean> {
   const rows = await runSql(
     db,
@@ -34,7 +34,7 @@ export async function forgetWorker(db: DataSource, workerId: string): Promise<bo
   return rows.length > 0;
 }
 
-/** Those of the workers that are dead. One that is not in the table was forgotten, or has given its lease back. */
+/** Which of these workers are dead. A worker that is not in the table was deleted, or has released its lease. */
 export async function deadAmong(db: DataSource, workerIds: string[]): Promise<Set<string>> {
   const rows = await runSql<{ id: string }>(
     db,

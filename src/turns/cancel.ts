@@ -70,7 +70,7 @@ async function deliverCancel(
 ): Promise<void> {
   const delivered = deps.workflows
     .cancel(turnId)
-    .catch((err: unknown) => deps.log.warn({ err, turn_id: turnId }, 'a cancel did not reach Temporal'));
+    .catch((err: unknown) => deps.log.warn({ err, turn_id: turnId }, 'a cancel request did not reach Temporal'));
   if (!isRunning) return;
   await Promise.race([delivered, sleep(TEMPORAL_HEAD_START_MS)]);
   await notifyCancel(deps.db, turnId);

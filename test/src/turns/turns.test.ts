@@ -306,7 +306,7 @@ describe('turns in Postgres', () => {
 
     const TIMED_OUT = `SELECT data->'error'->>'type' AS value FROM events WHERE turn_id = $1 AND type = 'turn.failed'`;
 
-    it('end when they have run for longer than a turn may, even while Temporal is away', async () => {
+    it('end when they have run for longer than their limit, even while Temporal is away', async () => {
       const [late, inTime] = [await quiet(await running()), await quiet(await running())];
       await setBack('started_at', late, TURN_TIMEOUT_MS / 1000 + 121);
       await setBack('started_at', inTime, TURN_TIMEOUT_MS / 1000 + 60);
@@ -316,7 +316,7 @@ describe('turns in Postgres', () => {
       expect(await stateOf(inTime)).to.equal('running');
     });
 
-    it('end when they have been queued for longer than a turn may run', async () => {
+    it('end when they have been queued for longer than their limit', async () => {
       const [late, inTime] = [await quiet(await queued()), await quiet(await queued())];
       await setBack('queued_at', late, TURN_TIMEOUT_MS / 1000 + 121);
       await setBack('queued_at', inTime, TURN_TIMEOUT_MS / 1000 + 60);
