@@ -25,7 +25,8 @@ function packagedClient() {
 }
 
 const PG_BIN = process.env.PG_BIN || packagedClient();
-run(process.execPath, ['node_modules/mocha/bin/mocha.js', '--no-parallel', 'test/faults/restore.long.test.ts'], {
+const tests = ['test/faults/restore.long.test.ts', 'test/faults/schedules-restored.long.test.ts'];
+run(process.execPath, ['node_modules/mocha/bin/mocha.js', '--no-parallel', ...tests], {
   stdio: 'inherit',
   env: { ...process.env, PG_BIN },
 });
