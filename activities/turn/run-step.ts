@@ -2,6 +2,7 @@ import type { RetryNotice } from '../../src/events/schema.js';
 import { beginModelCall, type ModelCall } from '../../src/steps/model-call.js';
 import { SteeringChangedError } from '../../src/steps/steering.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
+import type { WrittenDeltas } from '../../src/stream/delta-writer.js';
 import { OvertakenError, type ActivityTask } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong } from '../model/call-once.js';
@@ -78,17 +79,17 @@ async function callAndStore(
     callOnce(deps, prepared.model, prepared.request, call, observer, signal),
   );
   const content = withUsableIds(answer.content, prepared.toolUseIds);
-  const store = async (): Promise<StepOutcome> => {
-    await writer.flush();
+  const store = async (rest: WrittenDeltas | null): Promise<StepOutcome> => {
     fenced.signal.throwIfAborted();
     return storeStep(deps, {
       call,
       deltas: writer.count,
+      rest,
       answer: { ...answer, content },
       toolName: (alias) => prepared.fullName(alias) ?? alias,
       permissionOf: (name) => (prepared.hasTools ? (prepared.permissions.get(name) ?? 'allow') : null),
       isLast: call.step >= config.maxSteps,
     });
   };
-  return storeWithRetries(store, cancelled);
+  return storeWithRetries(() => writer.storeWithRest(store), cancelled);
 }

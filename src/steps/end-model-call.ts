@@ -111,3 +111,18 @@ function addUsage({ model }: ModelCall, recorded: CallUsage, usage: CallUsage): 
     cost = turns.cost + CASE WHEN turns.currency = ${model.price?.currency ?? null}::text
       THEN ${priceCall(model, usage)}::numeric - ${priceCall(model, recorded)}::numeric ELSE 0 END`;
 }
+
+/** Deltas that are not stored when the step is: the number of the last one, and all of them packed as a flush stores them. */
+export interface RestOfDeltas {
+  last: number;
+  runs: unknown;
+}
+
+/** In the statement of the event that follows them: who sees the event sees its deltas. */
+export function insertRest({ position, attempt, messageId }: ModelCall, { last, runs }: RestOfDeltas): Sql {
+  return sql`
+      rest AS (
+        INSERT INTO deltas (turn_id, position, attempt, last, message_id, runs)
+        SELECT id, ${position}::integer, ${attempt}::integer, ${last}::integer, ${messageId}, ${JSON.stringify(runs)}
+        FROM written),`;
+}

@@ -5,7 +5,7 @@ import type { NewEvent } from '../events/schema.js';
 import { insertEvents, newEvents } from '../events/store.js';
 import { storableText } from '../platform/text.js';
 import type { Answer, AssistantBlock } from '../models/content.js';
-import { endingCall, setUsage, spend } from './end-model-call.js';
+import { endingCall, insertRest, setUsage, spend, type RestOfDeltas } from './end-model-call.js';
 import { callFence, type ModelCall } from './model-call.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason } from '../events/fields.js';
@@ -47,6 +47,8 @@ interface StepAnswer {
   answer: Answer;
   /** Number of streamed deltas of the response. */
   deltas: number;
+  /** Those that are not stored yet. */
+  rest: RestOfDeltas | null;
   toolName: (alias: string) => string;
   /** Returns the answer that a tool call needs; null in a session without `tools`. */
   permissionOf: (toolName: string) => CallPermission | null;
@@ -114,7 +116,7 @@ interface Stored {
 
 /** Stores the model's answer as a step; ends the turn after it if there is an outcome. */
 function stepWrite(
-  { call, answer, deltas }: StepAnswer,
+  { call, answer, deltas, rest }: StepAnswer,
   calls: StepCall[],
   outcome: TurnOutcome | null,
   fence: Sql,
@@ -140,6 +142,7 @@ function stepWrite(
         UPDATE model_attempts a SET ended_at = clock_timestamp(), ${setUsage(call, answer.usage)}, error = NULL
         FROM written WHERE a.turn_id = written.id AND a.position = ${call.position} AND a.attempt = ${call.attempt}
         RETURNING a.*),
+      ${rest === null ? sql`` : insertRest(call, rest)}
       ${insertCalls(sql`written`, call.step, calls)}
       ${ifEnds(({ ctes }) => sql`${ctes},`)}
       ${insertEvents(sql`written`, events, end?.event)}

@@ -47,6 +47,35 @@ export class DeltaStore {
     return this.#next;
   }
 
+  /**
+   * Runs the statement that stores the event after a writer's deltas, with those that are not stored yet: null if there are none.
+   * A flush under way may have some of them.
+   */
+  async withRest<T>(writer: DeltaWriter, store: (rest: WrittenDeltas | null) => Promise<T>): Promise<T> {
+    await this.#current.catch(() => undefined);
+    const rest = this.#waiting.delete(writer) ? writer.take() : null;
+    try {
+      return await this.#withPartitions(() => store(rest));
+    } catch (error) {
+      if (rest !== null) {
+        writer.putBack(rest);
+        this.add(writer);
+      }
+      throw error;
+    }
+  }
+
+  /** Runs a statement that stores deltas; again, if there was no partition for them. */
+  async #withPartitions<T>(store: () => Promise<T>): Promise<T> {
+    try {
+      return await store();
+    } catch (error) {
+      if (sqlState(error) !== NO_PARTITION) throw error;
+      await createPartitions(this.db);
+      return store();
+    }
+  }
+
   /** @internal Notifies the store that a writer has deltas. */
   add(writer: DeltaWriter): void {
     this.#waiting.add(writer);
@@ -91,11 +120,7 @@ export class DeltaStore {
         sources.map(({ messageId }) => messageId),
         batches.map(({ runs }) => JSON.stringify(runs)),
       ]);
-    const rows = await insert().catch(async (error: unknown) => {
-      if (sqlState(error) !== NO_PARTITION) throw error;
-      await createPartitions(this.db);
-      return insert();
-    });
+    const rows = await this.#withPartitions(insert);
     return new Map(rows.map(({ turn_id: turnId, call, must_stop: mustStop }) => [keyOf({ turnId, call }), mustStop]));
   }
 }

@@ -17,6 +17,7 @@ interface FlushingStore {
   notifier: Notifier;
   add(writer: DeltaWriter): void;
   flush(): Promise<void>;
+  withRest<T>(writer: DeltaWriter, store: (rest: WrittenDeltas | null) => Promise<T>): Promise<T>;
 }
 
 /** The deltas of one model call. Each is sent live at once and stored at the next flush, for clients that resume. */
@@ -62,6 +63,11 @@ export class DeltaWriter {
   /** @internal After a failed flush: its deltas go with the next one. */
   putBack({ runs }: WrittenDeltas): void {
     this.#runs = [...runs, ...this.#runs];
+  }
+
+  /** Runs `store`, which stores the event after these deltas, and with it the deltas that are not stored yet. */
+  storeWithRest<T>(store: (rest: WrittenDeltas | null) => Promise<T>): Promise<T> {
+    return this.store.withRest(this, store);
   }
 
   /** @internal */

@@ -83,6 +83,7 @@ describe('interleavings of writers', () => {
         call,
         answer,
         deltas: 0,
+        rest: null,
         toolName: (name) => name,
         permissionOf: () => null,
         isLast: false,

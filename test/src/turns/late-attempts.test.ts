@@ -48,7 +48,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
       : [{ type: 'text' as const, text: 'Done.' }];
     const answer = { content, stopReason: null, usage: USAGE, firstTokenMs: 1 } as unknown as Answer;
     const more = { toolName: (name: string) => name, permissionOf: () => null, isLast: false };
-    return storeStep(deps, { call, answer, deltas: 0, ...more });
+    return storeStep(deps, { call, answer, deltas: 0, rest: null, ...more });
   };
   const usageOf = async (turn: string): Promise<unknown> =>
     (await db.query<object[]>('SELECT input_tokens, output_tokens, model_calls FROM turns WHERE id = $1', [turn]))[0];
