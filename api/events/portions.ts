@@ -1,4 +1,4 @@
-import { createEventBuffer, type EventBuffer } from 'better-sse';
+import { createEventBuffer } from 'better-sse';
 import type { Frame } from '../../src/stream/frames.js';
 
 /** About the amount that a socket accepts at once. */
@@ -13,7 +13,8 @@ export const WIRE_FORMAT = {
 /** The frames of one write. */
 interface Portion {
   last: Frame;
-  wire: EventBuffer;
+  /** All watchers write the same bytes. */
+  bytes: Buffer;
 }
 
 /** Watchers at the same position get the same array of frames from their reader, so it is serialised once. */
@@ -30,10 +31,13 @@ export function portionsOf(frames: Frame[]): Portion[] {
 
 function* split(frames: Frame[]): Generator<Portion> {
   let wire = createEventBuffer(WIRE_FORMAT);
+  let characters = 0;
   for (const [index, last] of frames.entries()) {
     wire.push(last.json, last.type, last.id);
-    if (wire.read().length < MAX_CHARACTERS && index < frames.length - 1) continue;
-    yield { last, wire };
+    characters += last.json.length;
+    if (characters < MAX_CHARACTERS && index < frames.length - 1) continue;
+    yield { last, bytes: Buffer.from(wire.read()) };
     wire = createEventBuffer(WIRE_FORMAT);
+    characters = 0;
   }
 }

@@ -1,4 +1,4 @@
-import { Connection, createEventBuffer, createSession, type EventBuffer, type Session } from 'better-sse';
+import { Connection, createEventBuffer, createSession } from 'better-sse';
 import type Koa from 'koa';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -14,20 +14,17 @@ const MAX_PENDING_BYTES = MIB;
 const PIECE_BYTES = 16 * 1024;
 
 const HEADERS = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' };
-const ping = createEventBuffer(WIRE_FORMAT).comment('ping').dispatch();
+const ping = Buffer.from(createEventBuffer(WIRE_FORMAT).comment('ping').dispatch().read());
 
 // better-sse would read an event id and options from the URL, which are not part of our interface.
 const EMPTY_URL = new URL('http://localhost/');
 const HEAD = new Response(null, { headers: HEADERS });
 
-/** A Server-Sent Events response. It wraps a better-sse session; every write waits for the socket to drain. */
+/** A Server-Sent Events response. A better-sse session opens it; every write waits for the socket to drain. */
 export class SseConnection extends Connection {
   readonly url = EMPTY_URL;
   readonly request: Request;
   readonly response = HEAD;
-  #session!: Session;
-  /** Resolves when the socket has accepted the last write, or the stream has ended. */
-  #taken = Promise.resolve();
   #unsent = 0;
   /** Since when the socket has accepted no bytes; null while it keeps up. */
   #blockedSince: number | null = null;
@@ -56,7 +53,7 @@ export class SseConnection extends Connection {
   ): Promise<SseConnection> {
     ctx.respond = false;
     const connection = new SseConnection(ctx.res, signal, countWaiting);
-    connection.#session = await createSession(connection, {
+    await createSession(connection, {
       retry: retryMs,
       keepAlive: null,
       trustClientEventId: false,
@@ -67,9 +64,8 @@ export class SseConnection extends Connection {
   }
 
   /** Resolves when the socket has accepted the frames, or the stream has ended. */
-  async send(frames: EventBuffer): Promise<void> {
-    void this.#session.batch(frames);
-    await this.#taken;
+  send(frames: Buffer): Promise<void> {
+    return this.#write(frames);
   }
 
   /** Runs every second: sends pings, and closes the stream of a stalled client (contract.md §3 "Slow reader"). */
@@ -78,7 +74,7 @@ export class SseConnection extends Connection {
       if (now - this.#blockedSince >= STALL_TIMEOUT_MS) void this.#closeIfMuchWaits();
     } else if (now - this.#pingedAt >= PING_INTERVAL_MS && !this.res.writableEnded) {
       this.#pingedAt = now;
-      void this.#session.batch(ping);
+      void this.#write(ping);
     }
   }
 
@@ -92,13 +88,12 @@ export class SseConnection extends Connection {
   };
 
   override sendChunk = (chunk: string): void => {
-    this.#taken = this.#write(chunk);
+    void this.#write(Buffer.from(chunk));
   };
 
   override cleanup = (): void => undefined;
 
-  async #write(chunk: string): Promise<void> {
-    const bytes = Buffer.from(chunk);
+  async #write(bytes: Buffer): Promise<void> {
     for (let start = 0; start < bytes.length && !this.res.destroyed; start += PIECE_BYTES) {
       this.#unsent = bytes.length - start;
       // A stream that must end completes its frame without waiting.

@@ -114,7 +114,7 @@ async function send(frames: Frame[], at: Progress, { connection, signal }: OpenS
   for (const portion of portionsOf(frames)) {
     if (signal.aborted) break;
     at.position = portion.last.position;
-    await connection!.send(portion.wire);
+    await connection!.send(portion.bytes);
   }
   return frames.at(-1) ?? null;
 }
