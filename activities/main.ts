@@ -49,6 +49,8 @@ export interface RunningWorker {
   connection: NativeConnection;
   /** And this, so that their first steps run ahead. */
   ahead: Ahead;
+  /** What it sends to readers. */
+  notifier: Notifier;
   /** Rejects when the worker stops on its own. */
   failed: Promise<never>;
   /** Takes no new work and gives running activities SHUTDOWN_GRACE_SECONDS. Other workers take over the rest. */
@@ -183,7 +185,7 @@ export async function startWorker(
   };
   let shuttingDown: Promise<void> | undefined;
   const begin: Ahead['begin'] = (turn) => ahead?.begin(turn, true);
-  return { connection, ahead: { begin }, failed: working.failed, close: () => (shuttingDown ??= shutDown()) };
+  return { connection, ahead: { begin }, notifier, failed: working.failed, close: () => (shuttingDown ??= shutDown()) };
 }
 
 async function connect(log: Logger): Promise<NativeConnection> {

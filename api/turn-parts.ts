@@ -24,10 +24,11 @@ export interface TurnParts {
   health: TurnReconciler['health'];
 }
 
-/** A worker in this process: its turns start eagerly on the connection, and it begins their first steps. */
+/** A worker in this process: its turns start eagerly on the connection, it begins their first steps, and readers get at once what it sends. */
 export interface SharedWorker {
   connection: ConnectionLike;
   ahead: Ahead;
+  notifier: Notifier;
 }
 
 export function openTurnParts(
@@ -52,6 +53,9 @@ export function openTurnParts(
     : undefined;
   const ahead = shared?.ahead ?? hints;
   const feed = new Feed(config.databaseListenUrl, db, log);
+  for (const one of shared === undefined ? [notifier] : [notifier, shared.notifier]) {
+    one.alsoHere((payload) => feed.receive(payload));
+  }
   const streams = new OpenStreams(db, config.maxStreamsPerProject, log);
   return {
     parts: {

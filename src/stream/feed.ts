@@ -38,7 +38,7 @@ export class Feed {
   ) {
     this.#listener = new Listener(
       listenUrl,
-      { onPayload: (payload) => this.#receive(payload), onConnect: () => this.#afterConnect() },
+      { onPayload: (payload) => this.receive(payload), onConnect: () => this.#afterConnect() },
       log,
     );
     this.#poll = setInterval(() => void this.#pollTables(), POLL_INTERVAL_MS);
@@ -120,7 +120,8 @@ export class Feed {
     }
   }
 
-  #receive(payload: string): void {
+  /** Takes a notification, from Postgres or from this process. One that comes twice changes nothing. */
+  receive(payload: string): void {
     const reader = this.#readers.get(turnOfNotification(payload));
     if (reader === undefined && this.#waiting.size === 0) return;
     const notification = parseNotification(payload);

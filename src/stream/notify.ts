@@ -33,6 +33,7 @@ interface Outgoing {
   queuedAt: number;
   channel: string;
   payload: () => string;
+  isForReaders?: true;
 }
 
 /** The channel for notifications of a turn, or of a session's first turn. */
@@ -52,16 +53,22 @@ export class Notifier {
   /** For each model call, its last queued payload while that has room. */
   #open = new Map<DeltaSource, DeltaBatch & { bytes: number }>();
   #sending: Promise<void> | null = null;
+  #takeHere: (payload: string) => void = () => undefined;
 
   constructor(
     private readonly db: DataSource,
     private readonly log: Logger,
   ) {}
 
+  /** Gives readers of this process what is sent, without the way through Postgres, by which they get it once more. */
+  alsoHere(take: (payload: string) => void): void {
+    this.#takeHere = take;
+  }
+
   /** Call after a commit that stored events of a turn up to `position`. */
   notify(turn: { id: string; sessionId: string; position: number }, live: LiveEvents | null = null): void {
     const payload = formatStored(turn, live);
-    this.#push({ channel: channelOf(turn.id), payload: () => payload });
+    this.#push({ channel: channelOf(turn.id), payload: () => payload, isForReaders: true });
     // Streams that wait for the first turn of a session do not have the turn's id yet.
     if (turn.position === 1) this.#push({ channel: channelOf(turn.sessionId), payload: () => payload });
   }
@@ -84,7 +91,7 @@ export class Notifier {
     const runs: DeltaRun[] = [[type, content]];
     const batch = { turnId, position, attempt, messageId, first: number, runs, bytes };
     this.#open.set(source, batch);
-    this.#push({ channel: channelOf(turnId), payload: () => formatBatch(batch) });
+    this.#push({ channel: channelOf(turnId), payload: () => formatBatch(batch), isForReaders: true });
   }
 
   /** Resolves when all notifications so far were sent or have failed. */
@@ -103,10 +110,12 @@ export class Notifier {
     while (this.#queue.length > 0) {
       const outgoing = this.#queue.splice(0, MAX_PER_STATEMENT);
       this.#open.clear();
+      const payloads = outgoing.map(({ payload }) => payload());
+      for (const [index, { isForReaders }] of outgoing.entries()) if (isForReaders) this.#takeHere(payloads[index]!);
       await this.db
         .query('SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n(channel, payload)', [
           outgoing.map(({ channel }) => channel),
-          outgoing.map(({ payload }) => payload()),
+          payloads,
         ])
         // Readers poll the tables: if a notification is lost, they catch up within a second.
         .catch((err: unknown) => this.log.warn({ err }, 'notifications of turns could not be sent'));

@@ -89,6 +89,18 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     expect(reads.mostAtOnce).to.be.at.most(MAX_PARALLEL_READS);
   });
 
+  it('get what their own process stores without the way through Postgres', async () => {
+    const away = new Notifier({ query: () => new Promise(() => undefined) } as unknown as DataSource, log);
+    away.alsoHere((payload) => feed.receive(payload));
+    const reader = readers[1]!;
+    const after = reader.ring.head;
+    const event = { id: 'evt_here', turn_id: reader.turnId, type: 'agent.message', data: '{}' };
+    const events = [{ ...event, position: after[0] + 1, created_at: new Date().toISOString() }];
+    away.notify({ id: reader.turnId, sessionId: 'ses_1', position: after[0] + 1 }, { after, events });
+    await eventually('the reader has it', () => reader.ring.head[0] === after[0] + 1);
+    expect((await reader.after(after)).map(({ type }) => type)).to.deep.equal(['agent.message']);
+  });
+
   it('look for deltas of all turns for a moment, and then now and then', async () => {
     const seen = new Set<number>();
     const { polls } = reads;
