@@ -19,9 +19,16 @@ describe('a first step that runs ahead, and what dies around it', () => {
     system = await startFaultSystem({ workers: 2, proxies: true });
   });
   after(() => system.close());
-  beforeEach(async () => {
-    system.model.reset();
-    for (const worker of system.workers) await worker.start().catch(() => undefined);
+  beforeEach(() => system.model.reset());
+
+  /** Ends a worker for the rest of the test. */
+  const kill = async (worker: RoleProcess): Promise<void> => {
+    await worker.kill();
+    killed.push(worker);
+  };
+  const killed: RoleProcess[] = [];
+  afterEach(async () => {
+    for (const worker of killed.splice(0)) await worker.start();
   });
 
   const firstCall = async ({ turnId }: Turn): Promise<Call | undefined> => {
@@ -70,7 +77,7 @@ describe('a first step that runs ahead, and what dies around it', () => {
     temporal.retarget({ host: '127.0.0.1', port: 1 });
     temporal.cut();
     const { turn } = await begin();
-    await processOf((await firstCall(turn))!.worker_id).kill();
+    await kill(processOf((await firstCall(turn))!.worker_id));
     const [host, port] = process.env.TEST_TEMPORAL_ADDRESS!.split(':') as [string, string];
     temporal.retarget({ host, port: Number(port) });
     await judge(turn, 2);
@@ -78,21 +85,21 @@ describe('a first step that runs ahead, and what dies around it', () => {
 
   it('the worker that makes the call, while another one waits for it', async () => {
     const { turn, call } = await beginApart();
-    await processOf(call.worker_id).kill();
+    await kill(processOf(call.worker_id));
     await judge(turn, 2);
   });
 
   it('the worker that waits for the call', async () => {
     const { turn, gate, call } = await beginApart();
-    await processOf(call.joined_by!).kill();
+    await kill(processOf(call.joined_by!));
     gate.open();
     await judge(turn, 1);
   });
 
   it('both workers', async () => {
     const { turn } = await beginApart();
-    await Promise.all(system.workers.map((worker) => worker.kill()));
-    await system.workers[0]!.start();
+    await Promise.all(system.workers.map(kill));
+    await killed.shift()!.start();
     await judge(turn, 2);
   });
 
@@ -100,8 +107,8 @@ describe('a first step that runs ahead, and what dies around it', () => {
     const { turn, gate } = await begin();
     gate.open();
     await system.ended(turn);
-    await Promise.all(system.workers.map((worker) => worker.kill()));
-    await system.workers[0]!.start();
+    await Promise.all(system.workers.map(kill));
+    await killed.shift()!.start();
     await judge(turn, 1);
     await eventually('its workflow is complete', async () => {
       const { status } = await system.client.workflow.getHandle(turn.turnId).describe();
