@@ -141,7 +141,7 @@ function stepWrite(
       call AS (
         UPDATE model_attempts a SET ended_at = clock_timestamp(), ${setUsage(call, answer.usage)}, error = NULL
         FROM written WHERE a.turn_id = written.id AND a.position = ${call.position} AND a.attempt = ${call.attempt}
-        RETURNING a.*),
+        RETURNING a.position, a.attempt, a.model_id, a.usage, a.cost, a.currency),
       ${rest === null ? sql`` : insertRest(call, rest)}
       ${insertCalls(sql`written`, call.step, calls)}
       ${ifEnds(({ ctes }) => sql`${ctes},`)}

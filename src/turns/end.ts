@@ -60,10 +60,10 @@ function recordUsage(written: Sql, call: Sql | undefined): Sql {
       ? sql``
       : sql`AND NOT EXISTS (
           SELECT FROM ${call} AS c WHERE c.position = a.position AND c.attempt = a.attempt)
-        UNION ALL SELECT * FROM ${call}`;
+        UNION ALL SELECT model_id, usage, cost, currency FROM ${call}`;
   return sql`
       attempts AS (
-        SELECT a.* FROM model_attempts a, ${written} AS ended WHERE a.turn_id = ended.id ${stored}),
+        SELECT a.model_id, a.usage, a.cost, a.currency FROM model_attempts a, ${written} AS ended WHERE a.turn_id = ended.id ${stored}),
       by_model AS (
         SELECT model_id, count(*) AS calls, sum((usage->>'input_tokens')::bigint) AS input,
           sum((usage->>'output_tokens')::bigint) AS output, sum((usage->>'cache_read_input_tokens')::bigint) AS cache_read,
