@@ -26,7 +26,7 @@ import type { StartableTurn } from '../../src/temporal/turn-workflows.js';
 import type { ActivityDeps } from '../deps.js';
 import { failureOf, isTooLong } from '../model/call-once.js';
 import { retryDelay } from '../model/retry-delay.js';
-import { endCancelled } from './run-activity.js';
+import { endCancelled, storeWithRetries } from './run-activity.js';
 import { runStep } from './run-step.js';
 import type { ModelCallOutcome } from './turn-activities.js';
 
@@ -49,6 +49,8 @@ interface Step {
   stop: AbortController;
   hasBegun: boolean;
   isJoined: boolean;
+  /** The worker whose activity waits for it. */
+  waiter: string | null;
   hasSlot: boolean;
   endedAt: number | null;
   /** What the step came to; null if the activity has to run it. */
@@ -61,6 +63,7 @@ export class RunAhead implements Joinable {
   readonly #waiting = new Map<string, () => void>();
   readonly #deps: ActivityDeps;
   readonly #sweep: NodeJS.Timeout;
+  readonly #late = new AbortController();
   #isClosed = false;
 
   constructor(deps: Omit<ActivityDeps, 'ahead'>) {
@@ -73,7 +76,8 @@ export class RunAhead implements Joinable {
     if (!config.runAhead || turn.mcpServers > 0 || this.#isClosed || this.#steps.has(turn.id)) return;
     if (this.#steps.size >= MAX_UNASKED || !slots.tryTake()) return;
     const step: Step = {
-      ...{ turn, isOwn, stop: new AbortController(), hasBegun: false, isJoined: false, hasSlot: true, endedAt: null },
+      ...{ turn, isOwn, stop: new AbortController(), hasBegun: false, hasSlot: true, endedAt: null },
+      ...{ isJoined: false, waiter: null },
       result: Promise.resolve(null),
     };
     this.#steps.set(turn.id, step);
@@ -83,9 +87,16 @@ export class RunAhead implements Joinable {
   /** Handles what came on the channel of this worker. */
   hear(notice: AheadNotice): void {
     if ('begin' in notice) this.begin(notice.begin);
-    else if ('stop' in notice)
-      this.#steps.get(notice.stop)?.stop.abort(new Error('the activity of the step has ended'));
+    else if ('stop' in notice) this.#steps.get(notice.stop)?.stop.abort(new Error('its activity has ended'));
+    else if ('waits' in notice) this.#promise(notice.waits, notice.worker);
     else this.#waiting.get(notice.ended)?.();
+  }
+
+  /** Tells the worker when the step has ended. */
+  #promise(turnId: string, worker: string): void {
+    const step = this.#steps.get(turnId);
+    if (step === undefined || step.endedAt !== null) this.#tell(worker, { ended: turnId });
+    else step.waiter = worker;
   }
 
   async join(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<ModelCallOutcome | null> {
@@ -101,6 +112,7 @@ export class RunAhead implements Joinable {
     const { config } = this.#deps;
     const late = setTimeout(() => {
       for (const { stop } of this.#steps.values()) stop.abort(new Error('this worker ends'));
+      this.#late.abort();
     }, config.shutdownGraceSeconds * 1000);
     await Promise.all([...this.#steps.values()].map(({ result }) => result));
     clearTimeout(late);
@@ -108,7 +120,7 @@ export class RunAhead implements Joinable {
   }
 
   async #run(step: Step): Promise<Awaited<Step['result']>> {
-    const { runningTurns, workerId, log } = this.#deps;
+    const { db, runningTurns, workerId, log } = this.#deps;
     const { turn } = step;
     const running = runningTurns.track(turn.id);
     const began = performance.now();
@@ -116,9 +128,8 @@ export class RunAhead implements Joinable {
     try {
       const signal = AbortSignal.any([running.signal, step.stop.signal]);
       const input = { turnId: turn.id, step: 1, compacted: false };
-      const onBegin = (): void => void (step.hasBegun = true);
-      const work = (): Promise<ModelCallOutcome> =>
-        runStep(this.#deps, input, signal, { workerId, token: null }, onBegin);
+      const task = { workerId, token: null };
+      const work = () => runStep(this.#deps, input, signal, task, () => (step.hasBegun = true));
       result = { outcome: await withTrace(turn.trace, work) };
     } catch (error) {
       const isCancelled = running.signal.aborted && !(running.signal.reason instanceof LeaseLostError);
@@ -127,26 +138,24 @@ export class RunAhead implements Joinable {
       else if (step.hasBegun && !isTooLong(error)) result = { error };
     }
     running.done();
-    const outcome = result === null ? 'left' : 'outcome' in result ? result.outcome.kind : 'failed';
+    const isStored = result !== null && 'outcome' in result;
+    const outcome = isStored ? 'ok' : result === null ? 'left' : 'failed';
     log.info({ turn_id: turn.id, outcome, ms: Math.round(performance.now() - began) }, 'first step ran ahead');
-    if (step.hasBegun && !(step.isOwn && result !== null && 'outcome' in result)) await this.#close(step);
+    if (step.hasBegun && !isStored) {
+      // As long as it is open, an activity elsewhere waits for it.
+      await storeWithRetries(() => closeAheadCall(db, turn.id, workerId), this.#late.signal).catch((err: unknown) =>
+        log.warn({ err, turn_id: turn.id }, 'the end of a call that ran ahead could not be recorded'),
+      );
+    }
     step.endedAt = performance.now();
-    if (step.isJoined || result === null) this.#steps.delete(turn.id);
+    if (step.waiter !== null) this.#tell(step.waiter, { ended: turn.id });
+    if (step.isJoined || step.waiter !== null || result === null) this.#steps.delete(turn.id);
     if (step.isJoined || result === null || !step.isOwn) this.#free(step);
     return result;
   }
 
-  /** Tells the activity that waits elsewhere, and closes the record of a call that failed while Postgres was away. */
-  async #close({ turn }: Step): Promise<void> {
-    const { db, workerId, notifier, log } = this.#deps;
-    try {
-      const joinedBy = await closeAheadCall(db, turn.id, workerId);
-      if (joinedBy === null || joinedBy === workerId) return;
-      this.#steps.delete(turn.id);
-      notifier.send(channelOfWorker(joinedBy), JSON.stringify({ ended: turn.id } satisfies AheadNotice));
-    } catch (err) {
-      log.warn({ err, turn_id: turn.id }, 'the end of a step that ran ahead could not be recorded');
-    }
+  #tell(workerId: string, notice: AheadNotice): void {
+    this.#deps.notifier.send(channelOfWorker(workerId), JSON.stringify(notice));
   }
 
   async #joinHere(step: Step, task: ActivityTask, signal: AbortSignal): Promise<ModelCallOutcome | null> {
@@ -174,14 +183,18 @@ export class RunAhead implements Joinable {
   }
 
   async #joinElsewhere(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<ModelCallOutcome | null> {
-    const { db, notifier, config } = this.#deps;
+    const { db, workerId, config } = this.#deps;
     for (;;) {
       const ended = new Promise<void>((resolve) => this.#waiting.set(turnId, resolve));
       const call = await joinAheadCall(db, turnId, task);
-      if (call?.isOpen) await within(ended, POLL_MS, signal);
+      if (call?.isOpen) {
+        this.#tell(call.workerId, { waits: turnId, worker: workerId });
+        const pause = sleep(POLL_MS, undefined, { signal, ref: false }).catch(() => undefined);
+        await Promise.race([ended, pause]);
+      }
       this.#waiting.delete(turnId);
       if (signal.aborted && call?.isOpen) {
-        notifier.send(channelOfWorker(call.workerId), JSON.stringify({ stop: turnId } satisfies AheadNotice));
+        this.#tell(call.workerId, { stop: turnId });
       }
       signal.throwIfAborted();
       if (call === null || (!call.isOpen && call.failure === null)) return null;
@@ -228,16 +241,4 @@ function sooner(error: unknown, endedForMs: number): unknown {
     type: type ?? undefined,
     nextRetryDelay: Math.max(1, pause - endedForMs),
   });
-}
-
-/** Waits for the promise, at most so long, and not beyond the signal. */
-async function within(promise: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  let done = (): void => undefined;
-  const over = new Promise<void>((resolve) => (done = resolve));
-  const timer = setTimeout(done, ms);
-  signal.addEventListener('abort', done);
-  await Promise.race([promise, over]);
-  clearTimeout(timer);
-  signal.removeEventListener('abort', done);
 }

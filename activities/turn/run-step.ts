@@ -27,7 +27,7 @@ export async function runStep(
   { turnId, step, compacted }: Omit<StepInput, 'undercount'>,
   signal: AbortSignal,
   task: ActivityTask,
-  onBegin = (): void => undefined,
+  onBegin: () => unknown = () => undefined,
 ): Promise<ModelCallOutcome> {
   let refused: { estimated: number; error: unknown } | null = null;
   for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {

@@ -41,20 +41,13 @@ export async function joinAheadCall(db: Db, turnId: string, task: ActivityTask):
   return row ?? null;
 }
 
-/**
- * Closes the record of a call that ran ahead on this worker, whatever became of it. Returns the worker whose activity waits for
- * it, if there is one.
- */
-export async function closeAheadCall(db: Db, turnId: string, workerId: string): Promise<string | null> {
-  const [row] = await runSql<{ joined_by: string }>(
+/** Closes the record of a call that ran ahead on this worker and failed, perhaps while Postgres was away. */
+export async function closeAheadCall(db: Db, turnId: string, workerId: string): Promise<void> {
+  await runSql(
     db,
-    sql`WITH ended AS (
-          UPDATE model_attempts SET ended_at = clock_timestamp()
-          WHERE turn_id = ${turnId} AND step = 1 AND worker_id = ${workerId} AND ended_at IS NULL)
-        SELECT joined_by FROM model_attempts
-        WHERE turn_id = ${turnId} AND step = 1 AND worker_id = ${workerId} AND joined_by IS NOT NULL LIMIT 1`,
+    sql`UPDATE model_attempts SET ended_at = clock_timestamp()
+        WHERE turn_id = ${turnId} AND step = 1 AND worker_id = ${workerId} AND ended_at IS NULL`,
   );
-  return row?.joined_by ?? null;
 }
 
 /** Those of the turns whose first call ran ahead on this worker and that no activity has asked for. */

@@ -14,7 +14,9 @@ export type AheadNotice =
   | { begin: StartableTurn }
   /** The activity that waits for the step is to end: end the step. */
   | { stop: string }
-  /** A step of another worker has ended: the activity that waits for it goes on. */
+  /** An activity of another worker waits for the step. */
+  | { waits: string; worker: string }
+  /** The answer, when it has ended: the activity goes on. */
   | { ended: string };
 
 /** The channel of a worker: the random part of its identity. */
