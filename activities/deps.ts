@@ -1,3 +1,4 @@
+import type { AnswerWatch } from '../src/answers/answer-watch.js';
 import type { DeltaStore } from '../src/stream/delta-store.js';
 import type { Notifier } from '../src/stream/notify.js';
 import type { Ahead, LaunchDeps } from '../src/turns/launch.js';
@@ -12,6 +13,8 @@ import type { ModelCallOutcome } from './turn/turn-activities.js';
 export interface ActivityDeps extends ToolDeps {
   deltas: DeltaStore;
   notifier: Notifier;
+  /** Wakes calls whose questions are answered. */
+  answers: AnswerWatch;
   /** Starts the workflow of the turn that follows. */
   workflows: LaunchDeps['workflows'];
   /** The first steps that run ahead of their activities (activities/turn/run-ahead). */

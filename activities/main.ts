@@ -10,6 +10,7 @@ import { isReady, waitForSchema } from '../src/db/schema-version.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
 import { Notifier } from '../src/stream/notify.js';
 import { takeWorkerLease } from '../src/reconciler/worker-lease.js';
+import { ANSWER_CHANNEL, AnswerWatch } from '../src/answers/answer-watch.js';
 import { CANCEL_CHANNEL, RunningTurns } from '../src/turns/running-turns.js';
 import { openStorage } from '../src/files/open-storage.js';
 import { warnOfForeignStorage } from '../src/files/ownership.js';
@@ -83,22 +84,27 @@ export async function startWorker(
   const deltas = new DeltaStore(db, notifier, log);
   const runningTurns = new RunningTurns();
   const slots = new Slots(config.workerMaxActivities);
+  const answers = new AnswerWatch();
   let ahead: RunAhead | null = null;
   const cancels = new Listener(
     config.databaseListenUrl,
     {
       onPayload: (payload, channel) => {
         if (channel === CANCEL_CHANNEL) runningTurns.cancel(payload);
+        else if (channel === ANSWER_CHANNEL) answers.notify(payload);
         else ahead?.hear(JSON.parse(payload) as AheadNotice);
       },
-      onConnect: () =>
+      onConnect: () => {
+        answers.notifyAll();
         void runningTurns
           .cancelMissed(db)
-          .catch((err: unknown) => log.warn({ err }, 'missed cancel requests could not be read')),
+          .catch((err: unknown) => log.warn({ err }, 'missed cancel requests could not be read'));
+      },
     },
     log,
   );
   void cancels.add(CANCEL_CHANNEL);
+  void cancels.add(ANSWER_CHANNEL);
   const network = createMcpNetwork(config.mcpAllowedHosts);
   const budget = new ByteBudget(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
   const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config, log }), budget);
@@ -124,6 +130,7 @@ export async function startWorker(
       log,
       storage,
       notifier,
+      answers,
       workflows,
       deltas,
       models,

@@ -27,6 +27,8 @@ interface WaitingStep {
   waiting: number[];
   /** Indices of the calls whose tasks are waited for before the answers. */
   tasks?: number[];
+  /** Servers may ask questions while the calls run. */
+  mayAsk?: true;
 }
 
 /** How a turn ended, as operators see it in Temporal. */

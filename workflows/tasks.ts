@@ -50,19 +50,26 @@ export class TaskWaits {
     });
     this.#open.add(index);
     this.#startClock(longWaitMs);
-    const scope = new CancellationScope();
-    this.#scopes.add(scope);
-    try {
-      const ended = await scope.run(() => pollTask({ turnId, step, index }));
-      this.#open.delete(index);
-      if (ended.isOverdue) this.#cancels.push(this.#cancelOnServers());
-      return ended;
-    } catch (error) {
-      if (this.isLong && hasStopped(error) && !CancellationScope.current().consideredCancelled) return null;
-      throw error;
-    } finally {
-      this.#scopes.delete(scope);
+    for (;;) {
+      const scope = new CancellationScope();
+      this.#scopes.add(scope);
+      try {
+        const ended = await scope.run(() => pollTask({ turnId, step, index }));
+        this.#open.delete(index);
+        if (ended.isOverdue) this.#cancels.push(this.#cancelOnServers());
+        return ended;
+      } catch (error) {
+        if (!hasStopped(error) || CancellationScope.current().consideredCancelled) throw error;
+        if (this.isLong) return null;
+      } finally {
+        this.#scopes.delete(scope);
+      }
     }
+  }
+
+  /** Answers to questions of servers may have come: asks for the tasks at once, which passes the answers on. */
+  askAgain(): void {
+    for (const scope of this.#scopes) scope.cancel();
   }
 
   isOpen(index: number): boolean {
@@ -94,7 +101,7 @@ export class TaskWaits {
       return;
     }
     this.isLong = true;
-    for (const scope of this.#scopes) scope.cancel();
+    this.askAgain();
   }
 }
 

@@ -7,18 +7,18 @@ import {
   setCurrentDetails,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { TurnActivities } from '../activities/turn/turn-activities.js';
-import type { StepOutcome } from '../src/steps/model-step.js';
+import type { ModelOutcome, OpenStep, TurnActivities } from '../activities/turn/turn-activities.js';
 import type { TurnInput, TurnSummary } from './contract.js';
 import { TaskWaits } from './tasks.js';
+import { formatToolNames } from './tool-names.js';
 import { countSignals, waitForAnswers } from './wait.js';
 
 /** Heartbeat timeout for a worker that runs but has lost Temporal. A dead worker's lease expires within seconds. */
 const HEARTBEAT_TIMEOUT = '90 s';
 /** Tool calls of one step that run in parallel. A step with hundreds of calls must leave slots for other turns. */
 const PARALLEL_TOOLS = 16;
-/** Limit for a piece of text in `setCurrentDetails`, to keep it readable in the UI. */
-const SHOWN_TOOLS = 5;
+/** A backstop for calls that may ask a person. */
+const ASKING_TIMEOUT = '366 days';
 
 /** Memo set on a run that continues a long wait. */
 export const LONG_WAIT = 'longWait';
@@ -28,12 +28,9 @@ const { advanceWait } = proxyLocalActivities<TurnActivities>({
   retry: { initialInterval: '200 ms', maximumInterval: '5 s' },
 });
 
-/** The model's answer to a step that did not end the turn. */
-type OpenStep = Exclude<StepOutcome, { kind: 'ended' }>;
-
 export class TurnRun {
   readonly summary: TurnSummary = { state: null, stop_reason: null, steps: 0 };
-  readonly #signals = countSignals();
+  readonly #signals: { received: number };
   #step: number;
   /** The end of the turn's time, in ms since 1970. */
   #deadline: number;
@@ -45,6 +42,7 @@ export class TurnRun {
     this.#step = input.step ?? 1;
     this.#deadline = Date.now() + input.remainingMs;
     this.tasks = new TaskWaits(input.id, input.wait === undefined, () => this.#callsRunning > 0);
+    this.#signals = countSignals(() => this.tasks.askAgain());
   }
 
   async connect(): Promise<void> {
@@ -55,7 +53,7 @@ export class TurnRun {
   }
 
   /** Makes the model call of the step. A run that began in the middle of a wait goes on with that step's calls. */
-  async callModel(): Promise<StepOutcome> {
+  async callModel(): Promise<ModelOutcome> {
     const outcome =
       this.input.wait === undefined ? await this.#model() : ({ kind: 'tools', ...this.input.wait } as const);
     this.summary.steps = this.#step;
@@ -76,10 +74,13 @@ export class TurnRun {
       return;
     }
     const free = [...tools.keys()].filter((index) => !waiting.includes(index));
-    if (free.length > 0) await this.#call(tools, free);
+    if (free.length > 0) await this.#call(tools, free, outcome.mayAsk === true);
     if (this.tasks.isLong) {
       const tasks = free.filter((index) => this.tasks.isOpen(index));
-      await this.#continueAsNew({ step: this.#step, wait: { tools, waiting, tasks } });
+      await this.#continueAsNew({
+        step: this.#step,
+        wait: { tools, waiting, tasks, ...(outcome.mayAsk && { mayAsk: true as const }) },
+      });
     }
   }
 
@@ -95,13 +96,18 @@ export class TurnRun {
         if (advanced !== null) this.#deadline = Date.now() + advanced.remainingMs;
         return advanced;
       },
-      call: (indices) => this.#call(tools, indices),
+      call: (indices) => this.#call(tools, indices, outcome.mayAsk === true),
       describe: (open) => `${this.#progress}: waits for answers to ${formatToolNames(tools, open)}`,
       searchable: this.input.searchable ?? false,
       isLong: () => this.tasks.isLong,
       mayContinue: this.input.wait === undefined,
     });
-    return result === 'long' ? this.#continueAsNew({ step: this.#step, wait: { tools, waiting } }) : result;
+    return result === 'long'
+      ? this.#continueAsNew({
+          step: this.#step,
+          wait: { tools, waiting, ...(outcome.mayAsk && { mayAsk: true as const }) },
+        })
+      : result;
   }
 
   /**
@@ -116,7 +122,7 @@ export class TurnRun {
     }
   }
 
-  async #model(): Promise<StepOutcome> {
+  async #model(): Promise<ModelOutcome> {
     setCurrentDetails(`${this.#progress}: model call`);
     const { id: turnId, modelId } = this.input;
     const step = this.#step;
@@ -126,19 +132,20 @@ export class TurnRun {
     if (outcome.kind !== 'compact') return outcome;
     await this.#activity(`compact the context before model call ${step}`).compactContext({ turnId, step });
     // After the compaction the answer is never `compact` again.
-    return (await call(true)) as StepOutcome;
+    return (await call(true)) as ModelOutcome;
   }
 
-  async #call(tools: string[], indices: number[]): Promise<void> {
+  async #call(tools: string[], indices: number[], mayAsk: boolean): Promise<void> {
     setCurrentDetails(`${this.#progress}: ${formatToolNames(tools, indices)}`);
     const { id: turnId } = this.input;
     const waits: Promise<void>[] = [];
     const callOne = async (index: number): Promise<void> => {
       this.#callsRunning += 1;
       const place = { turnId, step: this.#step, index };
-      const open = await this.#activity(`tool ${tools[index]}`)
+      const open = await this.#activity(`tool ${tools[index]}`, mayAsk)
         .callTool(place)
         .finally(() => (this.#callsRunning -= 1));
+      if (open?.kind === 'done') this.#deadline = Date.now() + open.remainingMs;
       if (open?.kind !== 'task') return;
       const wait = this.#waitForTask(tools, index, open.longWaitMs);
       wait.catch(() => undefined);
@@ -156,12 +163,15 @@ export class TurnRun {
     if (ended !== null) this.#deadline = Date.now() + ended.remainingMs;
   }
 
-  /** The turn's activities, each with the turn's remaining time as its timeout. */
-  #activity(summary: string): TurnActivities {
+  /**
+   * The turn's activities, each with the turn's remaining time as its timeout. Those that may ask a person watch that time by
+   * themselves: it does not run while they wait.
+   */
+  #activity(summary: string, mayAsk = false): TurnActivities {
     const remainingMs = this.#deadline - Date.now();
     if (remainingMs <= 0) throw ApplicationFailure.nonRetryable('The time of the turn is over.', 'turn_timeout');
     return proxyActivities<TurnActivities>({
-      scheduleToCloseTimeout: remainingMs,
+      ...(mayAsk ? { startToCloseTimeout: ASKING_TIMEOUT } : { scheduleToCloseTimeout: remainingMs }),
       heartbeatTimeout: HEARTBEAT_TIMEOUT,
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
       retry: { initialInterval: '1 s', backoffCoefficient: 2, maximumInterval: '30 s' },
@@ -184,10 +194,4 @@ export class TurnRun {
   get #progress(): string {
     return `step ${this.#step} of at most ${this.input.maxSteps}`;
   }
-}
-
-function formatToolNames(tools: string[], indices: number[]): string {
-  const more = indices.length - SHOWN_TOOLS;
-  const shown = indices.slice(0, SHOWN_TOOLS).map((index) => tools[index]);
-  return `tools ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

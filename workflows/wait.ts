@@ -13,9 +13,13 @@ import { ANSWERED_SIGNAL, SEARCH_ATTRIBUTES } from './contract.js';
 const WAITS_FOR = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waitsFor, 'KEYWORD');
 const answered = defineSignal(ANSWERED_SIGNAL);
 
-export function countSignals(): { received: number } {
+/** Counts the signals of answers. `onSignal` runs at each. */
+export function countSignals(onSignal: () => void): { received: number } {
   const signals = { received: 0 };
-  setHandler(answered, () => void (signals.received += 1));
+  setHandler(answered, () => {
+    signals.received += 1;
+    onSignal();
+  });
   return signals;
 }
 

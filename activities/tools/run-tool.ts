@@ -8,7 +8,14 @@ import type { RunnableTool } from './offered-tools.js';
 import { callTurnMcpTool } from './mcp/call-for-turn.js';
 import type { StartedTask } from './mcp/start-task.js';
 import type { ToolCallRow } from '../../src/steps/tool-call.js';
-import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from './tool.js';
+import {
+  textResult,
+  type BuiltInTool,
+  type QuestionsOf,
+  type ToolCall,
+  type ToolDeps,
+  type ToolResult,
+} from './tool.js';
 
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });
 
@@ -32,6 +39,7 @@ export async function runTool(
   call: ToolCallRow,
   found: RunnableTool | undefined,
   cancelled: AbortSignal,
+  questions?: (hold: () => () => void) => QuestionsOf,
 ): Promise<ToolResult | { task: StartedTask }> {
   if (found === undefined) return textResult(`There is no tool ${call.name} in this turn.`, true);
   const limit = new TimeLimit(deps.config.toolTimeoutSeconds);
@@ -42,6 +50,7 @@ export async function runTool(
     input: call.input,
     signal: AbortSignal.any([cancelled, limit.signal]),
     progress: () => limit.restart(),
+    ...(questions !== undefined && { onQuestion: questions(() => limit.hold()) }),
   };
   const work = withSpan(`execute_tool ${call.name}`, spanOf(turn, call, found), async (span) => {
     const result = await (found.kind === 'mcp'
@@ -100,9 +109,10 @@ async function runBuiltIn(deps: ToolDeps, call: ToolCall, tool: BuiltInTool): Pr
 class TimeLimit {
   #controller = new AbortController();
   #timer: NodeJS.Timeout;
+  #holds = 0;
 
-  constructor(seconds: number) {
-    this.#timer = setTimeout(() => this.#controller.abort(new Error('the tool took too long')), seconds * 1000);
+  constructor(private readonly seconds: number) {
+    this.#timer = this.#start();
   }
 
   get signal(): AbortSignal {
@@ -110,10 +120,25 @@ class TimeLimit {
   }
 
   restart(): void {
-    this.#timer.refresh();
+    if (this.#holds === 0) this.#timer.refresh();
+  }
+
+  /** Stops the limit until the returned function runs, which starts it anew. */
+  hold(): () => void {
+    this.#holds += 1;
+    clearTimeout(this.#timer);
+    return () => {
+      this.#holds -= 1;
+      if (this.#holds === 0) this.#timer = this.#start();
+    };
+  }
+
+  #start(): NodeJS.Timeout {
+    return setTimeout(() => this.#controller.abort(new Error('the tool took too long')), this.seconds * 1000);
   }
 
   stop(): void {
+    this.#holds = Infinity;
     clearTimeout(this.#timer);
   }
 }

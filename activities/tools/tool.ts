@@ -7,6 +7,8 @@ import type { Logger } from '../../src/platform/logger.js';
 import type { BuiltInToolName } from '../../src/sessions/tools.js';
 import type { ResultBlock } from '../../src/models/content.js';
 import type { ToolDefinition } from '../../src/models/request.js';
+import type { Cleaner } from '../../src/mcp/cleaner.js';
+import type { QuestionHandler } from '../../src/mcp/questions.js';
 import type { McpConnections } from './mcp/connections.js';
 
 export interface ToolResult {
@@ -37,7 +39,12 @@ export interface ToolCall {
   signal: AbortSignal;
   /** Reports progress, which restarts the tool's time limit. */
   progress: () => void;
+  /** Answers what an MCP server asks during the call; undefined if the server may not ask. */
+  onQuestion?: QuestionsOf;
 }
+
+/** Returns what answers the questions of a server; undefined if the session does not let it ask. */
+export type QuestionsOf = (serverId: string, cleaner: Cleaner) => QuestionHandler | undefined;
 
 /** Dependencies of the tools; the worker creates them once. */
 export interface ToolDeps {

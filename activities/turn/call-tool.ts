@@ -8,6 +8,10 @@ import { runnableTools } from '../tools/offered-tools.js';
 import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/steps/tool-call.js';
 import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
 import { keepTask } from '../tools/mcp/keep-task.js';
+import { closeElicitations } from '../../src/answers/elicitation.js';
+import { remainingMsOf } from './remaining.js';
+import { askPerson } from './ask-person.js';
+import { TurnClock } from './turn-clock.js';
 import type { TurnActivities } from './turn-activities.js';
 
 /**
@@ -28,13 +32,16 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
         return;
       }
       return limit.within(turn.projectId, async () => {
-        const run = (): ReturnType<typeof resultOf> => resultOf(deps, turn, call, { task, lostWorkers }, signal);
-        const result = await deps.slots.within(signal, run);
+        const clock = call.mayAsk ? new TurnClock(await remainingMsOf(deps, turnId)) : null;
+        const run = (): ReturnType<typeof resultOf> => resultOf(deps, turn, call, { task, lostWorkers }, signal, clock);
+        const result = await deps.slots.within(signal, run).finally(() => clock?.stop());
+        if (call.mayAsk) await storeWithRetries(() => closeElicitations(deps, turnId, call, 'withdrawn'), signal);
         if ('task' in result) {
           await keepTask(deps, turn, call, result.task, task, (store) => storeWithRetries(store, signal));
           return openTask;
         }
         await storeWithRetries(() => storeToolResult(deps, call, result), signal);
+        return clock === null ? undefined : { kind: 'done' as const, remainingMs: await remainingMsOf(deps, turnId) };
       });
     });
 }
@@ -45,10 +52,22 @@ async function resultOf(
   call: ToolCallRow,
   { task, lostWorkers }: Attempt,
   signal: AbortSignal,
+  clock: TurnClock | null,
 ): ReturnType<typeof runTool> {
   const tool = runnableTools(turn).find(({ tool: { name } }) => name === call.name);
   const mayRepeat = tool?.repeatable === true && lostWorkers < MAX_LOST_WORKERS;
+  if (call.state === 'started' && call.mayAsk) {
+    await storeWithRetries(() => closeElicitations(deps, call.turnId, call, 'lost'), signal);
+  }
   if (call.state === 'started' && !mayRepeat) return outcomeUnknown(call.name);
   await storeWithRetries(() => startToolCall(deps, call, task), signal);
-  return runTool(deps, turn, call, tool, signal);
+  if (clock === null) return runTool(deps, turn, call, tool, signal);
+  const bounded = AbortSignal.any([signal, clock.signal]);
+  const holdBoth = (hold: () => () => void) => (): (() => void) => {
+    const releases = [hold(), clock.hold()];
+    return () => releases.forEach((release) => release());
+  };
+  return runTool(deps, turn, call, tool, bounded, (hold) =>
+    askPerson(deps, call, turn.toolsets, holdBoth(hold), bounded),
+  );
 }

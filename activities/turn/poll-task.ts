@@ -1,4 +1,5 @@
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
+import { closeElicitations, type TaskQuestions } from '../../src/answers/elicitation.js';
 import { findServers } from '../../src/mcp/find-servers.js';
 import type { McpConnection } from '../../src/mcp/client.js';
 import { failureReason } from '../../src/mcp/reasons.js';
@@ -21,6 +22,7 @@ import { serverRemoved } from '../tools/mcp/call-for-turn.js';
 import { storeToolResult } from '../tools/store-call.js';
 import type { ToolResult } from '../tools/tool.js';
 import { MAX_LOST_WORKERS, runActivity, storeWithRetries } from './run-activity.js';
+import { deliverAnswers, dueQuestions, TaskQuestionBasket } from './task-questions.js';
 import { recordState } from './task-progress.js';
 import type { TurnActivities } from './turn-activities.js';
 
@@ -28,6 +30,8 @@ import type { TurnActivities } from './turn-activities.js';
 const FIRST_POLL_MS = 1000;
 const SLOW_AFTER_MS = 600_000;
 const SLOW_POLL_MS = 60_000;
+
+const NO_QUESTIONS: TaskQuestions = { open: 0, expiresInMs: null, undelivered: [] };
 
 type OpenTaskCall = TaskCall & { task: TaskRow };
 
@@ -84,22 +88,37 @@ async function poll(deps: ActivityDeps, place: CallPlace, loaded: OpenTaskCall, 
   };
 
   if (task.ageMs >= timeoutMs) {
+    if (task.mayAsk) await closeElicitations(deps, turn.id, place, 'withdrawn');
     await store(overdueTask(call.name, deps.config.taskTimeoutSeconds), false);
     return true;
   }
   const [server] = await findServers(deps.db, turn.projectId, [task.serverId]);
   if (server === undefined) {
+    if (task.mayAsk) await closeElicitations(deps, turn.id, place, 'withdrawn');
     await store(serverRemoved(call.name), true);
     return false;
   }
   let connection: McpConnection | undefined;
+  const basket = task.mayAsk ? new TaskQuestionBasket(deps, place, server, signal) : null;
+  const opened = (one: McpConnection): void => void (connection = one);
   try {
-    const answer = await ofServer(askForState(deps, server, task, signal, (opened) => (connection = opened)));
+    const questions = basket === null ? NO_QUESTIONS : await dueQuestions(deps, place);
+    const answer = await ofServer(askForState(deps, server, task, signal, opened, basket?.onQuestion));
     if (answer.kind === 'open') {
+      const { status, pollMs } = answer.state;
       if (answer.isNewSession) await moveTask(deps.db, place, connection!.session);
       await recordState(deps, place, loaded, answer.state);
-      throw openTask(pauseMs(answer.state.pollMs), answer.state.status);
+      if (questions.undelivered.length > 0) {
+        await ofServer(deliverAnswers(deps, connection!, questions));
+        throw openTask(FIRST_POLL_MS, status);
+      }
+      if (status !== 'input_required' && questions.open > 0) {
+        await closeElicitations(deps, turn.id, place, 'withdrawn');
+      }
+      if (status === 'input_required' && questions.open === 0) await basket?.fetch(connection!, task.taskId);
+      throw openTask(Math.min(pauseMs(pollMs), questions.expiresInMs ?? Infinity), status);
     }
+    if (questions.open > 0) await closeElicitations(deps, turn.id, place, 'withdrawn');
     const result =
       answer.kind === 'unknown'
         ? unknownTask(call.name)
@@ -133,10 +152,10 @@ async function read(
 async function storeResult(
   deps: ActivityDeps,
   place: CallPlace,
-  { call }: OpenTaskCall,
+  { call, task }: OpenTaskCall,
   result: ToolResult,
   hasEnded: boolean,
 ): Promise<void> {
-  const row = { ...place, ...call, input: {}, action: null };
+  const row = { ...place, ...call, input: {}, action: null, mayAsk: task.mayAsk };
   await storeToolResult(deps, row, { ...result, ...(hasEnded && { commit: (tx) => markEnded(tx, place) }) });
 }

@@ -4,6 +4,7 @@ import type { Steering } from '../../src/steps/model-call.js';
 import { storedOutcome, type StepOutcome } from '../../src/steps/model-step.js';
 import type { CallPermission } from '../../src/steps/step-calls.js';
 import { isOpen } from '../../src/db/turn-states.js';
+import { mayElicit } from '../../src/sessions/tools.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
 import { countTokens, type ModelClient } from '../model/clients.js';
@@ -35,6 +36,8 @@ export interface PreparedCall {
   permissions: Map<string, CallPermission>;
   /** False in a session without `tools`: its calls have no permission. */
   hasTools: boolean;
+  /** Servers may ask questions while the calls run. */
+  mayAsk: boolean;
   /** Returns the full name of a tool from its alias in the request; undefined if the model invented the name. */
   fullName: (alias: string) => string | undefined;
   toolUseIds: Set<string>;
@@ -51,14 +54,15 @@ export async function prepareCall(
   deps: ActivityDeps,
   { turnId, step, compacted, undercount }: StepInput,
   signal: AbortSignal,
-): Promise<PreparedCall | { stored: StepOutcome; permissions: Map<string, CallPermission> } | 'compact'> {
+): Promise<PreparedCall | (Pick<PreparedCall, 'permissions' | 'mayAsk'> & { stored: StepOutcome }) | 'compact'> {
   const loaded = await loadConversation(deps.db, turnId);
   const { turn } = loaded;
   const offered = offeredTools(loaded);
   const permissions = permissionsOf(turn, offered);
   const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
   const stored = isStored ? await storedOutcome(deps.db, turnId, step) : null;
-  if (stored !== null) return { stored, permissions };
+  const mayAsk = mayElicit(turn.toolsets);
+  if (stored !== null) return { stored, permissions, mayAsk };
   if (!isOpen(turn.state)) throw new TurnEndedError(turnId, turn.state);
   const model = deps.models.getOrFail(turn.modelId);
   const options = {
@@ -77,6 +81,7 @@ export async function prepareCall(
     estimated: built.estimated,
     permissions,
     hasTools: turn.hasTools,
+    mayAsk,
     fullName: built.fullName,
     toolUseIds: toolUseIds(built.request.messages),
     steering: { mayWait: turn.hasWaiting, ids: built.steering },

@@ -54,9 +54,13 @@ export async function runStep(
 }
 
 /** Replaces the names of tools that the turn does not offer. The model invented them, so they may contain its text. */
-function withOfferedNames({ permissions }: Pick<PreparedCall, 'permissions'>, outcome: StepOutcome): StepOutcome {
+function withOfferedNames(
+  { permissions, mayAsk }: Pick<PreparedCall, 'permissions' | 'mayAsk'>,
+  outcome: StepOutcome,
+): ModelCallOutcome {
   if (outcome.kind !== 'tools') return outcome;
-  return { ...outcome, tools: outcome.tools.map((name) => (permissions.has(name) ? name : UNKNOWN_TOOL)) };
+  const tools = outcome.tools.map((name) => (permissions.has(name) ? name : UNKNOWN_TOOL));
+  return { ...outcome, tools, ...(mayAsk && { mayAsk }) };
 }
 
 async function callAndStore(

@@ -10,8 +10,11 @@ export interface TurnActivities {
   callModel(input: { turnId: string; step: number; compacted: boolean }): Promise<ModelCallOutcome>;
   /** Summarises older turns, so that the next request fits the model's context. */
   compactContext(input: { turnId: string; step: number }): Promise<void>;
-  /** Runs one tool call of a step and stores its result. If its server began a task for it, returns that. */
-  callTool(input: CallPlace): Promise<OpenTask | undefined>;
+  /**
+   * Runs one tool call of a step and stores its result. If its server began a task for it, returns that; if it may have asked
+   * questions, what is left of the turn's time.
+   */
+  callTool(input: CallPlace): Promise<OpenTask | { kind: 'done'; remainingMs: number } | undefined>;
   /**
    * Asks for the task of a call until it has ended, then stores the result. Each question is an attempt of its own: between
    * them the activity waits in Temporal, without a slot and without new events in the history.
@@ -57,6 +60,10 @@ export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {
 }
 
 /** `compact`: the request would not fit, earlier turns must be summarised first. */
-export type ModelCallOutcome = StepOutcome | { kind: 'compact' };
+export type ModelCallOutcome = (StepOutcome & { mayAsk?: true }) | { kind: 'compact' };
 
 export type UnsuccessfulOutcome = { kind: 'cancelled' } | { kind: 'failed'; type: TurnFailureType };
+/** The answer after a compaction, if one was needed. */
+export type ModelOutcome = Exclude<ModelCallOutcome, { kind: 'compact' }>;
+/** The model's answer to a step that did not end the turn. */
+export type OpenStep = Exclude<ModelOutcome, { kind: 'ended' }>;

@@ -4,6 +4,7 @@ import { actionsAnswered } from '../../src/platform/metrics.js';
 import { answerEventSchema } from '../../src/events/schema.js';
 import { eventJson, type EventRow } from '../../src/events/store.js';
 import type { SessionState } from '../../src/sessions/store.js';
+import { notifyAnswers } from '../../src/answers/answer-watch.js';
 import { storeAnswers, type Answer } from '../../src/answers/answer.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
@@ -58,6 +59,22 @@ const body = {
             required: ['type', 'tool_use_id', 'content'],
             additionalProperties: false,
           },
+          {
+            title: 'user.elicitation_result',
+            properties: {
+              type: { const: 'user.elicitation_result' },
+              elicitation_id: toolUseId,
+              action: { type: 'string', enum: ['accept', 'decline', 'cancel'] },
+              content: {
+                type: ['object', 'null'],
+                additionalProperties: true,
+                description: 'Only with accept of a form: it has to fit requested_schema.',
+              },
+              actor,
+            },
+            required: ['type', 'elicitation_id', 'action'],
+            additionalProperties: false,
+          },
         ],
       },
     },
@@ -86,7 +103,13 @@ export const sendAnswers = operation<Body, SessionState>({
       additionalProperties: false,
     },
   },
-  errors: ['session_not_found', 'tool_use_not_found', 'tool_use_not_pending'],
+  errors: [
+    'session_not_found',
+    'tool_use_not_found',
+    'tool_use_not_pending',
+    'elicitation_not_found',
+    'elicitation_not_pending',
+  ],
   resource: sessionStateOfPath,
   async handle({ deps, body, resource: session, record, log }) {
     const answers = body.events.map(toAnswer);
@@ -95,6 +118,7 @@ export const sendAnswers = operation<Body, SessionState>({
     );
     for (const answer of stored) actionsAnswered.inc({ answer: nameOf(answer) });
     if (turnId !== null) {
+      await notifyAnswers(deps.db, stored);
       log.info({ turn_id: turnId, session_id: session.id, answers: stored.length }, 'answers stored');
       // The answers are stored. If this signal is lost, the reconciler sends it again.
       deps.workflows
@@ -112,6 +136,10 @@ function present(events: EventRow[]): unknown {
 }
 
 function toAnswer(event: Body['events'][number], index: number): Answer {
+  if (event.type === 'user.elicitation_result') {
+    const { type, elicitation_id, action, content = null, actor = null } = event;
+    return { type, data: { elicitation_id, action, content, actor } };
+  }
   if (event.type === 'user.custom_tool_result') {
     const { type, tool_use_id, content, is_error = false, actor = null } = event;
     return { type, data: { tool_use_id, content, is_error, actor } };
@@ -124,5 +152,6 @@ function toAnswer(event: Body['events'][number], index: number): Answer {
 }
 
 function nameOf({ type, data }: Answer): string {
+  if (type === 'user.elicitation_result') return data.action;
   return type === 'user.custom_tool_result' ? 'result' : data.result;
 }

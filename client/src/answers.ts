@@ -1,5 +1,5 @@
 import { ApiError } from './errors.js';
-import type { Answer, RequiredAction, StreamEvent } from './types.js';
+import type { Answer, Elicitation, RequiredAction, StreamEvent, WaitingCall } from './types.js';
 
 /** A person's decision about a call. `{ deny }` gives the agent the reason. */
 export type Decision = 'allow' | 'deny' | { deny: string };
@@ -9,7 +9,10 @@ export type Decision = 'allow' | 'deny' | { deny: string };
  * with its message. After a crash of the client a call that was not answered yet is made again.
  */
 // oxlint-disable-next-line typescript/no-explicit-any -- what the tool's input_schema says, which this type cannot know
-export type ToolFunction = (input: any, action: RequiredAction) => unknown;
+export type ToolFunction = (input: any, action: WaitingCall) => unknown;
+
+/** A person's answer to a question of an MCP server. `{ accept }` carries the fields of a form. */
+export type ElicitationDecision = 'accept' | 'decline' | 'cancel' | { accept: Record<string, unknown> };
 
 export interface AnswerOptions {
   /**
@@ -21,7 +24,12 @@ export interface AnswerOptions {
    * Decides about calls that need a person's decision. If it is absent or returns undefined, the call stays open, so that
    * another client can answer it. If it throws, `run` throws, and the call stays open.
    */
-  confirm?: (action: RequiredAction) => Decision | undefined | Promise<Decision | undefined>;
+  confirm?: (action: WaitingCall) => Decision | undefined | Promise<Decision | undefined>;
+  /**
+   * Answers questions of MCP servers, as `confirm` decides about calls: shows a form made from `requested_schema`, or a `url`
+   * for the person to open.
+   */
+  elicit?: (question: Elicitation) => ElicitationDecision | undefined | Promise<ElicitationDecision | undefined>;
   /** Who decides, at most 128 characters: stored with each answer. */
   actor?: string;
 }
@@ -45,8 +53,9 @@ export class Answers {
   take(event: StreamEvent): void {
     if (event.type !== 'agent.requires_action') return;
     for (const action of event.required_actions) {
-      if (this.#taken.has(action.tool_use_id)) continue;
-      this.#taken.add(action.tool_use_id);
+      const id = action.type === 'elicitation' ? action.elicitation_id : action.tool_use_id;
+      if (this.#taken.has(id)) continue;
+      this.#taken.add(id);
       this.#work.push(this.#answer(action).catch((error: unknown) => this.#failure.abort(error)));
     }
   }
@@ -58,18 +67,33 @@ export class Answers {
 
   async #answer(action: RequiredAction): Promise<void> {
     const { actor } = this.options;
-    const answer = action.type === 'custom_tool_result' ? await this.#result(action) : await this.#decision(action);
+    const answer = await this.#answerOf(action);
     if (answer === null) return;
     if (actor !== undefined) answer.actor = actor;
     try {
       await this.send(answer);
     } catch (error) {
       // Another client answered first, the call has expired, or the turn was cancelled.
-      if (!(error instanceof ApiError && error.is('tool_use_not_pending'))) throw error;
+      const isClosed =
+        error instanceof ApiError && (error.is('tool_use_not_pending') || error.is('elicitation_not_pending'));
+      if (!isClosed) throw error;
     }
   }
 
-  async #result(action: RequiredAction): Promise<Answer | null> {
+  #answerOf(action: RequiredAction): Promise<Answer | null> {
+    if (action.type === 'elicitation') return this.#elicited(action);
+    return action.type === 'custom_tool_result' ? this.#result(action) : this.#decision(action);
+  }
+
+  async #elicited(question: Elicitation): Promise<Answer | null> {
+    const decision = await this.options.elicit?.(question);
+    if (decision === undefined) return null;
+    const base = { type: 'user.elicitation_result', elicitation_id: question.elicitation_id } as const;
+    if (typeof decision === 'string') return { ...base, action: decision };
+    return { ...base, action: 'accept', content: decision.accept };
+  }
+
+  async #result(action: WaitingCall): Promise<Answer | null> {
     const tool = this.options.tools?.[action.name];
     if (tool === undefined) return null;
     const base = { type: 'user.custom_tool_result', tool_use_id: action.tool_use_id } as const;
@@ -80,7 +104,7 @@ export class Answers {
     }
   }
 
-  async #decision(action: RequiredAction): Promise<Answer | null> {
+  async #decision(action: WaitingCall): Promise<Answer | null> {
     const decision = await this.options.confirm?.(action);
     if (decision === undefined) return null;
     const base = { type: 'user.tool_confirmation', tool_use_id: action.tool_use_id } as const;

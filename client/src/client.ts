@@ -9,6 +9,7 @@ import type {
   AnswerEvent,
   Confirmation,
   CustomToolResult,
+  ElicitationResult,
   Event,
   NewMessage,
   StreamEvent,
@@ -53,13 +54,23 @@ export class AgentSessionClient extends Operations {
     return (await this.sendAnswers(sessionId, [{ type: 'user.custom_tool_result', ...result }], options))[0]!;
   }
 
+  /** Answers a question that an MCP server asked. */
+  async answerElicitation(
+    sessionId: string,
+    result: ElicitationResult,
+    options: CreateOptions = {},
+  ): Promise<AnswerEvent> {
+    return (await this.sendAnswers(sessionId, [{ type: 'user.elicitation_result', ...result }], options))[0]!;
+  }
+
   /** The events of the current turn, from its start to its terminal event (operation `streamEvents`). */
   stream(sessionId: string, options: StreamOptions = {}): EventStream {
     return new EventStream(this.transport, `/v1/sessions/${segment(sessionId)}/events/stream`, options);
   }
 
   /**
-   * Sends a message and waits for the end of its turn, as `followMessage` does. `tools` and `confirm` answer waiting calls.
+   * Sends a message and waits for the end of its turn, as `followMessage` does. `tools`, `confirm` and `elicit` answer what the
+   * turn waits for.
    * The signal only stops the waiting; use `cancelTurn` to end the turn. With an `idempotencyKey` of yours, the same call follows the
    * same turn after a crash of your process: within 24 h no second turn starts.
    */

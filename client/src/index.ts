@@ -1,4 +1,4 @@
-export type { AnswerOptions, Decision, ToolFunction } from './answers.js';
+export type { AnswerOptions, Decision, ElicitationDecision, ToolFunction } from './answers.js';
 export { AgentSessionClient, type FollowOptions, type RunOptions } from './client.js';
 export { ApiError, ConnectionError } from './errors.js';
 export { ItemList } from './pages.js';

@@ -22,6 +22,10 @@ export type File = Schemas['File'];
 export type SessionTool = Schemas['SessionTool'];
 /** A tool call that waits for an answer. */
 export type RequiredAction = Schemas['RequiredAction'];
+/** A question that an MCP server asks during a call. */
+export type Elicitation = Extract<RequiredAction, { type: 'elicitation' }>;
+/** A call that waits for a person's decision or for the client's result. */
+export type WaitingCall = Exclude<RequiredAction, Elicitation>;
 export type Webhook = Schemas['Webhook'];
 /** The response of creation and rotation. Only these show the secret. */
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];
@@ -59,6 +63,7 @@ export type SessionChange = Schemas['SessionChange'];
 /** An answer to a waiting call. */
 export type Answer = Schemas['NewAnswers']['events'][number];
 export type Confirmation = Omit<Extract<Answer, { type: 'user.tool_confirmation' }>, 'type'>;
+export type ElicitationResult = Omit<Extract<Answer, { type: 'user.elicitation_result' }>, 'type'>;
 export type CustomToolResult = Omit<Extract<Answer, { type: 'user.custom_tool_result' }>, 'type'>;
 export type NewMessage = Schemas['NewMessage'];
 export type NewMcpServer = Schemas['NewMcpServer'];

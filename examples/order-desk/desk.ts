@@ -1,4 +1,4 @@
-import type { RequiredAction, RunResult } from '@agent-session-service/client';
+import type { WaitingCall, RunResult } from '@agent-session-service/client';
 import { appendOnce } from './append-once.js';
 import { orders, type Order } from './orders.js';
 import { client } from './service.js';
@@ -8,13 +8,13 @@ import { prepare, sessionOf, taskOf } from './setup.js';
 const { APPROVE_UP_TO = '100' } = process.env;
 
 /** The result may not have reached the service before a crash, so the call may come again under the same id. */
-function notifyCustomer({ order, text }: { order: string; text: string }, action: RequiredAction): object {
+function notifyCustomer({ order, text }: { order: string; text: string }, action: WaitingCall): object {
   const isNew = appendOnce('outbox.jsonl', { key: action.tool_use_id, order, text });
   return { sent: true, now: isNew };
 }
 
 /** Small refunds need no person. For others the call stays open, until `npm run approve` answers it. */
-function confirm({ input }: RequiredAction): 'allow' | undefined {
+function confirm({ input }: WaitingCall): 'allow' | undefined {
   return Number(input.amount) <= Number(APPROVE_UP_TO) ? 'allow' : undefined;
 }
 

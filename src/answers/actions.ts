@@ -2,6 +2,7 @@ import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { EventRow } from '../events/store.js';
 import type { ActionKind } from '../sessions/required-actions.js';
+import type { ElicitationState } from './elicitation.js';
 
 /** planned → open (asked) → allowed, denied, answered or expired. planned and open → cancelled when the turn ends. */
 export type ActionState = 'planned' | 'open' | 'allowed' | 'denied' | 'answered' | 'expired' | 'cancelled';
@@ -39,6 +40,34 @@ export async function loadActions(db: Db, sessionId: string, toolUseIds: string[
       const answer =
         event_id === null ? null : { id: event_id, turn_id: action.turn_id, position, type, created_at, data };
       return [action.tool_use_id, { ...action, answer }];
+    }),
+  );
+}
+
+/** A question of a server, with what its answer is checked against. */
+export interface Elicitation extends Omit<Action, 'kind' | 'state' | 'tool_use_id'> {
+  id: string;
+  state: ElicitationState;
+  mode: 'form' | 'url';
+  requestedSchema: Record<string, unknown> | null;
+}
+
+/** The questions of a session among these ids. */
+export async function loadElicitations(db: Db, sessionId: string, ids: string[]): Promise<Map<string, Elicitation>> {
+  if (ids.length === 0) return new Map();
+  const rows = await runSql<Omit<Elicitation, 'answer'> & Omit<EventRow, 'id'> & { event_id: string | null }>(
+    db,
+    sql`SELECT q.id, q.turn_id, q.step, q.index, q.state, q.mode, q.requested_schema AS "requestedSchema",
+          e.id AS event_id, e.position, e.type, e.created_at, e.data::text AS data
+        FROM elicitations q JOIN turns t ON t.id = q.turn_id
+          LEFT JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = q.answer_position
+        WHERE q.session_id = ${sessionId} AND q.id = ANY(${ids}::text[])`,
+  );
+  return new Map(
+    rows.map(({ event_id, position, type, created_at, data, ...question }) => {
+      const answer =
+        event_id === null ? null : { id: event_id, turn_id: question.turn_id, position, type, created_at, data };
+      return [question.id, { ...question, answer }];
     }),
   );
 }

@@ -1,20 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from 'typeorm';
-import { rawSql, runSql, sql } from '../db/sql.js';
+import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
 import { insertEvents, newEvents, type EventRow } from '../events/store.js';
-import { ServiceError, validationError } from '../platform/errors.js';
-import { openActionsOf, type ActionKind, type RequiredAction } from '../sessions/required-actions.js';
-import { findOtherCalls, loadActions, type Action, type ActionState } from './actions.js';
+import { validationError, ServiceError } from '../platform/errors.js';
+import type { ActionKind } from '../sessions/required-actions.js';
+import { findOtherCalls, loadActions, loadElicitations, type Action, type Elicitation } from './actions.js';
+import { clocksAfter, requiresAction } from './elicitation.js';
+import { checkContent } from './elicitation-content.js';
+import { elicitationNotFound, notPending, questionNotPending } from './not-pending.js';
 import { stopClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
 import { changeTurn, running, type TurnDeps, type TurnWrite } from '../turns/write.js';
 
 /** An answer as stored. */
-export type Answer = Extract<NewEvent, { type: 'user.tool_confirmation' | 'user.custom_tool_result' }>;
+export type Answer = CallAnswer | ElicitationAnswerEvent;
+type CallAnswer = Extract<NewEvent, { type: 'user.tool_confirmation' | 'user.custom_tool_result' }>;
+type ElicitationAnswerEvent = Extract<NewEvent, { type: 'user.elicitation_result' }>;
 
-const KIND_OF: Record<Answer['type'], ActionKind> = {
+const KIND_OF: Record<CallAnswer['type'], ActionKind> = {
   'user.tool_confirmation': 'tool_confirmation',
   'user.custom_tool_result': 'custom_tool_result',
 };
@@ -28,10 +33,17 @@ interface StoredAnswers {
   stored: Answer[];
 }
 
+/** What answers of a request belong to: calls by tool use id, and questions of servers by their id. */
+interface Asked {
+  actions: Map<string, Action>;
+  elicitations: Map<string, Elicitation>;
+}
+
 /**
- * Stores answers to calls of a session: all or none. The turn's row is locked while this decides whether a call is
- * open, so answers, cancel requests and expiries exclude each other. `record` runs in the same transaction.
- * @throws ServiceError tool_use_not_found, validation_error, tool_use_not_pending
+ * Stores answers to calls and questions of a session: all or none. The turn's row is locked while this decides whether they
+ * are open, so answers, cancel requests and expiries exclude each other. `record` runs in the same transaction.
+ * @throws ServiceError tool_use_not_found, elicitation_not_found, validation_error, tool_use_not_pending,
+ * elicitation_not_pending
  */
 export async function storeAnswers(
   deps: TurnDeps,
@@ -39,26 +51,33 @@ export async function storeAnswers(
   answers: Answer[],
   record: (db: Db, events: EventRow[]) => Promise<void>,
 ): Promise<StoredAnswers> {
-  const ids = [...new Set(answers.map(({ data }) => data.tool_use_id))];
-  const actions = await loadActions(deps.db, sessionId, ids);
-  await requireFitting(deps.db, sessionId, answers, actions);
-  const open = selectNew(answers, actions)[0];
+  const load = async (db: Db): Promise<Asked> => ({
+    actions: await loadActions(db, sessionId, idsOf(answers.filter(isCallAnswer))),
+    elicitations: await loadElicitations(db, sessionId, idsOf(answers.filter((answer) => !isCallAnswer(answer)))),
+  });
+  const asked = await load(deps.db);
+  await requireFitting(deps.db, sessionId, answers, asked);
+  const open = selectNew(answers, asked)[0];
   if (open === undefined) {
-    const events = answers.map(({ data }) => actions.get(data.tool_use_id)!.answer!);
+    const events = answers.map((answer) => askedFor(asked, answer).answer!);
     await record(deps.db, events);
     return { events, turnId: null, stored: [] };
   }
-  const turnId = actions.get(open.data.tool_use_id)!.turn_id;
+  const turnId = askedFor(asked, open).turn_id;
   try {
     return await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
       const turn = await lock(running(turnId));
-      const locked = await loadActions(tx, sessionId, ids);
+      const locked = await load(tx);
       const fresh = selectNew(answers, locked);
-      if (turn.cancel_requested_at !== null) throw notPending(open.data.tool_use_id, 'cancelled');
+      if (turn.cancel_requested_at !== null) throw refusalOf(open, 'cancelled');
       await closeActions(tx, turnId, turn.position, fresh, locked);
-      const written = await write(answersWrite(turnId, [...fresh, ...(await askAgain(tx, turnId))]));
-      const added = new Map(fresh.map(({ data }, n) => [data.tool_use_id, written.events[n]!]));
-      const events = answers.map(({ data: { tool_use_id: id } }) => added.get(id) ?? locked.get(id)!.answer!);
+      const questions = fresh.flatMap((answer) => (isCallAnswer(answer) ? [] : [askedFor(locked, answer)]));
+      const resumed = await clocksAfter(tx, turnId, questions);
+      // With a call of §6 among the answers, its own start or end sets the clock of waiting.
+      const clocks = resumed ?? (fresh.some(isCallAnswer) ? sql`, ${stopClock('waiting', sql`now.at`)}` : sql``);
+      const written = await write(answersWrite(turnId, [...fresh, ...(await requiresAction(tx, turnId))], clocks));
+      const added = new Map(fresh.map((answer, n) => [keyOf(answer), written.events[n]!]));
+      const events = answers.map((answer) => added.get(keyOf(answer)) ?? askedFor(locked, answer).answer!);
       await record(tx, events);
       return { events, turnId, stored: fresh };
     });
@@ -69,24 +88,41 @@ export async function storeAnswers(
   }
 }
 
-async function askAgain(tx: EntityManager, turnId: string): Promise<NewEvent[]> {
-  const [left] = await runSql<{ actions: RequiredAction[] }>(
-    tx,
-    sql`SELECT ${rawSql(openActionsOf('turns.id'))} AS actions FROM turns WHERE id = ${turnId}`,
-  );
-  const { actions } = left!;
-  return actions.length === 0 ? [] : [{ type: 'agent.requires_action', data: { required_actions: actions } }];
+function isCallAnswer(answer: Answer): answer is CallAnswer {
+  return answer.type !== 'user.elicitation_result';
 }
 
-function answersWrite(turnId: string, newOnes: NewEvent[]): TurnWrite {
+function idOf(answer: Answer): string {
+  return isCallAnswer(answer) ? answer.data.tool_use_id : answer.data.elicitation_id;
+}
+
+function idsOf(answers: Answer[]): string[] {
+  return [...new Set(answers.map(idOf))];
+}
+
+/** Tool use ids come from the model: one may look like the id of a question. */
+function keyOf(answer: Answer): string {
+  return `${isCallAnswer(answer) ? 'call' : 'question'} ${idOf(answer)}`;
+}
+
+function askedFor({ actions, elicitations }: Asked, answer: Answer): Action | Elicitation {
+  return (isCallAnswer(answer) ? actions.get(idOf(answer)) : elicitations.get(idOf(answer)))!;
+}
+
+function refusalOf(answer: Answer, state: string): ServiceError {
+  return isCallAnswer(answer)
+    ? notPending(answer.data.tool_use_id, state as Parameters<typeof notPending>[1])
+    : questionNotPending(answer.data.elicitation_id, state as Parameters<typeof questionNotPending>[1]);
+}
+
+function answersWrite(turnId: string, newOnes: NewEvent[], clocks: Sql): TurnWrite {
   const events = newEvents(newOnes);
   const statement = sql`
     WITH turn AS MATERIALIZED (
         SELECT id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
       now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
       written AS (
-        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at,
-          ${stopClock('waiting', sql`now.at`)}
+        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at ${clocks}
         FROM now WHERE turns.id = now.id
         RETURNING turns.id, session_id, number, state, position, at),
       ${insertEvents(sql`written`, events)}
@@ -94,13 +130,9 @@ function answersWrite(turnId: string, newOnes: NewEvent[]): TurnWrite {
   return { statement, events };
 }
 
-async function requireFitting(
-  db: Db,
-  sessionId: string,
-  answers: Answer[],
-  actions: Map<string, Action>,
-): Promise<void> {
-  const missing = answers.map(({ data }) => data.tool_use_id).filter((id) => !actions.has(id));
+async function requireFitting(db: Db, sessionId: string, answers: Answer[], asked: Asked): Promise<void> {
+  const calls = answers.filter(isCallAnswer);
+  const missing = calls.map(idOf).filter((id) => !asked.actions.has(id));
   const others = missing.length === 0 ? new Set<string>() : await findOtherCalls(db, sessionId, missing);
   const unknown = [...new Set(missing.filter((id) => !others.has(id)))];
   if (unknown.length > 0) {
@@ -108,9 +140,17 @@ async function requireFitting(
       tool_use_ids: unknown,
     });
   }
-  for (const [index, { type, data }] of answers.entries()) {
-    const needed = actions.get(data.tool_use_id)?.kind ?? 'tool_confirmation';
-    if (KIND_OF[type] !== needed)
+  const unknownQuestions = idsOf(
+    answers.filter((answer) => !isCallAnswer(answer) && !asked.elicitations.has(idOf(answer))),
+  );
+  if (unknownQuestions.length > 0) throw elicitationNotFound(unknownQuestions);
+  for (const [index, answer] of answers.entries()) {
+    if (!isCallAnswer(answer)) {
+      checkContent(asked.elicitations.get(idOf(answer))!, answer.data, `/events/${index}`);
+      continue;
+    }
+    const needed = asked.actions.get(idOf(answer))?.kind ?? 'tool_confirmation';
+    if (KIND_OF[answer.type] !== needed)
       throw validationError(`/events/${index}/type`, `must be user.${needed} for this call`);
   }
   if (missing.length > 0) throw notPending(missing[0]!, 'not_required');
@@ -118,23 +158,20 @@ async function requireFitting(
 
 /**
  * Filters out answers that are stored already; a repetition is a success.
- * @throws ServiceError tool_use_not_pending for an answer to a call that is not open
+ * @throws ServiceError tool_use_not_pending or elicitation_not_pending for an answer to what is not open
  */
-function selectNew(answers: Answer[], actions: Map<string, Action>): Answer[] {
+function selectNew(answers: Answer[], asked: Asked): Answer[] {
   const chosen = new Map<string, Answer>();
   for (const answer of answers) {
-    const id = answer.data.tool_use_id;
-    const action = actions.get(id)!;
-    const earlier = chosen.get(id);
+    const { answer: stored, state } = askedFor(asked, answer);
+    const earlier = chosen.get(keyOf(answer));
     if (earlier !== undefined) {
       if (isSameAnswer(earlier.data, answer.data)) continue;
-      throw notPending(id, stateAfter(earlier));
+      throw refusalOf(answer, stateAfter(earlier));
     }
-    const isRepeat =
-      action.answer !== null && isSameAnswer(JSON.parse(action.answer.data) as Answer['data'], answer.data);
-    if (isRepeat) continue;
-    if (action.state !== 'open') throw notPending(id, action.state === 'planned' ? 'not_asked' : action.state);
-    chosen.set(id, answer);
+    if (stored !== null && isSameAnswer(JSON.parse(stored.data) as Answer['data'], answer.data)) continue;
+    if (state !== 'open') throw refusalOf(answer, state === 'planned' ? 'not_asked' : state);
+    chosen.set(keyOf(answer), answer);
   }
   return [...chosen.values()];
 }
@@ -145,7 +182,7 @@ function isSameAnswer({ actor: _, ...one }: Answer['data'], { actor: __, ...othe
 }
 
 function stateAfter({ type, data }: Answer): 'answered' | 'allowed' | 'denied' {
-  if (type === 'user.custom_tool_result') return 'answered';
+  if (type !== 'user.tool_confirmation') return 'answered';
   return data.result === 'allow' ? 'allowed' : 'denied';
 }
 
@@ -154,44 +191,29 @@ async function closeActions(
   turnId: string,
   position: number,
   answers: Answer[],
-  actions: Map<string, Action>,
+  asked: Asked,
 ): Promise<void> {
-  const rows = answers.map((answer) => actions.get(answer.data.tool_use_id)!);
+  const placed = answers.map((answer, n) => ({ answer, position: position + n + 1 }));
+  const calls = placed.filter(({ answer }) => isCallAnswer(answer));
+  const rows = calls.map(({ answer }) => askedFor(asked, answer));
   const closed = await runSql<unknown>(
     tx,
     sql`WITH answer AS (
-          SELECT step, index, state, ${position}::integer + n AS position
-          FROM unnest(${rows.map(({ step }) => step)}::integer[], ${rows.map(({ index }) => index)}::integer[],
-            ${answers.map(stateAfter)}::text[]) WITH ORDINALITY AS answer(step, index, state, n)),
+          SELECT * FROM unnest(${rows.map(({ step }) => step)}::integer[], ${rows.map(({ index }) => index)}::integer[],
+            ${calls.map(({ answer }) => stateAfter(answer))}::text[], ${calls.map((one) => one.position)}::integer[])
+            AS answer(step, index, state, position)),
         closed AS (
           UPDATE required_actions a SET state = answer.state, answer_position = position, answered_at = clock_timestamp()
           FROM answer WHERE turn_id = ${turnId} AND a.step = answer.step AND a.index = answer.index AND a.state = 'open'
-          RETURNING a.index)
-        SELECT index FROM closed`,
+          RETURNING a.index),
+        result AS (
+          SELECT * FROM unnest(${placed.map(({ answer }) => (isCallAnswer(answer) ? null : idOf(answer)))}::text[],
+            ${placed.map((one) => one.position)}::integer[]) AS result(id, position)),
+        answered AS (
+          UPDATE elicitations q SET state = 'answered', answer_position = position
+          FROM result WHERE q.turn_id = ${turnId} AND q.id = result.id AND q.state = 'open'
+          RETURNING q.index)
+        SELECT index FROM closed UNION ALL SELECT index FROM answered`,
   );
   if (closed.length < answers.length) throw new OvertakenError(turnId);
 }
-
-/** Says why a call accepts no answer. */
-type ClosedState = Exclude<ActionState, 'open' | 'planned'> | 'not_asked' | 'not_required';
-
-function notPending(toolUseId: string, state: ClosedState): ServiceError {
-  return new ServiceError(
-    'tool_use_not_pending',
-    `The call ${toolUseId} does not wait for an answer: ${REASONS[state]}.`,
-    {
-      tool_use_id: toolUseId,
-      state,
-    },
-  );
-}
-
-const REASONS: Record<ClosedState, string> = {
-  not_asked: 'agent.requires_action has not named it yet',
-  not_required: 'it needs none',
-  allowed: 'it was allowed',
-  denied: 'it was denied',
-  answered: 'it has a result',
-  expired: 'it was not answered in time',
-  cancelled: 'its turn was cancelled or has ended',
-};

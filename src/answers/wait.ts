@@ -3,7 +3,7 @@ import { rawSql, runSql, sql } from '../db/sql.js';
 import type { NewEvent } from '../events/schema.js';
 import { insertEvents, newEvents } from '../events/store.js';
 import { actionsAnswered } from '../platform/metrics.js';
-import { openActionsOf, type RequiredAction } from '../sessions/required-actions.js';
+import { requiresAction } from './elicitation.js';
 import type { ActionState } from './actions.js';
 import { runningMs, startClock } from '../turns/totals.js';
 import { TurnEndedError } from '../turns/turn.js';
@@ -100,11 +100,7 @@ async function ask(tx: EntityManager, turnId: string, step: number, timeoutSecon
           expires_at = now.at + ${timeoutSeconds}::double precision * interval '1 s'
         FROM (SELECT clock_timestamp() AS at) AS now WHERE ${OF_STEP(turnId, step)} AND a.state = 'planned'`,
   );
-  const [row] = await runSql<{ actions: RequiredAction[] }>(
-    tx,
-    sql`SELECT ${rawSql(openActionsOf('turns.id'))} AS actions FROM turns WHERE id = ${turnId}`,
-  );
-  return [{ type: 'agent.requires_action', data: { required_actions: row!.actions } }];
+  return requiresAction(tx, turnId);
 }
 
 async function expire(tx: EntityManager, turnId: string, step: number): Promise<number> {

@@ -88,14 +88,44 @@ export type StopReason = (typeof STOP_REASONS)[number];
 /** Why a turn failed (contract.md §3 `turn.failed`). */
 export type TurnFailureType = (typeof TURN_FAILURE_TYPES)[number];
 
-/** A call that waits for an answer (contract.md §6). */
+const expiresAt = { type: 'string', format: 'date-time' } as const;
+const question = { type: { const: 'elicitation' }, elicitation_id: text, tool_use_id: text, name: text } as const;
+
+/** What waits for an answer: a call (contract.md §6), or a question that an MCP server asks during one (§11). */
 export const requiredAction = {
   $id: 'RequiredAction',
-  ...objectSchema({
-    type: { enum: ['tool_confirmation', 'custom_tool_result'] },
-    tool_use_id: text,
-    name: text,
-    input: anyObject,
-    expires_at: { type: 'string', format: 'date-time' },
-  }),
+  type: 'object',
+  required: ['type'],
+  oneOf: [
+    {
+      title: 'tool_call',
+      ...objectSchema({
+        type: { enum: ['tool_confirmation', 'custom_tool_result'] },
+        tool_use_id: text,
+        name: text,
+        input: anyObject,
+        expires_at: expiresAt,
+      }),
+    },
+    {
+      title: 'form',
+      ...objectSchema({
+        ...question,
+        mode: { const: 'form' },
+        message: text,
+        requested_schema: { ...anyObject, description: 'A flat JSON Schema of the answer’s content.' },
+        expires_at: expiresAt,
+      }),
+    },
+    {
+      title: 'url',
+      ...objectSchema({
+        ...question,
+        mode: { const: 'url' },
+        message: text,
+        url: { type: 'string', description: 'For the person to open. The service never opens it.' },
+        expires_at: expiresAt,
+      }),
+    },
+  ],
 } as const;

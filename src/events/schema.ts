@@ -44,6 +44,12 @@ const ownFields = {
     actor,
   }),
   'user.custom_tool_result': objectSchema({ tool_use_id: text, content: text, is_error: flag, actor }),
+  'user.elicitation_result': objectSchema({
+    elicitation_id: text,
+    action: { enum: ['accept', 'decline', 'cancel'] },
+    content: { type: ['object', 'null'], additionalProperties: true },
+    actor,
+  }),
   'agent.tool_use': objectSchema(
     { tool_use_id: text, name: text, input: anyObject },
     { evaluated_permission: { enum: ['allow', 'ask'], description: 'Only in sessions that have tools.' } },
@@ -134,7 +140,11 @@ export const turnContinuedSchema = { $id: 'TurnContinuedEvent', ...storedEventSc
 export const answerEventSchema = {
   $id: 'AnswerEvent',
   type: 'object',
-  oneOf: [storedEventSchema('user.tool_confirmation'), storedEventSchema('user.custom_tool_result')],
+  oneOf: [
+    storedEventSchema('user.tool_confirmation'),
+    storedEventSchema('user.custom_tool_result'),
+    storedEventSchema('user.elicitation_result'),
+  ],
 };
 
 /** The data of a stream-only frame (contract.md §3 "Data of a delta"). */

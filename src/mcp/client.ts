@@ -5,6 +5,7 @@ import { ErrorCode, McpError, ResultSchema, type ServerCapabilities } from '@mod
 import { limitedFetch, type FetchOptions } from './limited-fetch.js';
 import { AnswerLostError, McpRequest, type RequestOptions } from './mcp-request.js';
 import type { OnLarge } from './wire/answer-body.js';
+import { answerQuestions, MAX_OPEN_QUESTIONS, QUESTION_CAPABILITIES, type QuestionHandler } from './questions.js';
 import { callLimits, listLimits, shortLimits } from './wire/answer-limits.js';
 
 /** The maximum of setTimeout, so that the SDK's own timeout never fires. Callers limit the time by their signals. */
@@ -17,6 +18,8 @@ const IDEMPOTENCY_META = 'agent-session-service/idempotency-key';
 
 export interface ConnectionOptions extends FetchOptions {
   url: URL;
+  /** Answers what the server asks. Undefined: the server is told that it may not ask. */
+  onQuestion?: QuestionHandler | undefined;
 }
 
 interface CallOptions {
@@ -36,7 +39,7 @@ export interface McpSession {
 }
 
 export class McpConnection {
-  readonly #client = new Client({ name: 'agent-session-service', version: '1' }, { capabilities: {} });
+  readonly #client: Client;
   readonly #transport: StreamableHTTPClientTransport;
   #isClosed = false;
 
@@ -44,10 +47,14 @@ export class McpConnection {
     readonly options: ConnectionOptions,
     session?: McpSession,
   ) {
+    const { onQuestion } = options;
+    const capabilities = onQuestion === undefined ? {} : QUESTION_CAPABILITIES;
+    this.#client = new Client({ name: 'agent-session-service', version: '1' }, { capabilities });
+    if (onQuestion !== undefined) answerQuestions(this.#client, onQuestion);
     this.#transport = new StreamableHTTPClientTransport(options.url, {
       ...(session !== undefined && { sessionId: session.id }),
       requestInit: { headers: { 'User-Agent': 'agent-session-service' } },
-      fetch: limitedFetch(options),
+      fetch: limitedFetch({ ...options, maxQuestions: onQuestion === undefined ? 0 : MAX_OPEN_QUESTIONS }),
       // Redirects are followed by the network, which checks each hop and keeps the credential from other origins.
       redirectPolicy: 'follow',
     });
@@ -144,6 +151,11 @@ export class McpConnection {
       },
     } as const;
     return this.request(message, signal, { limits: callLimits(), onLarge }, onProgress);
+  }
+
+  /** Answers a question that the server asked on another connection of the session. */
+  async answer(requestId: number | string, result: Record<string, unknown>): Promise<void> {
+    await this.#transport.send({ jsonrpc: '2.0', id: requestId, result });
   }
 
   /** Sends a request and returns its result, unchecked. */

@@ -9,7 +9,7 @@ import { readEventStream, readJsonAnswer } from './wire/read-answer.js';
 
 /** Minimum interval between two attempts to open a stream. The SDK itself reconnects as fast as the server asks. */
 const MIN_STREAM_INTERVAL_MS = 500;
-/** Limit of parallel answers to the server's own requests (pings). */
+/** Limit of parallel answers to the server's own requests (pings), without those to its questions. */
 const MAX_REPLIES = 16;
 /** Limit of attempts with different tokens. */
 const MAX_ATTEMPTS = 3;
@@ -25,6 +25,8 @@ export interface FetchOptions {
   listen: boolean;
   /** Limits the messages that the server sends unasked. */
   pacer: Pacer;
+  /** How many questions of the server may be answered at once. */
+  maxQuestions?: number;
 }
 
 class TooManyRepliesError extends Error {
@@ -32,7 +34,7 @@ class TooManyRepliesError extends Error {
 }
 
 /** The SDK's fetch for one connection: limits the server's data and lets each request track its streams. */
-export function limitedFetch({ network, auth, listen, pacer }: FetchOptions): FetchLike {
+export function limitedFetch({ network, auth, listen, pacer, maxQuestions = 0 }: FetchOptions): FetchLike {
   let replies = 0;
   let nextStreamAt = 0;
 
@@ -72,7 +74,7 @@ export function limitedFetch({ network, auth, listen, pacer }: FetchOptions): Fe
       if (wait > 0) await setTimeout(wait, undefined, { signal: init.signal ?? undefined, ref: false });
     }
     if (kind === 'reply') {
-      if (replies === MAX_REPLIES) throw new TooManyRepliesError();
+      if (replies === MAX_REPLIES + maxQuestions) throw new TooManyRepliesError();
       replies += 1;
       return send(init.signal).finally(() => (replies -= 1));
     }

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import { isDeeperThan } from '../platform/depth.js';
 import { codePointLength, isStorableText } from '../platform/text.js';
+import { cleanJson } from './clean-json.js';
 import type { Cleaner } from './cleaner.js';
 import { taskSupportOf } from './tasks.js';
 import { MAX_SCHEMA_DEPTH, sanitizeInputSchema } from './input-schema.js';
@@ -64,11 +65,4 @@ function isUsableName(name: string): boolean {
 /** Bytes of a schema as JSON; too many for one that no code could walk. */
 function sizeOf(schema: unknown): number {
   return isDeeperThan(MAX_SCHEMA_DEPTH, schema) ? Infinity : Buffer.byteLength(JSON.stringify(schema) ?? '');
-}
-
-function cleanJson(value: unknown, cleaner: Cleaner): unknown {
-  if (typeof value === 'string') return cleaner.clean(value);
-  if (Array.isArray(value)) return value.map((item) => cleanJson(item, cleaner));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [cleaner.clean(key), cleanJson(item, cleaner)]));
 }

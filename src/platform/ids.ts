@@ -16,6 +16,7 @@ const ID_PREFIXES = {
   webhook: 'whk_',
   delivery: 'dlv_',
   schedule: 'sched_',
+  elicitation: 'elic_',
 } as const;
 
 type IdKind = keyof typeof ID_PREFIXES;

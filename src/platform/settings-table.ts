@@ -75,6 +75,8 @@ export const WORKER = {
     description: 'after this long a wait for an answer goes on in a workflow run that any build may take: [workflow-changes](operations/workflow-changes.md)' },
   ACTION_TIMEOUT_SECONDS: { ...seconds, default: 86_400, maximum: 31_536_000,
     description: 'how long a call waits for a person or for the client that runs it' },
+  ELICITATION_TIMEOUT_SECONDS: { ...seconds, default: 600, maximum: 31_536_000,
+    description: 'how long a question of an MCP server waits for its answer; then the server gets `cancel`' },
   TASK_TIMEOUT_SECONDS: { type: 'number', default: 86_400, minimum: 1, maximum: 31_536_000,
     description: 'how long the task of a tool call may take; not part of the turn’s time limit' },
   MODEL_RETRY_SECONDS: { type: 'number', default: 300, minimum: 0,

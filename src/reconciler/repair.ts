@@ -28,8 +28,10 @@ export const STALE_TURN = rawSql(
      cardinality(mcp_servers) AS "mcpServers", turns.trace, turns.state, open_turns.checked_at IS NULL AS "isUnseen",
      (extract(epoch FROM clock_timestamp() - queued_at) * 1000)::double precision AS "queuedMs",
      ${runningMs('turns')} AS "runningMs",
-     (SELECT extract(epoch FROM clock_timestamp() - min(expires_at)) * 1000 FROM required_actions a
-      WHERE a.turn_id = turns.id AND a.state = 'open')::double precision AS "expiredMs",
+     (SELECT extract(epoch FROM clock_timestamp() - min(expires_at)) * 1000 FROM (
+        SELECT expires_at FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open'
+        UNION ALL SELECT expires_at FROM elicitations q WHERE q.turn_id = turns.id AND q.state = 'open') AS open
+     )::double precision AS "expiredMs",
      turns.cancel_requested_at IS NOT NULL AS "cancelRequested", json_array_length(sessions.tools) > 0 AS "mayWait",
      EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open') AS waits,
      EXISTS (SELECT FROM required_actions a

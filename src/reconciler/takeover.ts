@@ -41,7 +41,7 @@ async function failActivitiesOf({ db, workflows }: ReconcileDeps, workerId: stri
         SELECT turn_id, task_token
         FROM open_turns JOIN turns ON turns.id = turn_id JOIN tool_calls c USING (turn_id)
         WHERE open_turns.namespace = ${workflows.namespace} AND worker_id = ${workerId} AND c.state = 'started'
-          AND tools_running > 0`,
+          AND (tools_running > 0 OR waiting_started_at IS NOT NULL)`,
   );
   const limit = pLimit(MAX_PARALLEL);
   const results = await Promise.allSettled(

@@ -3,7 +3,7 @@ import { listResources } from '../db/resources.js';
 import type { Db } from '../db/transaction.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import type { Metadata } from './metadata.js';
-import { WAITS } from './required-actions.js';
+import { WAITS, waitsForAnswer } from './required-actions.js';
 import { COLUMNS, sessionsOf, type Session } from './store.js';
 
 /** `open`: a turn is queued or running; `idle`: there was no turn yet; else the state in which the last turn ended. */
@@ -62,4 +62,4 @@ function addState(query: SelectQueryBuilder<object>, state?: ListedState): reado
 }
 
 const WAITING_SESSIONS = `SELECT o.session_id FROM open_turns o
-  JOIN required_actions a ON a.turn_id = o.turn_id AND a.state = 'open' WHERE o.project_id = :projectId`;
+  WHERE o.project_id = :projectId AND ${waitsForAnswer('o.turn_id')}`;

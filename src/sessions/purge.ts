@@ -3,7 +3,7 @@ import { transaction } from '../db/transaction.js';
 import { OPEN } from '../db/turn-states.js';
 
 /** The tables with rows of turns by turn id; `required_actions` go with their `tool_calls`. */
-const ROWS_OF_TURNS = ['turn_servers', 'model_attempts', 'model_steps', 'tool_calls', 'mcp_tasks'];
+const ROWS_OF_TURNS = ['turn_servers', 'model_attempts', 'model_steps', 'tool_calls', 'mcp_tasks', 'elicitations'];
 
 /** A deleted session is kept for this long, so that work under way at its deletion can end. */
 const KEPT = "interval '1 hour'";

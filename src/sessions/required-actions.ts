@@ -6,15 +6,38 @@ import { ServiceError } from '../platform/errors.js';
 /** A call that waits for an answer, as in sessions and events. */
 export type RequiredAction = FromSchema<typeof requiredAction>;
 /** Kind of answer: a person's decision, or the result of a tool that the client runs. */
-export type ActionKind = RequiredAction['type'];
+export type ActionKind = Exclude<RequiredAction['type'], 'elicitation'>;
 
-/** SQL for the JSON array of a turn's open actions. `turn` is an SQL expression for its id. */
+/**
+ * SQL for the JSON array of a turn's open actions: calls that wait for an answer in their order, then questions of servers.
+ * `turn` is an SQL expression for its id.
+ */
 export function openActionsOf(turn: string): string {
-  return `(SELECT coalesce(json_agg(json_build_object('type', a.kind, 'tool_use_id', a.tool_use_id, 'name', c.name,
-      'input', c.input, 'expires_at', to_char(a.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
-      ORDER BY a.step, a.index), '[]')
-    FROM required_actions a JOIN tool_calls c USING (turn_id, step, index)
-    WHERE a.turn_id = ${turn} AND a.state = 'open')`;
+  return `(SELECT coalesce(json_agg(action ORDER BY step, index, place), '[]') FROM (
+      SELECT a.step, a.index, '' AS place, json_build_object('type', a.kind, 'tool_use_id', a.tool_use_id, 'name', c.name,
+        'input', c.input, 'expires_at', ${timestamp('a.expires_at')}) AS action
+      FROM required_actions a JOIN tool_calls c USING (turn_id, step, index)
+      WHERE a.turn_id = ${turn} AND a.state = 'open'
+      UNION ALL
+      SELECT e.step, e.index, e.id, CASE e.mode
+        WHEN 'form' THEN json_build_object('type', 'elicitation', 'elicitation_id', e.id, 'tool_use_id', c.tool_use_id,
+          'name', c.name, 'mode', e.mode, 'message', e.message, 'requested_schema', e.requested_schema,
+          'expires_at', ${timestamp('e.expires_at')})
+        ELSE json_build_object('type', 'elicitation', 'elicitation_id', e.id, 'tool_use_id', c.tool_use_id,
+          'name', c.name, 'mode', e.mode, 'message', e.message, 'url', e.url, 'expires_at', ${timestamp('e.expires_at')})
+        END
+      FROM elicitations e JOIN tool_calls c USING (turn_id, step, index)
+      WHERE e.turn_id = ${turn} AND e.state = 'open') AS open_actions)`;
+}
+
+function timestamp(column: string): string {
+  return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+}
+
+/** SQL that is true while a turn waits for an answer. `turn` is an SQL expression for its id. */
+export function waitsForAnswer(turn: string): string {
+  return `(EXISTS (SELECT FROM required_actions a WHERE a.turn_id = ${turn} AND a.state = 'open')
+    OR EXISTS (SELECT FROM elicitations q WHERE q.turn_id = ${turn} AND q.state = 'open'))`;
 }
 
 export async function loadRequiredActions(db: Db, sessionId: string): Promise<RequiredAction[]> {
@@ -42,4 +65,4 @@ export function sessionRunning(actions: RequiredAction[]): ServiceError {
 
 /** For queries of sessions `r` with their latest turn `t`. */
 export const OPEN_ACTIONS = openActionsOf('t.id');
-export const WAITS = `EXISTS (SELECT FROM required_actions a WHERE a.turn_id = r.last_turn_id AND a.state = 'open')`;
+export const WAITS = waitsForAnswer('r.last_turn_id');

@@ -52,6 +52,10 @@ const sessionToolSchema = {
             additionalProperties: false,
           },
         },
+        elicitation: {
+          type: 'boolean',
+          description: 'The server may ask questions while a call runs; default false.',
+        },
       },
       required: ['type', 'mcp_server_id'],
       additionalProperties: false,

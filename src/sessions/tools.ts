@@ -12,3 +12,10 @@ export function mustAsk(toolsets: readonly McpToolset[], serverId: string, toolN
   const config = toolset?.configs?.find(({ name }) => name === toolName) ?? toolset?.default_config;
   return config?.permission_policy.type === 'always_ask';
 }
+
+/** True if an MCP server may ask the person questions while a call runs. */
+export function mayElicit(toolsets: readonly McpToolset[], serverId?: string): boolean {
+  return toolsets.some(
+    ({ mcp_server_id: id, elicitation }) => elicitation === true && (serverId === undefined || id === serverId),
+  );
+}

@@ -67,6 +67,8 @@ export interface TaskRow extends Omit<NewTask, 'session'> {
   /** Since the task was stored. */
   storedAgoMs: number;
   lostReads: number;
+  /** The server may ask questions. */
+  mayAsk: boolean;
 }
 
 /** The call of a task, with the fields of its turn that a question needs. */
@@ -83,15 +85,17 @@ export type CallPlace = Pick<ToolCallRow, 'turnId' | 'step' | 'index'>;
 export async function loadTask(db: Db, { turnId, step, index }: CallPlace): Promise<TaskCall> {
   const [row] = await runSql<TaskCall>(
     db,
-    sql`SELECT json_build_object('id', turns.id, 'sessionId', session_id, 'projectId', project_id, 'state', turns.state,
+    sql`SELECT json_build_object('id', turns.id, 'sessionId', session_id, 'projectId', turns.project_id, 'state', turns.state,
             'runningMs', ${rawSql(runningMs('turns'))}) AS turn,
           json_build_object('toolUseId', tool_use_id, 'name', name, 'state', c.state) AS call,
           CASE WHEN task_id IS NOT NULL THEN json_build_object('taskId', task_id, 'serverId', server_id,
             'session', mcp_session, 'status', status, 'message', message, 'pollMs', poll_ms, 'lostReads', lost_reads,
             'shownStatus', shown_status, 'shownMessage', shown_message,
             'shownAgoMs', ${since('shown_at')}, 'ageMs', ${since('c.started_at')},
-            'storedAgoMs', ${since('m.created_at')}) END AS task
-        FROM turns JOIN tool_calls c ON c.turn_id = turns.id LEFT JOIN mcp_tasks m USING (turn_id, step, index)
+            'storedAgoMs', ${since('m.created_at')}, 'mayAsk', EXISTS (
+              SELECT FROM json_array_elements(tools) AS entry
+              WHERE entry->>'mcp_server_id' = server_id AND entry->>'elicitation' = 'true')) END AS task
+        FROM turns JOIN sessions ON sessions.id = turns.session_id JOIN tool_calls c ON c.turn_id = turns.id LEFT JOIN mcp_tasks m USING (turn_id, step, index)
         WHERE turns.id = ${turnId} AND step = ${step} AND index = ${index}`,
   );
   if (row === undefined) throw new TurnEndedError(turnId);

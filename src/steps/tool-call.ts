@@ -3,6 +3,7 @@ import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { EventData, NewEvent } from '../events/schema.js';
 import { insertEvents, newEvents } from '../events/store.js';
+import { mayElicit } from '../sessions/tools.js';
 import type { ActionKind } from '../sessions/required-actions.js';
 import type { ActionState } from '../answers/actions.js';
 import type { Answer } from '../answers/answer.js';
@@ -22,6 +23,8 @@ export interface ToolCallRow {
   input: Record<string, unknown>;
   /** pending → started (recorded before the call is sent) → task (its server works on it) → done */
   state: 'pending' | 'started' | 'task' | 'done';
+  /** Servers may ask questions in the turn. */
+  mayAsk: boolean;
   /** Present if the call needs an answer. */
   action: CallAction | null;
 }
@@ -43,7 +46,7 @@ export async function loadToolCall(
   step: number,
   index: number,
 ): Promise<{ turn: TurnContext; call: ToolCallRow }> {
-  const [row] = await runSql<ContextRow & { call: Omit<ToolCallRow, 'turnId' | 'step' | 'index'> | null }>(
+  const [row] = await runSql<ContextRow & { call: Omit<ToolCallRow, 'turnId' | 'step' | 'index' | 'mayAsk'> | null }>(
     db,
     sql`SELECT (
           SELECT json_build_object('toolUseId', c.tool_use_id, 'name', name, 'input', input, 'state', c.state,
@@ -57,7 +60,10 @@ export async function loadToolCall(
   );
   if (row?.call == null) throw new TurnEndedError(turnId);
   const { call, ...turn } = row;
-  return { turn: await withToolsets(db, turn), call: { turnId, step, index, ...call } };
+  return {
+    turn: await withToolsets(db, turn),
+    call: { turnId, step, index, ...call, mayAsk: mayElicit(turn.toolsets) },
+  };
 }
 
 /**
@@ -120,7 +126,7 @@ export async function endToolCall(deps: TurnDeps, call: ToolCallRow, outcome: To
     from: isTask ? 'task' : 'started',
     set: sql`tools_running = turns.tools_running - 1, ${stopClock('tools', at, sql`turns.tools_running = 1`)}
       ${isTask ? sql`, tasks_running = turns.tasks_running - 1, ${stopClock('task', at, sql`turns.tasks_running = 1`)}` : sql``}
-      ${call.action === null ? sql`` : sql`, ${setWaitingClock(1, at)}`}`,
+      ${call.action === null && !call.mayAsk ? sql`` : sql`, ${setWaitingClock(1, at)}`}`,
   });
 }
 

@@ -43,6 +43,9 @@ export function endWith(outcome: TurnOutcome, { written, at, call }: EndingState
       dropped AS (
         UPDATE required_actions a SET state = 'cancelled' FROM ${written} AS ended
         WHERE a.turn_id = ended.id AND a.state IN ('planned', 'open')),
+      unanswered AS (
+        UPDATE elicitations q SET state = 'cancelled' FROM ${written} AS ended
+        WHERE q.turn_id = ended.id AND q.state = 'open'),
       shown AS (
         UPDATE session_states s SET state = ended.state FROM ${written} AS ended
         WHERE s.session_id = ended.session_id AND s.state <> ended.state),

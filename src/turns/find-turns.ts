@@ -4,6 +4,7 @@ import type { Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';
+import { waitsForAnswer } from '../sessions/required-actions.js';
 
 /** A turn with its outcome. What does not exist yet is null. */
 export interface FoundTurn {
@@ -30,8 +31,7 @@ export interface FoundTurn {
 /** The rows of a turn `t` of a session `s`; the outcome is read from the terminal event `e`, the last message from `m`. */
 const ROWS = `
   t.id, t.session_id, t.number, t.state, coalesce(t.model_id, s.model_id) AS model_id, t.continues_turn_id, t.queued_at AS created_at, t.started_at, t.ended_at,
-  t.state = 'running' AND EXISTS (
-    SELECT FROM required_actions a WHERE a.turn_id = t.id AND a.state = 'open') AS waits,
+  t.state = 'running' AND ${waitsForAnswer('t.id')} AS waits,
   e.data AS outcome, m.data AS last_message, coalesce(m.page_bytes, 0) AS page_bytes`;
 const EVENTS = `
   LEFT JOIN events e ON t.ended_at IS NOT NULL

@@ -10,6 +10,10 @@ export const OPEN_TURNS = `
 const age = (since: string): string =>
   `coalesce(extract(epoch FROM clock_timestamp() - min(${since})), 0)::double precision AS value`;
 
+const OPEN_QUESTIONS = `
+  SELECT turn_id, asked_at FROM required_actions WHERE state = 'open'
+  UNION ALL SELECT turn_id, asked_at FROM elicitations WHERE state = 'open'`;
+
 databaseGauges([
   {
     name: 'turns_open',
@@ -25,11 +29,11 @@ databaseGauges([
   {
     name: 'turns_waiting',
     help: 'Running turns of the whole service that wait for answers',
-    query: `SELECT count(DISTINCT turn_id)::integer AS value FROM required_actions WHERE state = 'open'`,
+    query: `SELECT count(DISTINCT turn_id)::integer AS value FROM (${OPEN_QUESTIONS}) AS open`,
   },
   {
     name: 'turns_oldest_waiting_seconds',
-    help: 'Age of the oldest open approval or client tool call',
-    query: `SELECT ${age('asked_at')} FROM required_actions WHERE state = 'open'`,
+    help: 'Age of the oldest open approval, client tool call or question of an MCP server',
+    query: `SELECT ${age('asked_at')} FROM (${OPEN_QUESTIONS}) AS open`,
   },
 ]);

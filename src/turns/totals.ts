@@ -1,6 +1,7 @@
 import type { Timing, Usage, UsageDetails } from '../events/fields.js';
 import { moneyJson } from '../db/money.js';
 import { rawSql, sql, type Sql } from '../db/sql.js';
+import { waitsForAnswer } from '../sessions/required-actions.js';
 import type { TurnOutcome } from './outcome.js';
 
 /** Milliseconds of an interval. */
@@ -40,10 +41,30 @@ export function stopClock(phase: Phase, at: Sql, condition: Sql = sql`true`): Sq
 /** Assignments for the waiting clock: it runs while calls wait for answers and at most `running` tools run. */
 export function setWaitingClock(running: number, at: Sql): Sql {
   const waits = sql`(turns.tools_running <= ${running}::integer
-    AND EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open'))`;
+    AND ${rawSql(waitsForAnswer('turns.id'))})`;
   return sql`
     waiting_time = CASE WHEN ${waits} THEN turns.waiting_time ELSE ${timeUntil('waiting', at)} END,
     waiting_started_at = CASE WHEN ${waits} THEN coalesce(turns.waiting_started_at, ${at}) END`;
+}
+
+/**
+ * Assignments for `calls` running calls that begin to wait for an answer to their server's question, `tasks` of them with a
+ * task. The waiting clock starts if nothing else runs.
+ */
+export function pauseCalls(calls: number, tasks: number, at: Sql): Sql {
+  const isLast = sql`turns.tools_running <= ${calls}::integer`;
+  return sql`tools_running = turns.tools_running - ${calls}::integer, ${stopClock('tools', at, isLast)},
+    tasks_running = turns.tasks_running - ${tasks}::integer,
+    ${stopClock('task', at, sql`turns.tasks_running <= ${tasks}::integer`)},
+    waiting_started_at = CASE WHEN ${isLast} THEN coalesce(turns.waiting_started_at, ${at})
+      ELSE turns.waiting_started_at END`;
+}
+
+/** Assignments for `calls` calls, at least one, that go on after their last open question; `tasks` of them with a task. */
+export function resumeCalls(calls: number, tasks: number, at: Sql): Sql {
+  return sql`tools_running = turns.tools_running + ${calls}::integer, ${startClock('tools', at)},
+    ${stopClock('waiting', at)}
+    ${tasks === 0 ? sql`` : sql`, tasks_running = turns.tasks_running + ${tasks}::integer, ${startClock('task', at)}`}`;
 }
 
 const column = (phase: Phase, name: 'time' | 'started_at'): Sql => rawSql(`${phase}_${name}`);

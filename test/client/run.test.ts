@@ -65,7 +65,8 @@ describe('run() of the client', () => {
     expect(turns).to.deep.equal([turn.id, first]);
     const newest = client.eachEvent(id, { types: ['user.message', 'agent.message'], order: 'desc', limit: 3 });
     const contents: string[] = [];
-    for await (const event of newest) contents.push('content' in event ? event.content : event.type);
+    for await (const event of newest)
+      contents.push('content' in event && typeof event.content === 'string' ? event.content : event.type);
     expect(contents).to.deep.equal(['Two.', 'Second', 'One.', 'First']);
     const [event] = earlier.events;
     expect(await client.getEvent(id, event!.id)).to.deep.equal(event);

@@ -27,6 +27,8 @@ export interface TestToolCall {
   signal: AbortSignal;
   /** Sends a progress notification on the stream of the call. */
   progress: (value: number) => Promise<void>;
+  /** Asks the person. */
+  ask: (question: Question, options?: { signal?: AbortSignal }) => Promise<ElicitResult>;
 }
 
 /** A task that the server works on. It ends when the tool says so. */
@@ -77,6 +79,7 @@ export interface TestMcpServer {
   calls: { name: string; arguments: Record<string, unknown>; meta: Record<string, unknown> }[];
   /** The tasks that were created, as the server sees them now. */
   taskStates: () => Task[];
+  forgetTasks: () => void;
   /** Names of the tools whose calls were cancelled by notification. */
   cancelled: string[];
   /** The method of each message and HTTP request, in order. */
@@ -159,6 +162,7 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Te
     host: '',
     calls: [],
     taskStates: () => taskStore.getAllTasks(),
+    forgetTasks: () => taskStore.cleanup(),
     cancelled: [],
     log: [],
     lastHeaders: {},
@@ -214,7 +218,12 @@ function protocolServer(server: TestMcpServer, stores: Pick<ServerOptions, 'task
         params: { progressToken: meta.progressToken, progress: value },
       });
     };
-    const result = await tool?.run?.({ arguments: input, meta, signal, progress });
+    const ask: TestToolCall['ask'] = (question, options) =>
+      extra.sendRequest({ method: 'elicitation/create', params: question }, ElicitResultSchema, {
+        timeout: 600_000,
+        ...options,
+      });
+    const result = await tool?.run?.({ arguments: input, meta, signal, progress, ask });
     return asResult(result ?? 'ok');
   });
   return protocol;

@@ -1,7 +1,11 @@
 import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
 import { startMcpServer, type TestMcpServer, type TestTask } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
+import { connectClient, fetchHistory, textOfHistory } from '../support/workflow-history.js';
+
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 /** contract.md §11 "Tasks", against a server of the MCP SDK. */
 describe('a tool call that is a task', () => {
@@ -30,13 +34,18 @@ describe('a tool call that is a task', () => {
 
   /** A turn whose model calls the tool once. */
   const call = async (what: string): Promise<{ sessionId: string; turnId: string; task: Promise<TestTask> }> => {
-    const task = new Promise<TestTask>((resolve) => started.set(what, resolve));
+    const begun = new Promise<TestTask>((resolve) => started.set(what, resolve));
     service.model.on(
       new RegExp(what),
       steps([toolUse(`mcp__${name}__build`, { what }, { id: `toolu_${what}` })], 'Built.'),
     );
     const sessionId = await service.session({ mcp_servers: [mcpId] });
-    return { sessionId, turnId: await service.send(sessionId, what), task };
+    const turnId = await service.send(sessionId, what);
+    const stored = eventually('the task is stored', async () => {
+      const rows = await service.db.query<unknown[]>('SELECT FROM mcp_tasks WHERE turn_id = $1', [turnId]);
+      return rows.length === 1;
+    });
+    return { sessionId, turnId, task: stored.then(() => begun) };
   };
 
   it('stores the result that the task ends with', async () => {
@@ -54,5 +63,141 @@ describe('a tool call that is a task', () => {
     expect(events[2]).to.include({ tool_use_id: 'toolu_app', is_error: false, content: 'It works.' });
     expect(mcp.calls).to.have.length(1);
     expect(mcp.log.filter((method) => method === 'tasks/result')).to.have.length(1);
+  });
+
+  const resultOf = async (sessionId: string) =>
+    (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
+
+  it('shows changes of status and message, at most one in 5 s', async () => {
+    const { sessionId, task } = await call('progress');
+    const { update, end } = await task;
+    await update('working', 'Compiling');
+    const progress = async () =>
+      (await service.history(sessionId)).filter(({ type }) => type === 'agent.tool_progress');
+    await eventually('the first progress', async () => (await progress()).length === 1);
+    await update('working', 'Linking');
+    await eventually('the second progress', async () => (await progress()).length === 2);
+    await end('completed', 'Done.');
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    const [first, second, ...more] = await progress();
+    expect(more).to.deep.equal([]);
+    expect(first).to.include({ tool_use_id: 'toolu_progress', status: 'working', message: 'Compiling' });
+    expect(second).to.include({ status: 'working', message: 'Linking' });
+    expect(Date.parse(second.created_at) - Date.parse(first.created_at)).to.be.at.least(5000);
+  });
+
+  it('has an error result that says what the server said of a task that failed', async () => {
+    const { sessionId, task } = await call('failing');
+    await (await task).end('failed', { isError: true, content: [{ type: 'text', text: 'No space left.' }] });
+    await service.ended(sessionId);
+    const result = await resultOf(sessionId);
+    expect(result).to.include({ is_error: true });
+    expect(result.content).to.include('failed').and.include('No space left.');
+  });
+
+  it('has an error result with the status message of a task that its server cancelled', async () => {
+    const { sessionId, task } = await call('server-cancelled');
+    await (await task).update('cancelled', 'Somebody pulled the plug.');
+    await service.ended(sessionId);
+    const result = await resultOf(sessionId);
+    expect(result).to.include({ is_error: true });
+    expect(result.content).to.include('was cancelled').and.include('Somebody pulled the plug.');
+  });
+
+  it('is cancelled on its server when the turn is cancelled', async () => {
+    const { sessionId, task } = await call('cancelled');
+    const { id } = await task;
+    await eventually('the first question', async () => mcp.log.includes('tasks/get'));
+    const began = performance.now();
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+    expect(performance.now() - began).to.be.lessThan(20_000);
+    await eventually('the task is cancelled', async () =>
+      mcp.taskStates().some(({ taskId, status }) => taskId === id && status === 'cancelled'),
+    );
+    expect((await service.history(sessionId)).at(-1).timing.tools_ms).to.be.greaterThan(0);
+  });
+
+  it('is asked for again after its server was away, and not called again', async () => {
+    const { sessionId, task } = await call('away');
+    const { end } = await task;
+    const calls = mcp.calls.length;
+    let refused = 0;
+    mcp.options.gateway = (_, res) => {
+      refused += 1;
+      res.writeHead(503).end();
+      return true;
+    };
+    await eventually('some questions fail', async () => refused > 2);
+    mcp.options.gateway = () => false;
+    await end('completed', 'Back again.');
+    await service.ended(sessionId);
+    expect(await resultOf(sessionId)).to.include({ is_error: false, content: 'Back again.' });
+    expect(mcp.calls).to.have.length(calls);
+  });
+
+  it('has an error result when its server has forgotten it', async () => {
+    const { sessionId, task } = await call('forgotten');
+    await task;
+    await mcp.restart();
+    mcp.forgetTasks();
+    await service.ended(sessionId);
+    const result = await resultOf(sessionId);
+    expect(result).to.include({ is_error: true });
+    expect(result.content).to.include('unknown to its server');
+  });
+
+  it('takes images and structured content as any result', async () => {
+    const { sessionId, task } = await call('image');
+    await (
+      await task
+    ).end('completed', {
+      content: [
+        { type: 'text', text: 'A picture:' },
+        { type: 'image', data: PNG, mimeType: 'image/png' },
+      ],
+      structuredContent: { width: 1 },
+    });
+    await service.ended(sessionId);
+    const result = await resultOf(sessionId);
+    expect(result.content).to.include('A picture:').and.include('"width":1');
+    const told = JSON.stringify(service.model.requests.at(-1)!.body.messages);
+    expect(told).to.include('image/png');
+  });
+
+  it('does not count against the time of the turn', async () => {
+    const { sessionId, task } = await call('slow');
+    const { end } = await task;
+    await service.db.query(
+      `UPDATE turns SET started_at = started_at - interval '2 hours',
+      task_started_at = task_started_at - interval '2 hours', tools_started_at = tools_started_at - interval '2 hours'
+      WHERE session_id = $1`,
+      [sessionId],
+    );
+    await end('completed', 'At last.');
+    const ended = await service.ended(sessionId);
+    expect(ended).to.include({ type: 'turn.completed' });
+    expect(ended.timing.tools_ms).to.be.at.least(7_200_000);
+    expect(ended.timing.waiting_ms).to.equal(null);
+  });
+
+  it('keeps neither its id nor its messages in Temporal', async () => {
+    const { sessionId, turnId, task } = await call('secret');
+    const { id, update, end } = await task;
+    await update('working', 'zebra-message');
+    await eventually('progress', async () =>
+      (await service.history(sessionId)).some(({ type }) => type === 'agent.tool_progress'),
+    );
+    const { client, close } = await connectClient(process.env.TEMPORAL_ADDRESS!);
+    const { raw } = await client.workflow.getHandle(turnId).describe();
+    const [pending] = raw.pendingActivities!;
+    expect(pending!.activityType!.name).to.equal('pollTask');
+    expect(pending!.lastFailure!.message).to.equal('The task is working.');
+    await end('completed', 'Done.');
+    await service.ended(sessionId);
+    const text = textOfHistory(await fetchHistory(client, turnId));
+    expect(text).to.not.include(id).and.not.include('zebra-message');
+    expect(text).to.include('task of mcp__builder__build');
+    await close();
   });
 });

@@ -3,6 +3,7 @@ import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
+import type { QuestionHandler } from '../../../src/mcp/questions.js';
 import { LargeAnswer } from '../../../src/mcp/large-answer.js';
 import { getTask, getTaskResult, isUnknownTask, type OpenTaskState } from '../../../src/mcp/tasks.js';
 import { callLimits, MAX_ANSWER_VALUES } from '../../../src/mcp/wire/answer-limits.js';
@@ -26,17 +27,17 @@ export async function askForState(
   server: McpServerRow,
   task: TaskRow,
   signal: AbortSignal,
-  opened: (connection: McpConnection, isNew: boolean) => void,
+  opened: (connection: McpConnection) => void,
+  onQuestion?: QuestionHandler,
 ): Promise<TaskAnswer> {
   let isNewSession = false;
   const open = (connection: McpConnection, isNew: boolean): void => {
     isNewSession = isNew && task.session !== null;
-    opened(connection, isNew);
+    opened(connection);
   };
   try {
-    const state = await askInSession(deps, server, task, signal, open, (connection, bounded) =>
-      getTask(connection, task.taskId, bounded),
-    );
+    const ask = (connection: McpConnection, bounded: AbortSignal) => getTask(connection, task.taskId, bounded);
+    const state = await askInSession(deps, server, task, signal, open, ask, onQuestion);
     const message = shortMessage(deps.mcp.cleanerOf(server), state.message);
     const { status } = state;
     if (status === 'working' || status === 'input_required') {

@@ -1,7 +1,9 @@
 import { findServers } from '../../../src/mcp/find-servers.js';
 import { textResult, type ToolDeps, type ToolResult } from '../tool.js';
-import { callMcpTool, type CalledServer, type McpToolCall } from './call.js';
+import type { QuestionHandler } from '../../../src/mcp/questions.js';
+import { callMcpTool, sendCall, type CalledServer, type McpToolCall } from './call.js';
 import type { McpServerTool } from './names.js';
+import { mcpResult } from './result.js';
 import { serverOffersTasks, startMcpTask, type StartedTask } from './start-task.js';
 
 /**
@@ -15,8 +17,33 @@ export async function callTurnMcpTool(
 ): Promise<ToolResult | { task: StartedTask }> {
   const [server] = await findServers(deps.db, call.turn.projectId, [tool.serverId]);
   if (server === undefined) return serverRemoved(tool.name);
-  const isTask = tool.mayBeTask && (await offersTasks(deps, call, server));
-  return (isTask ? startMcpTask : callMcpTool)(call, server, tool.toolName, deps);
+  const onQuestion = call.onQuestion?.(server.id, deps.mcp.cleanerOf(server));
+  if (tool.mayBeTask && (await offersTasks(deps, call, server))) {
+    return startMcpTask(call, server, tool.toolName, deps, onQuestion);
+  }
+  if (onQuestion === undefined) return callMcpTool(call, server, tool.toolName, deps);
+  return callInOwnSession(call, server, tool.toolName, deps, onQuestion);
+}
+
+/** A server that may ask gets a session for each call, so that it is known which call a question belongs to. */
+function callInOwnSession(
+  call: McpToolCall,
+  server: CalledServer,
+  toolName: string,
+  deps: ToolDeps,
+  onQuestion: QuestionHandler,
+): Promise<ToolResult> {
+  return sendCall(call, server, toolName, deps, {
+    send: async ({ signal, callTool }, { mcp }) => {
+      const connection = await mcp.openOwn(server, signal, onQuestion);
+      try {
+        return await callTool(connection);
+      } finally {
+        await connection.close();
+      }
+    },
+    read: (answer, cleaner) => mcpResult(answer, call, deps, cleaner),
+  });
 }
 
 export function serverRemoved(toolName: string): ToolResult {

@@ -1,5 +1,5 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import { McpError, UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
 import { isSessionLost } from '../../../src/mcp/session-lost.js';
@@ -154,6 +154,12 @@ const inSharedSession: CallRoute<McpToolResult>['send'] = async ({ server, signa
 
 /** The server answered with a protocol error, so the outcome is known. */
 function refused(error: McpError, serverName: string, toolName: string, cleaner: Cleaner): McpToolResult {
+  const urls = error instanceof UrlElicitationRequiredError ? error.elicitations : [];
+  if (urls.length > 0) {
+    const shown = urls.map(({ url, message }) => `${url}${message === '' ? '' : ` (${message})`}`).join('\n');
+    const text = `The MCP server ${serverName} did not run ${toolName}: a person has to open this address first.\n${shown}`;
+    return textResult(cleaner.clean(text), true);
+  }
   return textResult(
     `The MCP server ${serverName} answered the call of ${toolName} with an error: ${cleaner.cleanStart(error.message, MAX_ERROR_LENGTH)}`,
     true,

@@ -3,6 +3,7 @@ import { ProjectLimits } from '../../../src/platform/project-limits.js';
 import type { Config } from '../../../src/platform/config.js';
 import { unlessAborted } from '../../../src/platform/abort.js';
 import { McpConnection, type ConnectionOptions, type McpSession } from '../../../src/mcp/client.js';
+import type { QuestionHandler } from '../../../src/mcp/questions.js';
 import type { McpNetwork } from '../../../src/network/network.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
@@ -109,15 +110,16 @@ export class McpConnections {
   }
 
   /** Opens a connection of the caller's own, with a new MCP session. The caller closes or detaches it. */
-  openOwn(server: ConnectTarget, signal: AbortSignal): Promise<McpConnection> {
+  openOwn(server: ConnectTarget, signal: AbortSignal, onQuestion?: QuestionHandler): Promise<McpConnection> {
+    const options = { ...this.#optionsOf(server, true), onQuestion };
     return withDeadline(CONNECT_SECONDS, signal, (bounded) =>
-      this.#opening.run(server.project_id, () => McpConnection.open(this.#optionsOf(server, true), bounded)),
+      this.#opening.run(server.project_id, () => McpConnection.open(options, bounded)),
     );
   }
 
   /** Goes on with an MCP session that this or another worker has opened. */
-  resume(server: ConnectTarget, session: McpSession): Promise<McpConnection> {
-    return McpConnection.resume(this.#optionsOf(server, false), session);
+  resume(server: ConnectTarget, session: McpSession, onQuestion?: QuestionHandler): Promise<McpConnection> {
+    return McpConnection.resume({ ...this.#optionsOf(server, false), onQuestion }, session);
   }
 
   /** Closes all connections, even those in use, and the network, when the worker shuts down. */

@@ -1,6 +1,7 @@
 import { offersTasks, readCreatedTask, taskParameter, type TaskState } from '../../../src/mcp/tasks.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { McpConnection, McpSession } from '../../../src/mcp/client.js';
+import type { QuestionHandler } from '../../../src/mcp/questions.js';
 import { sendCall, type CalledServer, type McpToolCall } from './call.js';
 import { mcpResult } from './result.js';
 import type { ToolDeps, ToolResult } from '../tool.js';
@@ -37,6 +38,7 @@ export async function startMcpTask(
   server: CalledServer,
   toolName: string,
   deps: ToolDeps,
+  onQuestion?: QuestionHandler,
 ): Promise<{ task: StartedTask } | ToolResult> {
   let own: McpConnection | undefined;
   let isKept = false;
@@ -45,7 +47,7 @@ export async function startMcpTask(
       parameters: taskParameter(deps.config.taskTimeoutSeconds),
       send: async ({ signal, callTool }, { mcp }) => {
         await own?.close();
-        own = await mcp.openOwn(server, signal);
+        own = await mcp.openOwn(server, signal, onQuestion);
         return callTool(own);
       },
       read: async (answer, cleaner) => {

@@ -2,6 +2,7 @@ import { findServers } from '../../../src/mcp/find-servers.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
+import type { QuestionHandler } from '../../../src/mcp/questions.js';
 import { isSessionLost } from '../../../src/mcp/session-lost.js';
 import { cancelTask, isUnknownTask } from '../../../src/mcp/tasks.js';
 import type { NewTask } from '../../../src/steps/task-call.js';
@@ -23,15 +24,16 @@ export async function askInSession<T>(
   cancelled: AbortSignal,
   opened: (connection: McpConnection, isNew: boolean) => void,
   ask: (connection: McpConnection, signal: AbortSignal) => Promise<T>,
+  onQuestion?: QuestionHandler,
 ): Promise<T> {
   return withDeadline(POLL_SECONDS, cancelled, async (signal) => {
     const open = async (): Promise<McpConnection> => {
-      const connection = await mcp.openOwn(server, signal);
+      const connection = await mcp.openOwn(server, signal, onQuestion);
       opened(connection, true);
       return connection;
     };
     if (session === null) return ask(await open(), signal);
-    const connection = await mcp.resume(server, session);
+    const connection = await mcp.resume(server, session, onQuestion);
     opened(connection, false);
     try {
       return await ask(connection, signal);

@@ -18,6 +18,11 @@ const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
       enum: ['not_asked', 'not_required', 'allowed', 'denied', 'answered', 'expired', 'cancelled'],
     },
   }),
+  elicitation_not_found: strings('elicitation_ids'),
+  elicitation_not_pending: object({
+    elicitation_id: { type: 'string' },
+    state: { type: 'string', enum: ['answered', 'expired', 'withdrawn', 'lost', 'cancelled'] },
+  }),
   session_running: {
     description: 'Present while the turn waits for answers.',
     ...object({ required_actions: { type: 'array', items: requiredAction } }),

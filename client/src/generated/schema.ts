@@ -149,6 +149,19 @@ export interface components {
             };
             request_id: string;
         };
+        ElicitationNotFoundError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "elicitation_not_found";
+                message: string;
+                details?: {
+                    elicitation_ids: string[];
+                };
+            };
+            request_id: string;
+        };
         TurnNotFoundError: {
             /** @constant */
             type: "error";
@@ -238,7 +251,7 @@ export interface components {
                 message: string;
                 /** @description Present while the turn waits for answers. */
                 details?: {
-                    required_actions: {
+                    required_actions: ({
                         /** @enum {unknown} */
                         type: "tool_confirmation" | "custom_tool_result";
                         tool_use_id: string;
@@ -248,7 +261,35 @@ export interface components {
                         };
                         /** Format: date-time */
                         expires_at: string;
-                    }[];
+                    } | {
+                        /** @constant */
+                        type: "elicitation";
+                        elicitation_id: string;
+                        tool_use_id: string;
+                        name: string;
+                        /** @constant */
+                        mode: "form";
+                        message: string;
+                        /** @description A flat JSON Schema of the answer’s content. */
+                        requested_schema: {
+                            [key: string]: unknown;
+                        };
+                        /** Format: date-time */
+                        expires_at: string;
+                    } | {
+                        /** @constant */
+                        type: "elicitation";
+                        elicitation_id: string;
+                        tool_use_id: string;
+                        name: string;
+                        /** @constant */
+                        mode: "url";
+                        message: string;
+                        /** @description For the person to open. The service never opens it. */
+                        url: string;
+                        /** Format: date-time */
+                        expires_at: string;
+                    })[];
                 };
             };
             request_id: string;
@@ -328,6 +369,21 @@ export interface components {
                     tool_use_id: string;
                     /** @enum {string} */
                     state: "not_asked" | "not_required" | "allowed" | "denied" | "answered" | "expired" | "cancelled";
+                };
+            };
+            request_id: string;
+        };
+        ElicitationNotPendingError: {
+            /** @constant */
+            type: "error";
+            error: {
+                /** @constant */
+                type: "elicitation_not_pending";
+                message: string;
+                details?: {
+                    elicitation_id: string;
+                    /** @enum {string} */
+                    state: "answered" | "expired" | "withdrawn" | "lost" | "cancelled";
                 };
             };
             request_id: string;
@@ -757,6 +813,8 @@ export interface components {
                     type: "always_allow" | "always_ask";
                 };
             }[];
+            /** @description The server may ask questions while a call runs; default false. */
+            elicitation?: boolean;
         } | {
             /** @constant */
             type: "custom";
@@ -778,6 +836,34 @@ export interface components {
             input: {
                 [key: string]: unknown;
             };
+            /** Format: date-time */
+            expires_at: string;
+        } | {
+            /** @constant */
+            type: "elicitation";
+            elicitation_id: string;
+            tool_use_id: string;
+            name: string;
+            /** @constant */
+            mode: "form";
+            message: string;
+            /** @description A flat JSON Schema of the answer’s content. */
+            requested_schema: {
+                [key: string]: unknown;
+            };
+            /** Format: date-time */
+            expires_at: string;
+        } | {
+            /** @constant */
+            type: "elicitation";
+            elicitation_id: string;
+            tool_use_id: string;
+            name: string;
+            /** @constant */
+            mode: "url";
+            message: string;
+            /** @description For the person to open. The service never opens it. */
+            url: string;
             /** Format: date-time */
             expires_at: string;
         };
@@ -946,6 +1032,21 @@ export interface components {
             is_error: boolean;
             /** @description The actor in the answer; null without one. */
             actor: string | null;
+        } | {
+            id: string;
+            /** @constant */
+            type: "user.elicitation_result";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            elicitation_id: string;
+            /** @enum {unknown} */
+            action: "accept" | "decline" | "cancel";
+            content: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The actor in the answer; null without one. */
+            actor: string | null;
         };
         Event: {
             id: string;
@@ -1025,6 +1126,21 @@ export interface components {
             tool_use_id: string;
             content: string;
             is_error: boolean;
+            /** @description The actor in the answer; null without one. */
+            actor: string | null;
+        } | {
+            id: string;
+            /** @constant */
+            type: "user.elicitation_result";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            elicitation_id: string;
+            /** @enum {unknown} */
+            action: "accept" | "decline" | "cancel";
+            content: {
+                [key: string]: unknown;
+            } | null;
             /** @description The actor in the answer; null without one. */
             actor: string | null;
         } | {
@@ -1247,7 +1363,7 @@ export interface components {
             /** @description Send it as `Last-Event-ID` to continue after this frame. */
             id: string;
             /** @enum {unknown} */
-            event: "user.message" | "turn.continued" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_progress" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta" | "agent.retry.delta";
+            event: "user.message" | "turn.continued" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "user.elicitation_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_progress" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta" | "agent.retry.delta";
             data: string;
         };
         Turn: {
@@ -1711,12 +1827,25 @@ export interface components {
                 is_error?: boolean;
                 /** @description Who decided: any text, stored in the event. */
                 actor?: string;
+            } | {
+                /** @constant */
+                type: "user.elicitation_result";
+                /** @description A tool_use_id in required_actions. */
+                elicitation_id: string;
+                /** @enum {string} */
+                action: "accept" | "decline" | "cancel";
+                /** @description Only with accept of a form: it has to fit requested_schema. */
+                content?: {
+                    [key: string]: unknown;
+                } | null;
+                /** @description Who decided: any text, stored in the event. */
+                actor?: string;
             })[];
         };
         EventFilter: {
             /** @description Only events of this turn. */
             turn_id?: string;
-            /** @description Only events of these types, separated by commas: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_progress, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, turn.completed, turn.cancelled, turn.failed. */
+            /** @description Only events of these types, separated by commas: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, user.elicitation_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_progress, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, turn.completed, turn.cancelled, turn.failed. */
             types?: string;
             /**
              * @description `asc`: oldest first (the default); `desc`: newest first.

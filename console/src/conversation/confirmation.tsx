@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
-import type { RequiredAction } from '../../../client/src/index.js';
+import type { WaitingCall } from '../../../client/src/index.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Time } from '../parts/time.js';
 import { useAnswer } from './answer-context.js';
 
-export function Confirmation({ action }: { action: RequiredAction }) {
+export function Confirmation({ action }: { action: WaitingCall }) {
   const answer = useAnswer();
   const [reason, setReason] = useState('');
   const { tool_use_id: id } = action;

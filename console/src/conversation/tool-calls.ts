@@ -1,4 +1,10 @@
-import { isTerminal, type Event, type RequiredAction } from '../../../client/src/index.js';
+import {
+  isTerminal,
+  type Elicitation,
+  type Event,
+  type RequiredAction,
+  type WaitingCall,
+} from '../../../client/src/index.js';
 
 type EventOf<Type extends Event['type']> = Extract<Event, { type: Type }>;
 
@@ -9,7 +15,11 @@ export interface ToolCall {
   /** Of a custom tool that the client has answered, the client's own. */
   result: EventOf<'agent.tool_result' | 'user.custom_tool_result'> | null;
   /** What the call waits for. */
-  waitsFor: RequiredAction | null;
+  waitsFor: WaitingCall | null;
+  /** What its server asks. */
+  questions: Elicitation[];
+  /** The latest progress of its task. */
+  progress: EventOf<'agent.tool_progress'> | null;
   turnEnded: boolean;
 }
 
@@ -18,16 +28,29 @@ export function toolCallsOf(events: Event[]): Map<string, ToolCall> {
   const turnEnded = events.some(isTerminal);
   for (const event of events) {
     if (event.type === 'agent.tool_use' || event.type === 'agent.custom_tool_use') {
-      calls.set(event.tool_use_id, { use: event, confirmation: null, result: null, waitsFor: null, turnEnded });
+      const none = { confirmation: null, result: null, waitsFor: null, questions: [], progress: null };
+      calls.set(event.tool_use_id, { use: event, ...none, turnEnded });
     } else if (event.type === 'agent.requires_action') {
-      for (const action of event.required_actions) change(calls, action.tool_use_id, { waitsFor: action });
+      // It names all that is open: a question that is missing was withdrawn.
+      for (const id of calls.keys()) change(calls, id, { questions: [] });
+      for (const action of event.required_actions) {
+        if (action.type === 'elicitation') addQuestion(calls, action);
+        else change(calls, action.tool_use_id, { waitsFor: action });
+      }
+    } else if (event.type === 'user.elicitation_result') {
+      for (const [id, { questions }] of calls) {
+        const left = questions.filter(({ elicitation_id }) => elicitation_id !== event.elicitation_id);
+        change(calls, id, { questions: left });
+      }
+    } else if (event.type === 'agent.tool_progress') {
+      change(calls, event.tool_use_id, { progress: event });
     } else if (event.type === 'user.tool_confirmation') {
       change(calls, event.tool_use_id, { confirmation: event, waitsFor: null });
     } else if (event.type === 'user.custom_tool_result' || event.type === 'agent.tool_result') {
-      change(calls, event.tool_use_id, { result: event, waitsFor: null });
+      change(calls, event.tool_use_id, { result: event, waitsFor: null, questions: [] });
     }
   }
-  if (turnEnded) for (const id of calls.keys()) change(calls, id, { waitsFor: null });
+  if (turnEnded) for (const id of calls.keys()) change(calls, id, { waitsFor: null, questions: [] });
   return calls;
 }
 
@@ -36,6 +59,14 @@ function change(calls: Map<string, ToolCall>, id: string, to: Partial<ToolCall>)
   if (call !== undefined) calls.set(id, { ...call, ...to });
 }
 
+function addQuestion(calls: Map<string, ToolCall>, question: Elicitation): void {
+  const { questions = [] } = calls.get(question.tool_use_id) ?? {};
+  change(calls, question.tool_use_id, { questions: [...questions, question] });
+}
+
 export function openActions(events: Event[]): RequiredAction[] {
-  return [...toolCallsOf(events).values()].flatMap(({ waitsFor }) => waitsFor ?? []);
+  return [...toolCallsOf(events).values()].flatMap(({ waitsFor, questions }) => [
+    ...(waitsFor === null ? [] : [waitsFor]),
+    ...questions,
+  ]);
 }

@@ -1,10 +1,11 @@
 import { formatDuration } from '../parts/format.js';
 import { Confirmation } from './confirmation.js';
 import { CustomResultForm } from './custom-result-form.js';
+import { ElicitationForm } from './elicitation-form.js';
 import type { ToolCall } from './tool-calls.js';
 
 export function ToolCard({ call }: { call: ToolCall }) {
-  const { use, result, confirmation, waitsFor } = call;
+  const { use, result, confirmation, waitsFor, questions, progress } = call;
   const state = stateOf(call);
   return (
     <div class={`tool ${state.replaceAll(' ', '-')}`}>
@@ -12,6 +13,7 @@ export function ToolCard({ call }: { call: ToolCall }) {
         <summary>
           <span class="tool-name">{formatName(use.name)}</span>
           <span class="tool-state">{state}</span>
+          {progress !== null && result === null && <span class="hint">{progress.message ?? progress.status}</span>}
           {result !== null && <span class="hint">{formatDuration(durationOf(call))}</span>}
         </summary>
         <h3>Input</h3>
@@ -32,12 +34,15 @@ export function ToolCard({ call }: { call: ToolCall }) {
       </details>
       {waitsFor?.type === 'tool_confirmation' && <Confirmation action={waitsFor} />}
       {waitsFor?.type === 'custom_tool_result' && <CustomResultForm action={waitsFor} />}
+      {questions.map((question) => (
+        <ElicitationForm key={question.elicitation_id} question={question} />
+      ))}
     </div>
   );
 }
 
-function stateOf({ result, confirmation, waitsFor, turnEnded }: ToolCall): string {
-  if (waitsFor !== null) return 'waiting for you';
+function stateOf({ result, confirmation, waitsFor, questions, turnEnded }: ToolCall): string {
+  if (waitsFor !== null || questions.length > 0) return 'waiting for you';
   if (confirmation?.result === 'deny') return 'denied';
   if (result !== null) return result.is_error ? 'error' : 'done';
   return turnEnded ? 'no result' : 'running';

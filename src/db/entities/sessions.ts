@@ -11,6 +11,8 @@ export interface McpToolset {
   mcp_server_id: string;
   default_config?: { permission_policy: PermissionPolicy };
   configs?: { name: string; permission_policy: PermissionPolicy }[];
+  /** The server may ask the person while a call runs (contract.md §11). */
+  elicitation?: boolean;
 }
 
 /** A tool that the client runs (contract.md §6). */

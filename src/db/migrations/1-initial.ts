@@ -10,6 +10,7 @@ const LARGE_TABLES = [
   'tool_calls',
   'mcp_tasks',
   'turn_usage',
+  'elicitations',
   'waiting_messages',
   'idempotency_records',
   'webhook_deliveries',
@@ -537,6 +538,35 @@ export class Initial1800000000001 implements MigrationInterface {
         PRIMARY KEY (turn_id, model_id)
       );
       CREATE INDEX turn_usage_time ON turn_usage (project_id, ended_at);
+
+      -- Questions that MCP servers ask during calls.
+      CREATE TABLE elicitations (
+        id text COLLATE "C" PRIMARY KEY,
+        turn_id text COLLATE "C" NOT NULL,
+        step integer NOT NULL,
+        index integer NOT NULL,
+        session_id text COLLATE "C" NOT NULL,
+        mode text NOT NULL CHECK (mode IN ('form', 'url')),
+        message text NOT NULL,
+        requested_schema json,
+        url text,
+        -- The id of the server's request, as JSON: a number or a text.
+        request text NOT NULL,
+        -- lost: the worker died that was to pass the answer on.
+        state text NOT NULL DEFAULT 'open'
+          CHECK (state IN ('open', 'answered', 'expired', 'withdrawn', 'lost', 'cancelled')),
+        asked_at timestamptz NOT NULL,
+        expires_at timestamptz NOT NULL,
+        -- The stored user event that answers it.
+        answer_position integer,
+        -- Only in a task: when the server got the answer, or the word that there is none.
+        delivered_at timestamptz,
+        CHECK ((state = 'answered') = (answer_position IS NOT NULL)),
+        CHECK ((mode = 'form') = (requested_schema IS NOT NULL)),
+        CHECK ((mode = 'url') = (url IS NOT NULL))
+      );
+      CREATE INDEX elicitations_turn ON elicitations (turn_id, step, index);
+      CREATE INDEX elicitations_open ON elicitations (asked_at) WHERE state = 'open';
 
       -- A summary stands for every turn of the session up to and with turn_number.
       CREATE TABLE compactions (

@@ -1,4 +1,6 @@
+import { ErrorCode } from '@modelcontextprotocol/sdk/types.js';
 import type { McpRequest } from '../mcp-request.js';
+import { isQuestion, refusableQuestion, requiredUrls } from '../questions.js';
 import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES, takeValues } from './answer-limits.js';
 
 type Json = Record<string, unknown>;
@@ -34,10 +36,17 @@ export function sdkMessage(
       return { text: JSON.stringify({ jsonrpc: '2.0', id, result: {} }), isAnswer: true };
     }
     if (isObject(error) && Number.isSafeInteger(error.code) && typeof error.message === 'string') {
-      const shown = { code: error.code, message: error.message.slice(0, MAX_ERROR_CHARACTERS) };
+      const shown = {
+        code: error.code,
+        message: error.message.slice(0, MAX_ERROR_CHARACTERS),
+        ...(error.code === (ErrorCode.UrlElicitationRequired as number) && { data: requiredUrls(error.data) }),
+      };
       return { text: JSON.stringify({ jsonrpc: '2.0', id, error: shown }), isAnswer: true };
     }
   }
+  const refused = refusableQuestion(message, { bytes, values });
+  if (refused !== null) return { text: JSON.stringify(refused), isAnswer: false };
+  if (isQuestion(message)) return { text, isAnswer: false };
   const isSmall = bytes <= MAX_UNASKED_BYTES && values <= MAX_UNASKED_VALUES;
   return { text: isSmall ? text : null, isAnswer: false };
 }

@@ -1,0 +1,74 @@
+import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import {
+  closeElicitations,
+  markDelivered,
+  readTaskQuestions,
+  type TaskQuestions,
+} from '../../src/answers/elicitation.js';
+import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import type { McpConnection } from '../../src/mcp/client.js';
+import { withDeadline } from '../../src/mcp/deadline.js';
+import { readQuestion, type QuestionHandler } from '../../src/mcp/questions.js';
+import { getTaskResult } from '../../src/mcp/tasks.js';
+import { callLimits } from '../../src/mcp/wire/answer-limits.js';
+import { actionsAnswered } from '../../src/platform/metrics.js';
+import type { CallPlace } from '../../src/steps/task-call.js';
+import type { ActivityDeps } from '../deps.js';
+import { POLL_SECONDS } from '../tools/mcp/task-session.js';
+import { storeQuestion } from './ask-person.js';
+import { storeWithRetries } from './run-activity.js';
+
+/** After the first question, more may follow at once. */
+const GATHER_MS = 300;
+
+/** Closes the questions of a task that nobody answered in time. Returns the others, and the answers to pass on. */
+export async function dueQuestions(deps: ActivityDeps, place: CallPlace): Promise<TaskQuestions> {
+  const questions = await readTaskQuestions(deps.db, place);
+  if (questions.expiresInMs === null || questions.expiresInMs > 0) return questions;
+  const closed = await closeElicitations(deps, place.turnId, { ...place, expired: true }, 'expired');
+  actionsAnswered.inc({ answer: 'expired' }, closed);
+  return readTaskQuestions(deps.db, place);
+}
+
+/** Passes answers on. A server that refuses one no longer waits for it. @throws if the server is away */
+export async function deliverAnswers(
+  deps: ActivityDeps,
+  connection: McpConnection,
+  { undelivered }: TaskQuestions,
+): Promise<void> {
+  for (const { id, requestId, answer } of undelivered) {
+    await connection.answer(JSON.parse(requestId) as number | string, { ...answer }).catch((error: unknown) => {
+      if (!(error instanceof StreamableHTTPError) || (error.code ?? 0) < 400 || (error.code ?? 0) >= 500) throw error;
+    });
+    await markDelivered(deps.db, id);
+  }
+}
+
+/** Stores what the server of a task asks. The answers go to the server on other connections of the session. */
+export class TaskQuestionBasket {
+  readonly #first = new AbortController();
+
+  constructor(
+    private readonly deps: ActivityDeps,
+    private readonly place: CallPlace,
+    private readonly server: McpServerRow,
+    private readonly cancelled: AbortSignal,
+  ) {}
+
+  readonly onQuestion: QuestionHandler = async (params, { requestId }) => {
+    const { deps, place } = this;
+    const question = readQuestion(params, deps.mcp.cleanerOf(this.server));
+    const id = await storeQuestion(deps, place, question, requestId, (work) => storeWithRetries(work, this.cancelled));
+    setTimeout(() => this.#first.abort(new Error('a question has come')), GATHER_MS);
+    if (id === null) return { action: 'cancel' };
+    return new Promise<never>(() => undefined);
+  };
+
+  /** Keeps `tasks/result` open until a question has come, or the task has ended, but not for long. */
+  async fetch(connection: McpConnection, taskId: string): Promise<void> {
+    const signal = AbortSignal.any([this.cancelled, this.#first.signal]);
+    await withDeadline(POLL_SECONDS, signal, (bounded) =>
+      getTaskResult(connection, taskId, bounded, { limits: callLimits() }),
+    ).catch(() => this.cancelled.throwIfAborted());
+  }
+}

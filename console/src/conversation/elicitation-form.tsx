@@ -1,0 +1,136 @@
+import { useState } from 'preact/hooks';
+import type { Elicitation } from '../../../client/src/index.js';
+import { useAction } from '../client/use-action.js';
+import { ErrorNote } from '../parts/error-note.js';
+import { Time } from '../parts/time.js';
+import { useAnswer } from './answer-context.js';
+import { contentOf, formFields, type FieldValue, type FormField } from './form-fields.js';
+
+/** Answers what an MCP server asks: with a form made from its schema, or by opening its address. */
+export function ElicitationForm({ question }: { question: Elicitation }) {
+  const answer = useAnswer();
+  const [values, setValues] = useState<Record<string, FieldValue>>({});
+  const fields = question.mode === 'form' ? formFields(question.requested_schema) : [];
+  const { elicitation_id } = question;
+  const answering = useAction(async (action: 'accept' | 'decline' | 'cancel') =>
+    answer({
+      type: 'user.elicitation_result',
+      elicitation_id,
+      action,
+      ...(action === 'accept' && question.mode === 'form' && { content: contentOf(fields, values) }),
+    }),
+  );
+  return (
+    <form
+      class="answer"
+      aria-label={`Question of ${question.name}`}
+      onSubmit={(event) => (event.preventDefault(), answering.run('accept'))}
+    >
+      <p>{question.message}</p>
+      {fields.map((field) => (
+        <Field
+          key={field.name}
+          field={field}
+          value={values[field.name] ?? field.initial}
+          onChange={(value) => setValues((all) => ({ ...all, [field.name]: value }))}
+        />
+      ))}
+      {question.mode === 'url' && (
+        <p>
+          <a href={question.url} target="_blank" rel="noopener noreferrer">
+            {question.url}
+          </a>
+        </p>
+      )}
+      <ErrorNote error={answering.error} />
+      <div class="actions">
+        <button class="primary" disabled={answering.busy}>
+          {question.mode === 'form' ? 'Send' : 'I have opened it'}
+        </button>
+        <button type="button" class="danger" disabled={answering.busy} onClick={() => answering.run('decline')}>
+          Decline
+        </button>
+        <button type="button" disabled={answering.busy} onClick={() => answering.run('cancel')}>
+          Cancel
+        </button>
+      </div>
+      <p class="hint">
+        The MCP server of this tool asks this. Without an answer it gets “cancel” <Time at={question.expires_at} />.
+      </p>
+    </form>
+  );
+}
+
+interface FieldProps {
+  field: FormField;
+  value: FieldValue;
+  onChange: (value: FieldValue) => void;
+}
+
+function Field({ field, value, onChange }: FieldProps) {
+  const { label, description, required, kind, inputType, isInteger, choices } = field;
+  if (kind === 'flag') {
+    return (
+      <label class="check">
+        <input type="checkbox" checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} />
+        <span>{label}</span>
+      </label>
+    );
+  }
+  return (
+    <label class="field">
+      <span>{required ? label : `${label} (optional)`}</span>
+      {kind === 'choice' || kind === 'choices' ? (
+        <select
+          required={required}
+          multiple={kind === 'choices'}
+          onChange={({ currentTarget: { selectedOptions } }) => {
+            const chosen = [...selectedOptions].map((option) => option.value);
+            onChange(kind === 'choices' ? chosen : (chosen[0] ?? ''));
+          }}
+        >
+          {kind === 'choice' && <option value="">–</option>}
+          {choices.map((choice) => (
+            <option
+              key={choice.value}
+              value={choice.value}
+              selected={Array.isArray(value) ? value.includes(choice.value) : value === choice.value}
+            >
+              {choice.label}
+            </option>
+          ))}
+        </select>
+      ) : kind === 'number' ? (
+        <input
+          type="number"
+          step={isInteger ? '1' : 'any'}
+          required={required}
+          value={String(value)}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      ) : (
+        <TextInput type={inputType} required={required} value={String(value)} onChange={onChange} />
+      )}
+      {description !== null && <span class="hint">{description}</span>}
+    </label>
+  );
+}
+
+interface TextInputProps {
+  type: FormField['inputType'];
+  required: boolean;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+function TextInput({ type, required, value, onChange }: TextInputProps) {
+  const shared = {
+    required,
+    value,
+    onInput: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
+  };
+  if (type === 'email') return <input type="email" {...shared} />;
+  if (type === 'url') return <input type="url" {...shared} />;
+  if (type === 'date') return <input type="date" {...shared} />;
+  return <input type="text" {...shared} />;
+}

@@ -1,0 +1,212 @@
+import type { EntityManager } from 'typeorm';
+import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import type { EventData, NewEvent } from '../events/schema.js';
+import { insertEvents, newEvents } from '../events/store.js';
+import { openActionsOf, type RequiredAction } from '../sessions/required-actions.js';
+import { pauseCalls, resumeCalls } from '../turns/totals.js';
+import { changeTurn, running, type TurnDeps, type TurnWrite } from '../turns/write.js';
+
+/** open → answered, expired, withdrawn (by the server), lost (the worker died), or cancelled with the turn. */
+export type ElicitationState = 'open' | 'answered' | 'expired' | 'withdrawn' | 'lost' | 'cancelled';
+
+/** A server has too many open questions in a turn. */
+export class TooManyQuestionsError extends Error {
+  override readonly name = 'TooManyQuestionsError';
+}
+
+interface CallPlace {
+  turnId: string;
+  step: number;
+  index: number;
+}
+
+/** A question to store. */
+interface NewQuestion {
+  id: string;
+  mode: 'form' | 'url';
+  message: string;
+  requestedSchema: object | null;
+  url: string | null;
+  /** The id of the server's request, as JSON. */
+  requestId: string;
+}
+
+/**
+ * Stores a question and asks the person, once. The call that it belongs to does not run meanwhile.
+ * @throws TooManyQuestionsError, TurnEndedError
+ */
+export async function openElicitation(
+  deps: TurnDeps,
+  { turnId, step, index }: CallPlace,
+  { id, requestId, ...question }: NewQuestion,
+  { timeoutSeconds, maxOpen }: { timeoutSeconds: number; maxOpen: number },
+): Promise<void> {
+  await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
+    await lock(running(turnId));
+    const [open] = await runSql<{ turn: number; call: number; is_task: boolean; is_stored: boolean }>(
+      tx,
+      sql`SELECT EXISTS (SELECT FROM elicitations WHERE id = ${id}) AS is_stored, count(q.id)::integer AS turn,
+            (count(q.id) FILTER (WHERE q.step = ${step} AND q.index = ${index}))::integer AS call,
+            EXISTS (SELECT FROM tool_calls WHERE turn_id = ${turnId} AND step = ${step} AND index = ${index}
+              AND state = 'task') AS is_task
+          FROM elicitations q WHERE q.turn_id = ${turnId} AND q.state = 'open'`,
+    );
+    if (open!.is_stored) return;
+    if (open!.turn >= maxOpen) throw new TooManyQuestionsError();
+    await runSql(
+      tx,
+      sql`INSERT INTO elicitations (id, turn_id, step, index, session_id, mode, message, requested_schema, url, request,
+            asked_at, expires_at)
+          SELECT ${id}, id, ${step}, ${index}, session_id, ${question.mode}, ${question.message},
+            ${question.requestedSchema === null ? null : JSON.stringify(question.requestedSchema)}::json, ${question.url},
+            ${requestId}, now.at, now.at + ${timeoutSeconds}::double precision * interval '1 s'
+          FROM turns, (SELECT clock_timestamp() AS at) AS now WHERE turns.id = ${turnId}`,
+    );
+    const isFirst = open!.call === 0;
+    const clocks = isFirst ? sql`, ${pauseCalls(1, open!.is_task ? 1 : 0, sql`now.at`)}` : sql``;
+    await write(clockWrite(turnId, clocks, await requiresAction(tx, turnId)));
+  });
+}
+
+/** `agent.requires_action` with everything that is open now; nothing if nothing is. */
+export async function requiresAction(tx: EntityManager, turnId: string): Promise<NewEvent[]> {
+  const [row] = await runSql<{ actions: RequiredAction[] }>(
+    tx,
+    sql`SELECT ${rawSql(openActionsOf('turns.id'))} AS actions FROM turns WHERE id = ${turnId}`,
+  );
+  const { actions } = row!;
+  return actions.length === 0 ? [] : [{ type: 'agent.requires_action', data: { required_actions: actions } }];
+}
+
+/** Which open questions to close without an answer. */
+export type Closing = { id: string } | { step: number; index: number; expired?: boolean };
+
+/**
+ * Closes open questions of a turn without an answer, and lets their calls go on. Returns how many it closed.
+ * @throws TurnEndedError
+ */
+export async function closeElicitations(
+  deps: TurnDeps,
+  turnId: string,
+  which: Closing,
+  state: 'expired' | 'withdrawn' | 'lost',
+): Promise<number> {
+  const condition =
+    'id' in which
+      ? sql`q.id = ${which.id}`
+      : sql`q.step = ${which.step} AND q.index = ${which.index}
+          AND (NOT ${which.expired === true} OR expires_at <= clock_timestamp())`;
+  return changeTurn(deps, turnId, async ({ tx, lock, write }) => {
+    await lock(running(turnId));
+    const closed = await runSql<CallOf>(
+      tx,
+      sql`WITH closed AS (
+            UPDATE elicitations q SET state = ${state}
+            WHERE q.turn_id = ${turnId} AND q.state = 'open' AND ${condition} RETURNING q.step, q.index)
+          SELECT step, index FROM closed`,
+    );
+    const clocks = await clocksAfter(tx, turnId, closed);
+    if (clocks !== null) await write(clockWrite(turnId, clocks, []));
+    return closed.length;
+  });
+}
+
+interface CallOf {
+  step: number;
+  index: number;
+}
+
+/** The assignments for the calls among these that have no open question left; null without any. */
+export async function clocksAfter(tx: Db, turnId: string, closed: CallOf[]): Promise<Sql | null> {
+  if (closed.length === 0) return null;
+  const [row] = await runSql<{ calls: number; tasks: number }>(
+    tx,
+    sql`SELECT count(*)::integer AS calls, (count(*) FILTER (WHERE c.state = 'task'))::integer AS tasks
+        FROM (SELECT DISTINCT step, index FROM unnest(${closed.map(({ step }) => step)}::integer[],
+            ${closed.map(({ index }) => index)}::integer[]) AS closed(step, index)) AS closed
+          JOIN tool_calls c USING (step, index)
+        WHERE c.turn_id = ${turnId} AND c.state <> 'done' AND NOT EXISTS (
+          SELECT FROM elicitations q WHERE q.turn_id = ${turnId} AND q.step = c.step AND q.index = c.index
+            AND q.state = 'open')`,
+  );
+  return row!.calls === 0 ? null : sql`, ${resumeCalls(row!.calls, row!.tasks, sql`now.at`)}`;
+}
+
+function clockWrite(turnId: string, clocks: Sql, newOnes: NewEvent[]): TurnWrite {
+  const events = newEvents(newOnes);
+  const statement = sql`
+    WITH turn AS MATERIALIZED (
+        SELECT id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
+      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
+      written AS (
+        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at ${clocks}
+        FROM now WHERE turns.id = now.id
+        RETURNING turns.id, session_id, number, state, position, at),
+      ${insertEvents(sql`written`, events)}
+    SELECT session_id, state, position, at FROM written`;
+  return { statement, events };
+}
+
+/** An answer as the server gets it; null while the question is open. */
+export interface ElicitationAnswer {
+  action: 'accept' | 'decline' | 'cancel';
+  content?: Record<string, string | number | boolean | string[]>;
+}
+
+const ANSWER = `CASE q.state WHEN 'open' THEN NULL WHEN 'answered' THEN e.data ELSE '{"action": "cancel"}' END`;
+const WITH_ANSWER = rawSql(`elicitations q JOIN turns t ON t.id = q.turn_id
+  LEFT JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = q.answer_position`);
+
+/** Reads what a server gets for a question, and when the question expires. */
+export async function readElicitation(
+  db: Db,
+  id: string,
+): Promise<{ answer: ElicitationAnswer | null; state: ElicitationState; expiresInMs: number }> {
+  const [row] = await runSql<{ answer: Data | null; state: ElicitationState; expiresInMs: number }>(
+    db,
+    sql`SELECT ${rawSql(ANSWER)} AS answer, q.state,
+          (extract(epoch FROM q.expires_at - clock_timestamp()) * 1000)::double precision AS "expiresInMs"
+        FROM ${WITH_ANSWER} WHERE q.id = ${id}`,
+  );
+  return { ...row!, answer: row!.answer === null ? null : toAnswer(row!.answer) };
+}
+
+/** The content fits the schema of its question, which is flat. */
+type Data = Pick<EventData['user.elicitation_result'], 'action'> & { content?: ElicitationAnswer['content'] | null };
+
+function toAnswer({ action, content }: Data): ElicitationAnswer {
+  return content == null ? { action } : { action, content };
+}
+
+/** The questions of a task: how many are open, and the answers that the server has not got. */
+export interface TaskQuestions {
+  open: number;
+  /** Until the first open one expires; null without one. */
+  expiresInMs: number | null;
+  undelivered: { id: string; requestId: string; answer: ElicitationAnswer }[];
+}
+
+export async function readTaskQuestions(db: Db, { turnId, step, index }: CallPlace): Promise<TaskQuestions> {
+  const rows = await runSql<{ id: string; requestId: string; answer: Data | null; expiresInMs: number }>(
+    db,
+    sql`SELECT q.id, q.request AS "requestId", ${rawSql(ANSWER)} AS answer,
+          (extract(epoch FROM q.expires_at - clock_timestamp()) * 1000)::double precision AS "expiresInMs"
+        FROM ${WITH_ANSWER}
+        WHERE q.turn_id = ${turnId} AND q.step = ${step} AND q.index = ${index}
+          AND (q.state = 'open' OR q.state IN ('answered', 'expired') AND q.delivered_at IS NULL)
+        ORDER BY q.id`,
+  );
+  const open = rows.filter(({ answer }) => answer === null);
+  return {
+    open: open.length,
+    expiresInMs: open.length === 0 ? null : Math.min(...open.map(({ expiresInMs }) => expiresInMs)),
+    undelivered: rows.flatMap(({ id, requestId, answer }) =>
+      answer === null ? [] : [{ id, requestId, answer: toAnswer(answer) }],
+    ),
+  };
+}
+
+export async function markDelivered(db: Db, id: string): Promise<void> {
+  await runSql(db, sql`UPDATE elicitations SET delivered_at = clock_timestamp() WHERE id = ${id}`);
+}

@@ -1,0 +1,290 @@
+import { expect } from 'chai';
+import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
+import { eventually } from '../support/eventually.js';
+import {
+  startMcpServer,
+  type Question,
+  type TestMcpServer,
+  type TestTask,
+  type TestToolCall,
+} from '../support/mcp-server.js';
+import { steps, toolUse } from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
+
+const FORM = {
+  mode: 'form',
+  message: 'Which branch?',
+  requestedSchema: {
+    type: 'object',
+    properties: { branch: { type: 'string', minLength: 1 }, force: { type: 'boolean' } },
+    required: ['branch'],
+  },
+} as const satisfies Question;
+const PAGE = { mode: 'url', message: 'Please pay.', elicitationId: 'p1', url: 'https://pay.example.com/1' } as const;
+
+const result = (elicitation_id: string, action: string, content?: object | null) => ({
+  type: 'user.elicitation_result',
+  elicitation_id,
+  action,
+  ...(content !== undefined && { content }),
+});
+
+/** contract.md §11 "Elicitation", against a server of the MCP SDK. */
+describe('a server that asks', () => {
+  let mcp: TestMcpServer;
+  let service: TurnService;
+  let mcpId: string;
+  let work: (call: TestToolCall) => unknown;
+  let workTask: (task: TestTask) => unknown;
+
+  before(async () => {
+    mcp = await startMcpServer({
+      tasks: true,
+      tools: [
+        { name: 'deploy', run: (call) => work(call) },
+        { name: 'build', pollInterval: 1000, task: (task) => workTask(task) },
+      ],
+    });
+    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
+    const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'ops', url: mcp.url });
+    mcpId = body.id;
+  });
+  after(async () => {
+    await service.close();
+    await mcp.close();
+  });
+  afterEach(() => service.model.reset());
+
+  const start = async (tool = 'deploy', elicitation = true): Promise<string> => {
+    service.model.on(/Go/, steps([toolUse(`mcp__ops__${tool}`, {}, { id: 'toolu_1' })], 'Done.'));
+    const sessionId = await service.session({
+      mcp_servers: [mcpId],
+      tools: [{ type: 'mcp_toolset', mcp_server_id: mcpId, elicitation }],
+    });
+    await service.send(sessionId, 'Go');
+    return sessionId;
+  };
+  /** The tool asks, and returns what it is told. */
+  const asks = (question: Question): void => {
+    work = async ({ ask }) => JSON.stringify(await ask(question));
+  };
+  const toolResult = async (sessionId: string) =>
+    (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
+
+  it('gets what the person fills in', async () => {
+    asks(FORM);
+    const sessionId = await start();
+    const [action] = await requiredActions(service, sessionId);
+    expect(action).to.include({ type: 'elicitation', tool_use_id: 'toolu_1', name: 'mcp__ops__deploy', mode: 'form' });
+    expect(action)
+      .to.include({ message: 'Which branch?' })
+      .and.have.property('requested_schema')
+      .that.deep.equals({
+        ...FORM.requestedSchema,
+      });
+    expect(action.elicitation_id).to.match(/^elic_/);
+    const page = await service.api('GET', '/v1/sessions?requires_action=true');
+    expect(page.body.items.map(({ id }: { id: string }) => id)).to.deep.equal([sessionId]);
+
+    const { status, body } = await sendAnswers(service, sessionId, [
+      { ...result(action.elicitation_id, 'accept', { branch: 'main', force: true }), actor: 'ada' },
+    ]);
+    expect(status, JSON.stringify(body)).to.equal(201);
+    const [stored] = body.items;
+    expect(stored).to.deep.include({ action: 'accept', content: { branch: 'main', force: true }, actor: 'ada' });
+    const ended = await service.ended(sessionId);
+    expect(ended).to.include({ type: 'turn.completed' });
+    expect(ended.timing.waiting_ms).to.be.greaterThan(0);
+    expect(JSON.parse((await toolResult(sessionId)).content)).to.deep.include({
+      action: 'accept',
+      content: { branch: 'main', force: true },
+    });
+    const types = (await service.history(sessionId)).map(({ type }) => type as string);
+    expect(types).to.deep.equal([
+      'user.message',
+      'agent.tool_use',
+      'agent.requires_action',
+      'user.elicitation_result',
+      'agent.tool_result',
+      'agent.message',
+      'turn.completed',
+    ]);
+    const again = await sendAnswers(service, sessionId, [
+      result(action.elicitation_id, 'accept', { force: true, branch: 'main' }),
+    ]);
+    expect(again.status).to.equal(201);
+    expect(again.body.items).to.deep.equal([stored]);
+    const other = await sendAnswers(service, sessionId, [result(action.elicitation_id, 'decline')]);
+    expect(other.status).to.equal(409);
+    expect(other.body.error).to.deep.include({ type: 'elicitation_not_pending' });
+    expect(other.body.error.details.state).to.equal('answered');
+  });
+
+  it('refuses answers that do not fit', async () => {
+    asks(FORM);
+    const sessionId = await start();
+    const [{ elicitation_id: id }] = await requiredActions(service, sessionId);
+    const refused = async (answer: object): Promise<[number, unknown]> => {
+      const { status, body } = await sendAnswers(service, sessionId, [answer]);
+      return [status, body.error.details?.errors?.[0]?.path ?? body.error.type];
+    };
+    expect(await refused(result('elic_00000000000000000000000000', 'cancel'))).to.deep.equal([
+      404,
+      'elicitation_not_found',
+    ]);
+    expect(await refused(result(id, 'accept', { branch: 1 }))).to.deep.equal([422, '/events/0/content/branch']);
+    expect(await refused(result(id, 'accept', {}))).to.deep.equal([422, '/events/0/content/branch']);
+    expect(await refused(result(id, 'accept', { branch: 'a', more: 1 }))).to.deep.equal([
+      422,
+      '/events/0/content/more',
+    ]);
+    expect(await refused(result(id, 'accept'))).to.deep.equal([422, '/events/0/content']);
+    expect(await refused(result(id, 'decline', { branch: 'a' }))).to.deep.equal([422, '/events/0/content']);
+    expect((await sendAnswers(service, sessionId, [result(id, 'decline', null)])).status).to.equal(201);
+    await service.ended(sessionId);
+    expect(JSON.parse((await toolResult(sessionId)).content)).to.include({ action: 'decline' });
+  });
+
+  it('may ask the person to open an address', async () => {
+    asks(PAGE);
+    const sessionId = await start();
+    const [action] = await requiredActions(service, sessionId);
+    expect(action).to.include({ mode: 'url', url: PAGE.url, message: PAGE.message });
+    expect(action).to.not.have.property('requested_schema');
+    const filled = await sendAnswers(service, sessionId, [result(action.elicitation_id, 'accept', {})]);
+    expect(filled.status).to.equal(422);
+    await sendAnswers(service, sessionId, [result(action.elicitation_id, 'accept')]);
+    await service.ended(sessionId);
+    expect(JSON.parse((await toolResult(sessionId)).content)).to.deep.equal({ action: 'accept' });
+  });
+
+  it('gets -32602 for questions beyond the limits, and nobody is asked', async () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 200 }, (_, n) => [`field_${n}`, { type: 'string', description: 'x'.repeat(200) }]),
+    );
+    const questions: unknown[] = [
+      { ...PAGE, url: 'http://pay.example.com/1' },
+      { ...PAGE, url: 'https://ada:secret@pay.example.com/1' },
+      { ...PAGE, url: `https://pay.example.com/${'x'.repeat(2048)}` },
+      { ...FORM, message: 'x'.repeat(10_001) },
+      { ...FORM, requestedSchema: { type: 'object', properties: many } },
+      { ...FORM, requestedSchema: { type: 'object', properties: { deep: { type: 'object', properties: {} } } } },
+    ];
+    work = async ({ ask }) => {
+      const codes = [];
+      for (const question of questions) {
+        codes.push(await ask(question as Question).catch(({ code }: { code: number }) => code));
+      }
+      return JSON.stringify(codes);
+    };
+    const sessionId = await start();
+    await service.ended(sessionId);
+    expect(JSON.parse((await toolResult(sessionId)).content)).to.deep.equal(questions.map(() => -32602));
+    const events = await service.history(sessionId);
+    expect(events.filter(({ type }) => type === 'agent.requires_action')).to.deep.equal([]);
+  });
+
+  it('has at most 20 open questions in a turn', async () => {
+    work = async ({ ask }) => {
+      const codes = await Promise.all(
+        Array.from({ length: 21 }, () => ask(FORM).catch(({ code }: { code: number }) => code)),
+      );
+      return JSON.stringify(codes.filter((code) => code === -32602).length);
+    };
+    const sessionId = await start();
+    const actions = await requiredActions(service, sessionId, 20);
+    await sendAnswers(
+      service,
+      sessionId,
+      actions.map(({ elicitation_id }) => result(elicitation_id, 'cancel')),
+    );
+    await service.ended(sessionId);
+    expect((await toolResult(sessionId)).content).to.equal('1');
+  });
+
+  it('may withdraw its question', async () => {
+    const stop = new AbortController();
+    work = async ({ ask }) => {
+      await ask(FORM, { signal: stop.signal }).catch(() => undefined);
+      await ask(PAGE);
+      return 'ok';
+    };
+    const sessionId = await start();
+    const [first] = await requiredActions(service, sessionId);
+    stop.abort('changed my mind');
+    await eventually('the other question', async () => {
+      const [action] = (await service.api('GET', `/v1/sessions/${sessionId}`)).body.required_actions;
+      return action?.mode === 'url';
+    });
+    const { status, body } = await sendAnswers(service, sessionId, [result(first.elicitation_id, 'cancel')]);
+    expect(status).to.equal(409);
+    expect(body.error.details.state).to.equal('withdrawn');
+    const [second] = await requiredActions(service, sessionId);
+    await sendAnswers(service, sessionId, [result(second.elicitation_id, 'accept')]);
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    const rows = await service.db.query('SELECT tools_running, tasks_running FROM turns WHERE session_id = $1', [
+      sessionId,
+    ]);
+    expect(rows).to.deep.equal([{ tools_running: 0, tasks_running: 0 }]);
+  });
+
+  it('is told that it cannot ask, unless the session lets it', async () => {
+    work = async ({ ask }) =>
+      ask(FORM).then(
+        () => 'asked',
+        () => 'refused',
+      );
+    const sessionId = await start('deploy', false);
+    await service.ended(sessionId);
+    expect((await toolResult(sessionId)).content).to.equal('refused');
+  });
+
+  it('is cancelled with the turn while it waits', async () => {
+    asks(FORM);
+    const sessionId = await start();
+    const [{ elicitation_id: id }] = await requiredActions(service, sessionId);
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+    const { status, body } = await sendAnswers(service, sessionId, [result(id, 'cancel')]);
+    expect([status, body.error.details.state]).to.deep.equal([409, 'cancelled']);
+  });
+
+  it('becomes an error result that shows the address which a person has to open first', async () => {
+    work = () => {
+      throw Object.assign(new Error('Authorize first'), { code: -32042, data: { elicitations: [PAGE] } });
+    };
+    const sessionId = await start();
+    await service.ended(sessionId);
+    const { is_error, content } = await toolResult(sessionId);
+    expect(is_error).to.equal(true);
+    expect(content).to.include(PAGE.url).and.include('a person has to open');
+  });
+
+  for (const question of [FORM, PAGE]) {
+    it(`may ask within a task (${question.mode})`, async () => {
+      let told: Promise<ElicitResult> | undefined;
+      workTask = async ({ update, ask, end }) => {
+        await update('input_required', 'Waiting for you');
+        told = ask(question);
+        const answer = await told;
+        await update('working');
+        await end('completed', JSON.stringify(answer));
+      };
+      const sessionId = await start('build');
+      const [action] = await requiredActions(service, sessionId);
+      expect(action).to.include({ type: 'elicitation', mode: question.mode, name: 'mcp__ops__build' });
+      const content = question.mode === 'form' ? { branch: 'main' } : undefined;
+      await sendAnswers(service, sessionId, [result(action.elicitation_id, 'accept', content)]);
+      const ended = await service.ended(sessionId);
+      expect(ended).to.include({ type: 'turn.completed' });
+      expect(ended.timing.waiting_ms).to.be.greaterThan(0);
+      expect(JSON.parse((await toolResult(sessionId)).content)).to.deep.equal({
+        action: 'accept',
+        ...(content !== undefined && { content }),
+      });
+      const progress = (await service.history(sessionId)).filter(({ type }) => type === 'agent.tool_progress');
+      expect(progress[0]).to.include({ status: 'input_required', message: 'Waiting for you' });
+    });
+  }
+});
