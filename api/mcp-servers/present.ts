@@ -1,19 +1,21 @@
 import type { McpOauthRow } from '../../src/db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import { objectSchema } from '../../src/events/fields.js';
 import type { AuthorizationLink } from '../../src/mcp/oauth/authorize.js';
-import type { JsonSchema } from '../http/core/operation.js';
+import { presented } from '../http/core/presenter.js';
 
-const timestamp = { type: ['string', 'null'], format: 'date-time' } as const;
-
-const shownTool = {
-  type: 'object',
-  properties: {
+const timestampOrNull = { type: ['string', 'null'], format: 'date-time' } as const;
+const timestamp = { type: 'string', format: 'date-time' } as const;
+const shownTool = objectSchema(
+  {
     description: { type: 'string' },
     input_schema: {
       type: ['object', 'null'],
       additionalProperties: true,
       description: 'Null if it is too large to show.',
     },
+  },
+  {
     annotations: {
       type: 'object',
       description: 'Absent without readOnlyHint or idempotentHint.',
@@ -21,114 +23,63 @@ const shownTool = {
       additionalProperties: false,
     },
   },
-  required: ['description', 'input_schema'],
-  additionalProperties: false,
-} as const;
+);
 
 /** A tool of a pinned server that is held back until it is accepted. */
-export const changedToolSchema = {
-  $id: 'ChangedMcpTool',
-  type: 'object',
-  properties: {
-    name: { type: 'string' },
-    digest: { type: 'string', description: 'Identifies this version of the tool. Send it when you accept the tool.' },
-    before: { anyOf: [shownTool, { type: 'null' }], description: 'The accepted tool; null for a new one.' },
-    after: shownTool,
-  },
-  required: ['name', 'digest', 'before', 'after'],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+export const { schema: changedToolSchema } = presented('ChangedMcpTool', {
+  name: { type: 'string' },
+  digest: { type: 'string', description: 'Identifies this version of the tool. Send it when you accept the tool.' },
+  before: { anyOf: [shownTool, { type: 'null' }], description: 'The accepted tool; null for a new one.' },
+  after: shownTool,
+});
 
-export const mcpServerSchema = {
-  $id: 'McpServer',
-  type: 'object',
-  properties: {
-    id: { type: 'string', pattern: '^mcp_' },
-    name: { type: 'string' },
-    url: { type: 'string' },
-    auth: {
-      type: 'object',
-      properties: {
-        type: { type: 'string', enum: ['NONE', 'BEARER', 'HEADER', 'OAUTH'] },
-        name: { type: ['string', 'null'], description: 'The header name for type HEADER; otherwise null.' },
-        status: {
-          type: 'string',
-          enum: ['authorization_required', 'authorized'],
-          description: 'Only for type OAUTH, like the next two fields.',
-        },
-        authorization_url: {
-          type: ['string', 'null'],
-          description: 'Where a person authorizes the server; only in the response that starts an authorization.',
-        },
-        expires_at: { ...timestamp, description: 'When authorization_url expires.' },
+const mcpServer = presented('McpServer', {
+  id: { type: 'string', pattern: '^mcp_' },
+  name: { type: 'string' },
+  url: { type: 'string' },
+  auth: objectSchema(
+    {
+      type: { type: 'string', enum: ['NONE', 'BEARER', 'HEADER', 'OAUTH'] },
+      name: { type: ['string', 'null'], description: 'The header name for type HEADER; otherwise null.' },
+    },
+    {
+      status: {
+        type: 'string',
+        enum: ['authorization_required', 'authorized'],
+        description: 'Only for type OAUTH, like the next two fields.',
       },
-      required: ['type', 'name'],
-      additionalProperties: false,
-    },
-    allowed_tools: { type: ['array', 'null'], items: { type: 'string' } },
-    tools: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: { name: { type: 'string' }, description: { type: 'string' } },
-        required: ['name', 'description'],
-        additionalProperties: false,
+      authorization_url: {
+        type: ['string', 'null'],
+        description: 'Where a person authorizes the server; only in the response that starts an authorization.',
       },
+      expires_at: { ...timestampOrNull, description: 'When authorization_url expires.' },
     },
-    pin_tools: { type: 'boolean' },
-    changed_tools: {
-      type: 'array',
-      description: 'Tools of a pinned server that are held back until they are accepted.',
-      items: changedToolSchema,
-    },
-    server_name: { type: ['string', 'null'] },
-    last_probed_at: timestamp,
-    last_connected_at: timestamp,
-    last_connect_error: { type: ['string', 'null'] },
-    created_at: { type: 'string', format: 'date-time' },
-    updated_at: { type: 'string', format: 'date-time' },
+  ),
+  allowed_tools: { type: ['array', 'null'], items: { type: 'string' } },
+  tools: { type: 'array', items: objectSchema({ name: { type: 'string' }, description: { type: 'string' } }) },
+  pin_tools: { type: 'boolean' },
+  changed_tools: {
+    type: 'array',
+    description: 'Tools of a pinned server that are held back until they are accepted.',
+    items: changedToolSchema,
   },
-  required: [
-    'id',
-    'name',
-    'url',
-    'auth',
-    'allowed_tools',
-    'tools',
-    'pin_tools',
-    'changed_tools',
-    'server_name',
-    'last_probed_at',
-    'last_connected_at',
-    'last_connect_error',
-    'created_at',
-    'updated_at',
-  ],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+  server_name: { type: ['string', 'null'] },
+  last_probed_at: timestampOrNull,
+  last_connected_at: timestampOrNull,
+  last_connect_error: { type: ['string', 'null'] },
+  created_at: timestamp,
+  updated_at: timestamp,
+});
+export const { schema: mcpServerSchema } = mcpServer;
 
-/** The server as clients see it, without credentials. */
+/** Without credentials. */
 export function presentMcpServer(server: McpServerRow, link?: AuthorizationLink): Record<string, unknown> {
-  return {
-    id: server.id,
-    name: server.name,
-    url: server.url,
-    auth: {
-      type: server.auth_type,
-      name: server.auth_header,
-      ...(server.oauth !== null && oauthFields(server.oauth, link)),
-    },
-    allowed_tools: server.allowed_tools,
-    tools: server.tool_list,
-    pin_tools: server.pin_tools,
-    changed_tools: server.changed_tools,
-    server_name: server.server_name,
-    last_probed_at: server.last_probed_at,
-    last_connected_at: server.last_connected_at,
-    last_connect_error: server.last_connect_error,
-    created_at: server.created_at,
-    updated_at: server.updated_at,
-  };
+  const { auth_type: type, auth_header: name, oauth, tool_list: tools } = server;
+  return mcpServer.present({
+    ...server,
+    auth: { type, name, ...(oauth !== null && oauthFields(oauth, link)) },
+    tools,
+  });
 }
 
 function oauthFields(

@@ -1,12 +1,11 @@
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import { PRICE_SCHEMA } from '../../src/models/entry.js';
-import type { JsonSchema } from '../http/core/operation.js';
+import { presented } from '../http/core/presenter.js';
 
 /** A model that sessions can use (contract.md §2). */
-export const modelSchema = {
-  $id: 'Model',
-  type: 'object',
-  properties: {
+const model = presented(
+  'Model',
+  {
     id: { type: 'string' },
     display_name: { type: 'string' },
     context_window: { type: 'integer' },
@@ -14,9 +13,7 @@ export const modelSchema = {
     supports_thinking: { type: 'boolean' },
     price: { ...PRICE_SCHEMA, type: ['object', 'null'], description: 'Per million tokens; null if unknown.' },
   },
-  required: ['id', 'display_name', 'context_window', 'max_output_tokens', 'supports_thinking', 'price'],
-  additionalProperties: false,
-  examples: [
+  [
     {
       id: 'claude-sonnet-5-5',
       display_name: 'Claude Sonnet 5.5',
@@ -26,10 +23,10 @@ export const modelSchema = {
       price: { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 },
     },
   ],
-} as const satisfies JsonSchema;
+);
+export const { schema: modelSchema } = model;
 
-/** The model as clients see it. Its API address and key are not shown. */
+/** Its API address and key are not shown. */
 export function presentModel(entry: ModelEntry): Record<string, unknown> {
-  const { id, display_name, context_window, max_output_tokens, supports_thinking, price = null } = entry;
-  return { id, display_name, context_window, max_output_tokens, supports_thinking, price };
+  return model.present({ ...entry, price: entry.price ?? null });
 }

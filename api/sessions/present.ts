@@ -3,13 +3,12 @@ import { isOpen } from '../../src/db/turn-states.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import type { Session } from '../../src/sessions/store.js';
 import { sessionToolsSchema } from '../../src/sessions/tool-fields.js';
-import type { JsonSchema } from '../http/core/operation.js';
+import { presented } from '../http/core/presenter.js';
 
 /** The Session resource (contract.md §2). */
-export const sessionSchema = {
-  $id: 'Session',
-  type: 'object',
-  properties: {
+const session = presented(
+  'Session',
+  {
     id: { type: 'string', pattern: '^ses_' },
     status: { type: 'string', enum: ['IDLE', 'RUNNING', 'COMPLETE', 'CANCELLED', 'FAILED'] },
     model_id: { type: 'string' },
@@ -37,26 +36,7 @@ export const sessionSchema = {
     created_at: { type: 'string', format: 'date-time' },
     updated_at: { type: 'string', format: 'date-time' },
   },
-  required: [
-    'id',
-    'status',
-    'model_id',
-    'thinking_enabled',
-    'instruction',
-    'mcp_servers',
-    'metadata',
-    'preview',
-    'tools',
-    'required_actions',
-    'queue',
-    'cost',
-    'continuable',
-    'last_turn_id',
-    'created_at',
-    'updated_at',
-  ],
-  additionalProperties: false,
-  examples: [
+  [
     {
       id: 'ses_01kag8y7m3w9s1p4x2c5v6b7n8',
       status: 'COMPLETE',
@@ -76,7 +56,8 @@ export const sessionSchema = {
       updated_at: '2026-11-21T09:48:09.654321Z',
     },
   ],
-} as const satisfies JsonSchema;
+);
+export const { schema: sessionSchema } = session;
 
 /** The status of a session is derived from its latest turn (docs/interface.md). */
 const STATUS_OF_TURN = {
@@ -87,25 +68,14 @@ const STATUS_OF_TURN = {
   failed: 'FAILED',
 } as const;
 
-export function presentSession(session: Session): Record<string, unknown> {
-  return {
-    id: session.id,
-    status: session.turn_state === null ? 'IDLE' : STATUS_OF_TURN[session.turn_state],
-    model_id: session.model_id,
-    thinking_enabled: session.thinking_enabled,
-    instruction: session.instruction,
-    mcp_servers: session.mcp_servers,
-    metadata: session.metadata,
-    preview: session.preview,
-    tools: new JsonText(session.tools),
-    required_actions: new JsonText(session.required_actions),
-    queue: { length: session.waiting, state: isHeld(session) ? 'held' : 'open' },
-    cost: session.cost,
-    continuable: session.continuable,
-    last_turn_id: session.last_turn_id,
-    created_at: session.created_at,
-    updated_at: session.updated_at,
-  };
+export function presentSession(row: Session): Record<string, unknown> {
+  return session.present({
+    ...row,
+    status: row.turn_state === null ? 'IDLE' : STATUS_OF_TURN[row.turn_state],
+    tools: new JsonText(row.tools),
+    required_actions: new JsonText(row.required_actions),
+    queue: { length: row.waiting, state: isHeld(row) ? 'held' : 'open' },
+  });
 }
 
 /** A turn that completes starts the first message that waits: without an open turn, what waits is held. */

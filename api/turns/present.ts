@@ -1,50 +1,34 @@
 import { OPEN_STATES } from '../../src/db/turn-states.js';
-import { objectSchema, spent, STOP_REASONS, turnError } from '../../src/events/fields.js';
+import { spent, STOP_REASONS, turnError } from '../../src/events/fields.js';
 import type { FoundTurn } from '../../src/turns/find-turns.js';
+import { presented } from '../http/core/presenter.js';
 
 const time = { type: 'string', format: 'date-time' } as const;
 const timeOrNull = { type: ['string', 'null'], format: 'date-time' } as const;
 
 /** A turn and its outcome (docs/contract.md §13 "Turns"). */
-export const turnSchema = {
-  $id: 'Turn',
-  ...objectSchema({
-    id: { type: 'string', pattern: '^turn_' },
-    session_id: { type: 'string', pattern: '^ses_' },
-    status: {
-      type: 'string',
-      enum: [...OPEN_STATES, 'waiting', 'completed', 'cancelled', 'failed'],
-      description: 'waiting: calls of the agent wait for an answer.',
-    },
-    model_id: { type: 'string', description: 'The requested model.' },
-    created_at: { ...time, description: 'The time of its first event.' },
-    started_at: { ...timeOrNull, description: 'Null while it is queued, and if it never ran.' },
-    ended_at: { ...timeOrNull, description: 'The time of its terminal event.' },
-    stop_reason: { type: ['string', 'null'], enum: [...STOP_REASONS, null], description: 'Why it completed.' },
-    error: { ...turnError, type: ['object', 'null'], description: 'Why it failed.' },
-    usage: { ...spent.usage, description: 'As in the terminal event; null until then.' },
-    usage_details: spent.usage_details,
-    timing: { ...spent.timing, type: ['object', 'null'] },
-    message: { type: ['string', 'null'], description: 'The content of its last `agent.message`.' },
-    continues_turn_id: { type: ['string', 'null'], description: 'Id of the turn that it continues.' },
-  }),
-} as const;
+const turn = presented('Turn', {
+  id: { type: 'string', pattern: '^turn_' },
+  session_id: { type: 'string', pattern: '^ses_' },
+  status: {
+    type: 'string',
+    enum: [...OPEN_STATES, 'waiting', 'completed', 'cancelled', 'failed'],
+    description: 'waiting: calls of the agent wait for an answer.',
+  },
+  model_id: { type: 'string', description: 'The requested model.' },
+  created_at: { ...time, description: 'The time of its first event.' },
+  started_at: { ...timeOrNull, description: 'Null while it is queued, and if it never ran.' },
+  ended_at: { ...timeOrNull, description: 'The time of its terminal event.' },
+  stop_reason: { type: ['string', 'null'], enum: [...STOP_REASONS, null], description: 'Why it completed.' },
+  error: { ...turnError, type: ['object', 'null'], description: 'Why it failed.' },
+  usage: { ...spent.usage, description: 'As in the terminal event; null until then.' },
+  usage_details: spent.usage_details,
+  timing: { ...spent.timing, type: ['object', 'null'] },
+  message: { type: ['string', 'null'], description: 'The content of its last `agent.message`.' },
+  continues_turn_id: { type: ['string', 'null'], description: 'Id of the turn that it continues.' },
+});
+export const { schema: turnSchema } = turn;
 
-export function presentTurn(turn: FoundTurn): Record<string, unknown> {
-  return {
-    id: turn.id,
-    session_id: turn.session_id,
-    status: turn.waits ? 'waiting' : turn.state,
-    model_id: turn.model_id,
-    created_at: turn.created_at,
-    started_at: turn.started_at,
-    ended_at: turn.ended_at,
-    stop_reason: turn.stop_reason,
-    error: turn.error,
-    usage: turn.usage,
-    usage_details: turn.usage_details,
-    timing: turn.timing,
-    message: turn.message,
-    continues_turn_id: turn.continues_turn_id,
-  };
+export function presentTurn(row: FoundTurn): Record<string, unknown> {
+  return turn.present({ ...row, status: row.waits ? 'waiting' : row.state });
 }

@@ -1,3 +1,4 @@
+import { objectSchema } from '../../../src/events/fields.js';
 import { validationError } from '../../../src/platform/errors.js';
 import { decodeCursor, invalidCursor, type PageRequest } from '../../../src/platform/page.js';
 import type { JsonSchema } from './operation.js';
@@ -41,18 +42,6 @@ function isTimestamp(text: string): boolean {
 }
 
 export function pageSchema(item: JsonSchema): JsonSchema {
-  return {
-    type: 'object',
-    properties: {
-      items: { type: 'array', items: item },
-      meta: {
-        type: 'object',
-        properties: { next_cursor: { type: ['string', 'null'] } },
-        required: ['next_cursor'],
-        additionalProperties: false,
-      },
-    },
-    required: ['items', 'meta'],
-    additionalProperties: false,
-  };
+  const meta = objectSchema({ next_cursor: { type: ['string', 'null'] } });
+  return objectSchema({ items: { type: 'array', items: item }, meta });
 }
