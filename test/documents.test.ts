@@ -62,8 +62,9 @@ describe('the commands in the documents', () => {
     it(`${name}: can be parsed, and name scripts, files and outputs that exist`, async () => {
       const { scripts } = JSON.parse(await page('package.json')) as { scripts: Record<string, string> };
       const outputs = await page('deploy/gcp/outputs.tf');
-      for (const block of await blocks(name)) {
-        execFileSync('bash', ['-n'], { input: block });
+      const ofPage = await blocks(name);
+      execFileSync('bash', ['-n'], { input: ofPage.join('\n') });
+      for (const block of ofPage) {
         for (const [, script] of block.matchAll(/\bnpm run (?:--silent |-s )?([\w:-]+)/g))
           expect(scripts, block).to.have.property(script!);
         for (const [file] of block.matchAll(/\bdeploy\/[\w./-]+\.\w+/g)) expect(here(file), file).to.equal(true);
