@@ -8,7 +8,7 @@ import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-
 import { text, wait } from '../support/scripted-model.js';
 import { CLOSING, startClosing, startTimingOut } from '../support/workflow-tasks.js';
 
-/** The promise (issue 6), with room for a machine that is busy. */
+/** The promise, with room for a machine that is busy. */
 const PROMISED_MS = 10_000;
 const SLACK_MS = 5_000;
 

@@ -17,7 +17,7 @@ import { startTurnService, type TurnService } from '../support/turns.js';
 /** Retried at once: what is tested is that it is retried, not how long that takes. */
 const soon = { 'retry-after-ms': '1' };
 
-/** Issue 3, point 10; contract.md §3 "agent.message", "turn.failed", "usage". */
+/** contract.md §3 "agent.message", "turn.failed", "usage". */
 describe('a model call that fails', () => {
   let service: TurnService;
   before(async () => {

@@ -3,7 +3,7 @@ import type { ModelEntry } from '../../../src/models/catalogue.js';
 import { startScriptedModel, text, thinking, toolUse, type ScriptedModel } from '../../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
 
-/** Issue 7 "Models": any server that speaks the Messages API, each with its key, its limits and its way to think. */
+/** Any server that speaks the Messages API, each with its key, its limits and its way to think. */
 describe('the models of the catalogue', () => {
   let first: ScriptedModel;
   let second: ScriptedModel;

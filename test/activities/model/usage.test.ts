@@ -3,7 +3,7 @@ import { eventually } from '../../support/eventually.js';
 import { cut, failure, message, text, toolUse, wait } from '../../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
 
-/** Issue 7 "Usage": exact over retries, what failed attempts cost included. */
+/** Exact over retries: it includes the cost of failed attempts. */
 describe('the usage of a turn', () => {
   let service: TurnService;
   before(async () => {

@@ -4,7 +4,7 @@ import { startTurnService, type TurnService } from '../../support/turns.js';
 
 const TURNS = 20;
 
-/** Issue 7 "Prompt caching": a long session pays for its prefix once. The scripted model caches by the API's rules. */
+/** A long session pays for its prefix once. The scripted model caches by the API's rules. */
 describe('the prompt cache', () => {
   let service: TurnService;
   before(async () => {

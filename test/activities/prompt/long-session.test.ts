@@ -7,7 +7,7 @@ const WINDOW = 8000;
 /** More than a window holds. */
 const MAX_TURNS = 20;
 
-/** Issue 7: older turns are summarised before the window is full; nothing else changes. */
+/** Older turns are summarised before the window is full; nothing else changes. */
 describe('a session longer than its model’s context', () => {
   let service: TurnService;
   let mcp: TestMcpServer;

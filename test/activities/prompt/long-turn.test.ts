@@ -5,7 +5,7 @@ import { startTurnService, type TurnService } from '../../support/turns.js';
 
 const WINDOW = 12_000;
 
-/** Issue 7: an agent survives its hundredth step. */
+/** An agent survives its hundredth step. */
 describe('a turn longer than its model’s context', () => {
   let service: TurnService;
   let mcp: TestMcpServer;

@@ -3,7 +3,7 @@ import { toolUse } from '../../support/scripted-model.js';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
 
-/** Issue 7 "Parallel tools": one activity each; one that fails leaves the others alone; results in their order. */
+/** One activity for each call. One that fails leaves the others alone. Results keep the order of the calls. */
 describe('tools called in one step', () => {
   let service: TurnService;
   let mcp: TestMcpServer;

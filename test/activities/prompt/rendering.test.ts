@@ -8,7 +8,6 @@ import type { AssistantBlock, ResultBlock } from '../../../src/models/content.js
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-/** Issue 7 "Conversation → request" and "System prompt". */
 describe('a conversation as a request', () => {
   let builder: RequestBuilder;
   before(async () => {

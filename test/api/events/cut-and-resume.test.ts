@@ -7,7 +7,7 @@ import { startTurnService, type TurnService } from '../../support/turns.js';
 /** A frame without the time of its arrival. */
 const shown = ({ id, event, data }: SseFrame): unknown => ({ id, event, data });
 
-/** Issue 3, "What must be shown": a stream cut anywhere and resumed equals the uncut one. */
+/** A stream that was cut anywhere and resumed equals the uncut one. */
 describe('a stream cut and resumed', () => {
   let service: TurnService;
   let urls: string[];

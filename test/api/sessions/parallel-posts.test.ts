@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { ApiResponse } from '../../support/client.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
 
-/** Issue 3, "What must be shown": session_running and too_many_running_turns, never exceeded by a burst. */
+/** A burst exceeds neither limit: session_running and too_many_running_turns. */
 describe('messages posted in parallel', () => {
   let service: TurnService;
   before(async () => {
