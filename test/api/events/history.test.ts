@@ -236,6 +236,7 @@ describe('the event history, filtered', () => {
     }
     const found = await countRowsRead(service.db, (db) => findEvent(db, project.id, long, `evt_7_500${long}`));
     expect(found.result?.event?.type).to.equal('agent.tool_result');
-    expect(found.read).to.be.lessThan(10);
+    // Of 20,000: the plan may look at each turn of the session, but not at each event.
+    expect(found.read).to.be.lessThan(50);
   });
 });
