@@ -1,6 +1,6 @@
 import { failed } from '../../src/turns/failed.js';
 import { endTurn } from '../../src/turns/finish.js';
-import { lastModelFailure, modelOfTurn } from '../../src/steps/model-call.js';
+import { lastModelFailure, modelOfTurn } from '../../src/steps/last-failure.js';
 import type { TurnOutcome } from '../../src/turns/outcome.js';
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';

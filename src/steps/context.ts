@@ -60,7 +60,6 @@ export const CONTEXT = rawSql(`
       AND message.turn_number = coalesce(turns.message_number, turns.number)
       AND message.position = 1`);
 
-/** A turn as selected by `CONTEXT`. */
 export interface ContextRow extends Omit<TurnContext, 'servers'> {
   servers: (Pick<TurnServer, 'id' | 'name' | 'offeredTools'> & { toolsetHash: string })[];
 }

@@ -150,7 +150,6 @@ function stepWrite(
   return { statement, events, streamed: { attempt: call.attempt, deltas }, endId: end?.id };
 }
 
-/** The stored outcome of a step; null if there is none. */
 export async function storedOutcome(db: Db, turnId: string, step: number): Promise<StepOutcome | null> {
   const [row] = await runSql<StoredStep>(
     db,

@@ -7,7 +7,6 @@ import { deleteUnusedToolsets } from '../mcp/toolsets.js';
 import { OvertakenError } from '../turns/turn.js';
 import { changeTurn, running, type TurnDeps } from '../turns/write.js';
 
-/** The result of connecting a turn's servers. */
 interface Connections {
   events: NewEvent[];
   records: readonly TurnServerRecord[];
@@ -42,7 +41,6 @@ export async function recordConnections(
   }
 }
 
-/** A server as a turn offers it. */
 interface TurnServerRecord {
   server: McpServerRow;
   connected: boolean;

@@ -3,7 +3,6 @@ import type { FileRow } from '../db/entities/files.js';
 import type { FileSnapshot } from '../events/fields.js';
 import type { TurnContext } from './context.js';
 
-/** A file attached to a message of the session, or delivered in it. */
 export interface SessionFile extends FileSnapshot {
   origin: 'attached' | 'delivered';
   /** Null once the file is deleted. */

@@ -8,7 +8,6 @@ import { running, writeTurn, type TurnDeps } from '../turns/write.js';
 /** read_file splits a longer line into several, so that minified code and data stay readable to the end. */
 export const MAX_LINE = 4000;
 
-/** Parts of the storage key of a shortened result. */
 interface ResultKey {
   turnId: string;
   step: number;
@@ -93,7 +92,6 @@ export async function storeShortenedSteps(
   await writeTurn(deps, turnId, { statement });
 }
 
-/** Finds the full text of a shortened result in the session. */
 export async function findShortenedResult(
   db: Db,
   sessionId: string,

@@ -7,7 +7,6 @@ import type { ToolUseBlock } from '../models/content.js';
 /** Requirement before a call runs: none, a person's decision, or a result from the client, which runs it. */
 export type CallPermission = 'allow' | 'ask' | 'custom';
 
-/** A tool call of a step, about to be stored. */
 export interface StepCall {
   id: string;
   /** The tool's full name. */

@@ -13,7 +13,6 @@ import { setWaitingClock, startClock, stopClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError, type ActivityTask } from '../turns/turn.js';
 import { changeTurn, running, writeTurn, type TurnDeps, type TurnWrite } from '../turns/write.js';
 
-/** A tool call as stored in its row. */
 export interface ToolCallRow {
   turnId: string;
   step: number;

@@ -12,7 +12,6 @@ interface DeltaPlace {
   messageId: string;
 }
 
-/** A streaming model call. */
 export interface DeltaSource extends DeltaPlace {
   /** The number of the call in its turn. Only the turn's latest call may store deltas. */
   call: number;
@@ -33,7 +32,6 @@ interface Delta {
   content: string;
 }
 
-/** Appends a delta to runs. */
 export function addDelta(runs: DeltaRun[], type: DeltaType, content: string): void {
   const run = runs.at(-1);
   if (run?.[0] === type) run.push(content);

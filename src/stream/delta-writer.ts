@@ -12,7 +12,6 @@ export interface WrittenDeltas {
   runs: DeltaRun[];
 }
 
-/** The part of the delta store that a writer uses. */
 interface FlushingStore {
   notifier: Notifier;
   add(writer: DeltaWriter): void;

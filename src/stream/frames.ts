@@ -12,7 +12,6 @@ const FRAME_OVERHEAD = 200;
 /** Estimated memory of a delta's frame in addition to its text: a text of four characters takes this much. */
 const DELTA_OVERHEAD = 350;
 
-/** One frame of a turn's stream. */
 export interface Frame {
   position: Position;
   /** The event id that a client resumes with. */
@@ -45,7 +44,6 @@ function createFrame(turnId: string, position: Position, type: string, json: str
   return { position, id: formatEventId(turnId, position), type, json, ...(writtenAt !== undefined && { writtenAt }) };
 }
 
-/** The frames of consecutive stored events. */
 export function framesOfEvents(events: EventRow[]): Frame[] {
   return events.map((event) =>
     createFrame(event.turn_id, [event.position, 0, 0], event.type, eventJson(event), Date.parse(event.created_at)),

@@ -73,7 +73,6 @@ export class TurnReader {
     else this.storedUpTo([position, 0, 0]);
   }
 
-  /** Live deltas have arrived. */
   takeLive(batch: LiveDeltas): void {
     if (this.#pending.length === 0 && this.#catching === null && this.#joins(batch, false)) {
       this.#append(framesOf(batch, batch.sentAt));
@@ -192,7 +191,6 @@ function lastOf({ position, attempt, first, runs }: DeltaBatch): Position {
   return [position, attempt, first + countDeltas(runs) - 1];
 }
 
-/** True for the terminal frame of a turn's stream. */
 export function isTerminal(frame: Frame): boolean {
   return TERMINAL_EVENTS.has(frame.type);
 }

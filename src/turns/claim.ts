@@ -1,7 +1,6 @@
 import { sql } from '../db/sql.js';
 import { open, writeTurn, type TurnDeps } from './write.js';
 
-/** What connecting the MCP servers of a turn needs. */
 interface Claimed {
   projectId: string;
   /** Ids of the session's MCP servers. */

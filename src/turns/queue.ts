@@ -7,7 +7,6 @@ import { insertEvents, newEvents } from '../events/store.js';
 import { OPEN_STATES } from '../db/turn-states.js';
 import { openTurn, refusal, sessionGone, type LockedSession, type QueuedTurn } from './open.js';
 
-/** The fields of a `user.message` as it is sent. */
 export type Message = Omit<EventData['user.message'], 'delivered_at_step'>;
 
 const PREVIEW_LENGTH = 120;

@@ -4,7 +4,6 @@ import { rawSql, sql, type Sql } from '../db/sql.js';
 import { waitsForAnswer } from '../sessions/required-actions.js';
 import type { TurnOutcome } from './outcome.js';
 
-/** Milliseconds of an interval. */
 const milliseconds = (interval: string): string => `round(extract(epoch FROM ${interval}) * 1000)::bigint`;
 
 /**

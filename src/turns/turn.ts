@@ -48,7 +48,6 @@ export class OvertakenError extends Error {
   }
 }
 
-/** The state of a turn of the session; null if the session has no such turn. */
 export async function findTurn(
   db: Db,
   sessionId: string,

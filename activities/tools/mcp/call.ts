@@ -27,7 +27,6 @@ export interface McpToolCall extends ToolCall {
   wasSent: boolean;
 }
 
-/** The fields of a server that a call needs. */
 export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;
 
 const MAX_ERROR_LENGTH = 4000;
@@ -52,7 +51,6 @@ export function callMcpTool(
 
 export interface CallRoute<T> {
   send: (transmission: Transmission, deps: ToolDeps) => Promise<Answer>;
-  /** Sent with the call. */
   parameters?: Record<string, unknown>;
   read: (answer: Answer, cleaner: Cleaner) => Promise<T>;
 }
@@ -72,7 +70,6 @@ interface Attempt {
   mayHaveRun: boolean;
 }
 
-/** As `callMcpTool`, on another route. */
 export async function sendCall<T>(
   call: McpToolCall,
   server: CalledServer,
@@ -137,7 +134,6 @@ async function sendAgain(call: McpToolCall, attempt: Attempt, send: () => Promis
   }
 }
 
-/** Sends a call on the connection that all turns of the worker share. */
 const inSharedSession: CallRoute<McpToolResult>['send'] = async ({ server, signal, attempt, callTool }, { mcp }) => {
   const answer = await mcp.use(server, signal, async (connection, retire) => {
     try {

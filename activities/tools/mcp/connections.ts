@@ -23,7 +23,6 @@ const IDLE_MS = 60_000;
 /** Connections one project may open in parallel, so that host names that do not resolve cannot delay other projects. */
 const MAX_OPENING_PER_PROJECT = 16;
 
-/** The fields of a server that are needed to connect. */
 export type ConnectTarget = Pick<
   McpServerRow,
   'id' | 'project_id' | 'url' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version' | 'pin_tools'
@@ -44,7 +43,6 @@ interface Entry {
 export class McpConnections {
   readonly #entries = new Map<string, Entry>();
   readonly #closing = new AbortController();
-  /** One for each project of which a turn has used MCP. */
   readonly #pacers = new Map<string, Pacer>();
   readonly #lists: ToolLists;
   readonly #opening = new ProjectLimits(MAX_OPENING_PER_PROJECT);
@@ -59,7 +57,6 @@ export class McpConnections {
     this.#lists = new ToolLists(budget);
   }
 
-  /** Connections that are open or being opened. */
   get size(): number {
     return this.#entries.size;
   }
