@@ -37,6 +37,8 @@ export function Shell({ onSignOut }: { onSignOut: () => void }) {
     // As after a page load: what comes next is read from the top of the new view.
     if (!first.current) main.current?.focus();
     first.current = false;
+    // On a phone the places are wider than the window.
+    document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }, [path]);
 
   return (

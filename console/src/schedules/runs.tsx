@@ -21,7 +21,12 @@ export function Runs({ scheduleId }: { scheduleId: string }) {
   );
   return (
     <section aria-label="Runs">
-      <h2>Runs</h2>
+      <div class="page-head">
+        <h2>Runs</h2>
+        <button disabled={list.busy} onClick={list.reload}>
+          Refresh
+        </button>
+      </div>
       <ListFrame
         list={list}
         label="Runs"

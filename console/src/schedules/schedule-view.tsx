@@ -72,9 +72,12 @@ export function ScheduleView({ id }: { id: string }) {
           </span>
         )}
       </div>
-      <p>{schedule.message.content}</p>
+      <section class="section" aria-label="Message">
+        <h2>Message</h2>
+        <p class="plain-text">{schedule.message.content}</p>
+      </section>
       {schedule.next_runs_at.length > 0 && (
-        <section aria-label="Next runs">
+        <section class="section" aria-label="Next runs">
           <h2>Next runs</h2>
           <ol>
             {schedule.next_runs_at.map((time) => (
