@@ -13,6 +13,7 @@ import { SchedulesView } from './schedules/schedules-view.js';
 import { NewSession } from './sessions/new-session.js';
 import { SessionsView } from './sessions/sessions-view.js';
 import { SkillsView } from './skills/skills-view.js';
+import { UsageView } from './usage/usage-view.js';
 import { NewWebhook } from './webhooks/new-webhook.js';
 import { WebhookView } from './webhooks/webhook-view.js';
 import { WebhooksView } from './webhooks/webhooks-view.js';
@@ -24,6 +25,7 @@ const PLACES = [
   ['mcp-servers', 'MCP servers'],
   ['schedules', 'Schedules'],
   ['webhooks', 'Webhooks'],
+  ['usage', 'Usage'],
 ] as const;
 
 export function Shell({ onSignOut }: { onSignOut: () => void }) {
@@ -72,6 +74,7 @@ export function Shell({ onSignOut }: { onSignOut: () => void }) {
 }
 
 function View({ route: [place, id] }: { route: string[] }) {
+  if (place === 'usage') return <UsageView />;
   if (place === 'files') return <FilesView />;
   if (place === 'skills') return <SkillsView />;
   if (place === 'mcp-servers') {

@@ -42,6 +42,7 @@ describe('the console in a browser', function () {
     receiver = await startWebhookReceiver();
     guarded = await startOauthPair([{ name: 'search', description: 'Searches the archive' }]);
     system = await startFaultSystem({
+      price: { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 },
       env: { TEMPORAL_UI_URL: 'http://temporal.example.com', WEBHOOK_DELIVERIES: 'on' },
       allowedHosts: [receiver.host, ...guarded.hosts],
     });
@@ -575,6 +576,29 @@ describe('the console in a browser', function () {
     });
   });
 
+  describe('usage', () => {
+    it('shows what a turn, a session and the project cost, by day, model and session', async () => {
+      system.model.on(/^What does/, 'It costs little.');
+      const page = await openSession({ metadata: { title: 'Costs' } });
+      await send(page, 'What does it cost?');
+      await ended(page);
+      const { body: session } = await system.insist('GET', `/v1/sessions/${page.url().split('/').at(-1)}`);
+      const cost = `${session.cost.amount} USD`;
+      await page.locator('.receipt').getByText(cost).waitFor();
+      await page.getByText(`${cost} so far`).waitFor();
+
+      await page.getByRole('link', { name: 'Usage' }).click();
+      const table = page.getByRole('table');
+      await table.getByRole('rowheader', { name: new Date().toISOString().slice(0, 10) }).waitFor();
+      await page.getByRole('combobox', { name: 'By' }).selectOption('Model');
+      await table.getByRole('row', { name: /^scripted .* USD/ }).waitFor();
+      expect(await accessibilityFindings(page)).to.deep.equal([]);
+      await page.getByRole('combobox', { name: 'By' }).selectOption('Session');
+      await table.getByRole('row').filter({ hasText: cost }).getByRole('link', { name: session.id }).click();
+      await page.getByRole('heading', { name: 'Costs' }).waitFor();
+    });
+  });
+
   describe('webhooks', () => {
     it('shows the secret once, sends a test, and sends a failed delivery again', async () => {
       const page = await browser.open('/webhooks/new');
@@ -620,7 +644,7 @@ describe('the console in a browser', function () {
         message: { content: 'Show all' },
       });
       const managed = ['/mcp-servers', '/schedules', '/webhooks'];
-      const lists = ['/sessions', '/files', '/skills', ...managed];
+      const lists = ['/sessions', '/files', '/skills', '/usage', ...managed];
       const forms = ['/sessions', ...managed].map((list) => `${list}/new`);
       const places = [...lists, ...forms, `/sessions/${sessionId}`];
       for (const list of managed) {

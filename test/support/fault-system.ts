@@ -33,6 +33,8 @@ export interface FaultSystemOptions {
   /** The test's own queries go through the proxy too: for a database that moves. */
   queriesThroughProxy?: boolean;
   env?: Record<string, string>;
+  /** Of the scripted model, as in MODELS_FILE. */
+  price?: object;
   /** `host:port` pairs beside the MCP server's for MCP_ALLOWED_HOSTS. */
   allowedHosts?: string[];
 }
@@ -99,6 +101,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     context_window: 200_000,
     max_output_tokens: 8_000,
     supports_thinking: true,
+    price: options.price,
   };
   writeFileSync(join(dataDir, 'models.json'), JSON.stringify([entry]));
   const env = {

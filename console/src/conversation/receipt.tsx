@@ -1,5 +1,5 @@
 import type { TerminalEvent } from '../../../client/src/index.js';
-import { formatDuration, formatNumber } from '../parts/format.js';
+import { formatDuration, formatMoney, formatNumber } from '../parts/format.js';
 import { TimeBar } from './time-bar.js';
 
 const STOP_REASONS = {
@@ -34,6 +34,7 @@ export function Receipt({ event }: { event: TerminalEvent }) {
             {details.model_calls} model {details.model_calls === 1 ? 'call' : 'calls'}
           </span>
         )}
+        {details !== null && details.cost !== null && <span>{formatMoney(details.cost)}</span>}
         {timing.first_token_ms !== null && <span>first token after {formatDuration(timing.first_token_ms)}</span>}
         <span>{formatDuration(timing.total_ms)} in total</span>
       </p>

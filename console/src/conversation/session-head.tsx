@@ -2,6 +2,7 @@ import type { Session } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { ConfirmButton } from '../parts/confirm-button.js';
 import { CopyText } from '../parts/copy-text.js';
+import { formatMoney } from '../parts/format.js';
 import { PageHead } from '../parts/page-head.js';
 import { Status } from '../parts/status.js';
 import { navigate } from '../route.js';
@@ -31,6 +32,7 @@ export function SessionHead({ sessionId, session }: Props) {
         {session !== null && (
           <>
             <span>{session.model_id}</span>
+            {session.cost !== null && <span>{formatMoney(session.cost)} so far</span>}
             {session.thinking_enabled && <span>thinking on</span>}
             {session.mcp_servers.length > 0 && <span>{session.mcp_servers.length} MCP servers</span>}
           </>

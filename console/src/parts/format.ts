@@ -6,6 +6,11 @@ export function formatNumber(value: number): string {
   return NUMBER.format(value);
 }
 
+/** The exact amount: costs of a turn are fractions of a cent. */
+export function formatMoney({ amount, currency }: { amount: string; currency: string }): string {
+  return `${amount} ${currency}`;
+}
+
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
   if (bytes < 1_000_000) return `${(bytes / 1_000).toFixed(1)} kB`;
