@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { startLocalModel, type LocalModel } from '../temporal-dev/local-model.js';
 import { blocks } from './support/document-blocks.js';
+import { eventually } from './support/eventually.js';
 import { installClient } from './support/packed-client.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
 import { startTurnService, type TurnService } from './support/turns.js';
@@ -16,11 +17,13 @@ describe('the code in the documents runs', () => {
   let service: TurnService;
   let model: LocalModel;
   let mcp: TestMcpServer;
+  const hosts: string[] = [];
   let client: { folder: string; remove: () => Promise<void> };
   before(async () => {
     [model, client] = await Promise.all([startLocalModel({ wordsPerSecond: 0 }), installClient()]);
     mcp = await startMcpServer({ tools: [{ name: 'send' }] });
-    service = await startTurnService({ models: model.models, config: { mcpAllowedHosts: [mcp.host] } });
+    hosts.push(mcp.host);
+    service = await startTurnService({ models: model.models, config: { mcpAllowedHosts: hosts } });
   });
   after(async () => {
     await service.close();
@@ -76,6 +79,25 @@ describe('the code in the documents runs', () => {
       .and.contain('"sky":"sunny"')
       .and.contain('goes on');
     expect(mcp.calls[0]).to.deep.include({ name: 'send', arguments: { to: 'ada@example.com' } });
+  });
+
+  it('docs/person-in-the-loop.md, a server that asks', async () => {
+    const port = await freePort();
+    hosts.push(`127.0.0.1:${port}`);
+    const [code] = await blocks('docs/person-in-the-loop.md', 'mjs');
+    const env = { PATH: process.env.PATH, PORT: String(port) };
+    const server = spawn(process.execPath, ['--input-type=module', '--eval', code!], { env, stdio: 'inherit' });
+    try {
+      await eventually('the server is registered', async () => {
+        const url = `http://127.0.0.1:${port}/mcp`;
+        const { status } = await service.api('POST', '/v1/mcp-servers', { name: 'ops', url });
+        return status === 201;
+      });
+      const [, example] = await blocks('docs/person-in-the-loop.md', 'js');
+      expect(await runModule(example!)).to.equal('completed Deployed main.\n');
+    } finally {
+      server.kill();
+    }
   });
 
   it('docs/talking.md, the client', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { McpProtocolError } from './protocol-error.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -10,6 +11,8 @@ import { callLimits, listLimits, shortLimits } from './wire/answer-limits.js';
 
 /** The maximum of setTimeout, so that the SDK's own timeout never fires. Callers limit the time by their signals. */
 const NO_TIMEOUT = 2 ** 31 - 1;
+/** Time for a server to open its own stream. */
+const LISTEN_TIMEOUT_MS = 2000;
 const MAX_PAGES = 200;
 const MAX_LISTED = 20_000;
 
@@ -40,6 +43,7 @@ export interface McpSession {
 
 export class McpConnection {
   readonly #client: Client;
+  #onListen: () => void = () => undefined;
   readonly #transport: StreamableHTTPClientTransport;
   #isClosed = false;
 
@@ -54,7 +58,11 @@ export class McpConnection {
     this.#transport = new StreamableHTTPClientTransport(options.url, {
       ...(session !== undefined && { sessionId: session.id }),
       requestInit: { headers: { 'User-Agent': 'agent-session-service' } },
-      fetch: limitedFetch({ ...options, maxQuestions: onQuestion === undefined ? 0 : MAX_OPEN_QUESTIONS }),
+      fetch: limitedFetch({
+        ...options,
+        maxQuestions: onQuestion === undefined ? 0 : MAX_OPEN_QUESTIONS,
+        onListen: () => this.#onListen(),
+      }),
       // Redirects are followed by the network, which checks each hop and keeps the credential from other origins.
       redirectPolicy: 'follow',
     });
@@ -67,12 +75,16 @@ export class McpConnection {
   /** Connects and initializes the session. After a failure or abort, nothing stays open. */
   static async open(options: ConnectionOptions, signal: AbortSignal): Promise<McpConnection> {
     const connection = new McpConnection(options);
+    const listening = new Promise<void>((resolve) => (connection.#onListen = resolve));
     try {
       await connection.#run(
         signal,
         (inner) => connection.#client.connect(connection.#transport, { signal: inner, timeout: NO_TIMEOUT }),
         { handshake: true, limits: shortLimits() },
       );
+      // Many servers ask on their own stream, and drop a question while it is not open.
+      if (options.onQuestion !== undefined)
+        await Promise.race([listening, setTimeout(LISTEN_TIMEOUT_MS, undefined, { signal, ref: false })]);
     } catch (error) {
       await connection.close();
       throw error;
@@ -198,7 +210,7 @@ export class McpConnection {
   async close(): Promise<void> {
     if (this.hasSession) {
       const goodbye = this.#transport.terminateSession().catch(() => undefined);
-      await Promise.race([goodbye, new Promise((resolve) => setTimeout(resolve, 1000).unref())]);
+      await Promise.race([goodbye, setTimeout(1000, undefined, { ref: false })]);
     }
     await this.detach();
   }

@@ -27,6 +27,8 @@ export interface FetchOptions {
   pacer: Pacer;
   /** How many questions of the server may be answered at once. */
   maxQuestions?: number;
+  /** Runs when the server has answered the request for its own stream. */
+  onListen?: () => void;
 }
 
 class TooManyRepliesError extends Error {
@@ -34,7 +36,7 @@ class TooManyRepliesError extends Error {
 }
 
 /** The SDK's fetch for one connection: limits the server's data and lets each request track its streams. */
-export function limitedFetch({ network, auth, listen, pacer, maxQuestions = 0 }: FetchOptions): FetchLike {
+export function limitedFetch({ network, auth, listen, pacer, maxQuestions = 0, onListen }: FetchOptions): FetchLike {
   let replies = 0;
   let nextStreamAt = 0;
 
@@ -78,6 +80,7 @@ export function limitedFetch({ network, auth, listen, pacer, maxQuestions = 0 }:
       replies += 1;
       return send(init.signal).finally(() => (replies -= 1));
     }
+    if (kind === 'listen') return send(init.signal).finally(onListen);
     return watching === undefined ? send(init.signal) : watching.watch(init.signal, send);
   };
 }
