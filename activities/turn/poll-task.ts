@@ -13,6 +13,7 @@ import {
   type TaskCall,
   type TaskRow,
 } from '../../src/steps/task-call.js';
+import { taskPolls } from '../../src/platform/metrics.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
 import { TASK_OPEN } from '../../workflows/contract.js';
 import type { ConcurrencyLimit } from '../concurrency-limit.js';
@@ -83,11 +84,13 @@ async function poll(deps: ActivityDeps, place: CallPlace, loaded: OpenTaskCall, 
     } catch (error) {
       signal.throwIfAborted();
       deps.log.info({ turn_id: turn.id, reason: failureReason(error) }, 'the server of a task is away');
+      taskPolls.inc({ outcome: 'away' });
       throw openTask(pauseMs(task.pollMs), 'on a server that is away');
     }
   };
 
   if (task.ageMs >= timeoutMs) {
+    taskPolls.inc({ outcome: 'overdue' });
     if (task.mayAsk) await closeElicitations(deps, turn.id, place, 'withdrawn');
     await store(overdueTask(call.name, deps.config.taskTimeoutSeconds), false);
     return true;
@@ -104,6 +107,7 @@ async function poll(deps: ActivityDeps, place: CallPlace, loaded: OpenTaskCall, 
   try {
     const questions = basket === null ? NO_QUESTIONS : await dueQuestions(deps, place);
     const answer = await ofServer(askForState(deps, server, task, signal, opened, basket?.onQuestion));
+    taskPolls.inc({ outcome: answer.kind });
     if (answer.kind === 'open') {
       const { status, pollMs } = answer.state;
       if (answer.isNewSession) await moveTask(deps.db, place, connection!.session);

@@ -59,8 +59,13 @@ export const turnsEnded = counter(
 );
 export const actionsAnswered = counter(
   'required_actions_closed_total',
-  'Calls that waited for an answer, by how they closed: allow, deny, result, expired',
+  'Calls and questions that waited for an answer, by how they closed: allow, deny, result, accept, decline, cancel, expired',
   { labels: ['answer'] },
+);
+export const taskPolls = counter(
+  'mcp_task_polls_total',
+  'Questions about tasks of MCP servers, by what came of them: open, ended, unknown, away, overdue',
+  { labels: ['outcome'] },
 );
 export const turnQueueSeconds = histogram(
   'turn_queue_seconds',

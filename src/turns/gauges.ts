@@ -36,4 +36,9 @@ databaseGauges([
     help: 'Age of the oldest open approval, client tool call or question of an MCP server',
     query: `SELECT ${age('asked_at')} FROM (${OPEN_QUESTIONS}) AS open`,
   },
+  {
+    name: 'mcp_tasks_open',
+    help: 'Tasks of MCP servers that running turns of the whole service wait for',
+    query: `SELECT coalesce(sum(tasks_running), 0)::integer AS value FROM open_turns JOIN turns ON turns.id = turn_id`,
+  },
 ]);
