@@ -173,19 +173,16 @@ function failed(
   const reason = failureReason(error);
   const text = `The call of ${toolName} on the MCP server ${server.name} failed: ${reason}.`;
   const message = `The MCP server ${sent ? 'broke off' : 'could not be connected'}: ${reason}.`;
+  const event: NewEvent = { type: 'agent.mcp_error', data: { mcp_server_id: server.id, name: server.name, message } };
   const stored: Pick<ToolResult, 'eventsBefore' | 'commit'> = {
     // One event per server and turn is enough.
-    eventsBefore: async (tx) => ((await hasMcpError(tx, turn.id, server.id)) ? [] : [mcpErrorEvent(server, message)]),
+    eventsBefore: async (tx) => ((await hasMcpError(tx, turn.id, server.id)) ? [] : [event]),
     ...(!sent && { commit: (tx) => recordConnection(tx, server.id, message) }),
   };
   if (!mayHaveRunBefore && (!sent || !mayHaveRun(error)))
     return { ...textResult(`${text} It was not carried out.`, true), ...stored };
   const warning = 'Its outcome is unknown: it may have been carried out. Check before calling it again.';
   return { ...textResult(`${text} ${warning}`, true), ...stored, outcomeUnknown: true };
-}
-
-function mcpErrorEvent({ id, name }: CalledServer, message: string): NewEvent {
-  return { type: 'agent.mcp_error', data: { mcp_server_id: id, name, message } };
 }
 
 /** False only if the server refused the request, or it was never sent. Otherwise the tool may have run. */

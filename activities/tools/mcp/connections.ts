@@ -122,13 +122,9 @@ export class McpConnections {
   /** Closes all connections, even those in use, and the network, when the worker shuts down. */
   async closeAll(): Promise<void> {
     this.#closing.abort(new Error('the worker shuts down'));
-    const entries = [...this.#entries.values()];
-    this.#entries.clear();
-    for (const entry of entries) {
-      clearTimeout(entry.idle);
-      entry.retired = true;
-    }
-    await Promise.all(entries.map(close));
+    const entries = [...this.#entries];
+    for (const [key, entry] of entries) this.#forget(key, entry);
+    await Promise.all(entries.map(([, entry]) => close(entry)));
     await this.oauth.close();
     await this.network.close();
   }
