@@ -18,6 +18,8 @@ interface Continuation {
   /** The namespace has the search attributes: the workflow may set them. */
   searchable?: boolean;
   step?: number;
+  /** As the last run showed them; absent without any. */
+  waiting?: WaitingMessages;
   /** The run starts in the middle of the wait of `step`. */
   wait?: WaitingStep;
 }
@@ -41,6 +43,17 @@ export interface TurnSummary {
 
 /** Signal: answers of a turn were stored (contract.md §6). It has no payload: the answers are in the tables. */
 export const ANSWERED_SIGNAL = 'answered';
+
+/** Signal: other messages wait for a turn or behind it. It changes the current details alone. */
+export const WAITING_SIGNAL = 'waiting';
+
+/** How many messages wait (contract.md §9). */
+export interface WaitingMessages {
+  /** For the next model call of the turn. */
+  steering: number;
+  /** For turns after it. */
+  queued: number;
+}
 
 /** Search attributes of turns: ids, and `WaitsFor = 'answer'` while a turn waits (docs/operations/turns.md). */
 export const SEARCH_ATTRIBUTES = {

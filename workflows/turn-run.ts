@@ -4,11 +4,11 @@ import {
   makeContinueAsNewFunc,
   proxyActivities,
   proxyLocalActivities,
-  setCurrentDetails,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ModelOutcome, OpenStep, TurnActivities } from '../activities/turn/turn-activities.js';
 import type { TurnInput, TurnSummary } from './contract.js';
+import { Details } from './details.js';
 import { TaskWaits } from './tasks.js';
 import { formatToolNames } from './tool-names.js';
 import { countSignals, waitForAnswers } from './wait.js';
@@ -31,6 +31,7 @@ const { advanceWait } = proxyLocalActivities<TurnActivities>({
 export class TurnRun {
   readonly summary: TurnSummary = { state: null, stop_reason: null, steps: 0 };
   readonly #signals: { received: number };
+  readonly #details: Details;
   #step: number;
   /** The end of the turn's time, in ms since 1970. */
   #deadline: number;
@@ -40,6 +41,7 @@ export class TurnRun {
 
   constructor(private readonly input: TurnInput) {
     this.#step = input.step ?? 1;
+    this.#details = new Details(input.waiting);
     this.#deadline = Date.now() + input.remainingMs;
     this.tasks = new TaskWaits(input.id, input.wait === undefined, () => this.#callsRunning > 0);
     this.#signals = countSignals(() => this.tasks.askAgain());
@@ -48,7 +50,7 @@ export class TurnRun {
   async connect(): Promise<void> {
     const { id: turnId, mcpServers, step } = this.input;
     if (mcpServers === 0 || step !== undefined) return;
-    setCurrentDetails(`connecting ${mcpServers} MCP servers`);
+    this.#details.show(`connecting ${mcpServers} MCP servers`);
     await this.#activity(`connect ${mcpServers} MCP servers`).connectMcpServers({ turnId });
   }
 
@@ -59,7 +61,7 @@ export class TurnRun {
     this.summary.steps = this.#step;
     if (outcome.kind === 'ended') {
       Object.assign(this.summary, { state: outcome.state, stop_reason: outcome.stopReason });
-      setCurrentDetails(outcome.state);
+      this.#details.show(outcome.state);
     }
     return outcome;
   }
@@ -97,7 +99,7 @@ export class TurnRun {
         return advanced;
       },
       call: (indices) => this.#call(tools, indices, outcome.mayAsk === true),
-      describe: (open) => `${this.#progress}: waits for answers to ${formatToolNames(tools, open)}`,
+      show: (open) => this.#details.show(`${this.#progress}: waits for answers to ${formatToolNames(tools, open)}`),
       searchable: this.input.searchable ?? false,
       isLong: () => this.tasks.isLong,
       mayContinue: this.input.wait === undefined,
@@ -123,7 +125,7 @@ export class TurnRun {
   }
 
   async #model(): Promise<ModelOutcome> {
-    setCurrentDetails(`${this.#progress}: model call`);
+    this.#details.showModelCall(`${this.#progress}: model call`);
     const { id: turnId, modelId } = this.input;
     const step = this.#step;
     const call = (compacted: boolean) =>
@@ -136,7 +138,7 @@ export class TurnRun {
   }
 
   async #call(tools: string[], indices: number[], mayAsk: boolean): Promise<void> {
-    setCurrentDetails(`${this.#progress}: ${formatToolNames(tools, indices)}`);
+    this.#details.show(`${this.#progress}: ${formatToolNames(tools, indices)}`);
     const { id: turnId } = this.input;
     const waits: Promise<void>[] = [];
     const callOne = async (index: number): Promise<void> => {
@@ -188,7 +190,7 @@ export class TurnRun {
     return makeContinueAsNewFunc<(input: TurnInput) => Promise<TurnSummary>>({
       ...((wasLongWait || isLongWait) && { memo: { ...memo, [LONG_WAIT]: isLongWait } }),
       ...((wasLongWait || isLongWait || isReplaced) && { initialVersioningBehavior: 'AUTO_UPGRADE' }),
-    })({ ...this.input, ...next, remainingMs });
+    })({ ...this.input, ...next, remainingMs, waiting: this.#details.counts });
   }
 
   get #progress(): string {

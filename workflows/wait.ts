@@ -1,11 +1,4 @@
-import {
-  condition,
-  defineSignal,
-  setCurrentDetails,
-  setHandler,
-  upsertSearchAttributes,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { condition, defineSignal, setHandler, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { AdvancedWait } from '../activities/turn/turn-activities.js';
 import { ANSWERED_SIGNAL, SEARCH_ATTRIBUTES } from './contract.js';
@@ -31,7 +24,7 @@ interface Wait {
   /** Runs or closes calls of the step. */
   call: (indices: number[]) => Promise<void>;
   /** Shows the open calls in the workflow's current details. */
-  describe: (open: number[]) => string;
+  show: (open: number[]) => void;
   searchable: boolean;
   /** True once the wait for tasks of answered calls should continue as new. */
   isLong: () => boolean;
@@ -63,7 +56,7 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | '
       const ready = step.ready.filter((index) => !taken.has(index));
       if (ready.length > 0) start(ready);
       if (step.open.length === 0) break;
-      setCurrentDetails(wait.describe(step.open));
+      wait.show(step.open);
       if (wait.searchable) setWaitsFor('answer');
       const pauseMs = wait.mayContinue ? Math.min(step.expiresInMs, step.longWaitMs) : step.expiresInMs;
       const stops = (): boolean => state.failed || (wait.isLong() && state.active === 0);

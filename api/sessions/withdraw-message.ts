@@ -1,4 +1,6 @@
 import type { SessionState } from '../../src/sessions/store.js';
+import { isOpen } from '../../src/db/turn-states.js';
+import { showWaiting } from '../../src/turns/show-waiting.js';
 import { withdraw } from '../../src/waiting/store.js';
 import { operation } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
@@ -9,5 +11,8 @@ export const withdrawMessage = operation<undefined, SessionState>({
   success: { status: 204, description: 'Withdrawn: it will never be delivered.' },
   errors: ['session_not_found', 'message_not_found', 'message_delivered'],
   resource: sessionStateOfPath,
-  handle: ({ deps, resource, params }) => withdraw(deps.db, resource.id, params.event_id!),
+  async handle({ deps, resource: { id, last_turn_id, turn_state }, params, log }) {
+    await withdraw(deps.db, id, params.event_id!);
+    if (turn_state !== null && isOpen(turn_state)) showWaiting({ ...deps, log }, last_turn_id!);
+  },
 });

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { monotonicFactory } from 'ulid';
+import { decodeTime, monotonicFactory } from 'ulid';
 
 /** The prefix of every kind of id (contract.md §2). */
 const ID_PREFIXES = {
@@ -28,4 +28,9 @@ const ulid = monotonicFactory(() => randomInt(RANGE) / RANGE);
 /** A new id: the kind's prefix and 26 characters of lower-case Crockford base32, time-ordered. */
 export function newId(kind: IdKind): string {
   return ID_PREFIXES[kind] + ulid().toLowerCase();
+}
+
+/** When an id of ours was made, in ms since 1970. */
+export function createdAt(id: string): number {
+  return decodeTime(id.slice(-26).toUpperCase());
 }

@@ -5,13 +5,19 @@ import {
   WorkflowNotFoundError,
   type Client,
 } from '@temporalio/client';
-import { ANSWERED_SIGNAL, TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
+import {
+  ANSWERED_SIGNAL,
+  TURN_WORKFLOW,
+  WAITING_SIGNAL,
+  type TurnInput,
+  type WaitingMessages,
+} from '../../workflows/contract.js';
 import { withTrace } from '../platform/tracing.js';
 import { createDeadline } from './deadline.js';
 import { searchAttributesOf } from './search-attributes.js';
 import { startedActivities, stateOf, type StartedActivity, type WorkflowState } from './workflow-state.js';
 
-export type { StartedActivity, WorkflowState };
+export type { StartedActivity, WaitingMessages, WorkflowState };
 
 /** What the start of a turn's workflow needs: ids only, never content (docs/architecture.md). */
 export interface StartableTurn {
@@ -42,6 +48,8 @@ export interface TurnWorkflows {
   cancel(turnId: string): Promise<void>;
   /** Signals that answers of the turn were stored. Does nothing if there is no workflow. */
   signalAnswers(turnId: string): Promise<void>;
+  /** Signals how many messages wait. Does nothing if there is no workflow. */
+  signalWaiting(turnId: string, waiting: WaitingMessages): Promise<void>;
   /** Reads the state of the turn's workflow, and which of its activities workers hold. */
   describe(turnId: string): Promise<{ state: WorkflowState; started: StartedActivity[] }>;
   /** Ends the turn's workflow without running its code. */
@@ -126,6 +134,13 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
     async signalAnswers(turnId) {
       await unlessGone(
         withDeadline(() => client.workflow.getHandle(turnId).signal(ANSWERED_SIGNAL)),
+        undefined,
+      );
+    },
+
+    async signalWaiting(turnId, waiting) {
+      await unlessGone(
+        withDeadline(() => client.workflow.getHandle(turnId).signal(WAITING_SIGNAL, waiting)),
         undefined,
       );
     },

@@ -53,7 +53,10 @@ export async function continueTurn(
   );
   const { model_id: modelId, at } = row!;
   const stored = { ...event!, turn_id: id, position: 1, created_at: at };
-  return { id, sessionId, projectId, modelId, mcpServers: locked.mcp_servers, runningMs: 0, trace, event: stored };
+  return {
+    ...{ id, sessionId, projectId, modelId, mcpServers: locked.mcp_servers, runningMs: 0, trace, event: stored },
+    hasWaiting: locked.has_waiting,
+  };
 }
 
 function notContinuable(last: LastTurn | undefined): ServiceError {

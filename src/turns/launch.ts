@@ -1,6 +1,7 @@
-import type { Logger } from '../platform/logger.js';
 import type { Notifier } from '../stream/notify.js';
 import type { StartableTurn, TurnWorkflows } from '../temporal/turn-workflows.js';
+import { showWaiting, type ShowDeps } from './show-waiting.js';
+import type { QueuedTurn } from './open.js';
 
 /** Begins the first step of a turn before Temporal asks for it (activities/turn/run-ahead), or has another process do so. */
 export interface Ahead {
@@ -8,20 +9,23 @@ export interface Ahead {
   begin(turn: StartableTurn): void;
 }
 
-export interface LaunchDeps {
+export interface LaunchDeps extends ShowDeps {
   notifier: Notifier;
-  workflows: Pick<TurnWorkflows, 'start' | 'namespace'>;
+  workflows: Pick<TurnWorkflows, 'start' | 'namespace' | 'signalWaiting'>;
   ahead?: Ahead;
-  log: Logger;
 }
 
+/** A turn in the tables, with what its workflow needs. */
+export type LaunchableTurn = StartableTurn & Pick<QueuedTurn, 'hasWaiting'>;
+
 /** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
-export function launchTurn(deps: LaunchDeps, turn: StartableTurn): void {
+export function launchTurn(deps: LaunchDeps, turn: LaunchableTurn): void {
   deps.ahead?.begin(turn);
   deps.notifier.notify({ ...turn, position: 1 });
   deps.log.info({ turn_id: turn.id, session_id: turn.sessionId }, 'turn queued');
   deps.workflows
     .start(turn)
+    .then(() => turn.hasWaiting && showWaiting(deps, turn.id))
     .catch((err: unknown) =>
       deps.log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet, the reconciler follows'),
     );

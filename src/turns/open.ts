@@ -9,6 +9,8 @@ import type { StartableTurn } from '../temporal/turn-workflows.js';
 /** A turn just queued, with its first event. */
 export interface QueuedTurn extends Omit<StartableTurn, 'mayWait'> {
   event: EventRow;
+  /** Messages wait behind it. */
+  hasWaiting: boolean;
 }
 
 /** What a new turn of a session is decided by. */

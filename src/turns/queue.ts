@@ -11,7 +11,7 @@ export type Message = Omit<EventData['user.message'], 'delivered_at_step'>;
 
 const PREVIEW_LENGTH = 120;
 
-type Row = Pick<LockedSession, 'model_id' | 'mcp_servers' | 'last_state' | 'max_running_turns'> & {
+type Row = Pick<LockedSession, 'model_id' | 'mcp_servers' | 'last_state' | 'max_running_turns' | 'has_waiting'> & {
   /** Null when the turn was refused. */
   at: string | null;
 };
@@ -52,12 +52,12 @@ export async function queueTurn(
           WHERE open_turns < max_running_turns AND (last_state IS NULL OR last_state <> ALL(${OPEN_STATES}::text[]))),
         ${openTurn(sql`new_turn`, namespace, previewOf(content))},
         ${insertEvents(sql`written`, [event!])}
-        SELECT model_id, mcp_servers, last_state, max_running_turns, written.at
+        SELECT model_id, mcp_servers, last_state, max_running_turns, has_waiting, written.at
         FROM session LEFT JOIN written ON true`,
   );
   if (row === undefined) return sessionGone(sessionId);
   if (row.at === null) throw await refusal(db, sessionId, row);
-  const { mcp_servers: mcpServers, at } = row;
+  const { mcp_servers: mcpServers, has_waiting: hasWaiting, at } = row;
   const stored = { ...event!, turn_id: id, position: 1, created_at: at };
   return {
     id,
@@ -68,6 +68,7 @@ export async function queueTurn(
     runningMs: 0,
     trace,
     event: stored,
+    hasWaiting,
   };
 }
 

@@ -9,10 +9,13 @@ import { queueTurn, type Message } from '../turns/queue.js';
 import { startNext, type NextTurn } from '../turns/start-next.js';
 import { TurnEndedError } from '../turns/turn.js';
 import { changeTurn, open, type TurnDeps, type TurnWrite } from '../turns/write.js';
+import { showWaiting, type ShowDeps } from '../turns/show-waiting.js';
 import { addWaiting, MAX_WAITING_MESSAGES, type WaitingMessage } from './store.js';
 
 /** What became of a message: it waits, or it began a turn. `started`: the turn to launch. */
 export type Received = { waits: WaitingMessage; started: NextTurn | null } | { waits: null; started: QueuedTurn };
+
+export type ReceiveDeps = TurnDeps & ShowDeps & { workflows: { namespace: string } };
 
 type Record = (db: Db, received: Received) => Promise<void>;
 
@@ -22,7 +25,7 @@ type Record = (db: Db, received: Received) => Promise<void>;
  * @throws ServiceError validation_error, queue_full, and those of `queueTurn`
  */
 export async function receiveMessage(
-  deps: TurnDeps & { workflows: { namespace: string } },
+  deps: ReceiveDeps,
   session: Pick<SessionState, 'id' | 'project_id'>,
   message: Message,
   mode: 'queue' | 'steer',
@@ -40,7 +43,7 @@ export async function receiveMessage(
 
 /** Lets the message wait for an open turn; null if that has ended. */
 async function addToTurn(
-  deps: TurnDeps,
+  deps: ReceiveDeps,
   sessionId: string,
   turnId: string,
   message: Message,
@@ -50,13 +53,15 @@ async function addToTurn(
   if (mode === 'steer') checkSteering(message);
   const steers = mode === 'steer' ? sql`(SELECT number FROM turns WHERE id = ${turnId})` : sql`0`;
   try {
-    return await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
+    const received = await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
       await lock(open(turnId));
       const received = { waits: await addWaiting(tx, sessionId, message, { steers }), started: null };
       await write(markWrite(turnId));
       await record(tx, received);
       return received;
     });
+    showWaiting(deps, turnId);
+    return received;
   } catch (error) {
     if (error instanceof TurnEndedError) return null;
     throw error;
@@ -87,7 +92,7 @@ function markWrite(turnId: string): TurnWrite {
 
 /** Begins a turn; null if another one is open by now. */
 async function begin(
-  deps: TurnDeps & { workflows: { namespace: string } },
+  deps: ReceiveDeps,
   session: Pick<SessionState, 'id' | 'project_id'>,
   message: Message,
   mode: 'queue' | 'steer',

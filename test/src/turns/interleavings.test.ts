@@ -50,7 +50,12 @@ describe('interleavings of writers', () => {
     db = await openDataSource(database.url, 8, 'writers');
     admin = await openDataSource(database.url, 2, 'test');
     notifier = new Notifier(db, log);
-    deps = { db, notifier, log, workflows: { namespace: 'test', start: async () => true } };
+    deps = {
+      db,
+      notifier,
+      log,
+      workflows: { namespace: 'test', start: async () => true, signalWaiting: async () => undefined },
+    };
     ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 100_000 }));
   });
   after(async () => {

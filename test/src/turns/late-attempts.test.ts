@@ -29,7 +29,12 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
   before(async () => {
     database = await createTestDatabase();
     db = await openDataSource(database.url, 5, 'test');
-    deps = { db, log, notifier: new Notifier(db, log), workflows: { namespace: 'test', start: async () => true } };
+    deps = {
+      db,
+      log,
+      notifier: new Notifier(db, log),
+      workflows: { namespace: 'test', start: async () => true, signalWaiting: async () => undefined },
+    };
     ({ projectId } = await createKey(db, { project: 'demo' }));
   });
   after(async () => {

@@ -1,0 +1,42 @@
+import { defineSignal, setCurrentDetails, setHandler } from '@temporalio/workflow';
+import { WAITING_SIGNAL, type WaitingMessages } from './contract.js';
+
+const changed = defineSignal<[WaitingMessages]>(WAITING_SIGNAL);
+
+/** The current details of a turn in the Temporal UI: what it does, and how many messages wait. They have no other effect. */
+export class Details {
+  #progress = '';
+
+  constructor(private waiting: WaitingMessages = { steering: 0, queued: 0 }) {
+    setHandler(changed, (counts) => {
+      this.waiting = counts;
+      this.show(this.#progress);
+    });
+  }
+
+  /** For the next run; undefined if nothing waits. */
+  get counts(): WaitingMessages | undefined {
+    return this.waiting.steering + this.waiting.queued > 0 ? this.waiting : undefined;
+  }
+
+  show(progress: string): void {
+    this.#progress = progress;
+    const { steering, queued } = this.waiting;
+    const parts = [
+      progress,
+      ...(steering > 0 ? [`${messages(steering)} for the next model call`] : []),
+      ...(queued > 0 ? [`${messages(queued)} for later turns`] : []),
+    ];
+    setCurrentDetails(parts.join('\n\n'));
+  }
+
+  /** A model call begins: it gets the messages that steer the turn. */
+  showModelCall(progress: string): void {
+    this.waiting = { ...this.waiting, steering: 0 };
+    this.show(progress);
+  }
+}
+
+function messages(count: number): string {
+  return count === 1 ? '1 message waits' : `${count} messages wait`;
+}
