@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { NewMessage } from '../../../client/src/index.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
@@ -8,6 +8,14 @@ import { SkillPicker } from './skill-picker.js';
 import { useAttachments } from './use-attachments.js';
 import { useUnsentText } from './use-unsent-text.js';
 
+type Mode = NonNullable<NewMessage['when_running']>;
+
+const HINTS: Record<Mode, string> = {
+  reject: 'Enter sends',
+  steer: 'Enter steers this turn',
+  queue: 'Enter queues for the next turn',
+};
+
 interface Props {
   sessionId: string;
   running: boolean;
@@ -15,21 +23,30 @@ interface Props {
   onCancel: () => Promise<void>;
 }
 
-/** The field for the next message, with files and skills; while a turn runs, the button that cancels it. */
+/**
+ * The field for the next message, with files and skills. While a turn runs the message steers it or waits for a turn of its own,
+ * and a button cancels the turn.
+ */
 export function Composer({ sessionId, running, onSend, onCancel }: Props) {
   const [text, setText] = useUnsentText(sessionId);
+  const newest = useRef(text);
+  newest.current = text;
   const [skills, setSkills] = useState<string[]>([]);
   const attachments = useAttachments();
-  const sending = useAction(async () => {
-    await onSend({ content: text, files: attachments.fileIds, skills });
-    setText('');
+  const sending = useAction(async (mode: Mode) => {
+    await onSend({ content: text, files: attachments.fileIds, skills, when_running: mode });
+    // What was typed since stays.
+    if (newest.current === text) setText('');
     setSkills([]);
     attachments.clear();
   });
   const cancelling = useAction(onCancel);
-  const canSend = !running && !sending.busy && !attachments.uploading && text.trim() !== '';
-  const send = (): void => {
-    if (canSend) sending.run();
+  const canSend = !sending.busy && !attachments.uploading && text.trim() !== '';
+  // The open turn has its skills.
+  const canSteer = running && skills.length === 0;
+  const mode: Mode = canSteer ? 'steer' : running ? 'queue' : 'reject';
+  const send = (chosen = mode): void => {
+    if (canSend) sending.run(chosen);
   };
 
   return (
@@ -43,7 +60,7 @@ export function Composer({ sessionId, running, onSend, onCancel }: Props) {
         id="message"
         rows={3}
         value={text}
-        placeholder={running ? 'The next message can be sent when this turn has ended' : 'Write a message'}
+        placeholder={running ? 'Write to the agent while it works' : 'Write a message'}
         onInput={(event) => setText(event.currentTarget.value)}
         onPaste={(event) => attachments.add(event.clipboardData?.files ?? null)}
         onKeyDown={(event) => {
@@ -67,11 +84,19 @@ export function Composer({ sessionId, running, onSend, onCancel }: Props) {
         </label>
         <FilePicker attachments={attachments} />
         <SkillPicker selected={skills} onChange={setSkills} />
-        <span class="hint grow">Enter sends, Shift+Enter starts a new line</span>
+        <span class="hint grow">{HINTS[mode]}, Shift+Enter starts a new line</span>
         {running ? (
-          <button type="button" class="danger" disabled={cancelling.busy} onClick={() => cancelling.run()}>
-            Cancel turn
-          </button>
+          <>
+            <button type="button" class="danger" disabled={cancelling.busy} onClick={() => cancelling.run()}>
+              Cancel turn
+            </button>
+            <button type="button" disabled={!canSend} onClick={() => send('queue')}>
+              Queue
+            </button>
+            <button type="button" class="primary" disabled={!canSend || !canSteer} onClick={() => send('steer')}>
+              Steer
+            </button>
+          </>
         ) : (
           <button class="primary" disabled={!canSend}>
             {sending.busy ? 'Sending …' : 'Send'}

@@ -1,4 +1,10 @@
-import { isTerminal, type DeltaEvent, type Event, type StreamEvent } from '../../../client/src/index.js';
+import {
+  isTerminal,
+  type DeltaEvent,
+  type Event,
+  type RetryEvent,
+  type StreamEvent,
+} from '../../../client/src/index.js';
 
 /** A model call's text while it streams. Its stored events replace it; a call that is tried again drops it. */
 interface Draft {
@@ -13,6 +19,8 @@ export interface Turn {
   /** Stored events, in order, each once. */
   events: Event[];
   draft: Draft | null;
+  /** The model is away, and is called again: the newest notice, until the turn goes on. */
+  retry: RetryEvent | null;
 }
 
 /**
@@ -29,14 +37,19 @@ export class ConversationLog {
 
   add(event: StreamEvent): void {
     if (isDelta(event)) return this.#addDelta(event);
-    // Other frames of the stream alone, such as the notice that the model is called again.
-    if (!('id' in event)) return;
+    // The text of the call that failed is dropped: another call follows.
+    if (!('id' in event)) return this.#change(event.turn_id, (turn) => ({ ...turn, draft: null, retry: event }));
     const isNew = !this.#seen.has(event.id);
     this.#seen.add(event.id);
     this.#change(event.turn_id, (turn) => {
       const draft = turn.draft && restOfDraft(turn.draft, event);
       if (!isNew && draft === turn.draft) return turn;
-      return { ...turn, events: isNew ? [...turn.events, event] : turn.events, draft };
+      return {
+        ...turn,
+        events: isNew ? [...turn.events, event] : turn.events,
+        draft,
+        retry: isNew ? null : turn.retry,
+      };
     });
   }
 
@@ -47,7 +60,7 @@ export class ConversationLog {
         return turn.draft === null ? turn : { ...turn, draft: null };
       }
       const part = type === 'agent.thinking.delta' ? 'thinking' : 'text';
-      return { ...turn, draft: { ...draft, [part]: draft[part] + content } };
+      return { ...turn, draft: { ...draft, [part]: draft[part] + content }, retry: null };
     });
   }
 
@@ -55,7 +68,7 @@ export class ConversationLog {
     const index = this.#turns.findLastIndex(({ id }) => id === turnId);
     if (index === -1) {
       const later = this.#turns.findIndex(({ id }) => id > turnId);
-      const turn = change({ id: turnId, events: [], draft: null });
+      const turn = change({ id: turnId, events: [], draft: null, retry: null });
       this.#turns = this.#turns.toSpliced(later === -1 ? this.#turns.length : later, 0, turn);
     } else {
       const changed = change(this.#turns[index]!);

@@ -10,9 +10,10 @@ import { openActions } from './tool-calls.js';
 import { TurnView } from './turn-view.js';
 import { useConversation } from './use-conversation.js';
 import { useFollowEnd } from './use-follow-end.js';
+import { WaitingMessages } from './waiting-messages.js';
 
 export function Conversation({ sessionId }: { sessionId: string }) {
-  const { session, turns, loading, error, send, cancel, answer } = useConversation(sessionId);
+  const { session, turns, loading, error, answer, ...conversation } = useConversation(sessionId);
   const last = turns.at(-1);
   const running = session?.status === 'RUNNING' || (last !== undefined && !hasEnded(last));
   const actions = last === undefined ? [] : openActions(last.events);
@@ -36,7 +37,21 @@ export function Conversation({ sessionId }: { sessionId: string }) {
           ))}
         </div>
       </AnswerContext.Provider>
-      {error === null && <Composer sessionId={sessionId} running={running} onSend={send} onCancel={cancel} />}
+      {error === null && (
+        <div class="foot">
+          {session !== null && (
+            <WaitingMessages
+              messages={conversation.waiting}
+              session={session}
+              running={running}
+              onWithdraw={conversation.withdraw}
+              onRelease={conversation.release}
+              onContinue={conversation.goOn}
+            />
+          )}
+          <Composer sessionId={sessionId} running={running} onSend={conversation.send} onCancel={conversation.cancel} />
+        </div>
+      )}
     </div>
   );
 }

@@ -10,6 +10,12 @@ export function TurnItemView({ item }: { item: TurnItem }) {
   switch (item.kind) {
     case 'user':
       return <UserMessage event={item.event} />;
+    case 'continued':
+      return (
+        <p class="divider">
+          <span>The agent goes on where the last turn stopped</span>
+        </p>
+      );
     case 'thinking':
       return <Thinking content={item.content} streaming={item.streaming} />;
     case 'text':

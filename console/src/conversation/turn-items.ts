@@ -7,6 +7,7 @@ type EventOf<Type extends Event['type']> = Extract<Event, { type: Type }>;
 /** A part of a turn as it is shown. The key of a text stays the same when its draft becomes a stored event. */
 export type TurnItem =
   | { kind: 'user'; key: string; event: EventOf<'user.message'> }
+  | { kind: 'continued'; key: string }
   | { kind: 'thinking'; key: string; content: string; streaming: boolean }
   | { kind: 'text'; key: string; content: string; streaming: boolean; incomplete: boolean }
   | { kind: 'tool'; key: string; call: ToolCall }
@@ -25,6 +26,8 @@ function itemOf(event: Event, calls: Map<string, ToolCall>): TurnItem | null {
   switch (event.type) {
     case 'user.message':
       return { kind: 'user', key, event };
+    case 'turn.continued':
+      return { kind: 'continued', key };
     case 'agent.thinking':
       return { kind: 'thinking', key: thinkingKey(event.message_id), content: event.content, streaming: false };
     case 'agent.message': {

@@ -3,6 +3,7 @@ import { CopyText } from '../parts/copy-text.js';
 import { memo } from '../parts/memo.js';
 import { hasEnded, type Turn } from './conversation-log.js';
 import { openActions } from './tool-calls.js';
+import { RetryNotice } from './retry-notice.js';
 import { TurnItemView } from './turn-item-view.js';
 import { itemsOf } from './turn-items.js';
 
@@ -16,6 +17,7 @@ export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
       {items.map((item) => (
         <TurnItemView key={item.key} item={item} />
       ))}
+      {turn.retry !== null && <RetryNotice notice={turn.retry} />}
       {!hasEnded(turn) && <p class={waits ? 'waiting' : 'working'}>{progress}</p>}
       <div class="facts">
         <CopyText text={turn.id} label="turn id">

@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
-import type { Answer, NewMessage, Session } from '../../../client/src/index.js';
+import type { Answer, NewMessage, Session, WaitingMessage } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { ConversationLog, type Turn } from './conversation-log.js';
+import { useWaiting } from './use-waiting.js';
 import { followSession } from './follow-session.js';
 
 interface ConversationState {
@@ -12,6 +13,13 @@ interface ConversationState {
   error: unknown;
   send: (message: NewMessage) => Promise<void>;
   cancel: () => Promise<void>;
+  /** The messages that wait, in order of delivery. */
+  waiting: WaitingMessage[];
+  withdraw: (messageId: string) => Promise<void>;
+  /** Starts the first message of a queue that is held. */
+  release: () => Promise<void>;
+  /** Goes on with a turn that did not complete. */
+  goOn: () => Promise<void>;
   /** Answers a tool call that waits. */
   answer: (answer: Answer) => Promise<void>;
 }
@@ -39,13 +47,31 @@ export function useConversation(sessionId: string): ConversationState {
     return () => leave.abort();
   }, [client, sessionId, log]);
 
+  const { messages: waiting, reload } = useWaiting(sessionId, session, log.turns);
+
   return {
     session,
+    waiting,
     turns: log.turns,
     loading,
     error,
     async send(message) {
-      log.add(await client.sendMessage(sessionId, message));
+      const receipt = await client.sendMessage(sessionId, message);
+      if (receipt.state !== undefined) return reload();
+      log.add(receipt);
+      changed();
+      wake.current();
+    },
+    async withdraw(messageId) {
+      await client.withdrawMessage(sessionId, messageId);
+      await reload();
+    },
+    async release() {
+      setSession(await client.releaseQueue(sessionId));
+      wake.current();
+    },
+    async goOn() {
+      log.add(await client.continueTurn(sessionId));
       changed();
       wake.current();
     },

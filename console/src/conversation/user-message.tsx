@@ -14,6 +14,8 @@ export function UserMessage({ event }: { event: UserMessageEvent }) {
         {event.skills.map(({ id, name }) => (
           <span key={id}>skill {name}</span>
         ))}
+        {event.model_id !== undefined && <span>{event.model_id}</span>}
+        {event.delivered_at_step !== undefined && <span>steers from model call {event.delivered_at_step}</span>}
         <Time at={event.created_at} />
       </div>
     </div>

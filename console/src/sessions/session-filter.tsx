@@ -14,9 +14,15 @@ export function SessionFilterFields({ filter, onChange }: Props) {
       aria-label="Filter"
       onSubmit={(event) => {
         event.preventDefault();
-        const text = (new FormData(event.currentTarget).get('metadata') as string).trim();
-        const { metadata: _, ...others } = filter;
-        onChange(text === '' ? others : { ...others, metadata: pairOf(text) });
+        const fields = new FormData(event.currentTarget);
+        const [text, from, to] = ['metadata', 'from', 'to'].map((name) => (fields.get(name) as string).trim());
+        const { metadata: _, created_after: _from, created_before: _to, ...others } = filter;
+        onChange({
+          ...others,
+          ...(text && { metadata: pairOf(text) }),
+          ...(from && { created_after: new Date(midnight(from).getTime() - 1).toISOString() }),
+          ...(to && { created_before: midnight(to, 1).toISOString() }),
+        });
       }}
     >
       <label>
@@ -39,6 +45,14 @@ export function SessionFilterFields({ filter, onChange }: Props) {
         <span>Metadata </span>
         <input name="metadata" placeholder="key=value" pattern="[^=]+=.*" title="key=value" />
       </label>
+      <label>
+        <span>Created from </span>
+        <input name="from" type="date" />
+      </label>
+      <label>
+        <span>to </span>
+        <input name="to" type="date" />
+      </label>
       <label class="check">
         <input
           type="checkbox"
@@ -53,6 +67,12 @@ export function SessionFilterFields({ filter, onChange }: Props) {
       <button>Apply</button>
     </form>
   );
+}
+
+/** The begin of a day of the reader's, or of one of the days after it. */
+function midnight(day: string, daysLater = 0): Date {
+  const [year, month, date] = day.split('-').map(Number) as [number, number, number];
+  return new Date(year, month - 1, date + daysLater);
 }
 
 function pairOf(text: string): Record<string, string> {

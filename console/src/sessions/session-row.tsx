@@ -13,6 +13,11 @@ export function SessionRow({ session }: { session: Session }) {
         <span class="hint">
           {session.model_id} · <Time at={session.updated_at} />
         </span>
+        {session.queue.length > 0 && (
+          <span class="tag">
+            {session.queue.length} {session.queue.state === 'held' ? 'held' : 'waiting'}
+          </span>
+        )}
         {title !== undefined && session.preview !== null && <span class="row-more hint">{session.preview}</span>}
         {Object.entries(others).map(([key, value]) => (
           <span key={key} class="tag">
