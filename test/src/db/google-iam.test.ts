@@ -13,12 +13,13 @@ import { createTestDatabase, type TestDatabase } from '../../support/postgres.js
 const ROLE = 'agent-session-api@test-project.iam';
 
 describe('DATABASE_AUTH=google_iam', () => {
-  const saved = { ...process.env };
+  let saved: NodeJS.ProcessEnv;
   let database: TestDatabase;
   let wire: GoogleWire;
   let admin: pg.Client;
   let address: string;
   before(async () => {
+    saved = { ...process.env };
     [database, wire] = await Promise.all([createTestDatabase(), new GoogleWire('', '').listen()]);
     Object.assign(process.env, wire.environment(''));
     admin = new pg.Client({ connectionString: database.url });
