@@ -56,7 +56,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   const state = readState(stateFile) ?? { port: 0, password: randomBytes(24).toString('base64url') };
   if (!existsSync(cluster)) {
     writeState(stateFile, state);
-    await initialiseCluster(binaries.initdb, cluster, state.password, user);
+    await initialiseCluster(binaries.initdb, cluster, { password: state.password, durable }, user);
   } else if (!existsSync(stateFile)) {
     throw new Error(
       `${stateFile} is gone, and with it the password of the database beside it. Restore it, or remove ${dataDir} to start anew.`,
