@@ -45,7 +45,7 @@ describe('the Grafana dashboard', () => {
     }
   });
 
-  it('has one panel for each metric, none upon another', () => {
+  it('has one panel for each metric, without overlaps', () => {
     const own = [...metrics.keys()].filter((name) => !/^(process|nodejs)_/.test(name));
     expect(panels.map(({ title }) => title)).to.include.members(own);
     for (const field of [panels.map(({ id }) => id), panels.map(({ title }) => title)]) {

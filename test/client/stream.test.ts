@@ -51,7 +51,7 @@ describe('stream() of the client', () => {
     expect(events.filter((event) => 'id' in event)).to.deep.equal(await service.history(sessionId));
   };
 
-  it('goes on where connections were cut, through answers of a proxy that mean to wait', async () => {
+  it('continues after cut connections, and after responses of a proxy that ask to wait', async () => {
     const { id, rest } = await held();
     proxy.faults.push(
       { cut: 900 },

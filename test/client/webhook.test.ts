@@ -58,7 +58,7 @@ describe('verifyWebhook of the client', () => {
     expect(await refused(bytes, headers)).to.match(/No signature/);
   });
 
-  it('refuses what is more than five minutes old or ahead, or as much as it is told', async () => {
+  it('refuses requests that are more than five minutes old or ahead, or beyond the given tolerance', async () => {
     await verifyWebhook(BODY, sign(290), SECRET);
     await verifyWebhook(BODY, sign(-290), SECRET);
     for (const age of [310, -310]) expect(await refused(BODY, sign(age))).to.match(/webhook-timestamp/);
@@ -70,7 +70,7 @@ describe('verifyWebhook of the client', () => {
     }
   });
 
-  it('names a missing header, and a secret that is none', async () => {
+  it('names a missing header and an invalid secret', async () => {
     for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
       const { [name]: _, ...others } = sign();
       expect(await refused(BODY, others)).to.contain(name);

@@ -12,7 +12,7 @@ describe('a turn started by incompatible workflow code', () => {
   });
   after(() => service.close());
 
-  it('goes on with a worker that has its code, whatever other workers make of it meanwhile', async () => {
+  it('continues on a worker that has its code, whatever other workers do meanwhile', async () => {
     const temporal = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
     const sessionId = await service.session();
     const turnId = await service.send(sessionId, 'Hello');

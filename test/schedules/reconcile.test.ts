@@ -78,7 +78,7 @@ describe('Temporal’s schedules follow the tables', () => {
     await isGone(created.id);
   });
 
-  it('after a request whose process died before it told Temporal', async () => {
+  it('after a request whose process died before it updated Temporal', async () => {
     const schedule = await createSchedule(service.api, newSchedule());
     await follows(schedule, 'version 1');
     await service.db.query(

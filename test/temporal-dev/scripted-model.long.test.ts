@@ -49,7 +49,7 @@ describe('scripted model', () => {
     answer.content.map((block) => (block.type === 'text' ? block.text : '')).join('');
 
   describe('answers', () => {
-    it('says ok unless told otherwise', async () => {
+    it('answers ok unless scripted otherwise', async () => {
       const answer = await ask();
       expect(textOf(answer)).to.equal('ok');
       expect(answer.stop_reason).to.equal('end_turn');

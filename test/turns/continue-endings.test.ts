@@ -79,7 +79,7 @@ describe('a turn that is continued after', function () {
     ['turn_timeout', [text('Endless '), wait(600_000), text('never')]],
   ];
   for (const [type, reply] of failures) {
-    it(`${type}: sees what was done, and does it no second time`, async () => {
+    it(`${type}: sees the finished work, and does not repeat it`, async () => {
       const { sessionId, turnId } = await begin([text('I buy it.'), buy()], reply);
       const end = await service.ended(sessionId);
       expect(end.error).to.include({ type });
@@ -91,7 +91,7 @@ describe('a turn that is continued after', function () {
     });
   }
 
-  it('its workflow was terminated: sees what was done', async () => {
+  it('its workflow was terminated: sees the finished work', async () => {
     const { sessionId, turnId } = await begin([text('I buy it.'), buy()], [text('Half'), wait(600_000)]);
     await service.model.request(1);
     await temporal.client.workflow.getHandle(turnId).terminate('by hand');
@@ -102,7 +102,7 @@ describe('a turn that is continued after', function () {
     expect(callsMade()).to.deep.equal(['buy']);
   });
 
-  it('a cancel in the second model call: sees what was done', async () => {
+  it('a cancel in the second model call: sees the finished work', async () => {
     const { sessionId, turnId } = await begin([text('I buy it.'), buy()], [text('Half'), wait(600_000)]);
     await service.model.request(1);
     await cancel(sessionId);
@@ -113,7 +113,7 @@ describe('a turn that is continued after', function () {
     expect(callsMade()).to.deep.equal(['buy']);
   });
 
-  it('a cancel while the model is away: sees what was done', async () => {
+  it('a cancel while the model is away: sees the finished work', async () => {
     const { sessionId, turnId } = await begin([buy()], busyFor('overloaded_error', 200_000));
     const stream = await service.stream(sessionId);
     await stream.until(({ event }) => event === 'agent.retry.delta');
@@ -123,7 +123,7 @@ describe('a turn that is continued after', function () {
     expect(callsMade()).to.deep.equal(['buy']);
   });
 
-  it('a cancel while a call waits for a person: sees that it was not run, and what was', async () => {
+  it('a cancel while a call waits for a person: sees that this call was not run, and which were', async () => {
     const { sessionId, turnId } = await begin(message([buy(), send()]));
     await requiredActions(service, sessionId);
     await eventually('the other call has its result', async () =>

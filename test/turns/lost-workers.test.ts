@@ -46,7 +46,7 @@ describe('an activity that loses one worker after the other', () => {
     };
   };
 
-  it('connects no MCP server any more: the turn goes on without them', async () => {
+  it('no longer connects MCP servers; the turn continues without them', async () => {
     const { id, hang } = await register('poison');
     const sessionId = await service.session({ mcp_servers: [id] });
     hang();

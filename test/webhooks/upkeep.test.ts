@@ -79,7 +79,7 @@ describe('what keeps webhooks going', () => {
     await worker.close();
   });
 
-  it('leaves deliveries to the workers that are told to make them', async () => {
+  it('leaves deliveries to the workers that have them switched on', async () => {
     const turns = await service.startWorker({ webhookDeliveries: false });
     const { id } = await hooks.create();
     const delivery = await hooks.test(id);

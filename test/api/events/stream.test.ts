@@ -168,7 +168,7 @@ describe('the event stream', () => {
       }
     });
 
-    it('after the terminal event of the current turn: an empty 200 that says to hurry less', async () => {
+    it('after the terminal event of the current turn: an empty 200 with a longer retry time', async () => {
       const { sessionId, frames } = await answered();
       const stream = await read(sessionId, frames.at(-1)!.id);
       expect(stream.status).to.equal(200);

@@ -90,7 +90,7 @@ describe('errors of every request (contract.md §1)', () => {
     });
   });
 
-  it('403 names the permission that is required, before anything else is looked at', async () => {
+  it('403 names the required permission, before anything else is checked', async () => {
     const reader = service.as(await service.newKey({ scopes: ['sessions:read'] }));
     const { status, body } = await reader('DELETE', '/v1/sessions/ses_none');
     expect(status).to.equal(403);

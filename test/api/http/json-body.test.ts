@@ -99,7 +99,7 @@ describe('JSON bodies (contract.md §1)', () => {
     expect((await post('{"model_id":5,"model_id":"test-model"}')).status).to.equal(201);
   });
 
-  it('refuses text that cannot be stored, wherever it stands', async () => {
+  it('refuses text that cannot be stored, at any depth', async () => {
     for (const bad of ['\\u0000', 'a\\ud800', '\\udc00b']) {
       for (const body of [
         `{"model_id":"test-model","instruction":"${bad}"}`,

@@ -167,7 +167,7 @@ describe('cleanStorage', () => {
     expect(await keys()).to.deep.equal([key]);
   });
 
-  it('does so much at a time, and goes on where it stopped', async () => {
+  it('works in bounded batches, and continues where it stopped', async () => {
     for (let count = 0; count < 5; count += 1) await put(newStorageKey('files', PROJECT));
     for (let count = 0; count < 3; count += 1) await row(await put(newStorageKey('files', PROJECT)));
     let from: CleanPosition | null = null;

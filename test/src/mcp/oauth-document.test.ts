@@ -64,7 +64,7 @@ describe('OAuth documents', () => {
     expect(reduced({ id_token: 'x'.repeat(20_000) })).to.deep.equal({});
   });
 
-  it('have no text that cannot be stored, wherever it stands', () => {
+  it('have only text that can be stored, at any depth', () => {
     for (const text of ['\0', '\ud800', 'a\udc00']) {
       for (const document of [
         { issuer: text },

@@ -20,7 +20,7 @@ describe('the purge of deleted sessions', () => {
     await database.drop();
   });
 
-  it('bounds a step by the rows of its turns, not by their number alone, and leaves none of them', async () => {
+  it('bounds a step by the rows of its turns, not only by their number, and leaves no rows', async () => {
     const { projectId } = await createKey(db, { project: 'demo' });
     for (const session of await insertSessions(db, projectId, 3)) {
       const turn = await insertWaitingTurn(db, session, { toolUseId: `toolu_${session}` });

@@ -50,7 +50,7 @@ describe('skill packages', () => {
   });
 
   describe('the skill folder', () => {
-    it('is the root where SKILL.md is there, whatever stands beside', async () => {
+    it('is the root if SKILL.md is there, whatever is beside it', async () => {
       const bundle = await bundleOf(zip([{ name: 'x/SKILL.md', content: 'no' }, SKILL, { name: 'y/a', content: '1' }]));
       expect(paths(bundle)).to.deep.equal(['SKILL.md', 'x/SKILL.md', 'y/a']);
     });

@@ -251,15 +251,15 @@ describe('turns in Postgres', () => {
       ]);
       return turn;
     };
-    const quiet = (turn: QueuedTurn): Promise<QueuedTurn> => setBack('progress_at', turn, 6);
-    const wished = async (turn: QueuedTurn, ago: number): Promise<QueuedTurn> => {
+    const stale = (turn: QueuedTurn): Promise<QueuedTurn> => setBack('progress_at', turn, 6);
+    const cancelRequested = async (turn: QueuedTurn, ago: number): Promise<QueuedTurn> => {
       await cancel(turn);
       return setBack('cancel_requested_at', turn, ago, 'open_turns');
     };
     beforeEach(() => db.query('DELETE FROM open_turns'));
 
     it('start when their workflow is not there', async () => {
-      const turn = await quiet(await queued());
+      const turn = await stale(await queued());
       expect(await reconcile('not found')).to.deep.equal({ started: [turn.id], cancelled: [] });
       expect(await stateOf(turn)).to.equal('queued');
       // Looked at a moment ago: left alone.
@@ -267,7 +267,7 @@ describe('turns in Postgres', () => {
     });
 
     it('start with one call when their workflow never started, and are described after that', async () => {
-      const turn = await quiet(await queued());
+      const turn = await stale(await queued());
       await reconcile('not found');
       expect(asked.described).to.deep.equal([]);
       await setBack('checked_at', turn, 30, 'open_turns');
@@ -276,21 +276,21 @@ describe('turns in Postgres', () => {
       expect(asked).to.deep.include({ started: [], described: [turn.id] });
     });
 
-    it('start before a full round of quiet turns, however many of those there are', async () => {
+    it('start before turns that made no progress, however many there are', async () => {
       await db.query(
         `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
          SELECT 'ses_quiet_' || n, $1, 'm', true, '{}', '{}' FROM generate_series(1, $2::integer) AS n`,
         [projectId, MAX_TURNS + 1],
       );
       await db.query(
-        `WITH quiet AS (
+        `WITH stale AS (
            INSERT INTO turns (id, session_id, project_id, number, state, started_at, progress_at)
            SELECT 'turn_quiet_' || n, 'ses_quiet_' || n, $1, 1, 'running', now() - interval '1 hour', now() - interval '1 hour'
            FROM generate_series(1, $2::integer) AS n RETURNING id, session_id, project_id)
-         INSERT INTO open_turns SELECT id, session_id, 'of other projects', $3 FROM quiet`,
+         INSERT INTO open_turns SELECT id, session_id, 'of other projects', $3 FROM stale`,
         [projectId, MAX_TURNS + 1, NAMESPACE],
       );
-      const never = await quiet(await queued());
+      const never = await stale(await queued());
       expect((await reconcile('running')).started).to.deep.equal([]);
       expect(asked.described).to.have.length(MAX_TURNS).and.include(never.id);
       // The other two are the oldest of the next round.
@@ -300,7 +300,7 @@ describe('turns in Postgres', () => {
     });
 
     it('are reached by the next round after one that Temporal did not answer', async () => {
-      const turn = await quiet(await queued());
+      const turn = await stale(await queued());
       expect((await reconcile('away')).started).to.deep.equal([]);
       expect((await reconcile('not found')).started).to.deep.equal([turn.id]);
     });
@@ -308,7 +308,7 @@ describe('turns in Postgres', () => {
     const TIMED_OUT = `SELECT data->'error'->>'type' AS value FROM events WHERE turn_id = $1 AND type = 'turn.failed'`;
 
     it('end when they have run for longer than their limit, even while Temporal is away', async () => {
-      const [late, inTime] = [await quiet(await running()), await quiet(await running())];
+      const [late, inTime] = [await stale(await running()), await stale(await running())];
       await setBack('started_at', late, TURN_TIMEOUT_MS / 1000 + 121);
       await setBack('started_at', inTime, TURN_TIMEOUT_MS / 1000 + 60);
       await reconcile('away');
@@ -318,7 +318,7 @@ describe('turns in Postgres', () => {
     });
 
     it('end when they have been queued for longer than their limit', async () => {
-      const [late, inTime] = [await quiet(await queued()), await quiet(await queued())];
+      const [late, inTime] = [await stale(await queued()), await stale(await queued())];
       await setBack('queued_at', late, TURN_TIMEOUT_MS / 1000 + 121);
       await setBack('queued_at', inTime, TURN_TIMEOUT_MS / 1000 + 60);
       await reconcile('running');
@@ -327,7 +327,7 @@ describe('turns in Postgres', () => {
     });
 
     it('wait for answers for longer than they may run, and end an hour after those expired', async () => {
-      const turn = await quiet(await running());
+      const turn = await stale(await running());
       await setBack('started_at', turn, 10_000);
       await setBack('waiting_started_at', turn, 9_900);
       await db.query(
@@ -350,14 +350,14 @@ describe('turns in Postgres', () => {
     });
 
     it('start again when their workflow thinks it is complete', async () => {
-      const turn = await quiet(await running());
+      const turn = await stale(await running());
       expect((await reconcile('completed')).started).to.deep.equal([turn.id]);
       expect(await stateOf(turn)).to.equal('running');
     });
 
     it('are left alone while they show signs of life, or their workflow runs', async () => {
       const alive = await running();
-      const turn = await quiet(await running());
+      const turn = await stale(await running());
       expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [] });
       await reconcile('terminated');
       expect(await stateOf(alive)).to.equal('running');
@@ -371,7 +371,7 @@ describe('turns in Postgres', () => {
       ['cancelled', 'turn.cancelled', null],
     ] as const) {
       it(`end when their workflow is ${state}`, async () => {
-        const turn = await quiet(await running());
+        const turn = await stale(await running());
         await reconcile(state);
         expect(await endsOf(turn)).to.deep.equal([type]);
         expect(
@@ -384,7 +384,7 @@ describe('turns in Postgres', () => {
     }
 
     it('end when their workflow task keeps failing, unless they wait for an answer and a roll-back', async () => {
-      const [turn, waiting] = [await quiet(await running()), await quiet(await running())];
+      const [turn, waiting] = [await stale(await running()), await stale(await running())];
       await db.query(
         `INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input) VALUES ($1, 1, 0, 'toolu_1', 'a', '{}')`,
         [waiting.id],
@@ -401,31 +401,31 @@ describe('turns in Postgres', () => {
     });
 
     it('get a cancel request delivered', async () => {
-      const turn = await wished(await quiet(await running()), 2);
+      const turn = await cancelRequested(await stale(await running()), 2);
       expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [turn.id] });
       expect(await stateOf(turn)).to.equal('running');
     });
 
     it('are cancelled when the cancel request is old, even while Temporal is away and deltas arrive', async () => {
-      const turn = await wished(await running(), 16);
+      const turn = await cancelRequested(await running(), 16);
       await reconcile('away');
       expect(await endsOf(turn)).to.deep.equal(['turn.cancelled']);
     });
 
     it('wait for the next round when Temporal is away', async () => {
-      const turn = await quiet(await running());
+      const turn = await stale(await running());
       await reconcile('away');
       expect(await stateOf(turn)).to.equal('running');
     });
 
     it('are left to the reconciler of the Temporal namespace that they belong to', async () => {
-      const [own, other] = [await quiet(await queued()), await quiet(await queued())];
+      const [own, other] = [await stale(await queued()), await stale(await queued())];
       await db.query(`UPDATE open_turns SET namespace = 'of-another' WHERE turn_id = $1`, [other.id]);
       expect((await reconcile('not found')).started).to.deep.equal([own.id]);
     });
 
-    it('are looked at by one of many processes', async () => {
-      const turns = await Promise.all(Array.from({ length: 20 }, async () => quiet(await queued())));
+    it('are checked by one process of many', async () => {
+      const turns = await Promise.all(Array.from({ length: 20 }, async () => stale(await queued())));
       const rounds = await Promise.all(Array.from({ length: 4 }, () => reconcile('not found')));
       expect(rounds.flatMap(({ started }) => started)).to.have.members(turns.map(({ id }) => id));
     });
