@@ -13,7 +13,7 @@ import { median, quantile, startBench, type Bench, type Side } from './support/r
 const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '3' },
-    /** Only the parts whose name contains it: `turn`, `tool`, `throughput`, `streaming`, `watchers`. */
+    /** Only the parts whose name begins so: `turn`, `tool`, `throughput`, `streaming`, `watchers`. */
     only: { type: 'string', default: '' },
   },
 });
@@ -51,20 +51,22 @@ const ROWS: [figure: string, unit: string, aim: { ratio?: string; own?: string }
 const bench = await startBench();
 try {
   script(bench);
-  const { baseline, service, apart } = bench;
-  const measured: Record<Side['name'], Figures[]> = { baseline: [], service: [], apart: [] };
-  for (const side of [baseline, service, apart]) await warmUp(side);
+  const { baseline, service, apart, langgraph } = bench;
+  const measured: Record<Side['name'], Figures[]> = { baseline: [], service: [], apart: [], langgraph: [] };
+  for (const side of [baseline, service, apart, langgraph]) if (side !== null) await warmUp(side);
   for (let round = 1; round <= ROUNDS; round += 1) {
     console.log(`round ${round} of ${ROUNDS}, load ${loadavg()[0]!.toFixed(1)}`);
     for (const [name, sides, part] of parts(bench)) {
-      if (!name.includes(options.only)) continue;
+      if (!name.startsWith(options.only)) continue;
       for (const side of sides) {
+        if (side === null) continue;
         await untilTemporalIsIdle(side);
         measured[side.name].push(await part(side));
       }
     }
   }
   print(meanOf(measured.baseline), meanOf(measured.service), meanOf(measured.apart));
+  printRest(meanOf(measured.service), meanOf(measured.langgraph));
 } finally {
   await bench.close();
 }
@@ -83,14 +85,15 @@ function script({ model }: Bench): void {
   });
 }
 
-type Part = [name: string, sides: Side[], measure: (side: Side) => Promise<Figures>];
+type Part = [name: string, sides: (Side | null)[], measure: (side: Side) => Promise<Figures>];
 
 /** What a round measures, of one side after the other, so that all meet the same machine. */
-function parts({ model, baseline, service, apart }: Bench): Part[] {
+function parts({ model, baseline, service, apart, langgraph }: Bench): Part[] {
   const all = [baseline, service, apart];
   const one = [baseline, service];
   return [
-    ['turn', all, (side) => oneToken(side, 100)],
+    ['turn', [...all, langgraph], (side) => oneToken(side, 100)],
+    ['growth', [service], (side) => growth(side)],
     ['tool', all, (side) => toolStep(side)],
     ['throughput 1', one, (side) => throughput(side, 1)],
     ['throughput 32', all, (side) => throughput(side, 32)],
@@ -134,6 +137,14 @@ async function oneToken(side: Side, turns: number): Promise<Figures> {
     'turn of one token, p95': quantile(totals, 0.95),
     'first delta, p50': median(firstDeltas),
   };
+}
+
+/** The first turns of a session against those after 190 others, whose messages the model's request has too. */
+async function growth(side: Side): Promise<Figures> {
+  const sessionId = await side.session();
+  const totals: number[] = [];
+  for (let n = 0; n < 205; n += 1) totals.push((await turn(side, sessionId, 'one token')).total);
+  return { 'turn 10 of a session': median(totals.slice(5, 15)), 'turn 200 of a session': median(totals.slice(195)) };
 }
 
 async function toolStep(side: Side): Promise<Figures> {
@@ -252,4 +263,20 @@ function print(baseline: Figures, service: Figures, apart: Figures): void {
     const aim = ratio === undefined ? (own ?? '') : `${ratio} ×`;
     line(name, value(baseline), value(service), ratioOf(service), value(apart), ratioOf(apart), aim);
   }
+}
+
+/** What is not compared with the baseline. */
+function printRest(service: Figures, langgraph: Figures): void {
+  const names = ['turn of one token, p50', 'first delta, p50'];
+  for (const name of names) {
+    if (langgraph[name] === undefined) continue;
+    console.log(
+      `LangGraph in memory: ${name} ${langgraph[name].toFixed(1)} ms, the service ${service[name]!.toFixed(1)} ms`,
+    );
+  }
+  const [few, many] = [service['turn 10 of a session'], service['turn 200 of a session']];
+  if (few === undefined || many === undefined) return;
+  console.log(
+    `turn 10 of a session ${few.toFixed(1)} ms, turn 200 ${many.toFixed(1)} ms (${(many / few).toFixed(2)} ×)`,
+  );
 }

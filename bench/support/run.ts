@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -15,9 +15,9 @@ import { apiClient } from '../../test/support/client.js';
 import { embeddedDatabaseUrl } from '../../temporal-dev/embedded-postgres.js';
 import { openSse, type SseReader } from '../../test/support/sse-reader.js';
 
-/** One of the compared systems: the baseline (bench/baseline), or the service in one process or two. */
+/** One of the compared systems: the baseline (bench/baseline), the service in one process or two, or LangGraph. */
 export interface Side {
-  name: 'baseline' | 'service' | 'apart';
+  name: 'baseline' | 'service' | 'apart' | 'langgraph';
   /** Opens a conversation, with the tool `ping` of an MCP server if asked for. */
   session(withTool?: boolean): Promise<string>;
   send(sessionId: string, content: string): Promise<void>;
@@ -36,6 +36,8 @@ export interface Bench {
   service: Side;
   /** API and worker in a process of their own, as in production. */
   apart: Side;
+  /** In memory, without a server (bench/langgraph); null if it is not installed. */
+  langgraph: Side | null;
   close(): Promise<void>;
 }
 
@@ -48,6 +50,7 @@ export async function startBench(): Promise<Bench> {
   const service = await startService(dataDir, model, mcp);
   const baseline = await startBaseline(dataDir, model, mcp);
   const apart = await startApart(dataDir, mcp);
+  const langgraph = existsSync('bench/langgraph/node_modules') ? await startLangGraph(model) : null;
   const pidOfTemporal = temporalOf(dataDir).pid;
   const pidOfPostgres = Number(
     readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n')[0],
@@ -63,8 +66,9 @@ export async function startBench(): Promise<Bench> {
     baseline: side(baseline),
     service: side(service),
     apart: side(apart),
+    langgraph: langgraph && side(langgraph),
     async close() {
-      for (const { stop } of [apart, baseline, service]) await stop();
+      for (const process of [apart, baseline, langgraph, service]) await process?.stop();
       await Promise.all([model.close().catch(() => undefined), mcp.close()]);
       rmSync(dataDir, { recursive: true, force: true });
     },
@@ -167,16 +171,28 @@ async function startBaseline(dataDir: string, model: ScriptedModel, mcp: TestMcp
     ['--import', 'tsx', 'bench/baseline/main.ts', temporal, embeddedDatabaseUrl(dataDir)!, model.url, mcp.url],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
+  return bareSide('baseline', child);
+}
+
+async function startLangGraph(model: ScriptedModel): Promise<Process> {
+  const child = spawn(process.execPath, ['bench/langgraph/main.mjs', model.url], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  return bareSide('langgraph', child);
+}
+
+/** A process with POST and GET /sessions/{id}. */
+async function bareSide(name: 'baseline' | 'langgraph', child: ChildProcess): Promise<Process> {
   const [, port] = await says(child, /listening on (\d+)/);
   const url = (sessionId: string): string => `http://127.0.0.1:${port}/sessions/${sessionId}`;
   return {
-    name: 'baseline',
+    name,
     pids: [child.pid!],
     stop: () => end(child),
     session: () => Promise.resolve(randomUUID()),
     async send(sessionId, content) {
       const response = await fetch(url(sessionId), { method: 'POST', body: content });
-      if (response.status !== 201) throw new Error(`the baseline answered ${response.status}`);
+      if (response.status !== 201) throw new Error(`${name} answered ${response.status}`);
       await response.text();
     },
     stream: (sessionId) => openSse(url(sessionId), ''),
