@@ -18,9 +18,9 @@ const { values: options } = parseArgs({
   },
 });
 const ROUNDS = Number(options.rounds);
-/** Turns before the first round: Node compiles hot functions during the first thousand. */
-const WARM_UP = 700;
-const THROUGHPUT_SECONDS = 5;
+/** Turns before the first round: Node compiles hot functions during the first hundreds. */
+const WARM_UP = 400;
+const THROUGHPUT_SECONDS = 4;
 const TOOL_CALLS = 10;
 const TOKENS = 250;
 

@@ -56,7 +56,7 @@ async function run(id, content) {
   for (const reader of readers) reader.end();
 }
 
-const server = createServer(async (request, response) => {
+async function answer(request, response) {
   const id = request.url.slice('/sessions/'.length);
   if (request.method === 'POST') {
     const chunks = [];
@@ -69,9 +69,14 @@ const server = createServer(async (request, response) => {
   const { frames, readers } = sessionOf(id);
   response.writeHead(200, { 'Content-Type': 'text/event-stream' });
   for (const frame of frames) response.write(frame);
-  if (frames.at(-1)?.startsWith('event: turn.completed')) return response.end();
+  if (frames.at(-1)?.startsWith('event: turn.completed')) {
+    response.end();
+    return;
+  }
   readers.add(response);
   response.once('close', () => readers.delete(response));
-});
+}
+
+const server = createServer((request, response) => void answer(request, response));
 server.listen(0, '127.0.0.1', () => console.log(`listening on ${server.address().port}`));
 process.on('SIGTERM', () => process.exit(0));

@@ -19,7 +19,14 @@ describe('a first step that runs ahead, and what dies around it', () => {
     system = await startFaultSystem({ workers: 2, proxies: true });
   });
   after(() => system.close());
-  beforeEach(() => system.model.reset());
+  beforeEach(async () => {
+    system.model.reset();
+    // A worker answers before it has its lease.
+    await eventually('both workers have their leases', async () => {
+      const rows = await system.db.query<unknown[]>('SELECT FROM workers WHERE dead_at IS NULL AND until > now()');
+      return rows.length === 2;
+    });
+  });
 
   /** Ends a worker for the rest of the test. */
   const kill = async (worker: RoleProcess): Promise<void> => {
