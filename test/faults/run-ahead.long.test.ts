@@ -7,6 +7,7 @@ import { text, wait, type Gate } from '../support/scripted-model.js';
 interface Call {
   worker_id: string;
   joined_by: string | null;
+  has_token: boolean;
 }
 
 /**
@@ -40,7 +41,7 @@ describe('a first step that runs ahead, and what dies around it', () => {
 
   const firstCall = async ({ turnId }: Turn): Promise<Call | undefined> => {
     const [call] = await system.db.query<Call[]>(
-      'SELECT worker_id, joined_by FROM model_attempts WHERE turn_id = $1 ORDER BY attempt LIMIT 1',
+      'SELECT worker_id, joined_by, task_token IS NOT NULL AS has_token FROM model_attempts WHERE turn_id = $1 ORDER BY attempt LIMIT 1',
       [turnId],
     );
     return call;
@@ -62,9 +63,9 @@ describe('a first step that runs ahead, and what dies around it', () => {
   const beginApart = async (): Promise<{ turn: Turn; gate: Gate; call: Call }> => {
     for (let n = 0; n < 30; n += 1) {
       const { turn, gate } = await begin();
-      await eventually('the call is joined', async () => (await firstCall(turn))?.joined_by != null);
+      await eventually('an activity has the call', async () => (await firstCall(turn))?.has_token === true);
       const call = (await firstCall(turn))!;
-      if (call.worker_id !== call.joined_by) return { turn, gate, call };
+      if (call.joined_by !== null && call.worker_id !== call.joined_by) return { turn, gate, call };
       gate.open();
       await system.ended(turn);
       system.model.reset();
