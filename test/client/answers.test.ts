@@ -157,4 +157,40 @@ describe('the client answers calls that wait', () => {
     expect(items.map(({ id }) => id)).to.deep.equal([session]);
     await client.cancelTurn(session);
   });
+
+  it('run answers questions of MCP servers, once each', async () => {
+    mcp.options.tools!.push({
+      name: 'deploy',
+      run: async ({ ask }) => {
+        const form = { type: 'object' as const, properties: { branch: { type: 'string' as const } } };
+        const filled = await ask({ mode: 'form', message: 'Which branch?', requestedSchema: form });
+        const opened = await ask({ mode: 'url', message: 'Pay.', elicitationId: 'p1', url: 'https://pay.example.com' });
+        return `${String(filled.content?.branch)} ${opened.action}`;
+      },
+    });
+    const { id } = await client.registerMcpServer({ name: 'ops', url: `${mcp.url}?ops` });
+    const { id: sessionId } = await client.createSession({
+      model_id: 'scripted',
+      mcp_servers: [id],
+      tools: [{ type: 'mcp_toolset', mcp_server_id: id, elicitation: true }],
+    });
+    service.model.on(/Go/, steps([toolUse('mcp__ops__deploy', {}, { id: 'toolu_1' })], 'Done.'));
+    const asked: string[] = [];
+    const result = await client.run(
+      sessionId,
+      { content: 'Go' },
+      {
+        actor: 'ada',
+        elicit: (question) => {
+          asked.push(question.mode === 'form' ? question.message : question.url);
+          return question.mode === 'form' ? { accept: { branch: 'main' } } : 'decline';
+        },
+      },
+    );
+    expect(asked).to.deep.equal(['Which branch?', 'https://pay.example.com']);
+    const told = result.events.find((event) => event.type === 'agent.tool_result');
+    expect(told).to.include({ content: 'main decline', is_error: false });
+    const answers = result.events.filter((event) => event.type === 'user.elicitation_result');
+    expect(answers.map(({ actor }) => actor)).to.deep.equal(['ada', 'ada']);
+  });
 });
