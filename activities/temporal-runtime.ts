@@ -6,6 +6,8 @@ import { addMetricsSource } from '../src/platform/metrics.js';
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
 type Metadata = NonNullable<LogEntry['meta']>;
 const SCRAPE_MS = 2000;
+/** The SDK's warning about the worker of schedules, which has activities only. */
+const EXPECTED_WARNING = 'No workflows registered, not polling for workflow tasks';
 
 let installed: Promise<void> | undefined;
 
@@ -16,6 +18,7 @@ export function installTemporalRuntime(log: Logger): Promise<void> {
 
 async function install(log: Logger): Promise<void> {
   const write = (entry: Pick<LogEntry, 'level' | 'message'>, meta: Metadata = {}): void => {
+    if (entry.message === EXPECTED_WARNING) return;
     if (log.isLevelEnabled(LEVELS[entry.level])) log[LEVELS[entry.level]](fieldsOf(meta), entry.message);
   };
   const options: RuntimeOptions = {

@@ -13,10 +13,10 @@ export function UsageTable({ groupBy, groups }: { groupBy: string; groups: Usage
         <thead>
           <tr>
             <th scope="col">{groupBy[0]!.toUpperCase() + groupBy.slice(1)}</th>
-            <th scope="col">{isPriced ? 'Share of costs' : 'Share of tokens'}</th>
             <th scope="col" class="right">
               Cost
             </th>
+            <th scope="col">{isPriced ? 'Compared by cost' : 'Compared by tokens'}</th>
             <th scope="col" class="right">
               Turns
             </th>
@@ -34,10 +34,10 @@ export function UsageTable({ groupBy, groups }: { groupBy: string; groups: Usage
               <th scope="row">
                 {groupBy === 'session' ? <a href={`#/sessions/${usage.group}`}>{usage.group}</a> : usage.group}
               </th>
+              <td class="right">{usage.cost === null ? 'no price' : formatMoney(usage.cost)}</td>
               <td>
                 <span class="bar" style={{ width: `${largest === 0 ? 0 : (100 * sizeOf(usage)) / largest}%` }} />
               </td>
-              <td class="right">{usage.cost === null ? 'no price' : formatMoney(usage.cost)}</td>
               <td class="right">{formatNumber(usage.turns)}</td>
               <td class="right">{formatNumber(usage.input_tokens)}</td>
               <td class="right">{formatNumber(usage.output_tokens)}</td>
