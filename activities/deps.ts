@@ -7,7 +7,7 @@ import type { ActivityTask } from '../src/turns/turn.js';
 import type { ModelClients } from './model/clients.js';
 import type { Slots } from './slots.js';
 import type { ToolDeps } from './tools/tool.js';
-import type { ModelCallOutcome } from './turn/turn-activities.js';
+import type { StepResult } from './turn/turn-activities.js';
 
 /** Dependencies of the activities; the worker creates them once. */
 export interface ActivityDeps extends ToolDeps {
@@ -20,7 +20,7 @@ export interface ActivityDeps extends ToolDeps {
   /** The first steps that run ahead of their activities (activities/turn/run-ahead). */
   ahead: Ahead & {
     /** Waits for the first step of a turn if it runs ahead, here or elsewhere; null if the activity has to run it. */
-    join(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<ModelCallOutcome | null>;
+    join(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<StepResult | null>;
   };
   slots: Slots;
   models: ModelClients;

@@ -130,11 +130,13 @@ export class TurnRun {
     const step = this.#step;
     const call = (compacted: boolean) =>
       this.#activity(`model call ${step} · ${modelId}`).callModel({ turnId, step, compacted });
-    const outcome = await call(false);
-    if (outcome.kind !== 'compact') return outcome;
-    await this.#activity(`compact the context before model call ${step}`).compactContext({ turnId, step });
-    // After the compaction the answer is never `compact` again.
-    return (await call(true)) as ModelOutcome;
+    let outcome = await call(false);
+    // A second time only for another model: one that a call falls back to, with a smaller context.
+    while (outcome.kind === 'compact') {
+      await this.#activity(`compact the context before model call ${step}`).compactContext({ turnId, step });
+      outcome = await call(true);
+    }
+    return outcome;
   }
 
   async #call(tools: string[], indices: number[], mayAsk: boolean): Promise<void> {

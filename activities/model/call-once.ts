@@ -37,7 +37,7 @@ export async function callOnce(
   model: ModelClient,
   request: PendingRequest,
   call: ModelCall,
-  observer: CallObserver,
+  observer: CallObserver & { retrySeconds: number },
   signal: AbortSignal,
 ): Promise<Answer> {
   const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
@@ -58,8 +58,7 @@ export async function callOnce(
     const failure = signal.aborted || error instanceof ServiceError ? null : modelFailureOf(error, model.redactor);
     measure(call, answer, failure?.type ?? 'aborted', began);
     const failingForMs = call.failures === 0 ? 0 : call.failingForMs + performance.now() - began;
-    const waitMs =
-      failure === null ? null : retryDelay(failure, { ...call, failingForMs }, deps.config.modelRetrySeconds);
+    const waitMs = failure === null ? null : retryDelay(failure, { ...call, failingForMs }, observer.retrySeconds);
     const attempt = call.failures + 1;
     if (failure !== null && waitMs !== null) {
       observer.retry({ reason: failure.type, attempt, retry_at: isoIn(waitMs) });

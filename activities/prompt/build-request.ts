@@ -37,23 +37,28 @@ interface BuildOptions {
   compacted: boolean;
   /** Factor by which the API's count exceeds our estimate. */
   undercount: number;
+  /** The most output tokens that the budget allows after so many input tokens; null if the call does not fit. */
+  outputWithin: (inputTokens: number) => number | null;
 }
 
 /**
- * Builds the request of a turn's next step. Returns `compact` if earlier turns must be summarised first. If the turn
+ * Builds the request of a turn's next step. Returns `compact` if earlier turns must be summarised first, and `budget` if
+ * the call does not fit into the session's budget. If the turn
  * itself fills the window, its older steps are shortened.
  * @throws ApplicationFailure `context_too_long` if the request does not fit even after shortening
  */
 export async function buildRequest(
   deps: PromptDeps,
   loaded: RequestContext,
-  { entry, tools, countTokens, compacted, undercount }: BuildOptions,
+  { entry, tools, countTokens, compacted, undercount, outputWithin }: BuildOptions,
   signal: AbortSignal,
-): Promise<BuiltRequest | 'compact'> {
+): Promise<BuiltRequest | 'compact' | 'budget'> {
   const { turn } = loaded;
   let { conversation } = loaded;
   const aliases = toolAliases(tools.map(({ name }) => name));
   const attached = await attachmentBlocks(deps.db, deps.storage, turn);
+  // An estimate that is wrong by half still leaves the whole output.
+  const isTight = (tokens: number): boolean => (outputWithin(2 * tokens) ?? 0) < entry.max_output_tokens;
   for (;;) {
     signal.throwIfAborted();
     const media = await loadMedia(deps.storage, conversation, attached);
@@ -62,11 +67,11 @@ export async function buildRequest(
       attachmentsOf: turn.messageNumber,
       media: media.of,
       toolAlias: (name) => aliases.toModel(name),
-      keepThinking: entry.supports_thinking,
+      thinkingOf: entry.supports_thinking ? entry.id : null,
     });
     const request = toRequest(entry, turn, tools, aliases, messages);
     const estimated = estimateRequest(request);
-    const tokens = Math.ceil((await requestTokens(entry, request, estimated, countTokens)) * undercount);
+    const tokens = Math.ceil((await requestTokens(entry, request, estimated, { countTokens, isTight })) * undercount);
     const share = tokens / entry.context_window;
     if (share > FULL_SHARE) {
       if (!compacted && isWorthCompacting(conversation, entry.context_window)) return 'compact';
@@ -78,9 +83,11 @@ export async function buildRequest(
     if (tokens + Math.min(MIN_ANSWER, entry.max_output_tokens) > entry.context_window) {
       throw ApplicationFailure.nonRetryable('The turn does not fit into the context of its model.', 'context_too_long');
     }
+    const limit = outputWithin(tokens);
+    if (limit === null) return 'budget';
     const { steering } = conversation.turns.at(-1)!;
     return {
-      request: withAnswerRoom(entry, request, tokens),
+      request: withAnswerRoom(entry, request, tokens, limit),
       estimated,
       fullName: aliases.toFull,
       steering: steering.filter(({ step }) => step === null).map(({ id }) => id),

@@ -17,8 +17,8 @@ interface Rendering {
   media: (block: Exclude<ResultBlock, { type: 'text' }>) => ShownBlock;
   /** The name under which the model knows a tool. */
   toolAlias(fullName: string): string;
-  /** False for a model without thinking: it would reject thinking blocks of another model that had the same id before. */
-  keepThinking: boolean;
+  /** The model that gets its own thinking back; null for one without thinking. No model accepts the thinking of another. */
+  thinkingOf: string | null;
 }
 
 const ENDS: Partial<Record<TurnState, string>> = { cancelled: 'was cancelled', failed: 'failed' };
@@ -121,7 +121,7 @@ function assistantBlocks(step: PastStep, rendering: Rendering): ContentBlock[] {
         return [{ ...block, name: rendering.toolAlias(call?.name ?? block.name) }];
       }
       default:
-        return rendering.keepThinking ? [block] : [];
+        return step.modelId === rendering.thinkingOf ? [block] : [];
     }
   });
   return blocks.every(isThinking) ? [] : blocks;

@@ -46,10 +46,18 @@ export function toRequest(
   return request;
 }
 
-/** Sets max_tokens of the request to the room that its input leaves. */
-export function withAnswerRoom(entry: ModelEntry, request: ModelRequest, inputTokens: number): ModelRequest {
+/** Sets max_tokens of the request to the room that its input leaves, or to a lower limit. */
+export function withAnswerRoom(
+  entry: ModelEntry,
+  request: ModelRequest,
+  inputTokens: number,
+  limit = Number.POSITIVE_INFINITY,
+): ModelRequest {
   const room = Math.floor(entry.context_window * (1 - MARGIN_SHARE)) - inputTokens;
-  const maxTokens = Math.max(Math.min(MIN_ANSWER, entry.max_output_tokens), Math.min(room, entry.max_output_tokens));
+  const maxTokens = Math.max(
+    Math.min(MIN_ANSWER, entry.max_output_tokens),
+    Math.min(room, entry.max_output_tokens, limit),
+  );
   const { thinking, ...rest } = request;
   const fits = thinking?.type !== 'enabled' || thinking.budget_tokens + MIN_ANSWER <= maxTokens;
   return { ...rest, max_tokens: maxTokens, ...(thinking !== undefined && fits && { thinking }) };

@@ -44,8 +44,8 @@ export async function requestTokens(
   { context_window }: ModelEntry,
   request: ModelRequest,
   estimated: number,
-  countTokens: CountTokens,
+  { countTokens, isTight }: { countTokens: CountTokens; isTight: (tokens: number) => boolean },
 ): Promise<number> {
-  if (estimated < context_window * COUNT_SHARE) return estimated;
+  if (estimated < context_window * COUNT_SHARE && !isTight(estimated)) return estimated;
   return (await countTokens(request)) ?? estimated;
 }

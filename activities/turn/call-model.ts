@@ -1,7 +1,9 @@
 import type { ActivityDeps } from '../deps.js';
+import { endByBudget } from './budget.js';
+import { withFallback } from './fall-back.js';
 import { endTurnAfterLostWorkers, runActivity } from './run-activity.js';
 import { runStep } from './run-step.js';
-import type { TurnActivities } from './turn-activities.js';
+import type { ModelCallOutcome, TurnActivities } from './turn-activities.js';
 
 /**
  * One step of a turn. The first one may have begun ahead: then this activity waits for it, and otherwise runs it. A retry
@@ -9,10 +11,21 @@ import type { TurnActivities } from './turn-activities.js';
  */
 export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return (input) =>
-    runActivity(deps, { turn_id: input.turnId, step: input.step }, async (signal, { task, lostWorkers }) => {
-      endTurnAfterLostWorkers(lostWorkers);
-      const ahead = input.step === 1 && !input.compacted ? await deps.ahead.join(input.turnId, task, signal) : null;
-      if (ahead !== null) return ahead;
-      return deps.slots.within(signal, () => runStep(deps, input, signal, task));
-    });
+    runActivity(
+      deps,
+      { turn_id: input.turnId, step: input.step },
+      async (signal, { task, lostWorkers }): Promise<ModelCallOutcome> => {
+        endTurnAfterLostWorkers(lostWorkers);
+        const outcome = await withFallback(deps, input.turnId, async (isAgain) => {
+          const isFirst = input.step === 1 && !input.compacted && !isAgain;
+          const ahead = isFirst ? await deps.ahead.join(input.turnId, task, signal) : null;
+          // Another model may have a smaller context.
+          const step = isAgain ? { ...input, compacted: false } : input;
+          return ahead ?? deps.slots.within(signal, () => runStep(deps, step, signal, task));
+        });
+        if (outcome.kind !== 'budget') return outcome;
+        await endByBudget(deps, input.turnId);
+        return { kind: 'ended', state: 'completed', stopReason: 'budget_reached' };
+      },
+    );
 }

@@ -5,7 +5,12 @@ import { beginModelCall, type ModelCall } from '../../src/steps/model-call.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
+import { TurnEndedError, type ActivityTask } from '../../src/turns/turn.js';
+import { estimateRequest } from '../prompt/tokens.js';
+import { budgetOf, endByBudget } from './budget.js';
+import { retrySecondsOf, withFallback } from './fall-back.js';
 import { endTurnAfterLostWorkers, runActivity } from './run-activity.js';
+import { loadSpent } from '../../src/steps/context.js';
 import { loadConversation } from '../../src/steps/conversation.js';
 import type { TurnActivities } from './turn-activities.js';
 
@@ -28,31 +33,47 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
   return ({ turnId, step }) =>
     runActivity(deps, { turn_id: turnId, step }, async (signal, { task, lostWorkers }) => {
       endTurnAfterLostWorkers(lostWorkers);
-      const { turn, conversation } = await loadConversation(deps.db, turnId);
-      const model = deps.models.getOrFail(turn.modelId);
-      const turns = turnsToCompact(conversation, model.entry.context_window);
-      const last = turns.at(-1);
-      if (last === undefined) return;
-
-      const summarise = async (request: ModelRequest): Promise<string> => {
-        const call = await beginModelCall(deps, turnId, step, task, model.called, null);
-        const answer = await callOnce(
-          deps,
-          model,
-          new PendingRequest(request),
-          call,
-          observe(deps.deltas, call),
-          signal,
-        );
-        await endModelCall(deps, call, { ...answer, firstTokenMs: null }, null);
-        return answer.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
-      };
-      const summary = await summaryOf(
-        (share) => summaryRequests(model.entry, conversation.summary, turns, share),
-        summarise,
-      );
-      await storeSummary(deps, turnId, { upTo: last.number, count: turns.length, summary });
+      await withFallback(deps, turnId, () => compact(deps, { turnId, step }, task, signal));
     });
+}
+
+async function compact(
+  deps: ActivityDeps,
+  { turnId, step }: { turnId: string; step: number },
+  task: ActivityTask,
+  signal: AbortSignal,
+): Promise<void> {
+  const { turn, conversation } = await loadConversation(deps.db, turnId);
+  const model = deps.models.getOrFail(turn.modelId);
+  const turns = turnsToCompact(conversation, model.entry.context_window);
+  const last = turns.at(-1);
+  if (last === undefined) return;
+
+  let { spent } = turn;
+  const summarise = async (request: ModelRequest): Promise<string> => {
+    const limit = budgetOf({ ...turn, spent }, model)(estimateRequest(request));
+    if (limit === null) {
+      await endByBudget(deps, turnId);
+      throw new TurnEndedError(turnId, 'completed');
+    }
+    const call = await beginModelCall(deps, turnId, step, task, model.called, null);
+    const answer = await callOnce(
+      deps,
+      model,
+      new PendingRequest({ ...request, max_tokens: Math.min(request.max_tokens, limit) }),
+      call,
+      { ...observe(deps.deltas, call), retrySeconds: retrySecondsOf(deps, turn) },
+      signal,
+    );
+    await endModelCall(deps, call, { ...answer, firstTokenMs: null }, null);
+    ({ spent } = await loadSpent(deps.db, turnId));
+    return answer.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
+  };
+  const summary = await summaryOf(
+    (share) => summaryRequests(model.entry, conversation.summary, turns, share),
+    summarise,
+  );
+  await storeSummary(deps, turnId, { upTo: last.number, count: turns.length, summary });
 }
 
 /** Sends the requests of a summary; uses smaller pieces if the API rejects one as too long. */

@@ -11,6 +11,8 @@ import { countTokens, type ModelClient } from '../model/clients.js';
 import { sendFor } from '../model/send.js';
 import { buildRequest } from '../prompt/build-request.js';
 import { toolUseIds } from '../prompt/tool-use-ids.js';
+import { retrySecondsOf } from './fall-back.js';
+import { budgetOf } from './budget.js';
 import { offeredTools, permissionsOf } from '../tools/offered-tools.js';
 
 export interface StepInput {
@@ -29,6 +31,8 @@ export interface StepInput {
 export interface PreparedCall {
   projectId: string;
   model: ModelClient;
+  /** How long a failed call is tried again. */
+  retrySeconds: number;
   request: PendingRequest;
   /** Our estimate of the request's input tokens. */
   estimated: number;
@@ -47,14 +51,16 @@ export interface PreparedCall {
 
 /**
  * Loads a turn and builds the request of its next step. Returns the stored outcome if an earlier attempt finished the
- * step, and `compact` if earlier turns must be summarised first.
+ * step, `compact` if earlier turns must be summarised first, and `budget` if the call does not fit into the session's budget.
  * @throws TurnEndedError, or ApplicationFailure `context_too_long`
  */
 export async function prepareCall(
   deps: ActivityDeps,
   { turnId, step, compacted, undercount }: StepInput,
   signal: AbortSignal,
-): Promise<PreparedCall | (Pick<PreparedCall, 'permissions' | 'mayAsk'> & { stored: StepOutcome }) | 'compact'> {
+): Promise<
+  PreparedCall | (Pick<PreparedCall, 'permissions' | 'mayAsk'> & { stored: StepOutcome }) | 'compact' | 'budget'
+> {
   const loaded = await loadConversation(deps.db, turnId);
   const { turn } = loaded;
   const offered = offeredTools(loaded);
@@ -71,12 +77,14 @@ export async function prepareCall(
     countTokens: (request: ModelRequest) => countTokens(model, request, signal),
     compacted,
     undercount,
+    outputWithin: budgetOf(turn, model),
   };
   const built = await sendFor(turn.projectId, () => buildRequest(deps, loaded, options, signal));
-  if (built === 'compact') return built;
+  if (built === 'compact' || built === 'budget') return built;
   return {
     projectId: turn.projectId,
     model,
+    retrySeconds: retrySecondsOf(deps, turn),
     request: new PendingRequest(built.request),
     estimated: built.estimated,
     permissions,

@@ -28,7 +28,7 @@ import { failureOf, isTooLong } from '../model/call-once.js';
 import { retryDelay } from '../model/retry-delay.js';
 import { endCancelled, storeWithRetries } from './run-activity.js';
 import { runStep } from './run-step.js';
-import type { ModelCallOutcome } from './turn-activities.js';
+import type { StepResult } from './turn-activities.js';
 
 /** A call that lasts so long records the activity that waits for it. */
 const RECORD_JOIN_AFTER_MS = 250;
@@ -54,7 +54,7 @@ interface Step {
   hasSlot: boolean;
   endedAt: number | null;
   /** What the step came to; null if the activity has to run it. */
-  result: Promise<{ outcome: ModelCallOutcome } | { error: unknown } | null>;
+  result: Promise<{ outcome: StepResult } | { error: unknown } | null>;
 }
 
 export class RunAhead implements Joinable {
@@ -99,7 +99,7 @@ export class RunAhead implements Joinable {
     else step.waiter = worker;
   }
 
-  async join(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<ModelCallOutcome | null> {
+  async join(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<StepResult | null> {
     if (!this.#deps.config.runAhead) return null;
     const step = this.#steps.get(turnId);
     return step === undefined ? this.#joinElsewhere(turnId, task, signal) : this.#joinHere(step, task, signal);
@@ -158,7 +158,7 @@ export class RunAhead implements Joinable {
     this.#deps.notifier.send(channelOfWorker(workerId), JSON.stringify(notice));
   }
 
-  async #joinHere(step: Step, task: ActivityTask, signal: AbortSignal): Promise<ModelCallOutcome | null> {
+  async #joinHere(step: Step, task: ActivityTask, signal: AbortSignal): Promise<StepResult | null> {
     const { db, log } = this.#deps;
     const { id } = step.turn;
     step.isJoined = true;
@@ -182,7 +182,7 @@ export class RunAhead implements Joinable {
     throw sooner(result.error, performance.now() - step.endedAt!);
   }
 
-  async #joinElsewhere(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<ModelCallOutcome | null> {
+  async #joinElsewhere(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<StepResult | null> {
     const { db, workerId, config } = this.#deps;
     for (;;) {
       const ended = new Promise<void>((resolve) => this.#waiting.set(turnId, resolve));

@@ -10,7 +10,7 @@ import { sendFor } from '../model/send.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
 import { prepareCall, type PreparedCall, type StepInput } from './prepare-call.js';
 import { storeWithRetries } from './run-activity.js';
-import type { ModelCallOutcome } from './turn-activities.js';
+import type { ModelCallOutcome, StepResult } from './turn-activities.js';
 
 /** Name reported to Temporal for a tool the turn does not offer. */
 const UNKNOWN_TOOL = '(unknown)';
@@ -28,12 +28,12 @@ export async function runStep(
   signal: AbortSignal,
   task: ActivityTask,
   onBegin: () => unknown = () => undefined,
-): Promise<ModelCallOutcome> {
+): Promise<StepResult> {
   let refused: { estimated: number; error: unknown } | null = null;
   for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
     if (refused !== null && undercount > MAX_UNDERCOUNT) throw refused.error;
     const prepared = await prepareCall(deps, { turnId, step, compacted, undercount }, signal);
-    if (prepared === 'compact') return { kind: 'compact' };
+    if (prepared === 'compact' || prepared === 'budget') return { kind: prepared };
     if ('stored' in prepared) return withOfferedNames(prepared, prepared.stored);
     if (refused !== null && prepared.estimated >= refused.estimated) continue;
     try {
@@ -73,6 +73,7 @@ async function callAndStore(
   const fenced = new AbortController();
   const writer = deltas.open(call, () => fenced.abort(new OvertakenError(call.turnId)));
   const observer = {
+    retrySeconds: prepared.retrySeconds,
     text: (content: string) => writer.write('agent.message.delta', content),
     thinking: (content: string) => writer.write('agent.thinking.delta', content),
     retry: (notice: RetryNotice) => writer.write('agent.retry.delta', JSON.stringify(notice)),

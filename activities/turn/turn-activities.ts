@@ -62,6 +62,9 @@ export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {
 /** `compact`: the request would not fit, earlier turns must be summarised first. */
 export type ModelCallOutcome = (StepOutcome & { mayAsk?: true }) | { kind: 'compact' };
 
+/** `budget`: the call does not fit into the session's budget, and was not sent. */
+export type StepResult = ModelCallOutcome | { kind: 'budget' };
+
 export type UnsuccessfulOutcome = { kind: 'cancelled' } | { kind: 'failed'; type: TurnFailureType };
 /** The answer after a compaction, if one was needed. */
 export type ModelOutcome = Exclude<ModelCallOutcome, { kind: 'compact' }>;

@@ -5,6 +5,8 @@ import { CronError } from '../../src/schedules/calendar/cron.js';
 import { isTimeZone } from '../../src/schedules/calendar/zone.js';
 import { nextRun, type TimingFields } from '../../src/schedules/schedule.js';
 import type { Target } from '../../src/schedules/start-turn.js';
+import { findSession, type Session } from '../../src/sessions/store.js';
+import type { Db } from '../../src/db/transaction.js';
 import { checkNewSession, type NewSessionBody } from '../../src/sessions/new-session.js';
 import type { Caller } from '../http/core/operation.js';
 
@@ -89,7 +91,7 @@ export async function checkScheduledMessage(caller: Pick<Caller, 'scopes'>, mess
 }
 
 /** Paths of errors begin at the part of the body that the work looks at. */
-async function inside(root: string, work: () => void | Promise<void>): Promise<void> {
+export async function inside(root: string, work: () => unknown): Promise<void> {
   try {
     await work();
   } catch (error) {
@@ -97,4 +99,13 @@ async function inside(root: string, work: () => void | Promise<void>): Promise<v
     const [{ path, message }] = error.details!.errors as [{ path: string; message: string }];
     throw validationError(root + path, message);
   }
+}
+
+/** The part of a target's session that a message is checked against; null if the session is gone. */
+export async function sessionOfTarget(
+  db: Db,
+  projectId: string,
+  target: Target,
+): Promise<Pick<Session, 'budget'> | null> {
+  return target.type === 'new_session' ? target.session : findSession(db, projectId, target.session_id);
 }

@@ -10,7 +10,7 @@ import { resolveNewSession } from '../../src/sessions/new-session.js';
 import type { Db } from '../../src/db/transaction.js';
 import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
 import { sessionNotFound } from '../http/core/session-of-path.js';
-import { checkScheduledMessage, checkTarget, requireNextRun, timingOfBody } from './check.js';
+import { checkScheduledMessage, checkTarget, inside, requireNextRun, sessionOfTarget, timingOfBody } from './check.js';
 import * as fields from './fields.js';
 import { presentSchedule, scheduleSchema } from './present.js';
 
@@ -69,7 +69,8 @@ export const createSchedule = operation<Body>({
   async handle(call) {
     const { deps, caller, body, record } = call;
     const target = await resolveTarget(call);
-    await resolveMessage(deps, caller.projectId, body.message);
+    const session = await sessionOfTarget(deps.db, caller.projectId, target);
+    await inside('/message', () => resolveMessage(deps, caller.projectId, body.message, session));
     const { id, answer } = await transaction(deps.db, async (tx) => {
       const schedule = await insert(tx, call, target);
       const shown = presentSchedule(schedule);
@@ -84,7 +85,9 @@ export const createSchedule = operation<Body>({
 /** @throws ServiceError as POST sessions, or `session_not_found` */
 async function resolveTarget({ deps, caller, body }: Call<Body>): Promise<Target> {
   const target = await checkTarget(caller, body.target);
-  if (target.type === 'new_session') await resolveNewSession(deps, caller.projectId, target.session);
+  if (target.type === 'new_session') {
+    await inside('/target/session', () => resolveNewSession(deps, caller.projectId, target.session));
+  }
   return target;
 }
 

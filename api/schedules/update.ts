@@ -1,9 +1,10 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { resolveMessage } from '../../src/messages/message.js';
 import { nextRun, type Schedule } from '../../src/schedules/schedule.js';
+import type { Target } from '../../src/schedules/start-turn.js';
 import { changeSchedule, type ScheduleChange } from '../../src/schedules/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
-import { checkScheduledMessage, requireNextRun, timingOfBody } from './check.js';
+import { checkScheduledMessage, inside, requireNextRun, sessionOfTarget, timingOfBody } from './check.js';
 import * as fields from './fields.js';
 import { presentSchedule, scheduleSchema } from './present.js';
 import { change, requireSession, scheduleOfPath } from './resource.js';
@@ -49,7 +50,11 @@ export const updateSchedule = operation<Body, Schedule>({
       await record(deps.db, answer);
       return answer;
     }
-    if (body.message !== undefined) await resolveMessage(deps, caller.projectId, body.message);
+    const { message } = body;
+    if (message !== undefined) {
+      const session = await sessionOfTarget(deps.db, caller.projectId, JSON.parse(resource.target) as Target);
+      await inside('/message', () => resolveMessage(deps, caller.projectId, message, session));
+    }
     return change(call, async (tx, schedule) => {
       const timing = timingChange(schedule, body);
       if (timing.state === 'active') requireSession(schedule);

@@ -1,4 +1,5 @@
 import { count, money, objectSchema, requiredAction } from '../../src/events/fields.js';
+import { budgetSchema } from '../../src/sessions/budget.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import type { Session } from '../../src/sessions/store.js';
@@ -26,6 +27,8 @@ const session = presented(
       ...objectSchema({ length: count, state: { enum: ['open', 'held'] } }),
       description: 'The waiting messages. held: none starts automatically, because the last turn did not complete.',
     },
+    fallback_model_ids: { type: 'array', items: { type: 'string' } },
+    budget: budgetSchema,
     cost: {
       ...money,
       type: ['object', 'null'],
@@ -49,6 +52,8 @@ const session = presented(
       tools: [],
       required_actions: [],
       queue: { length: 0, state: 'open' },
+      fallback_model_ids: ['claude-haiku-4-5'],
+      budget: { max_cost: { amount: '5', currency: 'USD' }, on_reached: 'stop' },
       cost: { amount: '0.012345', currency: 'USD' },
       continuable: false,
       last_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',

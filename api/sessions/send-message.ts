@@ -52,7 +52,7 @@ export const sendMessage = operation<Body, Session>({
   check: ({ caller, body }) => checkMessage(caller, body),
   async handle(call) {
     const { deps, caller, body, resource: session } = call;
-    const message = await resolveMessage(deps, caller.projectId, body);
+    const message = await resolveMessage(deps, caller.projectId, body, session);
     const log = call.log;
     const received =
       body.when_running === 'reject'

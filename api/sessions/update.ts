@@ -5,9 +5,9 @@ import {
   MAX_METADATA_PATCH_KEYS,
   MAX_METADATA_VALUE_LENGTH,
   mergeMetadata,
-  type Metadata,
 } from '../../src/sessions/metadata.js';
-import { lockSession, updateMetadata, type SessionState } from '../../src/sessions/store.js';
+import { budgetSchema, checkBudgetOf } from '../../src/sessions/budget.js';
+import { lockSession, updateFields, type SessionState } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { presentSession, sessionSchema } from './present.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
@@ -22,15 +22,16 @@ const body = {
       propertyNames: { minLength: 1, maxLength: MAX_METADATA_KEY_LENGTH },
       additionalProperties: { type: ['string', 'null'], maxLength: MAX_METADATA_VALUE_LENGTH },
     },
+    budget: { ...budgetSchema, description: 'Replaces the whole budget; null removes it.' },
   },
-  required: ['metadata'],
+  minProperties: 1,
   additionalProperties: false,
   examples: [{ metadata: { customer: '4712', obsolete: null } }],
 } as const satisfies JsonSchema;
 
 export const updateSession = operation<FromSchema<typeof body>, SessionState>({
   id: 'updateSession',
-  summary: "Change a session's metadata",
+  summary: "Change a session's metadata and budget",
   body,
   success: { status: 200, description: 'The changed session.', schema: sessionSchema },
   errors: ['session_not_found', 'metadata_too_large'],
@@ -38,8 +39,11 @@ export const updateSession = operation<FromSchema<typeof body>, SessionState>({
   async handle({ deps, caller, resource, body }) {
     const session = await transaction(deps.db, async (tx) => {
       const locked = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();
-      const merged = mergeMetadata(locked.metadata, body.metadata);
-      return isSame(merged, locked.metadata) ? locked : updateMetadata(tx, locked, merged);
+      const metadata = mergeMetadata(locked.metadata, body.metadata ?? {});
+      const { budget = locked.budget } = body;
+      if (body.budget !== undefined) checkBudgetOf(deps.models, budget, locked);
+      if (isSame(metadata, locked.metadata) && isSame(budget, locked.budget)) return locked;
+      return updateFields(tx, locked, { metadata, budget });
     });
     return presentSession(session);
   },
@@ -49,6 +53,6 @@ export const updateSession = operation<FromSchema<typeof body>, SessionState>({
  * A patch that changes nothing does not change `updated_at`. Merging keeps the order of keys, so the JSON texts
  * compare.
  */
-function isSame(a: Metadata, b: Metadata): boolean {
+function isSame(a: object | null, b: object | null): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }

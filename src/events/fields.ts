@@ -63,7 +63,7 @@ export const spent = {
   timing,
 } as const;
 
-export const STOP_REASONS = ['end_turn', 'max_steps', 'max_output_tokens', 'refusal'] as const;
+export const STOP_REASONS = ['end_turn', 'max_steps', 'max_output_tokens', 'refusal', 'budget_reached'] as const;
 /** Failures of a model that is away, or refuses a request. */
 export const MODEL_FAILURE_TYPES = [
   'model_error',
@@ -71,6 +71,8 @@ export const MODEL_FAILURE_TYPES = [
   'model_rate_limited',
   'context_too_long',
 ] as const;
+/** The failures after which a turn goes on with a fallback model. */
+export const FALLBACK_REASONS = ['model_error', 'model_overloaded', 'model_rate_limited'] as const;
 const TURN_FAILURE_TYPES = [...MODEL_FAILURE_TYPES, 'turn_timeout', 'terminated', 'internal_error'] as const;
 
 /** Why a turn failed, in `turn.failed`. */

@@ -2,6 +2,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import {
   anyObject,
   count,
+  FALLBACK_REASONS,
   file,
   flag,
   MODEL_FAILURE_TYPES,
@@ -69,6 +70,7 @@ const ownFields = {
   'agent.file': objectSchema({ file }),
   'agent.mcp_error': objectSchema({ mcp_server_id: text, name: text, message: text }),
   'agent.context_compacted': objectSchema({ compacted_turns: count }),
+  'agent.model_changed': objectSchema({ from: text, to: text, reason: { enum: FALLBACK_REASONS } }),
   'turn.completed': objectSchema({ stop_reason: { enum: STOP_REASONS }, ...spent }),
   'turn.cancelled': objectSchema(spent),
   'turn.failed': objectSchema({

@@ -5,6 +5,7 @@ import { fileNotFound, findFiles } from '../files/store.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import { validationError } from '../platform/errors.js';
 import { requireScope } from '../projects/permissions.js';
+import { requirePrice } from '../sessions/budget.js';
 import { requireModel } from '../sessions/new-session.js';
 import { findSkills, skillNotFound } from '../skills/store.js';
 import type { Message } from '../turns/queue.js';
@@ -55,16 +56,18 @@ export function checkMessage(caller: { scopes: ReadonlySet<string> }, body: Mess
 }
 
 /**
- * The message with its files and skills as they are now.
- * @throws ServiceError `unknown_model`, `file_not_found`, `skill_not_found`
+ * The message with its files and skills as they are now. `session`: null if it is not known yet.
+ * @throws ServiceError `unknown_model`, `validation_error`, `file_not_found`, `skill_not_found`
  */
 export async function resolveMessage(
   { db, models }: { db: Db; models: ModelCatalogue },
   projectId: string,
   body: MessageBody,
+  session: { budget: object | null } | null,
 ): Promise<Message> {
   const { content, model_id, thinking_enabled } = body;
   if (model_id !== undefined) requireModel(models, model_id);
+  if (model_id !== undefined && session?.budget != null) requirePrice(models, model_id, '/model_id');
   const files = await attachedFiles(db, projectId, body.files);
   const skills = await selectedSkills(db, projectId, skillIdsOf(body.skills));
   return {

@@ -81,6 +81,8 @@ export const WORKER = {
     description: 'how long the task of a tool call may take; not part of the turn’s time limit' },
   MODEL_RETRY_SECONDS: { type: 'number', default: 300, minimum: 0,
     description: 'how long a model that is away, overloaded or rate limited is tried again, from the first failure of a call; 0: not at all' },
+  FALLBACK_AFTER_SECONDS: { type: 'number', default: 30, minimum: 0,
+    description: 'the same while the session has another model in `fallback_model_ids`: then its turn goes on with that one' },
   MODEL_IDLE_SECONDS: { ...seconds, default: 90, description: 'idle timeout of a model' },
   TOOL_TIMEOUT_SECONDS: { ...seconds, default: 300, description: 'idle timeout of a tool' },
   WEBHOOK_DELIVERIES: { ...onOff, default: 'on',

@@ -3,7 +3,7 @@ import { resolveMessage, type MessageBody } from '../messages/message.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import { ServiceError, type ErrorType } from '../platform/errors.js';
 import { createSession, requireModel, resolveNewSession, type NewSessionBody } from '../sessions/new-session.js';
-import { findSession } from '../sessions/store.js';
+import { findSession, type Session } from '../sessions/store.js';
 import type { LaunchableTurn } from '../turns/launch.js';
 import { queueTurn, type Message } from '../turns/queue.js';
 import { beginTurn, waitForTurn, type Received } from '../waiting/receive.js';
@@ -30,6 +30,8 @@ const REASON_OF: Partial<Record<ErrorType, SkipReason>> = {
   mcp_server_not_found: 'not_found',
   unknown_mcp_tool: 'not_found',
   unknown_model: 'not_found',
+  // The price of a model is gone, or its currency, and the session has a budget.
+  validation_error: 'not_found',
   session_running: 'session_running',
   too_many_running_turns: 'too_many_running_turns',
   queue_full: 'queue_full',
@@ -57,7 +59,7 @@ export async function startTurn(
     // A savepoint: a refused turn takes its new session with it.
     return await tx.transaction(async (inner) => {
       const session = await sessionOf(inner, deps, schedule.project_id, target);
-      const resolved = await resolveMessage({ db: inner, models: deps.models }, schedule.project_id, body);
+      const resolved = await resolveMessage({ db: inner, models: deps.models }, schedule.project_id, body, session);
       const message = { ...resolved, schedule_id: schedule.id };
       const received = await send(inner, deps, schedule, session.id, message);
       return startedBy(received, session);
@@ -96,7 +98,7 @@ async function sessionOf(
   { models }: StartDeps,
   projectId: string,
   target: Target,
-): Promise<{ id: string; tools: string }> {
+): Promise<Pick<Session, 'id' | 'tools' | 'budget'>> {
   if (target.type === 'new_session') {
     return createSession(tx, projectId, await resolveNewSession({ db: tx, models }, projectId, target.session));
   }

@@ -2,9 +2,10 @@ import type { FromSchema } from 'json-schema-to-ts';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { CustomTool } from '../db/entities/sessions.js';
 import type { ModelCatalogue, ModelEntry } from '../models/catalogue.js';
-import { ServiceError } from '../platform/errors.js';
+import { ServiceError, validationError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { requireScope } from '../projects/permissions.js';
+import { budgetSchema, checkBudget, requirePrice } from './budget.js';
 import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_PAIRS, MAX_METADATA_VALUE_LENGTH } from './metadata.js';
 import { insertSession, missingMcpServers, type Session } from './store.js';
 import { checkTools, requireOfferedTools, sessionToolsSchema, toModelTools } from './tool-fields.js';
@@ -24,6 +25,15 @@ export const newSessionBody = {
       default: {},
     },
     tools: { ...sessionToolsSchema, default: [] },
+    fallback_model_ids: {
+      type: 'array',
+      items: { type: 'string' },
+      maxItems: 3,
+      uniqueItems: true,
+      default: [],
+      description: 'The models that a turn goes on with when its model fails, in order.',
+    },
+    budget: { ...budgetSchema, default: null },
   },
   required: ['model_id'],
   additionalProperties: false,
@@ -59,6 +69,8 @@ export async function resolveNewSession(
   body: NewSessionBody,
 ): Promise<CheckedSession> {
   const { price } = requireModel(models, body.model_id);
+  checkFallbacks(models, body);
+  checkBudget(models, body.budget, body.model_id, '/model_id');
   requireNoneMissing(await missingMcpServers(db, projectId, body.mcp_servers));
   await requireOfferedTools(db, projectId, body.tools);
   return { body, model_tools: await toModelTools(body.tools), currency: price?.currency ?? null };
@@ -78,6 +90,16 @@ export function requireModel(models: ModelCatalogue, id: string): ModelEntry {
   const entry = models.get(id);
   if (entry !== undefined) return entry;
   throw new ServiceError('unknown_model', 'There is no model of this id.', { available_models: [...models.keys()] });
+}
+
+/** @throws ServiceError `unknown_model`, `validation_error` */
+function checkFallbacks(models: ModelCatalogue, { model_id, fallback_model_ids, budget }: NewSessionBody): void {
+  for (const [index, id] of fallback_model_ids.entries()) {
+    const path = `/fallback_model_ids/${index}`;
+    if (id === model_id) throw validationError(path, 'is the model of the session');
+    requireModel(models, id);
+    if (budget !== null) requirePrice(models, id, path);
+  }
 }
 
 function requireNoneMissing(ids: string[]): void {

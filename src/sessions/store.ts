@@ -50,7 +50,7 @@ export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<Sessio
 }
 
 export const COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
-  turn_count, last_turn_id, turn_state, waiting, continuable, cost, preview, required_actions::text AS required_actions, created_at, updated_at`;
+  turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, preview, required_actions::text AS required_actions, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
@@ -101,6 +101,8 @@ type NewSession = Pick<
   | 'tools'
   | 'model_tools'
   | 'currency'
+  | 'budget'
+  | 'fallback_model_ids'
 >;
 
 export async function insertSession(tx: EntityManager, session: NewSession): Promise<Session> {
@@ -131,19 +133,20 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
   };
 }
 
-export async function updateMetadata(
+/** Replaces metadata or budget of a locked session and returns the updated session. */
+export async function updateFields(
   tx: EntityManager,
   session: Session,
-  metadata: Record<string, string>,
+  fields: Partial<Pick<SessionRow, 'metadata' | 'budget'>>,
 ): Promise<Session> {
   const result = await tx
     .createQueryBuilder()
     .update(SessionEntity)
-    .set({ metadata, metadata_updated_at: () => 'clock_timestamp()' })
+    .set({ ...fields, metadata_updated_at: () => 'clock_timestamp()' })
     .where('id = :id', { id: session.id })
     .returning('metadata_updated_at AS updated_at')
     .execute();
-  return { ...session, metadata, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };
+  return { ...session, ...fields, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };
 }
 
 /** Soft-deletes a locked session together with its events, and discards what waits. */

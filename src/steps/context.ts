@@ -1,7 +1,8 @@
 import type { McpTool } from '../db/entities/mcp-servers.js';
-import { rawSql } from '../db/sql.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { McpToolset } from '../db/entities/sessions.js';
+import type { Budget } from '../sessions/budget.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { findToolset } from '../mcp/toolsets.js';
 import { TurnEndedError } from '../turns/turn.js';
@@ -31,6 +32,11 @@ export interface TurnContext {
   skills: SkillSnapshot[];
   files: FileSnapshot[];
   modelId: string;
+  fallbackModelId: string | null;
+  fallbackModelIds: string[];
+  budget: Budget | null;
+  /** The decimal number that the session's model calls cost so far. */
+  spent: string;
   thinkingEnabled: boolean;
   instruction: string | null;
   /** The connected servers, in the session's order. */
@@ -46,7 +52,9 @@ export const CONTEXT = rawSql(`
   turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", turns.number, turns.state,
   turns.queued_at AS "queuedAt", message.data->'skills' AS skills, message.data->'files' AS files,
   coalesce(turns.message_number, turns.number) AS "messageNumber", turns.has_waiting AS "hasWaiting",
-  coalesce(turns.model_id, sessions.model_id) AS "modelId",
+  coalesce(turns.fallback_model_id, turns.model_id, sessions.model_id) AS "modelId",
+  turns.fallback_model_id AS "fallbackModelId", sessions.fallback_model_ids AS "fallbackModelIds",
+  sessions.budget, (turns.cost_before + turns.cost)::text AS spent,
   coalesce(turns.thinking_enabled, sessions.thinking_enabled) AS "thinkingEnabled",
  
   instruction, json_array_length(sessions.tools) > 0 AS "hasTools", (
@@ -78,4 +86,14 @@ export async function withToolsets<Row extends ContextRow>(
     return { ...server, tools };
   });
   return { ...row, servers: await Promise.all(servers) };
+}
+
+/** The decimal number that the calls of the turn's session cost by now. */
+export async function loadSpent(db: Db, turnId: string): Promise<Pick<TurnContext, 'spent'>> {
+  const [turn] = await runSql<Pick<TurnContext, 'spent'>>(
+    db,
+    sql`SELECT (cost_before + cost)::text AS spent FROM turns WHERE id = ${turnId}`,
+  );
+  if (turn === undefined) throw new TurnEndedError(turnId);
+  return turn;
 }

@@ -37,6 +37,8 @@ export interface SteeringMessage {
 
 export interface PastStep {
   step: number;
+  /** The model that answered. */
+  modelId: string;
   content: AssistantBlock[];
   stopReason: string;
   /** In the order of the step's tool uses. */
@@ -80,7 +82,7 @@ type Row = PastTurn & {
 };
 
 const STEPS = `(
-  SELECT json_agg(json_build_object('step', step, 'content', content, 'stopReason', stop_reason, 'calls', coalesce((
+  SELECT json_agg(json_build_object('step', step, 'modelId', model_steps.model_id, 'content', content, 'stopReason', stop_reason, 'calls', coalesce((
     SELECT json_agg(json_build_object('index', tool_calls.index, 'toolUseId', tool_calls.tool_use_id, 'name', name,
       'content', coalesce(content, (
         SELECT json_build_array(json_build_object('type', 'text', 'text', data->'content')) FROM events

@@ -14,7 +14,7 @@ import { openTestStorage, type TestStorage } from './storage.js';
 export interface RequestBuilder {
   db: DataSource;
   files: TestStorage;
-  build(turnId: string, model?: Partial<ModelEntry>): Promise<BuiltRequest | 'compact'>;
+  build(turnId: string, model?: Partial<ModelEntry>): Promise<BuiltRequest | 'compact' | 'budget'>;
   close(): Promise<void>;
 }
 
@@ -40,9 +40,9 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
       const loaded = await loadConversation(db, turnId);
       const tools = offeredTools(loaded).map(({ tool }) => tool);
       const countTokens = async (): Promise<null> => null;
-      const options = { entry, tools, countTokens, compacted: true, undercount: 1 };
+      const options = { entry, tools, countTokens, compacted: true, undercount: 1, outputWithin: () => Infinity };
       const built = await buildRequest(deps, loaded, options, new AbortController().signal);
-      return built === 'compact' ? built : { ...built, request: await withMedia(built.request, files) };
+      return typeof built === 'string' ? built : { ...built, request: await withMedia(built.request, files) };
     },
     async close() {
       await db.destroy();

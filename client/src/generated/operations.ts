@@ -154,8 +154,8 @@ export class Operations {
     return this.transport.json('GET', `/v1/sessions/${segment(sessionId)}`, options);
   }
 
-  /** Change a session's metadata. */
-  updateSession(sessionId: string, body: SessionChange, options: RequestOptions = {}): Promise<Session> {
+  /** Change a session's metadata and budget. */
+  updateSession(sessionId: string, body: SessionChange = {}, options: RequestOptions = {}): Promise<Session> {
     return this.transport.json('PATCH', `/v1/sessions/${segment(sessionId)}`, { json: body, ...options });
   }
 

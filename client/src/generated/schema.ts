@@ -885,6 +885,16 @@ export interface components {
          *         "length": 0,
          *         "state": "open"
          *       },
+         *       "fallback_model_ids": [
+         *         "claude-haiku-4-5"
+         *       ],
+         *       "budget": {
+         *         "max_cost": {
+         *           "amount": "5",
+         *           "currency": "USD"
+         *         },
+         *         "on_reached": "stop"
+         *       },
          *       "cost": {
          *         "amount": "0.012345",
          *         "currency": "USD"
@@ -916,6 +926,20 @@ export interface components {
                 /** @enum {unknown} */
                 state: "open" | "held";
             };
+            fallback_model_ids: string[];
+            budget: {
+                max_cost: {
+                    /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
+                    amount: string;
+                    /** @description That of the catalogue. */
+                    currency: string;
+                };
+                /**
+                 * @description stop: the turn ends with stop_reason `budget_reached`.
+                 * @enum {unknown}
+                 */
+                on_reached: "stop";
+            } | null;
             /** @description What the model calls of its turns cost so far; null if one of their models has no price. */
             cost: {
                 amount: string;
@@ -1239,12 +1263,23 @@ export interface components {
         } | {
             id: string;
             /** @constant */
+            type: "agent.model_changed";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            from: string;
+            to: string;
+            /** @enum {unknown} */
+            reason: "model_error" | "model_overloaded" | "model_rate_limited";
+        } | {
+            id: string;
+            /** @constant */
             type: "turn.completed";
             turn_id: string;
             /** Format: date-time */
             created_at: string;
             /** @enum {unknown} */
-            stop_reason: "end_turn" | "max_steps" | "max_output_tokens" | "refusal";
+            stop_reason: "end_turn" | "max_steps" | "max_output_tokens" | "refusal" | "budget_reached";
             /** @description input_tokens counts all input, cache reads and writes included; null when the turn never ran. */
             usage: {
                 input_tokens: number;
@@ -1363,7 +1398,7 @@ export interface components {
             /** @description Send it as `Last-Event-ID` to continue after this frame. */
             id: string;
             /** @enum {unknown} */
-            event: "user.message" | "turn.continued" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "user.elicitation_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_progress" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta" | "agent.retry.delta";
+            event: "user.message" | "turn.continued" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "user.elicitation_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_progress" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "agent.model_changed" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta" | "agent.retry.delta";
             data: string;
         };
         Turn: {
@@ -1395,7 +1430,7 @@ export interface components {
              * @description Why it completed.
              * @enum {string|null}
              */
-            stop_reason: "end_turn" | "max_steps" | "max_output_tokens" | "refusal" | null;
+            stop_reason: "end_turn" | "max_steps" | "max_output_tokens" | "refusal" | "budget_reached" | null;
             /** @description Why it failed. */
             error: {
                 /** @enum {unknown} */
@@ -1544,6 +1579,25 @@ export interface components {
                 };
                 /** @default [] */
                 tools?: components["schemas"]["SessionTool"][];
+                /**
+                 * @description The models that a turn goes on with when its model fails, in order.
+                 * @default []
+                 */
+                fallback_model_ids?: string[];
+                /** @default null */
+                budget?: {
+                    max_cost: {
+                        /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
+                        amount: string;
+                        /** @description That of the catalogue. */
+                        currency: string;
+                    };
+                    /**
+                     * @description stop: the turn ends with stop_reason `budget_reached`.
+                     * @enum {unknown}
+                     */
+                    on_reached: "stop";
+                } | null;
             };
             /** @description For `existing_session`. */
             session_id?: string;
@@ -1739,6 +1793,25 @@ export interface components {
             };
             /** @default [] */
             tools?: components["schemas"]["SessionTool"][];
+            /**
+             * @description The models that a turn goes on with when its model fails, in order.
+             * @default []
+             */
+            fallback_model_ids?: string[];
+            /** @default null */
+            budget?: {
+                max_cost: {
+                    /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
+                    amount: string;
+                    /** @description That of the catalogue. */
+                    currency: string;
+                };
+                /**
+                 * @description stop: the turn ends with stop_reason `budget_reached`.
+                 * @enum {unknown}
+                 */
+                on_reached: "stop";
+            } | null;
         };
         SessionFilter: {
             /** @description true: only sessions whose turn waits for an answer; false: only sessions whose turn does not. */
@@ -1770,9 +1843,23 @@ export interface components {
          */
         SessionChange: {
             /** @description JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay. */
-            metadata: {
+            metadata?: {
                 [key: string]: string | null;
             };
+            /** @description Replaces the whole budget; null removes it. */
+            budget?: {
+                max_cost: {
+                    /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
+                    amount: string;
+                    /** @description That of the catalogue. */
+                    currency: string;
+                };
+                /**
+                 * @description stop: the turn ends with stop_reason `budget_reached`.
+                 * @enum {unknown}
+                 */
+                on_reached: "stop";
+            } | null;
         };
         NewMessage: {
             content: string;
@@ -1845,7 +1932,7 @@ export interface components {
         EventFilter: {
             /** @description Only events of this turn. */
             turn_id?: string;
-            /** @description Only events of these types, separated by commas: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, user.elicitation_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_progress, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, turn.completed, turn.cancelled, turn.failed. */
+            /** @description Only events of these types, separated by commas: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, user.elicitation_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_progress, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, agent.model_changed, turn.completed, turn.cancelled, turn.failed. */
             types?: string;
             /**
              * @description `asc`: oldest first (the default); `desc`: newest first.
@@ -1956,6 +2043,25 @@ export interface components {
                     };
                     /** @default [] */
                     tools?: components["schemas"]["SessionTool"][];
+                    /**
+                     * @description The models that a turn goes on with when its model fails, in order.
+                     * @default []
+                     */
+                    fallback_model_ids?: string[];
+                    /** @default null */
+                    budget?: {
+                        max_cost: {
+                            /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
+                            amount: string;
+                            /** @description That of the catalogue. */
+                            currency: string;
+                        };
+                        /**
+                         * @description stop: the turn ends with stop_reason `budget_reached`.
+                         * @enum {unknown}
+                         */
+                        on_reached: "stop";
+                    } | null;
                 };
                 /** @description For `existing_session`. */
                 session_id?: string;

@@ -7,6 +7,7 @@ const STOP_REASONS = {
   max_steps: 'Stopped at the limit of steps',
   max_output_tokens: 'Stopped at the limit of output tokens',
   refusal: 'The model refused to go on',
+  budget_reached: 'Stopped at the budget',
 } as const;
 
 export function Receipt({ event }: { event: TerminalEvent }) {

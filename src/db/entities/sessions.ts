@@ -25,6 +25,12 @@ export interface CustomTool {
 
 export type SessionTool = McpToolset | CustomTool;
 
+/** The fields of a budget, as the client gave them. */
+interface Budget {
+  max_cost: { amount: string; currency: string };
+  on_reached: 'stop';
+}
+
 export interface SessionRow {
   id: string;
   project_id: string;
@@ -37,6 +43,9 @@ export interface SessionRow {
   tools: SessionTool[];
   /** The custom tools among them, with schemas that a model's API accepts. */
   model_tools: CustomTool[];
+  fallback_model_ids: string[];
+  /** What its model calls may cost (src/sessions/budget). */
+  budget: Budget | null;
   /** That of its model's price when it was created; null without a price. */
   currency: string | null;
   /** The beginning of the first message; null without one. */
@@ -61,6 +70,8 @@ export const SessionEntity = new EntitySchema<SessionRow>({
     metadata: { type: 'json' },
     tools: { type: 'json', default: [] },
     model_tools: { type: 'json', default: [], select: false },
+    fallback_model_ids: { type: 'text', array: true },
+    budget: { type: 'json', nullable: true },
     currency: { type: 'text', nullable: true, select: false },
     preview: { type: 'text', nullable: true },
     turn_count: { type: 'integer', default: 0 },

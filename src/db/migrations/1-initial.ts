@@ -149,6 +149,9 @@ export class Initial1800000000001 implements MigrationInterface {
         model_tools json NOT NULL DEFAULT '[]',
         -- That of its model's price when it was created; null without a price.
         currency text,
+        fallback_model_ids text[] NOT NULL DEFAULT '{}',
+        -- {max_cost, on_reached} as the client gave it; null without one.
+        budget json,
         page_bytes integer NOT NULL GENERATED ALWAYS AS (
           octet_length(tools::text) + octet_length(metadata::text) + coalesce(octet_length(instruction), 0)) STORED,
         turn_count integer NOT NULL DEFAULT 0,
@@ -230,6 +233,8 @@ export class Initial1800000000001 implements MigrationInterface {
         -- What its message asks for; null: what the session has.
         model_id text,
         thinking_enabled boolean,
+        -- The fallback model that it goes on with, after its own has failed.
+        fallback_model_id text,
         -- The turn that it continues, and the number of the turn whose message both work on.
         continues_turn_id text COLLATE "C",
         message_number integer,

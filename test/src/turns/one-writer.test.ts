@@ -11,6 +11,7 @@ const WRITERS: Record<string, string[]> = {
   'src/turns/end.ts': ['DELETE FROM open_turns'],
   'src/steps/model-call.ts': ['UPDATE turns'],
   'src/steps/end-model-call.ts': ['UPDATE turns', 'UPDATE turns'],
+  'src/steps/model-change.ts': ['UPDATE turns'],
   'src/steps/steering.ts': ['UPDATE turns'],
   'src/steps/model-step.ts': ['UPDATE turns'],
   'src/steps/tool-call.ts': ['UPDATE turns', 'UPDATE turns'],

@@ -1,0 +1,46 @@
+import { ApplicationFailure } from '@temporalio/common';
+import { FALLBACK_REASONS } from '../../src/events/fields.js';
+import { changeModel, loadTurnModels, nextModel } from '../../src/steps/model-change.js';
+import { claimTurn } from '../../src/turns/claim.js';
+import type { ActivityDeps } from '../deps.js';
+
+/**
+ * Runs work that calls the model of a turn. If a call fails for good, the turn goes on with its next fallback model and the
+ * work runs again; after the last one the failure stands. `isAgain` is true when the work runs again.
+ */
+export async function withFallback<T>(
+  deps: ActivityDeps,
+  turnId: string,
+  work: (isAgain: boolean) => Promise<T>,
+): Promise<T> {
+  for (let isAgain = false; ; isAgain = true) {
+    try {
+      return await work(isAgain);
+    } catch (error) {
+      if (!(await fallBack(deps, turnId, error))) throw error;
+    }
+  }
+}
+
+async function fallBack(deps: ActivityDeps, turnId: string, error: unknown): Promise<boolean> {
+  if (!(error instanceof ApplicationFailure) || error.nonRetryable !== true) return false;
+  const reason = FALLBACK_REASONS.find((type) => type === error.type);
+  if (reason === undefined) return false;
+  const models = await loadTurnModels(deps.db, turnId);
+  const to = nextModel(models, (id) => deps.models.get(id) !== undefined);
+  if (to === null) return false;
+  // A model that is gone from the catalogue fails before the first call has claimed the turn.
+  await claimTurn(deps, turnId);
+  await changeModel(deps, turnId, models, { from: models.modelId, to, reason });
+  deps.log.warn({ turn_id: turnId, model: to, reason }, 'a turn goes on with a fallback model');
+  return true;
+}
+
+/** How long a failed call of the turn's model is tried again: less while there is a model to fall back to. */
+export function retrySecondsOf(
+  { config, models }: Pick<ActivityDeps, 'config' | 'models'>,
+  turn: Parameters<typeof nextModel>[0],
+): number {
+  const hasNext = nextModel(turn, (id) => models.get(id) !== undefined) !== null;
+  return hasNext ? Math.min(config.fallbackAfterSeconds, config.modelRetrySeconds) : config.modelRetrySeconds;
+}

@@ -1,0 +1,78 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { objectSchema } from '../events/fields.js';
+import type { ModelCatalogue } from '../models/catalogue.js';
+import type { Price } from '../models/price.js';
+import { DECIMAL_PATTERN, toUnits } from '../platform/decimal.js';
+import { validationError } from '../platform/errors.js';
+
+/** What the model calls of a session may cost, and what happens to a turn that reaches it (contract.md §10). */
+export const budgetSchema = {
+  ...objectSchema({
+    max_cost: objectSchema({
+      amount: {
+        type: 'string',
+        pattern: `^(?=.*[1-9])${DECIMAL_PATTERN.slice(1)}`,
+        description: 'A decimal number above 0, with at most 9 digits before and 6 after the point.',
+      },
+      currency: { type: 'string', description: 'That of the catalogue.' },
+    }),
+    on_reached: { enum: ['stop'], description: 'stop: the turn ends with stop_reason `budget_reached`.' },
+  }),
+  type: ['object', 'null'],
+} as const;
+
+export type Budget = NonNullable<FromSchema<typeof budgetSchema>>;
+
+/** A call whose answer may have fewer tokens is not sent. */
+const MIN_OUTPUT = 256n;
+
+/**
+ * The most output tokens that a call may have within a budget; null if the call does not fit. The input counts at the
+ * dearer of `input` and `cache_write`: nobody knows beforehand what the cache takes. A call whose price is not known, or
+ * is in another currency, does not fit.
+ * @param spent the decimal number that the session has spent
+ */
+export function outputWithin(
+  { max_cost }: Budget,
+  spent: string,
+  price: Price | null,
+  inputTokens: number,
+): number | null {
+  if (price?.currency !== max_cost.currency) return null;
+  const dearer = price.input > price.cache_write ? price.input : price.cache_write;
+  const left = toUnits(max_cost.amount) - toUnits(spent) - BigInt(inputTokens) * dearer;
+  if (left < 0n) return null;
+  if (price.output === 0n) return Number.MAX_SAFE_INTEGER;
+  const tokens = left / price.output;
+  return tokens < MIN_OUTPUT ? null : Number(tokens);
+}
+
+/**
+ * Checks that a budget can be kept: its currency is that of the catalogue, and the model has a price.
+ * @param path the JSON Pointer of an error about the model
+ * @throws ServiceError `validation_error`
+ */
+export function checkBudget(models: ModelCatalogue, budget: Budget | null, modelId: string, path: string): void {
+  if (budget === null) return;
+  requirePrice(models, modelId, path);
+  const { currency } = models.get(modelId)!.price!;
+  if (budget.max_cost.currency !== currency) {
+    throw validationError('/budget', `must be in ${currency}, the currency of the models' prices`);
+  }
+}
+
+/** Checks a new budget of a session: each of its models needs a price. @throws ServiceError `validation_error` */
+export function checkBudgetOf(
+  models: ModelCatalogue,
+  budget: Budget | null,
+  { model_id, fallback_model_ids }: { model_id: string; fallback_model_ids: string[] },
+): void {
+  for (const id of [model_id, ...fallback_model_ids]) checkBudget(models, budget, id, '/budget');
+}
+
+/** @throws ServiceError `validation_error` for a model without a price in a session with a budget */
+export function requirePrice(models: ModelCatalogue, modelId: string, path: string): void {
+  if (models.get(modelId)?.price === undefined) {
+    throw validationError(path, `needs a model with a price, since the session has a budget: ${modelId} has none`);
+  }
+}

@@ -1,0 +1,64 @@
+import { runSql, sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import { insertEvents, newEvents } from '../events/store.js';
+import type { EventData } from '../events/schema.js';
+import { OvertakenError, TurnEndedError } from '../turns/turn.js';
+import { running, writeTurn, type TurnDeps } from '../turns/write.js';
+
+/** The models of a turn (contract.md §10 "Fallback"). */
+export interface TurnModels {
+  /** The model of its next call. */
+  modelId: string;
+  /** The fallback model that it uses; null while it uses the one that was asked for. */
+  fallbackModelId: string | null;
+  /** The fallback models of its session, in order. */
+  fallbackModelIds: string[];
+}
+
+/** The next fallback model of a turn that the catalogue has; null after the last one. */
+export function nextModel(
+  { modelId, fallbackModelId, fallbackModelIds }: TurnModels,
+  isOffered: (modelId: string) => boolean,
+): string | null {
+  const used = fallbackModelId === null ? 0 : fallbackModelIds.indexOf(fallbackModelId) + 1;
+  return fallbackModelIds.slice(used).find((id) => id !== modelId && isOffered(id)) ?? null;
+}
+
+/** @throws TurnEndedError if there is no such turn */
+export async function loadTurnModels(db: Db, turnId: string): Promise<TurnModels> {
+  const [turn] = await runSql<TurnModels>(
+    db,
+    sql`SELECT coalesce(turns.fallback_model_id, turns.model_id, sessions.model_id) AS "modelId",
+          turns.fallback_model_id AS "fallbackModelId", fallback_model_ids AS "fallbackModelIds"
+        FROM turns JOIN sessions ON sessions.id = session_id WHERE turns.id = ${turnId}`,
+  );
+  if (turn === undefined) throw new TurnEndedError(turnId);
+  return turn;
+}
+
+/** Lets a running turn go on with a fallback model, unless another attempt has changed its model. */
+export async function changeModel(
+  deps: TurnDeps,
+  turnId: string,
+  { fallbackModelId }: Pick<TurnModels, 'fallbackModelId'>,
+  change: EventData['agent.model_changed'],
+): Promise<void> {
+  const events = newEvents([{ type: 'agent.model_changed', data: change }]);
+  const fence = running(turnId, sql`fallback_model_id IS NOT DISTINCT FROM ${fallbackModelId}::text`);
+  const statement = sql`
+    WITH turn AS MATERIALIZED (
+        SELECT id FROM turns WHERE ${fence} FOR NO KEY UPDATE),
+      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
+      written AS (
+        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at,
+          fallback_model_id = ${change.to}
+        FROM now WHERE turns.id = now.id
+        RETURNING turns.id, session_id, number, state, position, at),
+      ${insertEvents(sql`written`, events)}
+    SELECT session_id, state, position, at FROM written`;
+  try {
+    await writeTurn(deps, turnId, { statement, events });
+  } catch (error) {
+    if (!(error instanceof OvertakenError)) throw error;
+  }
+}
