@@ -112,10 +112,7 @@ export class TurnRun {
       : result;
   }
 
-  /**
-   * Goes on with the next step. In a new run, if the history is long, another build has replaced this one, or this run
-   * began in the middle of a wait.
-   */
+  /** Goes on with the next step: in a new run if this one is long, is replaced, or began in the middle of a wait. */
   async nextStep(): Promise<void> {
     this.#step += 1;
     const { continueAsNewSuggested, targetWorkerDeploymentVersionChanged: isReplaced } = workflowInfo();

@@ -148,6 +148,8 @@ export async function insertSchedule(db: DataSource): Promise<string> {
       mcp_servers: [],
       metadata: {},
       tools: [],
+      fallback_model_ids: [],
+      budget: null,
     },
   };
   await db.query(

@@ -35,6 +35,8 @@ describe('sessions', () => {
         tools: [],
         required_actions: [],
         queue: { length: 0, state: 'open' },
+        fallback_model_ids: [],
+        budget: null,
         cost: null,
         continuable: false,
         last_turn_id: null,
