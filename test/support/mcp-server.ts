@@ -67,6 +67,8 @@ export interface McpServerOptions {
   unknownSession?: 404 | 400;
   /** Keeps tasks for tools that have `task`. */
   tasks?: boolean;
+  /** Every MCP session sees every task. Else only the session that began it. */
+  sharedTasks?: boolean;
   /** Stands in front of the server: true when it has answered by itself. */
   gateway?: (req: IncomingMessage, res: ServerResponse, body: string) => boolean | Promise<boolean>;
 }
@@ -100,7 +102,7 @@ export interface TestMcpServer {
 /** A real MCP server over Streamable HTTP, made with the SDK's server on node:http; it counts what reaches it. */
 export async function startMcpServer(options: McpServerOptions = {}): Promise<TestMcpServer> {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
-  const taskStore = new InMemoryTaskStore();
+  const taskStore = options.sharedTasks === true ? new SharedTaskStore() : new InMemoryTaskStore();
   const taskMessageQueue = new InMemoryTaskMessageQueue();
   let http = createServer();
   let port = 0;
@@ -227,6 +229,13 @@ function protocolServer(server: TestMcpServer, stores: Pick<ServerOptions, 'task
     return asResult(result ?? 'ok');
   });
   return protocol;
+}
+
+/** Knows its tasks in every MCP session. */
+class SharedTaskStore extends InMemoryTaskStore {
+  override createTask(...[parameters, requestId, request]: Parameters<InMemoryTaskStore['createTask']>): Promise<Task> {
+    return super.createTask(parameters, requestId, request);
+  }
 }
 
 type Extra = Parameters<Parameters<Server['setRequestHandler']>[1]>[1];

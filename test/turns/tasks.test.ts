@@ -108,10 +108,15 @@ describe('a tool call that is a task', () => {
     const { sessionId, task } = await call('cancelled');
     const { id } = await task;
     await eventually('the first question', async () => mcp.log.includes('tasks/get'));
-    const began = performance.now();
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
     expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
-    expect(performance.now() - began).to.be.lessThan(20_000);
+    const [{ cancel_ms }] = await service.db.query<[{ cancel_ms: number }]>(
+      `SELECT (extract(epoch FROM ended_at - cancel_requested_at) * 1000)::double precision AS cancel_ms
+       FROM turns WHERE session_id = $1`,
+      [sessionId],
+    );
+    // 2 s by the contract; the machine of a test may be busy.
+    expect(cancel_ms).to.be.lessThan(5000);
     await eventually('the task is cancelled', async () =>
       mcp.taskStates().some(({ taskId, status }) => taskId === id && status === 'cancelled'),
     );
