@@ -5,6 +5,7 @@ import sys
 
 from mcp.server.fastmcp import Context, FastMCP, Image
 from mcp.types import ToolAnnotations
+from pydantic import BaseModel, Field
 
 server = FastMCP("python-sdk", host="127.0.0.1", port=int(sys.argv[1]))
 cancelled: list[str] = []
@@ -49,6 +50,24 @@ async def slow(steps: int, ctx: Context) -> str:
 def cancelled_calls() -> list[str]:
     """Names the calls that were cancelled."""
     return cancelled
+
+
+class Order(BaseModel):
+    city: str = Field(description="Where to?", min_length=1)
+    express: bool = False
+
+
+@server.tool()
+async def order(ctx: Context) -> str:
+    """Asks for the fields of a form."""
+    answer = await ctx.elicit("Where to?", Order)
+    return f"{answer.action} {answer.data.model_dump_json()}" if answer.action == "accept" else answer.action
+
+
+@server.tool()
+async def pay(ctx: Context) -> str:
+    """Asks the person to open an address."""
+    return (await ctx.elicit_url("Please pay.", "https://pay.example.com/1", "p1")).action
 
 
 server.run(transport="streamable-http")

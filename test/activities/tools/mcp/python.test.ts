@@ -1,6 +1,3 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../../../../src/platform/free-port.js';
 import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
@@ -10,25 +7,17 @@ import { probeServer } from '../../../../src/mcp/probe.js';
 import { credentialAuth } from '../../../../src/mcp/request-auth.js';
 import { eventually } from '../../../support/eventually.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
+import { startPythonServer } from '../../../support/mcp-python/start.js';
 import { skip } from '../../../support/skip.js';
 
-const SERVER = fileURLToPath(new URL('../../../support/mcp-python/server.py', import.meta.url));
-
 describe('a server of the Python SDK', () => {
-  let child: ChildProcess;
+  let stopServer: () => Promise<void>;
   let calls: McpCalls | undefined;
   let row: McpServerRow;
   let port: number;
 
   const startServer = async (): Promise<void> => {
-    child = spawn(process.env.MCP_PYTHON!, [SERVER, String(port)], { stdio: ['ignore', 'ignore', 'pipe'] });
-    for await (const line of child.stderr!) if (String(line).includes('running on')) break;
-    child.stderr!.resume();
-  };
-  const stopServer = async (): Promise<void> => {
-    const ended = once(child, 'exit');
-    child.kill('SIGKILL');
-    await ended;
+    stopServer = await startPythonServer('server.py', port);
   };
 
   before(async function () {
