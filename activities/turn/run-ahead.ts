@@ -18,6 +18,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closeAheadCall, joinAheadCall, neverJoined } from '../../src/steps/ahead.js';
+import { loadTurnModels } from '../../src/steps/model-change.js';
 import { channelOfWorker, type AheadNotice } from '../../src/turns/ahead-hints.js';
 import { withTrace } from '../../src/platform/tracing.js';
 import { LeaseLostError } from '../../src/turns/running-turns.js';
@@ -26,6 +27,7 @@ import type { StartableTurn } from '../../src/temporal/turn-workflows.js';
 import type { ActivityDeps } from '../deps.js';
 import { failureOf, isTooLong } from '../model/call-once.js';
 import { retryDelay } from '../model/retry-delay.js';
+import { retrySecondsOf } from './fall-back.js';
 import { endCancelled, storeWithRetries } from './run-activity.js';
 import { runStep } from './run-step.js';
 import type { StepResult } from './turn-activities.js';
@@ -175,15 +177,17 @@ export class RunAhead implements Joinable {
     const result = await step.result;
     clearTimeout(record);
     signal.removeEventListener('abort', stop);
+    if (result !== null && 'outcome' in result) return result.outcome;
+    // No later attempt takes this failure a second time.
+    if (step.hasBegun && !signal.aborted) await storeWithRetries(() => joinAheadCall(db, id, task), signal);
     if (result === null) return null;
-    if ('outcome' in result) return result.outcome;
     // Another activity has stopped it, whose place this one has taken.
     if (step.stop.signal.aborted && !signal.aborted) return null;
     throw sooner(result.error, performance.now() - step.endedAt!);
   }
 
   async #joinElsewhere(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<StepResult | null> {
-    const { db, workerId, config } = this.#deps;
+    const { db, workerId } = this.#deps;
     for (;;) {
       const ended = new Promise<void>((resolve) => this.#waiting.set(turnId, resolve));
       const call = await joinAheadCall(db, turnId, task);
@@ -199,8 +203,9 @@ export class RunAhead implements Joinable {
       signal.throwIfAborted();
       if (call === null || (!call.isOpen && call.failure === null)) return null;
       if (call.isOpen) continue;
-      const waitMs = retryDelay(call.failure!, { failures: 0, failingForMs: 0 }, config.modelRetrySeconds);
       if (call.failure!.type === 'context_too_long') return null;
+      const retrySeconds = retrySecondsOf(this.#deps, await loadTurnModels(db, turnId));
+      const waitMs = retryDelay(call.failure!, { failures: 0, failingForMs: 0 }, retrySeconds);
       throw sooner(failureOf(call.failure!.type, 1, waitMs), call.endedForMs);
     }
   }
