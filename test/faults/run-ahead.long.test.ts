@@ -17,24 +17,27 @@ interface Call {
 describe('a first step that runs ahead, and what dies around it', () => {
   let system: FaultSystem;
   before(async () => {
-    system = await startFaultSystem({ workers: 2, proxies: true });
+    system = await startFaultSystem({ workers: 2, proxies: true, env: { LOG_LEVEL: 'info' } });
   });
   after(() => system.close());
   beforeEach(async () => {
     system.model.reset();
-    // A worker answers before it has its lease.
-    await eventually('both workers have their leases', async () => {
-      const rows = await system.db.query<unknown[]>('SELECT FROM workers WHERE dead_at IS NULL AND until > now()');
-      return rows.length === 2;
-    });
+    // A worker answers, and has its lease, before it works.
+    await eventually('both workers work', () =>
+      system.workers.every((worker) => startsOf(worker) > (lives.get(worker) ?? 0)),
+    );
   });
 
   /** Ends a worker for the rest of the test. */
   const kill = async (worker: RoleProcess): Promise<void> => {
     await worker.kill();
+    lives.set(worker, startsOf(worker));
     killed.push(worker);
   };
   const killed: RoleProcess[] = [];
+  /** How often a worker had started when it was killed last. */
+  const lives = new Map<RoleProcess, number>();
+  const startsOf = (worker: RoleProcess): number => worker.log().split('worker started').length - 1;
   afterEach(async () => {
     for (const worker of killed.splice(0)) await worker.start();
   });
@@ -56,6 +59,7 @@ describe('a first step that runs ahead, and what dies around it', () => {
     );
     const turn = await system.send(await system.session(), 'Go');
     void system.watch(turn);
+    await eventually('its model call', () => system.model.requests.length > 0);
     await gate.reached;
     return { turn, gate };
   };
@@ -118,11 +122,13 @@ describe('a first step that runs ahead, and what dies around it', () => {
     await Promise.all(system.workers.map(kill));
     await killed.shift()!.start();
     await judge(turn, 1);
-    await eventually('its workflow is complete', async () => {
+    // The turn has ended, so nothing takes its activity over: Temporal misses its heartbeats.
+    const isComplete = async (): Promise<boolean> => {
       const { status } = await system.client.workflow.getHandle(turn.turnId).describe();
       return status.name === 'COMPLETED';
-    });
-  });
+    };
+    await eventually('its workflow is complete', isComplete, 240_000);
+  }).timeout(300_000);
 
   it('a worker that seems to: it freezes, another one makes the call, and it comes back with its answer', async () => {
     const { turn, gate, call } = await beginApart();
