@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { ModelEntry } from '../src/models/entry.js';
 import { freePort } from '../src/platform/free-port.js';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -38,10 +39,10 @@ describe('the code in the documents runs', () => {
     expect(code, `${out}\n${faults}`).to.equal(0);
     return out;
   };
-  const runModule = async (code: string): Promise<string> => {
+  const runModule = async (code: string, more?: Record<string, string>): Promise<string> => {
     const file = join(client.folder, 'example.mjs');
     await writeFile(file, code);
-    return run(process.execPath, [file]);
+    return run(process.execPath, [file], more);
   };
 
   it('docs/quick-start.md, curl', async () => {
@@ -108,6 +109,35 @@ describe('the code in the documents runs', () => {
       .and.contain('completed the first turn')
       .and.contain('completed the queued turn')
       .and.match(/^Answer in Italian\. [12]$/m);
+  });
+
+  it('docs/money.md, curl and the client', async () => {
+    const [entries, shown] = (await blocks('docs/money.md', 'json')).map((json) => JSON.parse(json) as unknown);
+    const prices = (entries as ModelEntry[]).map(({ id, price }) => ({ ...model.models[0]!, id, price }));
+    const other = await startTurnService({ models: prices });
+    const env = { BASE: other.url, KEY: other.key };
+    try {
+      const [code] = await blocks('docs/money.md', 'js');
+      expect(await runModule(code!, env)).to.match(
+        /^budget_reached \{ amount: '0', .+\nend_turn \{ amount: '(0\.\d+)', .+\n\{ amount: '\1', .+\n$/,
+      );
+      const shell = (await blocks('docs/money.md', 'sh')).join('').replaceAll(/^curl/gm, 'echo; curl');
+      const out = await run('bash', ['-euo', 'pipefail', '-c', shell], {
+        ...env,
+        MODEL: 'claude',
+        OTHER_MODEL: 'small',
+      });
+      const [created, ...sums] = out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { items: object[] });
+      expect(created).to.deep.include({ model_id: 'claude', fallback_model_ids: ['small'] });
+      expect(sums.map(({ items }) => Object.keys(items[0]!))).to.deep.equal(
+        sums.map(() => Object.keys(shown as object)),
+      );
+    } finally {
+      await other.close();
+    }
   });
 
   it('docs/mcp.md, curl', async () => {
