@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
@@ -65,7 +66,7 @@ describe('the budget of a session', () => {
     expect((await sessionOf(session)).cost).to.deep.equal({ amount: '0.301', currency: 'USD' });
   });
 
-  it('stops a turn at its first call, and holds the messages that wait', async () => {
+  it('stops a turn at its first call', async () => {
     const session = await service.session({ budget: budget('0.255999') });
     const count = service.model.requests.length;
     expect((await service.run(session, 'Hello')).at(-1)).to.deep.include({
@@ -76,5 +77,24 @@ describe('the budget of a session', () => {
     await patch(session, { budget: budget('0.256') });
     service.model.on(/Fits/, message([text('done')], tokens(256)));
     expect((await service.run(session, 'Fits')).at(-1).stop_reason).to.equal('end_turn');
+  });
+
+  it('holds the messages behind a turn that it has stopped, until one is released', async () => {
+    service.model.on(/Ask/, message([toolUse('ask')], tokens(300)));
+    service.model.on(/Second/, message([text('done')], tokens(2)));
+    const ask = { type: 'custom', name: 'ask', description: 'Asks.', input_schema: { type: 'object' } };
+    const session = await service.session({ budget: budget('0.5'), thinking_enabled: false, tools: [ask] });
+    await service.send(session, 'Ask');
+    await eventually('the tool waits', async () => (await sessionOf(session)).required_actions.length === 1);
+    await service.send(session, 'Second', { when_running: 'queue' });
+    const [{ tool_use_id }] = (await sessionOf(session)).required_actions;
+    const answer = { type: 'user.custom_tool_result', tool_use_id, content: 'Yes.' };
+    expect((await service.api('POST', `/v1/sessions/${session}/events`, { events: [answer] })).status).to.be.below(300);
+    expect((await service.ended(session)).stop_reason).to.equal('budget_reached');
+    expect((await sessionOf(session)).queue).to.deep.equal({ length: 1, state: 'held' });
+    await patch(session, { budget: null });
+    expect((await service.api('POST', `/v1/sessions/${session}/queue/release`)).status).to.equal(200);
+    expect((await service.ended(session)).stop_reason).to.equal('end_turn');
+    expect((await sessionOf(session)).queue).to.deep.equal({ length: 0, state: 'open' });
   });
 });

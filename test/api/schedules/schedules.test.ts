@@ -9,6 +9,7 @@ const existing = (session_id: string): object => ({ target: { type: 'existing_se
 const inNewSession = (session: object): object => ({
   target: { type: 'new_session', session: { model_id: 'test-model', ...session } },
 });
+const BUDGET = { max_cost: { amount: '1', currency: 'USD' }, on_reached: 'stop' };
 
 describe('schedules', () => {
   let service: TestService;
@@ -99,6 +100,7 @@ describe('schedules', () => {
       ['an unknown field of the session', inNewSession({ nonsense: 1 }), '/target/session/nonsense'],
       ['a reserved tool name', inNewSession({ tools: [custom('use_skill')] }), '/target/session/tools/0/name'],
       ['no session', { target: { type: 'new_session' } }, '/target/session'],
+      ['a budget for a model without a price', inNewSession({ budget: BUDGET }), '/target/session/model_id'],
       ['no session_id', { target: { type: 'existing_session' } }, '/target/session_id'],
       [
         'both targets',
