@@ -13,6 +13,7 @@ import { connectClient, fetchHistory, resetToStart, runIdsOf } from '../support/
 import { ABANDONED_PATHS } from './abandoned-paths.js';
 import { endOf, newSession, SECRET, simple, withServer, type Path } from './path.js';
 import { SCHEDULE_PATHS } from './schedule-paths.js';
+import { TASK_PATHS } from './task-paths.js';
 import { WAITING_PATHS } from './waiting-paths.js';
 import { WEBHOOK_PATHS } from './webhook-paths.js';
 
@@ -199,6 +200,7 @@ const PATHS: Path[] = [
   },
   ...ABANDONED_PATHS,
   ...WAITING_PATHS,
+  ...TASK_PATHS,
   ...WEBHOOK_PATHS,
   ...SCHEDULE_PATHS,
 ];

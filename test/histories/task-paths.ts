@@ -1,0 +1,103 @@
+import { eventually } from '../support/eventually.js';
+import { steps, toolUse } from '../support/scripted-model.js';
+import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
+import { endOf, newSession, SECRET, withServer, type Path, type Scene } from './path.js';
+
+const QUESTION = {
+  mode: 'form',
+  message: SECRET,
+  requestedSchema: { type: 'object', properties: { branch: { type: 'string' } } },
+} as const;
+
+/** A turn whose model calls a tool of a server that may ask. */
+async function start(scene: Scene): Promise<string> {
+  scene.service.model.script(steps(toolUse('mcp__shop__buy', { what: SECRET }), SECRET));
+  const serverId = await withServer(scene);
+  const tools = [{ type: 'mcp_toolset', mcp_server_id: serverId, elicitation: true }];
+  const sessionId = await newSession(scene, { mcp_servers: [serverId], tools });
+  await scene.service.send(sessionId, SECRET);
+  return sessionId;
+}
+
+async function answer({ service }: Scene, sessionId: string): Promise<void> {
+  const [{ elicitation_id }] = await requiredActions(service, sessionId);
+  const event = { type: 'user.elicitation_result', elicitation_id, action: 'accept', content: { branch: SECRET } };
+  await sendAnswers(service, sessionId, [event]);
+}
+
+const polls = ({ mcp }: Scene): number => mcp.log.filter((method) => method === 'tasks/get').length;
+
+/** Turns with tasks, and with servers that ask. */
+export const TASK_PATHS: Path[] = [
+  {
+    name: 'task',
+    async play(scene) {
+      let end = (): void => undefined;
+      scene.mcp.options.tasks = true;
+      scene.mcp.options.tools = [
+        { name: 'buy', pollInterval: 1000, task: (task) => void (end = () => void task.end('completed', SECRET)) },
+      ];
+      const sessionId = await start(scene);
+      await eventually('the task is polled', () => polls(scene) > 1);
+      end();
+      return endOf(scene, sessionId);
+    },
+  },
+  {
+    name: 'task-cancelled',
+    async play(scene) {
+      scene.mcp.options.tasks = true;
+      scene.mcp.options.tools = [{ name: 'buy', pollInterval: 1000, task: () => undefined }];
+      const sessionId = await start(scene);
+      await eventually('the task is polled', () => polls(scene) > 0);
+      await scene.service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+      return endOf(scene, sessionId, 'turn.cancelled');
+    },
+  },
+  {
+    name: 'task-asks',
+    async play(scene) {
+      scene.mcp.options.tasks = true;
+      scene.mcp.options.tools = [
+        {
+          name: 'buy',
+          pollInterval: 1000,
+          task: async ({ update, ask, end }) => {
+            await update('input_required', SECRET);
+            await ask(QUESTION);
+            await update('working');
+            await end('completed', SECRET);
+          },
+        },
+      ];
+      const sessionId = await start(scene);
+      await answer(scene, sessionId);
+      return endOf(scene, sessionId);
+    },
+  },
+  {
+    name: 'task-long-wait',
+    runs: 3,
+    options: { config: { longWaitSeconds: 1 } },
+    async play(scene) {
+      let end = (): void => undefined;
+      scene.mcp.options.tasks = true;
+      scene.mcp.options.tools = [
+        { name: 'buy', pollInterval: 1000, task: (task) => void (end = () => void task.end('completed', SECRET)) },
+      ];
+      const sessionId = await start(scene);
+      await eventually('the task is polled', () => polls(scene) > 4);
+      end();
+      return endOf(scene, sessionId);
+    },
+  },
+  {
+    name: 'call-asks',
+    async play(scene) {
+      scene.mcp.options.tools = [{ name: 'buy', run: async ({ ask }) => void (await ask(QUESTION)) }];
+      const sessionId = await start(scene);
+      await answer(scene, sessionId);
+      return endOf(scene, sessionId);
+    },
+  },
+];
