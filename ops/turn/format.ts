@@ -1,5 +1,5 @@
 import type { DescribedWorkflow } from '../../src/temporal/describe-workflow.js';
-import type { EventRow, ModelCallRow, ShownTurn, ToolCallRow, WorkerRow } from './read.js';
+import type { EventRow, ModelCallRow, QuestionRow, ShownTurn, TaskRow, ToolCallRow, WorkerRow } from './read.js';
 
 /** The text of `turn show`: a section for each source of facts. Content is left out unless it is asked for. */
 export function formatTurn(turn: ShownTurn, workflow: DescribedWorkflow, withContent: boolean): string {
@@ -8,6 +8,8 @@ export function formatTurn(turn: ShownTurn, workflow: DescribedWorkflow, withCon
     ['Turn', fieldsOf(turn.row)],
     ['Model calls', turn.modelCalls.map((call) => modelCallLine(call) + (call.error ? shown(call.error.message) : ''))],
     ['Tool calls', turn.toolCalls.map((call) => toolCallLine(call) + shown(call.input))],
+    ['Tasks', turn.tasks.map((task) => taskLine(task) + shown({ task_id: task.task_id, message: task.message }))],
+    ['Questions', turn.questions.map((one) => questionLine(one) + shown({ message: one.message, url: one.url }))],
     ['Events', turn.events.map((event) => eventLine(event) + shown(event.data))],
     ['Workflow', workflowLines(workflow)],
     ['Workers that have it now', turn.workers.map(workerLine)],
@@ -40,6 +42,32 @@ function toolCallLine(call: ToolCallRow): string {
     outcome,
     answer,
     worker_id,
+  );
+}
+
+function taskLine(task: TaskRow): string {
+  const { step, index, server_id, status, poll_ms, created_at, ended_at, cancelled_at } = task;
+  const outcome = cancelled_at !== null ? 'cancelled by the service' : ended_at !== null ? 'result stored' : 'open';
+  const polls = ended_at === null && cancelled_at === null ? `asked for every ${poll_ms / 1000} s` : null;
+  return join(
+    `step ${step}.${index}`,
+    server_id,
+    span(created_at, ended_at ?? cancelled_at),
+    `server says ${status}`,
+    outcome,
+    polls,
+  );
+}
+
+function questionLine({ step, index, id, mode, state, asked_at, expires_at, delivered_at }: QuestionRow): string {
+  return join(
+    `step ${step}.${index}`,
+    id,
+    mode,
+    asked_at,
+    state,
+    state === 'open' ? `expires ${expires_at}` : null,
+    delivered_at && `delivered ${delivered_at}`,
   );
 }
 

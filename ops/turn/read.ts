@@ -30,6 +30,34 @@ export interface ToolCallRow {
   input: Json;
 }
 
+/** A task of a call, as its server told it last. */
+export interface TaskRow {
+  step: number;
+  index: number;
+  server_id: string;
+  task_id: string;
+  status: string;
+  poll_ms: number;
+  created_at: string;
+  ended_at: string | null;
+  cancelled_at: string | null;
+  message: string | null;
+}
+
+/** What an MCP server asked the person. */
+export interface QuestionRow {
+  step: number;
+  index: number;
+  id: string;
+  mode: string;
+  state: string;
+  asked_at: string;
+  expires_at: string;
+  delivered_at: string | null;
+  message: string;
+  url: string | null;
+}
+
 export interface EventRow {
   position: number;
   type: string;
@@ -49,6 +77,8 @@ export interface ShownTurn {
   row: Json;
   modelCalls: ModelCallRow[];
   toolCalls: ToolCallRow[];
+  tasks: TaskRow[];
+  questions: QuestionRow[];
   events: EventRow[];
   /** Workers that have a model call or a tool call of the turn under way. */
   workers: WorkerRow[];
@@ -83,6 +113,16 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
           LEFT JOIN required_actions a USING (turn_id, step, index)
         WHERE c.turn_id = ${id} ORDER BY c.step, c.index`,
   );
+  const tasks = await runSql<TaskRow>(
+    db,
+    sql`SELECT step, index, server_id, task_id, status, poll_ms, created_at, ended_at, cancelled_at, message
+        FROM mcp_tasks WHERE turn_id = ${id} ORDER BY step, index`,
+  );
+  const questions = await runSql<QuestionRow>(
+    db,
+    sql`SELECT step, index, id, mode, state, asked_at, expires_at, delivered_at, message, url
+        FROM elicitations WHERE turn_id = ${id} ORDER BY id`,
+  );
   const events = await runSql<EventRow>(
     db,
     sql`SELECT e.position, e.type, e.created_at, e.data FROM turns t
@@ -95,5 +135,5 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
           SELECT worker_id FROM model_attempts WHERE turn_id = ${id} AND ended_at IS NULL
           UNION SELECT worker_id FROM tool_calls WHERE turn_id = ${id} AND state = 'started')`,
   );
-  return { row, modelCalls, toolCalls, events, workers };
+  return { row, modelCalls, toolCalls, tasks, questions, events, workers };
 }

@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import { UsageError } from '../../ops/command.js';
 import { runTurn } from '../../ops/turn.js';
+import { startMcpServer } from '../support/mcp-server.js';
 import { message, text, toolUse, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
+import { requiredActions } from '../support/waiting-turns.js';
 
 const SECRET = 'SECRET';
 const tool = { type: 'custom', name: 'ask', description: 'Asks.', input_schema: { type: 'object' } };
@@ -15,14 +17,14 @@ describe('npm run turn', () => {
   after(() => service.close());
   afterEach(() => service.model.reset());
 
-  const show = async (...args: string[]): Promise<{ code: number; out: string; err: string }> => {
+  const show = async (of: TurnService, ...args: string[]): Promise<{ code: number; out: string; err: string }> => {
     const written = { out: '', err: '' };
     const { stdout, stderr } = process;
     const [writeOut, writeErr] = [stdout.write.bind(stdout), stderr.write.bind(stderr)];
     stdout.write = (chunk: string | Uint8Array) => ((written.out += String(chunk)), true);
     stderr.write = (chunk: string | Uint8Array) => ((written.err += String(chunk)), true);
     try {
-      return { code: await runTurn(['show', ...args], service.config.databaseUrl), ...written };
+      return { code: await runTurn(['show', ...args], of.config.databaseUrl), ...written };
     } finally {
       stdout.write = writeOut;
       stderr.write = writeErr;
@@ -46,7 +48,7 @@ describe('npm run turn', () => {
     const sessionId = await service.session();
     const turnId = await service.send(sessionId, SECRET);
     await gate.reached;
-    const { code, out } = await show(turnId);
+    const { code, out } = await show(service, turnId);
     expect(code).to.equal(0);
     expect(out).to.not.contain(SECRET);
     const shown = sectionsOf(out);
@@ -83,7 +85,7 @@ describe('npm run turn', () => {
     expect(worker).to.not.equal(undefined);
     gate.open();
     await service.ended(sessionId);
-    const after = sectionsOf((await show(turnId)).out);
+    const after = sectionsOf((await show(service, turnId)).out);
     expect(after.Turn!.join('\n')).to.match(/^state +completed$/m);
     expect(after['Workers that have it now']).to.deep.equal(['none']);
   });
@@ -95,14 +97,60 @@ describe('npm run turn', () => {
     const turnId = await service.send(sessionId, SECRET);
     await stream.until(({ event }) => event === 'agent.requires_action');
     stream.close();
-    const without = await show(turnId);
+    const without = await show(service, turnId);
     expect(without.out).to.not.contain(SECRET);
     expect(sectionsOf(without.out)['Tool calls']![0]).to.contain('toolu_2  ask  pending  answer open');
-    const shown = sectionsOf((await show(turnId, '--content')).out);
+    const shown = sectionsOf((await show(service, turnId, '--content')).out);
     expect(shown.Events![0]).to.contain(`"content":"${SECRET}"`);
     expect(shown['Tool calls']![0]).to.contain(`{"question":"${SECRET}"}`);
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
     await service.ended(sessionId);
+  });
+
+  it('shows the tasks and questions of MCP servers', async () => {
+    const mcp = await startMcpServer({
+      tasks: true,
+      tools: [
+        {
+          name: 'build',
+          pollInterval: 2000,
+          task: async ({ update, ask }) => {
+            await update('input_required', SECRET);
+            await ask({ mode: 'url', message: SECRET, elicitationId: 'p1', url: `https://pay.example.com/${SECRET}` });
+          },
+        },
+      ],
+    });
+    const asking = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
+    try {
+      const { body } = await asking.api('POST', '/v1/mcp-servers', { name: 'ops', url: mcp.url });
+      asking.model.reply([toolUse('mcp__ops__build', {}, { id: 'toolu_3' })]);
+      const sessionId = await asking.session({
+        mcp_servers: [body.id],
+        tools: [{ type: 'mcp_toolset', mcp_server_id: body.id, elicitation: true }],
+      });
+      const turnId = await asking.send(sessionId, 'Go');
+      const [{ elicitation_id: id }] = await requiredActions(asking, sessionId);
+      const { out } = await show(asking, turnId);
+      expect(out).to.not.contain(SECRET);
+      const { Tasks, Questions } = sectionsOf(out);
+      expect(Tasks).to.have.length(1);
+      expect(Tasks![0]).to.match(
+        /^step 1\.0 {2}mcp_\w+ {2}\S+Z … {2}server says input_required {2}open {2}asked for every 2 s$/,
+      );
+      expect(Questions).to.have.length(1);
+      expect(Questions![0]).to.match(new RegExp(`^step 1\\.0 {2}${id} {2}url {2}\\S+Z {2}open {2}expires \\S+Z$`));
+      const shown = sectionsOf((await show(asking, turnId, '--content')).out);
+      expect(shown.Tasks![0]).to.contain(`"message":"${SECRET}"`);
+      expect(shown.Questions![0]).to.contain(`"url":"https://pay.example.com/${SECRET}"`);
+      await asking.api('POST', `/v1/sessions/${sessionId}/cancel`);
+      await asking.ended(sessionId);
+      const after = sectionsOf((await show(asking, turnId)).out);
+      expect(after.Questions![0]).to.match(/ {2}cancelled$/);
+    } finally {
+      await asking.close();
+      await mcp.close();
+    }
   });
 
   it('says so if Temporal does not know the workflow', async () => {
@@ -126,7 +174,7 @@ describe('npm run turn', () => {
   });
 
   it('fails for a turn that does not exist, and for wrong arguments', async () => {
-    expect(await show('turn_none')).to.deep.equal({ code: 1, out: '', err: 'There is no turn turn_none.\n' });
+    expect(await show(service, 'turn_none')).to.deep.equal({ code: 1, out: '', err: 'There is no turn turn_none.\n' });
     for (const args of [[], ['list'], ['show'], ['show', 'a', 'b'], ['show', 'a', '--all']]) {
       const error = await runTurn(args, service.config.databaseUrl).catch((thrown: unknown) => thrown);
       expect(error, args.join(' ')).to.be.instanceOf(UsageError);
