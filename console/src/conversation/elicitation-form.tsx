@@ -69,33 +69,47 @@ interface FieldProps {
 
 function Field({ field, value, onChange }: FieldProps) {
   const { label, description, required, kind, inputType, isInteger, choices } = field;
+  const title = required || kind === 'flag' ? label : `${label} (optional)`;
+  const hint = description !== null && <span class="hint">{description}</span>;
   if (kind === 'flag') {
     return (
-      <label class="check">
-        <input type="checkbox" checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} />
-        <span>{label}</span>
-      </label>
+      <div>
+        <Check label={title} checked={value === true} onChange={onChange} />
+        {hint}
+      </div>
+    );
+  }
+  if (kind === 'choices') {
+    const chosen = value as string[];
+    return (
+      <fieldset>
+        <legend>{title}</legend>
+        {choices.map((choice) => (
+          <Check
+            key={choice.value}
+            label={choice.label}
+            checked={chosen.includes(choice.value)}
+            onChange={(isChosen) =>
+              onChange(
+                choices
+                  .map((one) => one.value)
+                  .filter((one) => (one === choice.value ? isChosen : chosen.includes(one))),
+              )
+            }
+          />
+        ))}
+        {hint}
+      </fieldset>
     );
   }
   return (
     <label class="field">
-      <span>{required ? label : `${label} (optional)`}</span>
-      {kind === 'choice' || kind === 'choices' ? (
-        <select
-          required={required}
-          multiple={kind === 'choices'}
-          onChange={({ currentTarget: { selectedOptions } }) => {
-            const chosen = [...selectedOptions].map((option) => option.value);
-            onChange(kind === 'choices' ? chosen : (chosen[0] ?? ''));
-          }}
-        >
-          {kind === 'choice' && <option value="">–</option>}
+      <span>{title}</span>
+      {kind === 'choice' ? (
+        <select required={required} onChange={(event) => onChange(event.currentTarget.value)}>
+          <option value="">–</option>
           {choices.map((choice) => (
-            <option
-              key={choice.value}
-              value={choice.value}
-              selected={Array.isArray(value) ? value.includes(choice.value) : value === choice.value}
-            >
+            <option key={choice.value} value={choice.value} selected={value === choice.value}>
               {choice.label}
             </option>
           ))}
@@ -111,7 +125,22 @@ function Field({ field, value, onChange }: FieldProps) {
       ) : (
         <TextInput type={inputType} required={required} value={String(value)} onChange={onChange} />
       )}
-      {description !== null && <span class="hint">{description}</span>}
+      {hint}
+    </label>
+  );
+}
+
+interface CheckProps {
+  label: string;
+  checked: boolean;
+  onChange: (checked: boolean) => void;
+}
+
+function Check({ label, checked, onChange }: CheckProps) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span>{label}</span>
     </label>
   );
 }

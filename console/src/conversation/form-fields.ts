@@ -42,7 +42,8 @@ export function contentOf(fields: FormField[], values: Record<string, FieldValue
   const content: Json = {};
   for (const { name, kind, required, initial } of fields) {
     const value = values[name] ?? initial;
-    if (value === '' && (kind !== 'text' || !required)) continue;
+    const isEmpty = value === '' || (Array.isArray(value) && value.length === 0);
+    if (isEmpty && (kind === 'number' || kind === 'choice' || !required)) continue;
     content[name] = kind === 'number' ? Number(value) : value;
   }
   return content;

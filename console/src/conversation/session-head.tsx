@@ -34,7 +34,11 @@ export function SessionHead({ sessionId, session }: Props) {
             <span>{session.model_id}</span>
             {session.cost !== null && <span>{formatMoney(session.cost)} so far</span>}
             {session.thinking_enabled && <span>thinking on</span>}
-            {session.mcp_servers.length > 0 && <span>{session.mcp_servers.length} MCP servers</span>}
+            {session.mcp_servers.length > 0 && (
+              <span>
+                {session.mcp_servers.length} MCP server{session.mcp_servers.length > 1 && 's'}
+              </span>
+            )}
           </>
         )}
       </div>
