@@ -72,7 +72,7 @@ function recordUsage(written: Sql, call: Sql | undefined): Sql {
           sum((usage->>'output_tokens')::bigint) AS output, sum((usage->>'cache_read_input_tokens')::bigint) AS cache_read,
           sum((usage->>'cache_creation_input_tokens')::bigint) AS cache_write,
           sum(attempts.cost) FILTER (WHERE attempts.currency = ended.currency) AS cost,
-          bool_or(attempts.currency IS DISTINCT FROM ended.currency) AS is_unpriced
+          bool_or(attempts.currency IS NULL OR attempts.currency <> ended.currency) AS is_unpriced
         FROM attempts, ${written} AS ended GROUP BY model_id),
       usage AS (
         INSERT INTO turn_usage (turn_id, model_id, project_id, session_id, ended_at, metadata, model_calls, input_tokens,
