@@ -1,4 +1,5 @@
 import { ConcurrencyLimit } from './concurrency-limit.js';
+import { advanceBudget } from './turn/advance-budget.js';
 import { advanceWait } from './turn/advance-wait.js';
 import { callModel } from './turn/call-model.js';
 import { callTool } from './turn/call-tool.js';
@@ -25,6 +26,7 @@ export function createActivities(deps: ActivityDeps): TurnActivities {
     pollTask: pollTask(deps, toolLimit),
     cancelTasks: cancelTasks(deps),
     advanceWait: advanceWait(deps),
+    advanceBudget: advanceBudget(deps),
     finishTurn: finishTurn(deps),
   };
 }

@@ -22,6 +22,8 @@ interface Continuation {
   waiting?: WaitingMessages;
   /** The run starts in the middle of the wait of `step`. */
   wait?: WaitingStep;
+  /** The run starts while `step` waits for a larger budget. */
+  paused?: true;
 }
 
 interface WaitingStep {

@@ -6,12 +6,12 @@ import {
   proxyLocalActivities,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ModelOutcome, OpenStep, TurnActivities } from '../activities/turn/turn-activities.js';
+import type { EndedTurn, ModelOutcome, OpenStep, Paused, TurnActivities } from '../activities/turn/turn-activities.js';
 import type { TurnInput, TurnSummary } from './contract.js';
 import { Details } from './details.js';
 import { TaskWaits } from './tasks.js';
 import { formatToolNames } from './tool-names.js';
-import { countSignals, waitForAnswers } from './wait.js';
+import { countSignals, waitForAnswers, waitForBudget } from './wait.js';
 
 /** Heartbeat timeout for a worker that runs but has lost Temporal. A dead worker's lease expires within seconds. */
 const HEARTBEAT_TIMEOUT = '90 s';
@@ -23,7 +23,7 @@ const ASKING_TIMEOUT = '366 days';
 /** Memo set on a run that continues a long wait. */
 export const LONG_WAIT = 'longWait';
 
-const { advanceWait } = proxyLocalActivities<TurnActivities>({
+const { advanceWait, advanceBudget } = proxyLocalActivities<TurnActivities>({
   startToCloseTimeout: '5 s',
   retry: { initialInterval: '200 ms', maximumInterval: '5 s' },
 });
@@ -121,19 +121,54 @@ export class TurnRun {
     }
   }
 
+  /** Makes the model call of the step, as often as the session's budget lets the turn wait before it. */
   async #model(): Promise<ModelOutcome> {
+    for (let again = false; ; again = true) {
+      if (again || this.input.paused) {
+        const ended = await this.#waitForBudget();
+        if (ended !== null) return ended;
+      }
+      // A run that begins at this step has waited for a budget before.
+      const outcome = await this.#callModel(again || this.input.step === this.#step);
+      if (outcome.kind !== 'paused') return outcome;
+    }
+  }
+
+  async #callModel(again: boolean): Promise<ModelOutcome | Paused> {
     this.#details.showModelCall(`${this.#progress}: model call`);
     const { id: turnId, modelId } = this.input;
     const step = this.#step;
     const call = (compacted: boolean) =>
-      this.#activity(`model call ${step} · ${modelId}`).callModel({ turnId, step, compacted });
+      this.#activity(`model call ${step} · ${modelId}`).callModel({ turnId, step, compacted, ...(again && { again }) });
     let outcome = await call(false);
     // A second time only for another model: one that a call falls back to, with a smaller context.
     while (outcome.kind === 'compact') {
-      await this.#activity(`compact the context before model call ${step}`).compactContext({ turnId, step });
+      const summary = this.#activity(`compact the context before model call ${step}`);
+      const paused = await summary.compactContext({ turnId, step });
+      if (paused?.kind === 'paused') return paused;
       outcome = await call(true);
     }
     return outcome;
+  }
+
+  /** Waits for a larger budget. A run that began in the middle of this wait goes on in a new one. */
+  async #waitForBudget(): Promise<EndedTurn | null> {
+    const { id: turnId, searchable = false, paused = false } = this.input;
+    const result = await waitForBudget({
+      signals: this.#signals,
+      advance: async () => {
+        const advanced = await advanceBudget({ turnId, step: this.#step });
+        // The time a turn waited for a budget does not count against its time limit.
+        if (advanced.kind !== 'ended') this.#deadline = Date.now() + advanced.remainingMs;
+        return advanced;
+      },
+      show: () => this.#details.show(`${this.#progress}: waits for a larger budget`),
+      searchable,
+      mayContinue: !paused,
+    });
+    if (result === 'long') return this.#continueAsNew({ step: this.#step, paused: true });
+    if (result !== 'over') return result;
+    return paused ? this.#continueAsNew({ step: this.#step }) : null;
   }
 
   async #call(tools: string[], indices: number[], mayAsk: boolean): Promise<void> {
@@ -181,15 +216,15 @@ export class TurnRun {
   }
 
   /** Goes on in a new run: on the current build, if it has replaced this one, or if this run waited long or begins to. */
-  #continueAsNew(next: Required<Pick<TurnInput, 'step'>> & Pick<TurnInput, 'wait'>): Promise<never> {
+  #continueAsNew(next: Required<Pick<TurnInput, 'step'>> & Pick<TurnInput, 'wait' | 'paused'>): Promise<never> {
     const { memo = {}, targetWorkerDeploymentVersionChanged: isReplaced } = workflowInfo();
     const wasLongWait = memo[LONG_WAIT] === true;
-    const isLongWait = next.wait !== undefined;
+    const isLongWait = next.wait !== undefined || next.paused === true;
     const remainingMs = Math.max(0, this.#deadline - Date.now());
     return makeContinueAsNewFunc<(input: TurnInput) => Promise<TurnSummary>>({
       ...((wasLongWait || isLongWait) && { memo: { ...memo, [LONG_WAIT]: isLongWait } }),
       ...((wasLongWait || isLongWait || isReplaced) && { initialVersioningBehavior: 'AUTO_UPGRADE' }),
-    })({ ...this.input, ...next, remainingMs, waiting: this.#details.counts });
+    })({ ...this.input, paused: undefined, ...next, remainingMs, waiting: this.#details.counts });
   }
 
   get #progress(): string {

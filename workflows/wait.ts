@@ -1,6 +1,6 @@
 import { condition, defineSignal, setHandler, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import type { AdvancedWait } from '../activities/turn/turn-activities.js';
+import type { AdvancedBudget, AdvancedWait, EndedTurn } from '../activities/turn/turn-activities.js';
 import { ANSWERED_SIGNAL, SEARCH_ATTRIBUTES } from './contract.js';
 
 const WAITS_FOR = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waitsFor, 'KEYWORD');
@@ -73,6 +73,29 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | '
   }
   if (wait.searchable) setWaitsFor(null);
   return 'closed';
+}
+
+/** A step whose model call waits for a larger budget. */
+interface BudgetWait extends Pick<Wait, 'signals' | 'searchable' | 'mayContinue'> {
+  advance: () => Promise<AdvancedBudget | EndedTurn>;
+  show: () => void;
+}
+
+/** Waits until the budget changes, as `waitForAnswers` waits for answers. */
+export async function waitForBudget(wait: BudgetWait): Promise<'over' | 'long' | EndedTurn> {
+  for (;;) {
+    const seen = wait.signals.received;
+    const step = await wait.advance();
+    if (step.kind === 'ended') return step;
+    if (step.kind === 'over') break;
+    wait.show();
+    if (wait.searchable) setWaitsFor('answer');
+    const pauseMs = wait.mayContinue ? Math.min(step.expiresInMs, step.longWaitMs) : step.expiresInMs;
+    const awoken = await condition(() => wait.signals.received > seen, Math.max(1, pauseMs));
+    if (!awoken && pauseMs < step.expiresInMs) return 'long';
+  }
+  if (wait.searchable) setWaitsFor(null);
+  return 'over';
 }
 
 function setWaitsFor(value: 'answer' | null): void {

@@ -42,9 +42,8 @@ interface BuildOptions {
 }
 
 /**
- * Builds the request of a turn's next step. Returns `compact` if earlier turns must be summarised first, and `budget` if
- * the call does not fit into the session's budget. If the turn
- * itself fills the window, its older steps are shortened.
+ * Builds the request of a turn's next step. Returns `compact` if earlier turns must be summarised first, and the
+ * number of input tokens alone if the call does not fit into the session's budget. If the turn itself fills the window, its older steps are shortened.
  * @throws ApplicationFailure `context_too_long` if the request does not fit even after shortening
  */
 export async function buildRequest(
@@ -52,7 +51,7 @@ export async function buildRequest(
   loaded: RequestContext,
   { entry, tools, countTokens, compacted, undercount, outputWithin }: BuildOptions,
   signal: AbortSignal,
-): Promise<BuiltRequest | 'compact' | 'budget'> {
+): Promise<BuiltRequest | 'compact' | { tooDear: number }> {
   const { turn } = loaded;
   let { conversation } = loaded;
   const aliases = toolAliases(tools.map(({ name }) => name));
@@ -84,7 +83,7 @@ export async function buildRequest(
       throw ApplicationFailure.nonRetryable('The turn does not fit into the context of its model.', 'context_too_long');
     }
     const limit = outputWithin(tokens);
-    if (limit === null) return 'budget';
+    if (limit === null) return { tooDear: tokens };
     const { steering } = conversation.turns.at(-1)!;
     return {
       request: withAnswerRoom(entry, request, tokens, limit),

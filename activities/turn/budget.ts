@@ -1,10 +1,13 @@
-import { outputWithin } from '../../src/sessions/budget.js';
+import { openBudgetWait } from '../../src/answers/budget-wait.js';
+import { neededFor, outputWithin } from '../../src/sessions/budget.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { claimTurn } from '../../src/turns/claim.js';
 import { endTurn } from '../../src/turns/finish.js';
+import { BUDGET_REACHED } from '../../src/turns/outcome.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
 import type { ActivityDeps } from '../deps.js';
 import type { ModelClient } from '../model/clients.js';
+import type { BudgetReached, EndedTurn, Paused } from './turn-activities.js';
 
 /** The most output tokens that the session's budget allows a call of the model after so many input tokens. */
 export function budgetOf(
@@ -15,13 +18,28 @@ export function budgetOf(
   return (inputTokens) => outputWithin(budget, spent, called.price, inputTokens);
 }
 
+/** What a call needs that does not fit into the session's budget. */
+export function budgetReached(
+  { budget, spent }: Pick<TurnContext, 'budget' | 'spent'>,
+  { called }: Pick<ModelClient, 'called'>,
+  inputTokens: number,
+): BudgetReached {
+  return { kind: 'budget', needed: budget === null ? null : neededFor(budget, spent, called.price, inputTokens) };
+}
+
 /**
- * Ends a turn whose next model call does not fit into the session's budget. What is stored stays, and messages that wait
- * are held (contract.md §9).
+ * Stops at a model call that does not fit into the session's budget: the turn waits or ends, as the budget says by now. What
+ * is stored stays, and messages that wait are held (contract.md §9).
  * @throws TurnEndedError if something else has ended it
  */
-export async function endByBudget(deps: ActivityDeps, turnId: string): Promise<void> {
+export async function reachBudget(
+  deps: ActivityDeps,
+  { turnId, step }: { turnId: string; step: number },
+  needed: string | null,
+): Promise<Paused | EndedTurn> {
   await claimTurn(deps, turnId);
-  if (await endTurn(deps, turnId, { kind: 'completed', stopReason: 'budget_reached' })) return;
-  throw new TurnEndedError(turnId);
+  const isPaused = await openBudgetWait(deps, { turnId, step }, needed, deps.config.actionTimeoutSeconds);
+  if (isPaused) return { kind: 'paused' };
+  if (!(await endTurn(deps, turnId, BUDGET_REACHED))) throw new TurnEndedError(turnId);
+  return { kind: 'ended', state: 'completed', stopReason: 'budget_reached' };
 }

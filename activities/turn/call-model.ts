@@ -1,5 +1,5 @@
 import type { ActivityDeps } from '../deps.js';
-import { endByBudget } from './budget.js';
+import { reachBudget } from './budget.js';
 import { withFallback } from './fall-back.js';
 import { endTurnAfterLostWorkers, runActivity } from './run-activity.js';
 import { runStep } from './run-step.js';
@@ -17,15 +17,14 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
       async (signal, { task, lostWorkers }): Promise<ModelCallOutcome> => {
         endTurnAfterLostWorkers(lostWorkers);
         const outcome = await withFallback(deps, input.turnId, async (isAgain) => {
-          const isFirst = input.step === 1 && !input.compacted && !isAgain;
+          const isFirst = input.step === 1 && !input.compacted && !isAgain && input.again !== true;
           const ahead = isFirst ? await deps.ahead.join(input.turnId, task, signal) : null;
           // Another model may have a smaller context.
           const step = isAgain ? { ...input, compacted: false } : input;
           return ahead ?? deps.slots.within(signal, () => runStep(deps, step, signal, task));
         });
         if (outcome.kind !== 'budget') return outcome;
-        await endByBudget(deps, input.turnId);
-        return { kind: 'ended', state: 'completed', stopReason: 'budget_reached' };
+        return reachBudget(deps, input, outcome.needed);
       },
     );
 }

@@ -7,7 +7,7 @@ import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
 import { TurnEndedError, type ActivityTask } from '../../src/turns/turn.js';
 import { estimateRequest } from '../prompt/tokens.js';
-import { budgetOf, endByBudget } from './budget.js';
+import { budgetOf, budgetReached, reachBudget } from './budget.js';
 import { retrySecondsOf, withFallback } from './fall-back.js';
 import { endTurnAfterLostWorkers, runActivity } from './run-activity.js';
 import { loadSpent } from '../../src/steps/context.js';
@@ -33,8 +33,23 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
   return ({ turnId, step }) =>
     runActivity(deps, { turn_id: turnId, step }, async (signal, { task, lostWorkers }) => {
       endTurnAfterLostWorkers(lostWorkers);
-      await withFallback(deps, turnId, () => compact(deps, { turnId, step }, task, signal));
+      try {
+        await withFallback(deps, turnId, () => compact(deps, { turnId, step }, task, signal));
+        return undefined;
+      } catch (error) {
+        if (!(error instanceof TooDearError)) throw error;
+        const outcome = await reachBudget(deps, { turnId, step }, error.needed);
+        if (outcome.kind === 'ended') throw new TurnEndedError(turnId, outcome.state);
+        return outcome;
+      }
     });
+}
+
+/** A call for a summary does not fit into the session's budget. */
+class TooDearError extends Error {
+  constructor(readonly needed: string | null) {
+    super('The call does not fit into the budget.');
+  }
 }
 
 async function compact(
@@ -51,11 +66,9 @@ async function compact(
 
   let { spent } = turn;
   const summarise = async (request: ModelRequest): Promise<string> => {
-    const limit = budgetOf({ ...turn, spent }, model)(estimateRequest(request));
-    if (limit === null) {
-      await endByBudget(deps, turnId);
-      throw new TurnEndedError(turnId, 'completed');
-    }
+    const tokens = estimateRequest(request);
+    const limit = budgetOf({ ...turn, spent }, model)(tokens);
+    if (limit === null) throw new TooDearError(budgetReached({ ...turn, spent }, model, tokens).needed);
     const call = await beginModelCall(deps, turnId, step, task, model.called, null);
     const answer = await callOnce(
       deps,

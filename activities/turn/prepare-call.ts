@@ -12,7 +12,8 @@ import { sendFor } from '../model/send.js';
 import { buildRequest } from '../prompt/build-request.js';
 import { toolUseIds } from '../prompt/tool-use-ids.js';
 import { retrySecondsOf } from './fall-back.js';
-import { budgetOf } from './budget.js';
+import { budgetOf, budgetReached } from './budget.js';
+import type { BudgetReached } from './turn-activities.js';
 import { offeredTools, permissionsOf } from '../tools/offered-tools.js';
 
 export interface StepInput {
@@ -51,7 +52,7 @@ export interface PreparedCall {
 
 /**
  * Loads a turn and builds the request of its next step. Returns the stored outcome if an earlier attempt finished the
- * step, `compact` if earlier turns must be summarised first, and `budget` if the call does not fit into the session's budget.
+ * step, `compact` if earlier turns must be summarised first, and what is needed if the call does not fit into the session's budget.
  * @throws TurnEndedError, or ApplicationFailure `context_too_long`
  */
 export async function prepareCall(
@@ -59,7 +60,7 @@ export async function prepareCall(
   { turnId, step, compacted, undercount }: StepInput,
   signal: AbortSignal,
 ): Promise<
-  PreparedCall | (Pick<PreparedCall, 'permissions' | 'mayAsk'> & { stored: StepOutcome }) | 'compact' | 'budget'
+  PreparedCall | (Pick<PreparedCall, 'permissions' | 'mayAsk'> & { stored: StepOutcome }) | 'compact' | BudgetReached
 > {
   const loaded = await loadConversation(deps.db, turnId);
   const { turn } = loaded;
@@ -80,7 +81,8 @@ export async function prepareCall(
     outputWithin: budgetOf(turn, model),
   };
   const built = await sendFor(turn.projectId, () => buildRequest(deps, loaded, options, signal));
-  if (built === 'compact' || built === 'budget') return built;
+  if (built === 'compact') return built;
+  if ('tooDear' in built) return budgetReached(turn, model, built.tooDear);
   return {
     projectId: turn.projectId,
     model,

@@ -10,7 +10,7 @@ import { sendFor } from '../model/send.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
 import { prepareCall, type PreparedCall, type StepInput } from './prepare-call.js';
 import { storeWithRetries } from './run-activity.js';
-import type { ModelCallOutcome, StepResult } from './turn-activities.js';
+import type { CallOutcome, StepResult } from './turn-activities.js';
 
 /** Name reported to Temporal for a tool the turn does not offer. */
 const UNKNOWN_TOOL = '(unknown)';
@@ -33,7 +33,8 @@ export async function runStep(
   for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
     if (refused !== null && undercount > MAX_UNDERCOUNT) throw refused.error;
     const prepared = await prepareCall(deps, { turnId, step, compacted, undercount }, signal);
-    if (prepared === 'compact' || prepared === 'budget') return { kind: prepared };
+    if (prepared === 'compact') return { kind: 'compact' };
+    if ('kind' in prepared) return prepared;
     if ('stored' in prepared) return withOfferedNames(prepared, prepared.stored);
     if (refused !== null && prepared.estimated >= refused.estimated) continue;
     try {
@@ -57,7 +58,7 @@ export async function runStep(
 function withOfferedNames(
   { permissions, mayAsk }: Pick<PreparedCall, 'permissions' | 'mayAsk'>,
   outcome: StepOutcome,
-): ModelCallOutcome {
+): CallOutcome {
   if (outcome.kind !== 'tools') return outcome;
   const tools = outcome.tools.map((name) => (permissions.has(name) ? name : UNKNOWN_TOOL));
   return { ...outcome, tools, ...(mayAsk && { mayAsk }) };

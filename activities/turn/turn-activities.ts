@@ -6,10 +6,13 @@ import type { TurnFailureType } from '../../src/events/fields.js';
 export interface TurnActivities {
   /** Connects the session's MCP servers in parallel. The turn goes on without servers that fail. */
   connectMcpServers(input: { turnId: string }): Promise<void>;
-  /** One step: calls the model and stores the outcome. Completes the turn if the answer needs no further step. */
-  callModel(input: { turnId: string; step: number; compacted: boolean }): Promise<ModelCallOutcome>;
+  /**
+   * One step: calls the model and stores the outcome. Completes the turn if the answer needs no further step.
+   * `again`: the step has waited for a larger budget.
+   */
+  callModel(input: { turnId: string; step: number; compacted: boolean; again?: true }): Promise<ModelCallOutcome>;
   /** Summarises older turns, so that the next request fits the model's context. */
-  compactContext(input: { turnId: string; step: number }): Promise<void>;
+  compactContext(input: { turnId: string; step: number }): Promise<Paused | undefined>;
   /**
    * Runs one tool call of a step and stores its result. If its server began a task for it, returns that; if it may have asked
    * questions, what is left of the turn's time.
@@ -27,6 +30,8 @@ export interface TurnActivities {
    * Returns null if the turn has ended.
    */
   advanceWait(input: { turnId: string; step: number }): Promise<AdvancedWait | null>;
+  /** Reads whether a step still waits for a larger budget; ends the turn if it has waited too long. */
+  advanceBudget(input: { turnId: string; step: number }): Promise<AdvancedBudget | EndedTurn>;
   /** Ends a turn that was cancelled or has failed. */
   finishTurn(input: { turnId: string; ending: UnsuccessfulOutcome }): Promise<void>;
 }
@@ -60,13 +65,38 @@ export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {
 }
 
 /** `compact`: the request would not fit, earlier turns must be summarised first. */
-export type ModelCallOutcome = (StepOutcome & { mayAsk?: true }) | { kind: 'compact' };
+export type CallOutcome = (StepOutcome & { mayAsk?: true }) | { kind: 'compact' };
 
-/** `budget`: the call does not fit into the session's budget, and was not sent. */
-export type StepResult = ModelCallOutcome | { kind: 'budget' };
+export type ModelCallOutcome = CallOutcome | Paused;
+
+/** The call does not fit into the session's budget, and was not sent: it is made again once `advanceBudget` says so. */
+export interface Paused {
+  kind: 'paused';
+}
+
+/** The call does not fit into the session's budget, and was not sent. */
+export interface BudgetReached {
+  kind: 'budget';
+  /** The max_cost at which it fits, as a decimal number; null if there is none. */
+  needed: string | null;
+}
+
+export type StepResult = CallOutcome | BudgetReached;
+
+export interface AdvancedBudget {
+  kind: 'waits' | 'over';
+  /** Until the wait expires; 0 if it is over. */
+  expiresInMs: number;
+  /** What is left of the turn's time. */
+  remainingMs: number;
+  /** After this time the wait continues as new. */
+  longWaitMs: number;
+}
+
+export type EndedTurn = Extract<StepOutcome, { kind: 'ended' }>;
 
 export type UnsuccessfulOutcome = { kind: 'cancelled' } | { kind: 'failed'; type: TurnFailureType };
 /** The answer after a compaction, if one was needed. */
-export type ModelOutcome = Exclude<ModelCallOutcome, { kind: 'compact' }>;
+export type ModelOutcome = Exclude<CallOutcome, { kind: 'compact' }>;
 /** The model's answer to a step that did not end the turn. */
 export type OpenStep = Exclude<ModelOutcome, { kind: 'ended' }>;

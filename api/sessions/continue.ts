@@ -27,7 +27,7 @@ export const continueSessionTurn = operation<undefined, Session>({
       await record(tx, response);
       return { turn, response };
     });
-    launchTurn({ ...deps, log }, { ...turn, mayWait: session.tools !== '[]' });
+    launchTurn({ ...deps, log }, turn);
     return response;
   },
 });

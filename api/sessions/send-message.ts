@@ -60,9 +60,7 @@ export const sendMessage = operation<Body, Session>({
         : await receiveMessage({ ...deps, log }, session, message, body.when_running, (db, one) =>
             call.record(db, present(one)),
           );
-    if (received.started !== null) {
-      launchTurn({ ...deps, log }, { ...received.started, mayWait: session.tools !== '[]' });
-    }
+    if (received.started !== null) launchTurn({ ...deps, log }, received.started);
     return present(received);
   },
 });

@@ -1,4 +1,5 @@
 import type { FromSchema } from 'json-schema-to-ts';
+import type { EntityManager } from 'typeorm';
 import { transaction } from '../../src/db/transaction.js';
 import {
   MAX_METADATA_KEY_LENGTH,
@@ -7,9 +8,10 @@ import {
   mergeMetadata,
 } from '../../src/sessions/metadata.js';
 import { budgetSchema, checkBudgetOf } from '../../src/sessions/budget.js';
-import { lockSession, updateFields, type SessionState } from '../../src/sessions/store.js';
+import { lockSession, updateFields, type Session, type SessionState } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { presentSession, sessionSchema } from './present.js';
+import { updateBudget } from './update-budget.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 
 const body = {
@@ -36,16 +38,22 @@ export const updateSession = operation<FromSchema<typeof body>, SessionState>({
   success: { status: 200, description: 'The changed session.', schema: sessionSchema },
   errors: ['session_not_found', 'metadata_too_large'],
   resource: sessionStateOfPath,
-  async handle({ deps, caller, resource, body }) {
-    const session = await transaction(deps.db, async (tx) => {
-      const locked = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();
+  async handle({ deps, caller, resource, body, log }) {
+    const update = (tx: EntityManager, locked: Session): Promise<Session> | Session => {
       const metadata = mergeMetadata(locked.metadata, body.metadata ?? {});
       const { budget = locked.budget } = body;
       if (body.budget !== undefined) checkBudgetOf(deps.models, budget, locked);
       if (isSame(metadata, locked.metadata) && isSame(budget, locked.budget)) return locked;
       return updateFields(tx, locked, { metadata, budget });
-    });
-    return presentSession(session);
+    };
+    if (body.budget !== undefined) {
+      return presentSession(await updateBudget({ ...deps, log }, caller.projectId, resource.id, update));
+    }
+    return presentSession(
+      await transaction(deps.db, async (tx) =>
+        update(tx, (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound()),
+      ),
+    );
   },
 });
 

@@ -1,5 +1,5 @@
 import { ApiError } from './errors.js';
-import type { Answer, Elicitation, RequiredAction, StreamEvent, WaitingCall } from './types.js';
+import type { Answer, Elicitation, StreamEvent, WaitingCall } from './types.js';
 
 /** A person's decision about a call. `{ deny }` gives the agent the reason. */
 export type Decision = 'allow' | 'deny' | { deny: string };
@@ -53,6 +53,8 @@ export class Answers {
   take(event: StreamEvent): void {
     if (event.type !== 'agent.requires_action') return;
     for (const action of event.required_actions) {
+      // Whoever owns the budget raises it with updateSession.
+      if (action.type === 'budget') continue;
       const id = action.type === 'elicitation' ? action.elicitation_id : action.tool_use_id;
       if (this.#taken.has(id)) continue;
       this.#taken.add(id);
@@ -65,7 +67,7 @@ export class Answers {
     this.failed.throwIfAborted();
   }
 
-  async #answer(action: RequiredAction): Promise<void> {
+  async #answer(action: WaitingCall | Elicitation): Promise<void> {
     const { actor } = this.options;
     const answer = await this.#answerOf(action);
     if (answer === null) return;
@@ -80,7 +82,7 @@ export class Answers {
     }
   }
 
-  #answerOf(action: RequiredAction): Promise<Answer | null> {
+  #answerOf(action: WaitingCall | Elicitation): Promise<Answer | null> {
     if (action.type === 'elicitation') return this.#elicited(action);
     return action.type === 'custom_tool_result' ? this.#result(action) : this.#decision(action);
   }

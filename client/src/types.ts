@@ -20,12 +20,14 @@ export type Session = Schemas['Session'];
 export type File = Schemas['File'];
 /** An entry of a session's tools: permissions for an MCP server's tools, or a tool that the client runs. */
 export type SessionTool = Schemas['SessionTool'];
-/** A tool call that waits for an answer. */
+/** What a turn waits for. */
 export type RequiredAction = Schemas['RequiredAction'];
 /** A question that an MCP server asks during a call. */
 export type Elicitation = Extract<RequiredAction, { type: 'elicitation' }>;
+/** A model call that does not fit into the session's budget. */
+export type BudgetAction = Extract<RequiredAction, { type: 'budget' }>;
 /** A call that waits for a person's decision or for the client's result. */
-export type WaitingCall = Exclude<RequiredAction, Elicitation>;
+export type WaitingCall = Exclude<RequiredAction, Elicitation | BudgetAction>;
 export type Webhook = Schemas['Webhook'];
 /** The response of creation and rotation. Only these show the secret. */
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];

@@ -83,7 +83,8 @@ function waitWrite(turnId: string, asked: NewEvent[]): TurnWrite {
   return { statement, events };
 }
 
-const OF_STEP = (turnId: string, step: number) => sql`a.turn_id = ${turnId} AND a.step = ${step}`;
+const OF_STEP = (turnId: string, step: number) =>
+  sql`a.turn_id = ${turnId} AND a.step = ${step} AND a.kind <> 'budget'`;
 
 async function readStates(tx: EntityManager, turnId: string, step: number): Promise<Set<ActionState>> {
   const rows = await runSql<{ state: ActionState }>(

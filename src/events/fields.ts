@@ -93,7 +93,10 @@ export type TurnFailureType = (typeof TURN_FAILURE_TYPES)[number];
 const expiresAt = { type: 'string', format: 'date-time' } as const;
 const question = { type: { const: 'elicitation' }, elicitation_id: text, tool_use_id: text, name: text } as const;
 
-/** What waits for an answer: a call (contract.md §6), or a question that an MCP server asks during one (§11). */
+/**
+ * What waits for an answer: a call (contract.md §6), a model call that does not fit into the session's budget (§10), or a
+ * question that an MCP server asks during a call (§11).
+ */
 export const requiredAction = {
   $id: 'RequiredAction',
   type: 'object',
@@ -106,6 +109,15 @@ export const requiredAction = {
         tool_use_id: text,
         name: text,
         input: anyObject,
+        expires_at: expiresAt,
+      }),
+    },
+    {
+      title: 'budget',
+      ...objectSchema({
+        type: { const: 'budget' },
+        spent: { ...money, description: 'What the session has spent.' },
+        max_cost: { ...money, description: 'PATCH the session with a larger one, or another budget.' },
         expires_at: expiresAt,
       }),
     },

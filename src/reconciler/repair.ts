@@ -4,7 +4,7 @@ import type { ReconcileDeps } from './deps.js';
 import { takeOverUnrecorded } from './takeover.js';
 import { failed } from '../turns/failed.js';
 import { endTurn } from '../turns/finish.js';
-import type { TurnOutcome } from '../turns/outcome.js';
+import { BUDGET_REACHED, type TurnOutcome } from '../turns/outcome.js';
 import { OPEN, type TurnState } from '../db/turn-states.js';
 import { runningMs } from '../turns/totals.js';
 
@@ -17,8 +17,10 @@ export interface StaleTurn extends StartableTurn {
   /** The reconciler has never checked it. */
   isUnseen: boolean;
   cancelRequested: boolean;
-  /** It has open calls. */
+  /** It has open calls, or waits for a larger budget. */
   waits: boolean;
+  /** It waits for a larger budget. */
+  waitsForBudget: boolean;
   /** It has stored answers that its workflow has not read. */
   hasAnswers: boolean;
 }
@@ -32,8 +34,10 @@ export const STALE_TURN = rawSql(
         SELECT expires_at FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open'
         UNION ALL SELECT expires_at FROM elicitations q WHERE q.turn_id = turns.id AND q.state = 'open') AS open
      )::double precision AS "expiredMs",
-     turns.cancel_requested_at IS NOT NULL AS "cancelRequested", json_array_length(sessions.tools) > 0 AS "mayWait",
+     turns.cancel_requested_at IS NOT NULL AS "cancelRequested",
      EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open') AS waits,
+     EXISTS (SELECT FROM required_actions a
+             WHERE a.turn_id = turns.id AND a.state = 'open' AND kind = 'budget') AS "waitsForBudget",
      EXISTS (SELECT FROM required_actions a
              WHERE a.turn_id = turns.id AND answered_at IS NOT NULL AND taken_at IS NULL) AS "hasAnswers"
    FROM open_turns JOIN turns ON turns.id = turn_id JOIN sessions ON sessions.id = turns.session_id`,
@@ -62,11 +66,12 @@ export function isOverdue(turn: StaleTurn, turnTimeoutMs: number): boolean {
 }
 
 /** Ends a turn that is over its time limit. Needs no Temporal. */
-export async function endOverdueTurn(deps: ReconcileDeps, turnId: string): Promise<void> {
-  if (!(await endTurn(deps, turnId, OUTCOME_OF['timed out']!))) return;
+export async function endOverdueTurn(deps: ReconcileDeps, { id, waitsForBudget }: StaleTurn): Promise<void> {
+  if (!(await endTurn(deps, id, waitsForBudget ? BUDGET_REACHED : OUTCOME_OF['timed out']!))) return;
   deps.count('ended');
-  deps.log.error({ turn_id: turnId }, 'the reconciler ended a turn whose workflow did not end it in time');
-  await deps.workflows.terminate(turnId, 'no worker ended the turn in time; it has ended as turn_timeout');
+  deps.log.error({ turn_id: id }, 'the reconciler ended a turn whose workflow did not end it in time');
+  const end = waitsForBudget ? 'budget_reached' : 'turn_timeout';
+  await deps.workflows.terminate(id, `no worker ended the turn in time; it has ended as ${end}`);
 }
 
 /** Compares an open turn with its workflow and repairs a difference. */

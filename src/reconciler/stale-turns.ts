@@ -56,7 +56,7 @@ export async function reconcileAll(deps: ReconcileDeps, turns: StaleTurn[]): Pro
   const reconcile = async (turn: StaleTurn): Promise<void> => {
     try {
       // First, because it needs no Temporal.
-      if (isOverdue(turn, turnTimeoutMs)) await endOverdueTurn(deps, turn.id);
+      if (isOverdue(turn, turnTimeoutMs)) await endOverdueTurn(deps, turn);
       else if (unreached.length >= PARALLEL) unreached.push(turn.id);
       else await reconcileTurn(deps, turn);
     } catch (err) {

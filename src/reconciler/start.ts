@@ -67,9 +67,8 @@ export function startTurnReconciler(
 
   const workflows = createTurnWorkflows(client, {
     taskQueue: config.taskQueue,
-    executionTimeoutMs: ({ mayWait, mcpServers }) => {
-      const waitSeconds =
-        (mayWait ? config.actionTimeoutSeconds : 0) + (mcpServers > 0 ? config.taskTimeoutSeconds : 0);
+    executionTimeoutMs: ({ mcpServers }) => {
+      const waitSeconds = config.actionTimeoutSeconds + (mcpServers > 0 ? config.taskTimeoutSeconds : 0);
       return (config.turnTimeoutSeconds + config.maxSteps * waitSeconds) * 1000 + EXECUTION_MARGIN_MS;
     },
     maxSteps: config.maxSteps,

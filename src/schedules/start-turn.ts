@@ -62,7 +62,7 @@ export async function startTurn(
       const resolved = await resolveMessage({ db: inner, models: deps.models }, schedule.project_id, body, session);
       const message = { ...resolved, schedule_id: schedule.id };
       const received = await send(inner, deps, schedule, session.id, message);
-      return startedBy(received, session);
+      return startedBy(received, session.id);
     });
   } catch (error) {
     const reason = error instanceof ServiceError ? REASON_OF[error.type] : undefined;
@@ -83,13 +83,12 @@ async function send(
   return beginTurn(tx, { id, project_id }, message, 'queue', namespace);
 }
 
-function startedBy({ waits, started }: Received, session: { id: string; tools: string }): Started {
+function startedBy({ waits, started }: Received, sessionId: string): Started {
   const run =
     waits === null
       ? { turn_id: started.id, started_at: started.event.created_at }
       : { turn_id: waits.turn_id, started_at: null };
-  const turn = started === null ? null : { ...started, mayWait: session.tools !== '[]' };
-  return { run: { ...run, session_id: session.id }, turn };
+  return { run: { ...run, session_id: sessionId }, turn: started };
 }
 
 /** @throws ServiceError for what is gone */

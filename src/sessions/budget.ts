@@ -2,7 +2,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { objectSchema } from '../events/fields.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import type { Price } from '../models/price.js';
-import { DECIMAL_PATTERN, toUnits } from '../platform/decimal.js';
+import { DECIMAL_PATTERN, toDecimal, toUnits } from '../platform/decimal.js';
 import { validationError } from '../platform/errors.js';
 
 /** What the model calls of a session may cost, and what happens to a turn that reaches it (contract.md §10). */
@@ -16,7 +16,10 @@ export const budgetSchema = {
       },
       currency: { type: 'string', description: 'That of the catalogue.' },
     }),
-    on_reached: { enum: ['stop'], description: 'stop: the turn ends with stop_reason `budget_reached`.' },
+    on_reached: {
+      enum: ['pause', 'stop'],
+      description: 'pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.',
+    },
   }),
   type: ['object', 'null'],
 } as const;
@@ -39,12 +42,34 @@ export function outputWithin(
   inputTokens: number,
 ): number | null {
   if (price?.currency !== max_cost.currency) return null;
-  const dearer = price.input > price.cache_write ? price.input : price.cache_write;
-  const left = toUnits(max_cost.amount) - toUnits(spent) - BigInt(inputTokens) * dearer;
+  const left = toUnits(max_cost.amount) - toUnits(spent) - BigInt(inputTokens) * dearer(price);
   if (left < 0n) return null;
   if (price.output === 0n) return Number.MAX_SAFE_INTEGER;
   const tokens = left / price.output;
   return tokens < MIN_OUTPUT ? null : Number(tokens);
+}
+
+function dearer({ input, cache_write }: Price): bigint {
+  return input > cache_write ? input : cache_write;
+}
+
+/**
+ * The max_cost at which a call fits into a budget, as a decimal number; null if there is none.
+ * @see outputWithin
+ */
+export function neededFor(
+  { max_cost }: Budget,
+  spent: string,
+  price: Price | null,
+  inputTokens: number,
+): string | null {
+  if (price?.currency !== max_cost.currency) return null;
+  return toDecimal(toUnits(spent) + BigInt(inputTokens) * dearer(price) + MIN_OUTPUT * price.output);
+}
+
+/** True if a call that needs so much fits into the budget. */
+export function fits({ max_cost }: Budget, needed: string | null): boolean {
+  return needed !== null && toUnits(max_cost.amount) >= toUnits(needed);
 }
 
 /**

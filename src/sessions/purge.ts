@@ -2,8 +2,16 @@ import type { DataSource } from 'typeorm';
 import { transaction } from '../db/transaction.js';
 import { OPEN } from '../db/turn-states.js';
 
-/** The tables with rows of turns by turn id; `required_actions` go with their `tool_calls`. */
-const ROWS_OF_TURNS = ['turn_servers', 'model_attempts', 'model_steps', 'tool_calls', 'mcp_tasks', 'elicitations'];
+/** The tables with rows of turns by turn id. */
+const ROWS_OF_TURNS = [
+  'turn_servers',
+  'model_attempts',
+  'model_steps',
+  'tool_calls',
+  'required_actions',
+  'mcp_tasks',
+  'elicitations',
+];
 
 /** A deleted session is kept for this long, so that work under way at its deletion can end. */
 const KEPT = "interval '1 hour'";

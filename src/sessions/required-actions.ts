@@ -6,10 +6,11 @@ import { ServiceError } from '../platform/errors.js';
 /** A call that waits for an answer, as in sessions and events. */
 export type RequiredAction = FromSchema<typeof requiredAction>;
 /** Kind of answer: a person's decision, or the result of a tool that the client runs. */
-export type ActionKind = Exclude<RequiredAction['type'], 'elicitation'>;
+export type ActionKind = Exclude<RequiredAction['type'], 'elicitation' | 'budget'>;
 
 /**
- * SQL for the JSON array of a turn's open actions: calls that wait for an answer in their order, then questions of servers.
+ * SQL for the JSON array of a turn's open actions: calls that wait for an answer in their order, then questions of servers;
+ * or the budget that the next model call does not fit into.
  * `turn` is an SQL expression for its id.
  */
 export function openActionsOf(turn: string): string {
@@ -18,6 +19,13 @@ export function openActionsOf(turn: string): string {
         'input', c.input, 'expires_at', ${timestamp('a.expires_at')}) AS action
       FROM required_actions a JOIN tool_calls c USING (turn_id, step, index)
       WHERE a.turn_id = ${turn} AND a.state = 'open'
+      UNION ALL
+      SELECT a.step, a.index, '', json_build_object('type', 'budget',
+        'spent', json_build_object('amount', trim_scale(paused.cost_before + paused.cost)::text,
+          'currency', owner.budget->'max_cost'->'currency'),
+        'max_cost', owner.budget->'max_cost', 'expires_at', ${timestamp('a.expires_at')})
+      FROM required_actions a JOIN turns AS paused ON paused.id = a.turn_id JOIN sessions AS owner ON owner.id = a.session_id
+      WHERE a.turn_id = ${turn} AND a.state = 'open' AND a.kind = 'budget'
       UNION ALL
       SELECT e.step, e.index, e.id, CASE e.mode
         WHEN 'form' THEN json_build_object('type', 'elicitation', 'elicitation_id', e.id, 'tool_use_id', c.tool_use_id,
@@ -42,7 +50,7 @@ export function waitsForAnswer(turn: string): string {
 
 export async function loadRequiredActions(db: Db, sessionId: string): Promise<RequiredAction[]> {
   const [row] = await db.query<{ actions: RequiredAction[] }[]>(
-    `SELECT ${openActionsOf('last_turn_id')} AS actions FROM sessions WHERE id = $1`,
+    `SELECT ${openActionsOf('sessions.last_turn_id')} AS actions FROM sessions WHERE id = $1`,
     [sessionId],
   );
   return row?.actions ?? [];
@@ -54,6 +62,13 @@ export function sessionRunning(actions: RequiredAction[]): ServiceError {
     return new ServiceError(
       'session_running',
       'A turn of this session is queued or running. Wait for its end or cancel it.',
+    );
+  }
+  if (actions.some(({ type }) => type === 'budget')) {
+    return new ServiceError(
+      'session_running',
+      'A turn of this session waits for a larger budget. PATCH the session, or cancel the turn.',
+      { required_actions: actions },
     );
   }
   return new ServiceError(

@@ -155,8 +155,8 @@ export async function storedOutcome(db: Db, turnId: string, step: number): Promi
     db,
     sql`SELECT state, array(
           SELECT name FROM tool_calls c WHERE c.turn_id = s.turn_id AND c.step = s.step ORDER BY index) AS tools,
-          array(SELECT index FROM required_actions a WHERE a.turn_id = s.turn_id AND a.step = s.step ORDER BY index)
-            AS waiting
+          array(SELECT index FROM required_actions a WHERE a.turn_id = s.turn_id AND a.step = s.step
+            AND kind <> 'budget' ORDER BY index) AS waiting
         FROM model_steps s JOIN turns ON turns.id = s.turn_id WHERE s.turn_id = ${turnId} AND s.step = ${step}`,
   );
   return row === undefined ? null : outcomeOf(row);

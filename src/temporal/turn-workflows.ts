@@ -25,8 +25,6 @@ export interface StartableTurn {
   sessionId: string;
   projectId: string;
   modelId: string;
-  /** Calls of the turn may wait for answers: its session has tools. */
-  mayWait: boolean;
   /** Number of the session's MCP servers. */
   mcpServers: number;
   /** Milliseconds that the turn has run so far, without the time it waited for answers. */
@@ -92,7 +90,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
         mcpServers: turn.mcpServers,
         maxSteps: options.maxSteps,
         remainingMs: Math.max(0, Math.round(options.turnTimeoutMs - turn.runningMs)),
-        ...(turn.mayWait && searchable && { searchable }),
+        ...(searchable && { searchable }),
       };
       try {
         const start = (): ReturnType<typeof client.workflow.start> =>

@@ -49,8 +49,8 @@ export class AheadHints implements Ahead {
   #hint(turn: StartableTurn): void {
     const worker = this.#workers[Math.floor(Math.random() * this.#workers.length)];
     if (worker === undefined) return;
-    const { id, sessionId, projectId, modelId, mayWait, mcpServers, runningMs, trace } = turn;
-    const begin = { id, sessionId, projectId, modelId, mayWait, mcpServers, runningMs, trace };
+    const { id, sessionId, projectId, modelId, mcpServers, runningMs, trace } = turn;
+    const begin = { id, sessionId, projectId, modelId, mcpServers, runningMs, trace };
     this.deps.notifier.send(channelOfWorker(worker), JSON.stringify({ begin } satisfies AheadNotice));
   }
 

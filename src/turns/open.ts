@@ -7,7 +7,7 @@ import { loadRequiredActions, sessionRunning } from '../sessions/required-action
 import type { StartableTurn } from '../temporal/turn-workflows.js';
 
 /** A turn just queued, with its first event. */
-export interface QueuedTurn extends Omit<StartableTurn, 'mayWait'> {
+export interface QueuedTurn extends StartableTurn {
   event: EventRow;
   /** Messages wait behind it. */
   hasWaiting: boolean;

@@ -18,6 +18,9 @@ export type TurnOutcome =
   | { kind: 'cancelled' }
   | { kind: 'failed'; type: TurnFailureType; message: string; retryable: boolean };
 
+/** A model call did not fit into the session's budget. */
+export const BUDGET_REACHED: TurnOutcome = { kind: 'completed', stopReason: 'budget_reached' };
+
 /** How a turn has ended, as in its terminal event. */
 export interface TurnResult {
   state: TurnState;

@@ -37,7 +37,7 @@ export async function startNext(tx: EntityManager, sessionId: string, namespace:
         ${insertEvents(sql`written`, [], sql`SELECT event_id, 'user.message', data FROM first`)}
         SELECT written.id, written.session_id AS "sessionId", written.project_id AS "projectId", first.trace,
           coalesce(new_turn.model_id, sessions.model_id) AS "modelId", cardinality(mcp_servers) AS "mcpServers",
-          json_array_length(tools) > 0 AS "mayWait", new_turn.has_waiting AS "hasWaiting", event_id, data::text AS data, written.at AS created_at
+          new_turn.has_waiting AS "hasWaiting", event_id, data::text AS data, written.at AS created_at
         FROM written, first, new_turn, sessions WHERE sessions.id = written.session_id`,
   );
   if (row === undefined) return null;

@@ -14,7 +14,7 @@ import { openTestStorage, type TestStorage } from './storage.js';
 export interface RequestBuilder {
   db: DataSource;
   files: TestStorage;
-  build(turnId: string, model?: Partial<ModelEntry>): Promise<BuiltRequest | 'compact' | 'budget'>;
+  build(turnId: string, model?: Partial<ModelEntry>): Promise<BuiltRequest | 'compact' | { tooDear: number }>;
   close(): Promise<void>;
 }
 
@@ -42,7 +42,9 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
       const countTokens = async (): Promise<null> => null;
       const options = { entry, tools, countTokens, compacted: true, undercount: 1, outputWithin: () => Infinity };
       const built = await buildRequest(deps, loaded, options, new AbortController().signal);
-      return typeof built === 'string' ? built : { ...built, request: await withMedia(built.request, files) };
+      return built === 'compact' || 'tooDear' in built
+        ? built
+        : { ...built, request: await withMedia(built.request, files) };
     },
     async close() {
       await db.destroy();

@@ -175,7 +175,7 @@ describe('the first step of a turn', () => {
       );
       const message = { content, files: [], skills: [] };
       const turn = await queueTurn(service.db, projectId, sessionId, message, 'default');
-      service.workers[0]!.ahead.begin({ ...turn, mayWait: false });
+      service.workers[0]!.ahead.begin(turn);
       return { sessionId, turnId: turn.id };
     };
 

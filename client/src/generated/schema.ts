@@ -263,6 +263,21 @@ export interface components {
                         expires_at: string;
                     } | {
                         /** @constant */
+                        type: "budget";
+                        /** @description What the session has spent. */
+                        spent: {
+                            amount: string;
+                            currency: string;
+                        };
+                        /** @description PATCH the session with a larger one, or another budget. */
+                        max_cost: {
+                            amount: string;
+                            currency: string;
+                        };
+                        /** Format: date-time */
+                        expires_at: string;
+                    } | {
+                        /** @constant */
                         type: "elicitation";
                         elicitation_id: string;
                         tool_use_id: string;
@@ -840,6 +855,21 @@ export interface components {
             expires_at: string;
         } | {
             /** @constant */
+            type: "budget";
+            /** @description What the session has spent. */
+            spent: {
+                amount: string;
+                currency: string;
+            };
+            /** @description PATCH the session with a larger one, or another budget. */
+            max_cost: {
+                amount: string;
+                currency: string;
+            };
+            /** Format: date-time */
+            expires_at: string;
+        } | {
+            /** @constant */
             type: "elicitation";
             elicitation_id: string;
             tool_use_id: string;
@@ -935,10 +965,10 @@ export interface components {
                     currency: string;
                 };
                 /**
-                 * @description stop: the turn ends with stop_reason `budget_reached`.
+                 * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
                  * @enum {unknown}
                  */
-                on_reached: "stop";
+                on_reached: "pause" | "stop";
             } | null;
             /** @description What the model calls of its turns cost so far; null if one of their models has no price. */
             cost: {
@@ -1593,10 +1623,10 @@ export interface components {
                         currency: string;
                     };
                     /**
-                     * @description stop: the turn ends with stop_reason `budget_reached`.
+                     * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
                      * @enum {unknown}
                      */
-                    on_reached: "stop";
+                    on_reached: "pause" | "stop";
                 } | null;
             };
             /** @description For `existing_session`. */
@@ -1807,10 +1837,10 @@ export interface components {
                     currency: string;
                 };
                 /**
-                 * @description stop: the turn ends with stop_reason `budget_reached`.
+                 * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
                  * @enum {unknown}
                  */
-                on_reached: "stop";
+                on_reached: "pause" | "stop";
             } | null;
         };
         SessionFilter: {
@@ -1855,10 +1885,10 @@ export interface components {
                     currency: string;
                 };
                 /**
-                 * @description stop: the turn ends with stop_reason `budget_reached`.
+                 * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
                  * @enum {unknown}
                  */
-                on_reached: "stop";
+                on_reached: "pause" | "stop";
             } | null;
         };
         NewMessage: {
@@ -2057,10 +2087,10 @@ export interface components {
                             currency: string;
                         };
                         /**
-                         * @description stop: the turn ends with stop_reason `budget_reached`.
+                         * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
                          * @enum {unknown}
                          */
-                        on_reached: "stop";
+                        on_reached: "pause" | "stop";
                     } | null;
                 };
                 /** @description For `existing_session`. */

@@ -1,5 +1,6 @@
 import {
   isTerminal,
+  type BudgetAction,
   type Elicitation,
   type Event,
   type RequiredAction,
@@ -35,7 +36,7 @@ export function toolCallsOf(events: Event[]): Map<string, ToolCall> {
       for (const id of calls.keys()) change(calls, id, { questions: [] });
       for (const action of event.required_actions) {
         if (action.type === 'elicitation') addQuestion(calls, action);
-        else change(calls, action.tool_use_id, { waitsFor: action });
+        else if (action.type !== 'budget') change(calls, action.tool_use_id, { waitsFor: action });
       }
     } else if (event.type === 'user.elicitation_result') {
       for (const [id, { questions }] of calls) {
@@ -64,7 +65,16 @@ function addQuestion(calls: Map<string, ToolCall>, question: Elicitation): void 
   change(calls, question.tool_use_id, { questions: [...questions, question] });
 }
 
+/** The budget that a turn waits for: only its answer brings another event. */
+export function openBudget(events: Event[]): BudgetAction | null {
+  const last = events.at(-1);
+  if (last?.type !== 'agent.requires_action') return null;
+  return last.required_actions.find((action) => action.type === 'budget') ?? null;
+}
+
 export function openActions(events: Event[]): RequiredAction[] {
+  const budget = openBudget(events);
+  if (budget !== null) return [budget];
   return [...toolCallsOf(events).values()].flatMap(({ waitsFor, questions }) => [
     ...(waitsFor === null ? [] : [waitsFor]),
     ...questions,

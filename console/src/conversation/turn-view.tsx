@@ -2,7 +2,7 @@ import { useService } from '../client/service.js';
 import { CopyText } from '../parts/copy-text.js';
 import { memo } from '../parts/memo.js';
 import { hasEnded, type Turn } from './conversation-log.js';
-import { openActions } from './tool-calls.js';
+import { openActions, openBudget } from './tool-calls.js';
 import { RetryNotice } from './retry-notice.js';
 import { TurnItemView } from './turn-item-view.js';
 import { itemsOf } from './turn-items.js';
@@ -11,7 +11,15 @@ import { itemsOf } from './turn-items.js';
 export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
   const items = itemsOf(turn);
   const waits = openActions(turn.events).length > 0;
-  const progress = waits ? 'Waiting for your answer' : turn.draft === null ? 'Working' : 'Writing';
+  const budget = openBudget(turn.events);
+  const progress =
+    budget !== null
+      ? `Waiting for a larger budget: ${budget.spent.amount} of ${budget.max_cost.amount} ${budget.max_cost.currency} is spent`
+      : waits
+        ? 'Waiting for your answer'
+        : turn.draft === null
+          ? 'Working'
+          : 'Writing';
   return (
     <article class="turn" aria-label="Turn">
       {items.map((item) => (

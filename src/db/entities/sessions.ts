@@ -28,7 +28,7 @@ export type SessionTool = McpToolset | CustomTool;
 /** The fields of a budget, as the client gave them. */
 interface Budget {
   max_cost: { amount: string; currency: string };
-  on_reached: 'stop';
+  on_reached: 'pause' | 'stop';
 }
 
 export interface SessionRow {

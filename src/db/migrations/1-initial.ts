@@ -490,14 +490,18 @@ export class Initial1800000000001 implements MigrationInterface {
         PRIMARY KEY (turn_id, step, index)
       );
 
-      -- Calls that need an answer. planned → open (asked) → allowed, denied, answered or expired; cancelled with the turn.
+      -- Calls that need an answer, and model calls that wait for a larger budget (index -1). planned → open (asked) →
+      -- allowed, denied, answered or expired; cancelled with the turn. A budget is opened at once, and again if it is reached
+      -- again before the same step.
       CREATE TABLE required_actions (
         turn_id text COLLATE "C" NOT NULL,
         step integer NOT NULL,
         index integer NOT NULL,
         session_id text COLLATE "C" NOT NULL,
-        tool_use_id text COLLATE "C" NOT NULL,
-        kind text NOT NULL CHECK (kind IN ('tool_confirmation', 'custom_tool_result')),
+        tool_use_id text COLLATE "C",
+        kind text NOT NULL CHECK (kind IN ('tool_confirmation', 'custom_tool_result', 'budget')),
+        -- The max_cost at which the model call fits; null if its model has no price.
+        needed_cost numeric,
         state text NOT NULL DEFAULT 'planned'
           CHECK (state IN ('planned', 'open', 'allowed', 'denied', 'answered', 'expired', 'cancelled')),
         asked_at timestamptz,
@@ -508,13 +512,14 @@ export class Initial1800000000001 implements MigrationInterface {
         -- When the workflow took the answer over; until then the reconciler signals it again.
         taken_at timestamptz,
         PRIMARY KEY (turn_id, step, index),
-        FOREIGN KEY (turn_id, step, index) REFERENCES tool_calls ON DELETE CASCADE,
+        CHECK ((kind = 'budget') = (index = -1)),
+        CHECK ((kind = 'budget') = (tool_use_id IS NULL)),
         CHECK ((state = 'planned') = (asked_at IS NULL) OR state = 'cancelled'),
         CHECK ((asked_at IS NULL) = (expires_at IS NULL)),
-        CHECK ((state IN ('allowed', 'denied', 'answered')) = (answer_position IS NOT NULL)),
-        CHECK ((answer_position IS NULL) = (answered_at IS NULL)),
+        CHECK ((state IN ('allowed', 'denied', 'answered')) = (answered_at IS NOT NULL)),
+        CHECK ((answer_position IS NOT NULL) = (answered_at IS NOT NULL AND kind <> 'budget')),
         CHECK (state NOT IN ('allowed', 'denied') OR kind = 'tool_confirmation'),
-        CHECK (state <> 'answered' OR kind = 'custom_tool_result')
+        CHECK (state <> 'answered' OR kind IN ('custom_tool_result', 'budget'))
       );
       CREATE INDEX required_actions_use ON required_actions (session_id, tool_use_id);
       CREATE INDEX required_actions_open ON required_actions (asked_at) WHERE state = 'open';

@@ -1,0 +1,157 @@
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { message, steps, text, toolUse } from '../support/scripted-model.js';
+import { startTurnService, type TurnService, type TurnServiceOptions } from '../support/turns.js';
+import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
+import { connectClient, runIdsOf } from '../support/workflow-history.js';
+
+/** A token of output costs 0.001, one of input nothing. */
+const PRICE = { currency: 'USD', input: 0, output: 1000, cache_read: 0, cache_write: 0 };
+const cost = (amount: string) => ({ amount, currency: 'USD' });
+const budget = (amount: string, on_reached = 'pause') => ({ max_cost: cost(amount), on_reached });
+const tokens = (output_tokens: number) => ({
+  usage: { input_tokens: 1, output_tokens, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
+});
+
+describe('a turn that waits for a larger budget', () => {
+  let service: TurnService;
+  const open = async (config: NonNullable<TurnServiceOptions['config']>) => {
+    service = await startTurnService({ model: { price: PRICE }, config });
+  };
+  afterEach(() => service.close());
+
+  const sessionOf = async (id: string) => (await service.api('GET', `/v1/sessions/${id}`)).body;
+  const patch = async (id: string, to: object | null) => {
+    const { status, body } = await service.api('PATCH', `/v1/sessions/${id}`, { budget: to });
+    expect(status, JSON.stringify(body)).to.equal(200);
+    return body;
+  };
+  /** Its first call costs 0.3, the second one does not fit. */
+  const waitingTurn = async (amount = '0.5') => {
+    service.model.on(/Spend/, steps(message([toolUse('list_files')], tokens(300)), message([text('done')], tokens(2))));
+    const session = await service.session({ budget: budget(amount), thinking_enabled: false });
+    const turnId = await service.send(session, 'Spend');
+    const [action] = await requiredActions(service, session);
+    return { session, turnId, action };
+  };
+  const calls = () => service.model.requests.length;
+
+  describe('without a long wait', () => {
+    beforeEach(() => open({}));
+
+    it('asks for one, waits on after a raise that is too small, and goes on after one that is enough', async () => {
+      const { session, action } = await waitingTurn();
+      const { expires_at, ...shown } = action;
+      expect(shown).to.deep.equal({ type: 'budget', spent: cost('0.3'), max_cost: cost('0.5') });
+      expect(expires_at).to.be.a('string');
+      expect((await service.api('GET', '/v1/sessions?requires_action=true')).body.items).to.have.length(1);
+      const refused = await service.api('POST', `/v1/sessions/${session}/messages`, { content: 'More' });
+      expect([refused.status, refused.body.error.details.required_actions]).to.deep.equal([409, [action]]);
+
+      const small = { ...action, max_cost: cost('0.55') };
+      expect((await patch(session, budget('0.55'))).required_actions).to.deep.equal([small]);
+      expect(await sessionOf(session)).to.deep.include({ status: 'RUNNING', required_actions: [small] });
+      expect((await patch(session, budget('0.556'))).required_actions).to.deep.equal([]);
+      const end = await service.ended(session);
+      expect(end).to.deep.include({ type: 'turn.completed', stop_reason: 'end_turn' });
+      expect(end.timing.waiting_ms).to.be.above(0);
+      expect(calls()).to.equal(2);
+      expect(service.model.requests.at(-1)!.body.max_tokens).to.equal(256);
+      const asked = (await service.history(session)).filter(({ type }) => type === 'agent.requires_action');
+      expect(asked.map(({ required_actions }) => required_actions)).to.deep.equal([[action], [small]]);
+    });
+
+    it('goes on without a budget, ends with one that stops, and is cancelled', async () => {
+      const removed = await waitingTurn();
+      await patch(removed.session, null);
+      expect(await service.ended(removed.session)).to.include({ stop_reason: 'end_turn' });
+
+      const stopped = await waitingTurn();
+      await patch(stopped.session, budget('0.5', 'stop'));
+      expect(await service.ended(stopped.session)).to.include({
+        type: 'turn.completed',
+        stop_reason: 'budget_reached',
+      });
+      expect(await sessionOf(stopped.session)).to.deep.include({ required_actions: [], continuable: true });
+
+      const cancelled = await waitingTurn();
+      await service.api('POST', `/v1/sessions/${cancelled.session}/cancel`);
+      expect(await service.ended(cancelled.session)).to.include({ type: 'turn.cancelled' });
+      expect((await sessionOf(cancelled.session)).required_actions).to.deep.equal([]);
+    });
+
+    it('waits before its first call', async () => {
+      service.model.on(/Hello/, message([text('done')], tokens(2)));
+      const session = await service.session({ budget: budget('0.1') });
+      await service.send(session, 'Hello');
+      await requiredActions(service, session);
+      await patch(session, budget('1'));
+      expect(await service.ended(session)).to.include({ stop_reason: 'end_turn' });
+      expect(calls()).to.equal(1);
+    });
+
+    it('waits again at a later step, and leaves the calls of the step alone', async () => {
+      service.model.on(
+        /Twice/,
+        steps(
+          message([toolUse('get_weather', {}, { id: 'toolu_1' })], tokens(300)),
+          message([toolUse('get_weather', {}, { id: 'toolu_2' })], tokens(300)),
+          message([text('done')], tokens(2)),
+        ),
+      );
+      const tools = [customTool('get_weather')];
+      const session = await service.session({ budget: budget('0.5'), tools, thinking_enabled: false });
+      await service.send(session, 'Twice');
+      const kinds = async () => (await requiredActions(service, session)).map(({ type }) => type);
+      expect(await kinds()).to.deep.equal(['custom_tool_result']);
+      await sendAnswers(service, session, [customResult('toolu_1', 'Sun.')]);
+      await eventually('the budget is reached', async () => (await kinds())[0] === 'budget');
+      await patch(session, budget('0.7'));
+      await eventually(
+        'the second call waits',
+        async () => (await sessionOf(session)).required_actions[0]?.tool_use_id === 'toolu_2',
+      );
+      await patch(session, budget('0.7', 'stop'));
+      expect(await kinds()).to.deep.equal(['custom_tool_result']);
+      await sendAnswers(service, session, [customResult('toolu_2', 'Rain.')]);
+      expect(await service.ended(session)).to.include({ stop_reason: 'budget_reached' });
+      expect((await sendAnswers(service, session, [confirmation('budget', 'allow')])).status).to.equal(404);
+    });
+
+    it('loses no raise that comes as the turn begins to wait', async () => {
+      service.model.on(/Race/, message([text('done')], tokens(2)));
+      const ends = await Promise.all(
+        Array.from({ length: 10 }, async () => {
+          const session = await service.session({ budget: budget('0.1') });
+          await service.send(session, 'Race');
+          await patch(session, budget('1'));
+          return service.ended(session);
+        }),
+      );
+      expect(ends.map(({ stop_reason }) => stop_reason)).to.deep.equal(Array.from({ length: 10 }, () => 'end_turn'));
+    });
+  });
+
+  it('ends as budget_reached when nobody changes the budget in time', async () => {
+    await open({ actionTimeoutSeconds: 1 });
+    const session = await service.session({ budget: budget('0.1') });
+    await service.send(session, 'Hello');
+    const end = await service.ended(session);
+    expect(end).to.include({ type: 'turn.completed', stop_reason: 'budget_reached' });
+    expect(end.timing.waiting_ms).to.be.at.least(900);
+    expect(calls()).to.equal(0);
+  });
+
+  it('waits for long in a new run, and goes on in another one', async () => {
+    await open({ longWaitSeconds: 0.5 });
+    const { session, turnId, action } = await waitingTurn();
+    const { client, close } = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
+    await runIdsOf(client, turnId, 2);
+    expect(await requiredActions(service, session)).to.deep.equal([action]);
+    await patch(session, budget('0.6'));
+    expect(await service.ended(session)).to.include({ stop_reason: 'end_turn' });
+    await runIdsOf(client, turnId, 3);
+    await close();
+    expect(calls()).to.equal(2);
+  });
+});
