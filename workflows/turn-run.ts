@@ -1,28 +1,15 @@
-import {
-  ActivityCancellationType,
-  ApplicationFailure,
-  makeContinueAsNewFunc,
-  proxyActivities,
-  proxyLocalActivities,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
 import type { EndedTurn, ModelOutcome, OpenStep, Paused, TurnActivities } from '../activities/turn/turn-activities.js';
 import type { TurnInput, TurnSummary } from './contract.js';
 import { Details } from './details.js';
+import { continueAsNew } from './new-run.js';
 import { TaskWaits } from './tasks.js';
+import { turnActivities } from './turn-activities.js';
 import { formatToolNames } from './tool-names.js';
 import { countSignals, waitForAnswers, waitForBudget } from './wait.js';
 
-/** Heartbeat timeout for a worker that runs but has lost Temporal. A dead worker's lease expires within seconds. */
-const HEARTBEAT_TIMEOUT = '90 s';
 /** Tool calls of one step that run in parallel. A step with hundreds of calls must leave slots for other turns. */
 const PARALLEL_TOOLS = 16;
-/** A backstop for calls that may ask a person. */
-const ASKING_TIMEOUT = '366 days';
-
-/** Memo set on a run that continues a long wait. */
-export const LONG_WAIT = 'longWait';
-
 const { advanceWait, advanceBudget } = proxyLocalActivities<TurnActivities>({
   startToCloseTimeout: '5 s',
   retry: { initialInterval: '200 ms', maximumInterval: '5 s' },
@@ -31,11 +18,11 @@ const { advanceWait, advanceBudget } = proxyLocalActivities<TurnActivities>({
 export class TurnRun {
   readonly summary: TurnSummary = { state: null, stop_reason: null, steps: 0 };
   readonly #signals: { received: number };
+  readonly tasks: TaskWaits;
   readonly #details: Details;
   #step: number;
   /** The end of the turn's time, in ms since 1970. */
   #deadline: number;
-  readonly tasks: TaskWaits;
   /** Calls that run in activities, without those whose tasks are waited for. */
   #callsRunning = 0;
 
@@ -136,8 +123,7 @@ export class TurnRun {
 
   async #callModel(again: boolean): Promise<ModelOutcome | Paused> {
     this.#details.showModelCall(`${this.#progress}: model call`);
-    const { id: turnId, modelId } = this.input;
-    const step = this.#step;
+    const [{ id: turnId, modelId }, step] = [this.input, this.#step];
     const call = (compacted: boolean) =>
       this.#activity(`model call ${step} · ${modelId}`).callModel({ turnId, step, compacted, ...(again && { again }) });
     let outcome = await call(false);
@@ -199,32 +185,13 @@ export class TurnRun {
     if (ended !== null) this.#deadline = Date.now() + ended.remainingMs;
   }
 
-  /**
-   * The turn's activities, each with the turn's remaining time as its timeout. Those that may ask a person watch that time by
-   * themselves: it does not run while they wait.
-   */
   #activity(summary: string, mayAsk = false): TurnActivities {
-    const remainingMs = this.#deadline - Date.now();
-    if (remainingMs <= 0) throw ApplicationFailure.nonRetryable('The time of the turn is over.', 'turn_timeout');
-    return proxyActivities<TurnActivities>({
-      ...(mayAsk ? { startToCloseTimeout: ASKING_TIMEOUT } : { scheduleToCloseTimeout: remainingMs }),
-      heartbeatTimeout: HEARTBEAT_TIMEOUT,
-      cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-      retry: { initialInterval: '1 s', backoffCoefficient: 2, maximumInterval: '30 s' },
-      summary,
-    });
+    return turnActivities(summary, this.#deadline - Date.now(), mayAsk);
   }
 
-  /** Goes on in a new run: on the current build, if it has replaced this one, or if this run waited long or begins to. */
   #continueAsNew(next: Required<Pick<TurnInput, 'step'>> & Pick<TurnInput, 'wait' | 'paused'>): Promise<never> {
-    const { memo = {}, targetWorkerDeploymentVersionChanged: isReplaced } = workflowInfo();
-    const wasLongWait = memo[LONG_WAIT] === true;
-    const isLongWait = next.wait !== undefined || next.paused === true;
     const remainingMs = Math.max(0, this.#deadline - Date.now());
-    return makeContinueAsNewFunc<(input: TurnInput) => Promise<TurnSummary>>({
-      ...((wasLongWait || isLongWait) && { memo: { ...memo, [LONG_WAIT]: isLongWait } }),
-      ...((wasLongWait || isLongWait || isReplaced) && { initialVersioningBehavior: 'AUTO_UPGRADE' }),
-    })({ ...this.input, paused: undefined, ...next, remainingMs, waiting: this.#details.counts });
+    return continueAsNew({ ...this.input, paused: undefined, ...next, remainingMs, waiting: this.#details.counts });
   }
 
   get #progress(): string {

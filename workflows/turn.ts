@@ -16,7 +16,8 @@ import type { TurnFailureType } from '../src/events/fields.js';
 import type { TurnActivities, UnsuccessfulOutcome } from '../activities/turn/turn-activities.js';
 import { TURN_ENDED, type TurnInput, type TurnSummary } from './contract.js';
 import { isVersioned } from './versioning.js';
-import { LONG_WAIT, TurnRun } from './turn-run.js';
+import { LONG_WAIT } from './new-run.js';
+import { TurnRun } from './turn-run.js';
 
 const { finishTurn } = proxyActivities<TurnActivities>({
   startToCloseTimeout: '10 s',
