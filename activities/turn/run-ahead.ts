@@ -64,13 +64,13 @@ export class RunAhead implements Joinable {
   /** Activities that wait for the call of another worker. */
   readonly #waiting = new Map<string, () => void>();
   readonly #deps: ActivityDeps;
-  readonly #sweep: NodeJS.Timeout;
+  readonly #unaskedTimer: NodeJS.Timeout;
   readonly #late = new AbortController();
   #isClosed = false;
 
   constructor(deps: Omit<ActivityDeps, 'ahead'>) {
     this.#deps = { ...deps, ahead: this };
-    this.#sweep = setInterval(() => void this.#startUnasked(), UNASKED_MS);
+    this.#unaskedTimer = setInterval(() => void this.#startUnasked(), UNASKED_MS);
   }
 
   begin(turn: StartableTurn, isOwn = false): void {
@@ -110,7 +110,7 @@ export class RunAhead implements Joinable {
   /** Begins no more steps, and ends those that no activity waits for after the grace period. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#sweep);
+    clearInterval(this.#unaskedTimer);
     const { config } = this.#deps;
     const late = setTimeout(() => {
       for (const { stop } of this.#steps.values()) stop.abort(new Error('this worker ends'));
