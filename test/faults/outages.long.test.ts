@@ -119,14 +119,17 @@ describe('outages', function () {
   });
 
   it('of a worker: its activities are given to another one within seconds', async () => {
-    const { model, client } = system;
+    const { model } = system;
     const gate = model.gate();
     model.on(/^taken over/, text('lost', { before: { 0: wait(gate) } }), text('Taken over.'));
     const turn = await system.send(await system.session(), 'taken over');
     void system.watch(turn);
     await gate.reached;
-    const [modelCall] = await pendingActivities(client, turn.turnId);
-    const worker = system.workers.find(({ pid }) => modelCall!.lastWorkerIdentity!.startsWith(`${pid}@`))!;
+    const [call] = await system.db.query<[{ worker_id: string }]>(
+      'SELECT worker_id FROM model_attempts WHERE turn_id = $1',
+      [turn.turnId],
+    );
+    const worker = system.workers.find(({ pid }) => call.worker_id.startsWith(`${pid}@`))!;
     await worker.kill();
     const killed = performance.now();
     const end = await system.ended(turn);
