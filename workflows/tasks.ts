@@ -1,14 +1,5 @@
-import {
-  ActivityCancellationType,
-  ActivityFailure,
-  ApplicationFailure,
-  CancellationScope,
-  isCancellation,
-  proxyActivities,
-  sleep,
-} from '@temporalio/workflow';
+import { ActivityCancellationType, CancellationScope, proxyActivities, sleep } from '@temporalio/workflow';
 import type { EndedTask, TurnActivities } from '../activities/turn/turn-activities.js';
-import { TASK_OPEN } from './contract.js';
 
 /** An attempt asks once: its time limit is that of fetching a large result. A task's own limit is in the activity. */
 const POLL_TIMEOUT = '1 hour';
@@ -59,7 +50,8 @@ export class TaskWaits {
         if (ended.isOverdue) this.#cancels.push(this.#cancelOnServers());
         return ended;
       } catch (error) {
-        if (!hasStopped(error) || CancellationScope.current().consideredCancelled) throw error;
+        // Stopped by `askAgain`. How the attempt ended then says nothing: its worker may have died, or found the task open.
+        if (!scope.consideredCancelled || CancellationScope.current().consideredCancelled) throw error;
         if (this.isLong) return null;
       } finally {
         this.#scopes.delete(scope);
@@ -103,10 +95,4 @@ export class TaskWaits {
     this.isLong = true;
     this.askAgain();
   }
-}
-
-/** True for a wait that was stopped, also while an attempt found the task open: a cancelled activity is not tried again. */
-function hasStopped(error: unknown): boolean {
-  const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  return isCancellation(error) || (cause instanceof ApplicationFailure && cause.type === TASK_OPEN);
 }

@@ -25,8 +25,8 @@ export interface StartedActivity {
 
 /** A workflow task may fail once during a deploy. After this many failures it fails on every worker. */
 const MAX_WORKFLOW_TASK_ATTEMPTS = 8;
-/** The value of PENDING_ACTIVITY_STATE_STARTED. */
-const STARTED = 2;
+/** The values of PENDING_ACTIVITY_STATE_STARTED and PENDING_ACTIVITY_STATE_CANCEL_REQUESTED: a worker has the activity. */
+const HELD = new Set([2, 3]);
 const WAITS_FOR = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waitsFor, 'KEYWORD');
 
 const STATES: Record<string, WorkflowState> = {
@@ -49,6 +49,6 @@ export function stateOf({ status, raw, typedSearchAttributes }: WorkflowExecutio
 
 export function startedActivities({ raw }: WorkflowExecutionDescription): StartedActivity[] {
   return (raw.pendingActivities ?? [])
-    .filter(({ state }) => Number(state) === STARTED)
+    .filter(({ state }) => HELD.has(Number(state)))
     .map(({ activityId, lastWorkerIdentity }) => ({ activityId: activityId!, workerId: lastWorkerIdentity! }));
 }

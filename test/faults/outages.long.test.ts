@@ -6,7 +6,6 @@ import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import type { RoleProcess } from '../support/role-process.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { startStandby, type Standby } from '../support/standby.js';
-import { pendingActivities } from '../support/turn-workflow.js';
 
 const TURNS = 40;
 const PACE: Pace = { words: 60, everyMs: 100 };
