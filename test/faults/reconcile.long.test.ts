@@ -5,7 +5,7 @@ import { createLogger } from '../../src/platform/logger.js';
 import { requestCancel } from '../../src/turns/cancel.js';
 import { queueTurn } from '../../src/turns/queue.js';
 import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
-import { text, wait } from '../support/scripted-model.js';
+import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { CLOSING, startClosing, startTimingOut } from '../support/workflow-tasks.js';
 
 /** The promise, with room for a machine that is busy. */
@@ -103,7 +103,15 @@ describe('the reconciler', () => {
 
   it('restarts turns after Temporal has lost its data', async () => {
     const gate = system.model.gate();
-    system.model.on(/forgotten/, text('cut off', { before: { 0: wait(gate) } }), 'Here again.');
+    // The second call: the first one runs ahead of Temporal, and goes on without it.
+    const deliver = toolUse('deliver_file', { filename: 'a.txt', content: 'A' });
+    const before = steps(deliver, text('cut off', { before: { 0: wait(gate) } }));
+    const after = steps(deliver, 'Here again.');
+    let calls = 0;
+    system.model.on(/forgotten/, (request, index) => {
+      calls += 1;
+      return (calls <= 2 ? before : after)(request, index);
+    });
     const turn = await system.send(await system.session(), 'forgotten');
     void system.watch(turn);
     await gate.reached;
