@@ -1,18 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from 'typeorm';
-import { runSql, sql, type Sql } from '../db/sql.js';
+import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
-import { insertEvents, newEvents, type EventRow } from '../events/store.js';
+import type { EventRow } from '../events/store.js';
 import { validationError, ServiceError } from '../platform/errors.js';
 import type { ActionKind } from '../sessions/required-actions.js';
 import { findOtherCalls, loadActions, loadElicitations, type Action, type Elicitation } from './actions.js';
+import { changeWait, NOW, waitWrite } from './change-wait.js';
 import { clocksAfter, requiresAction } from './elicitation.js';
 import { checkContent } from './elicitation-content.js';
 import { elicitationNotFound, notPending, questionNotPending } from './not-pending.js';
 import { stopClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
-import { changeTurn, running, type TurnDeps, type TurnWrite } from '../turns/write.js';
+import type { TurnDeps } from '../turns/write.js';
 
 /** An answer as stored. */
 export type Answer = CallAnswer | ElicitationAnswerEvent;
@@ -65,8 +66,7 @@ export async function storeAnswers(
   }
   const turnId = askedFor(asked, open).turn_id;
   try {
-    return await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
-      const turn = await lock(running(turnId));
+    return await changeWait(deps, turnId, async ({ tx, turn, write }) => {
       const locked = await load(tx);
       const fresh = selectNew(answers, locked);
       if (turn.cancel_requested_at !== null) throw refusalOf(open, 'cancelled');
@@ -74,8 +74,8 @@ export async function storeAnswers(
       const questions = fresh.flatMap((answer) => (isCallAnswer(answer) ? [] : [askedFor(locked, answer)]));
       const resumed = await clocksAfter(tx, turnId, questions);
       // With a call of §6 among the answers, its own start or end sets the clock of waiting.
-      const clocks = resumed ?? (fresh.some(isCallAnswer) ? sql`, ${stopClock('waiting', sql`now.at`)}` : sql``);
-      const written = await write(answersWrite(turnId, [...fresh, ...(await requiresAction(tx, turnId))], clocks));
+      const clocks = resumed ?? (fresh.some(isCallAnswer) ? stopClock('waiting', NOW) : null);
+      const written = await write(waitWrite(turnId, [...fresh, ...(await requiresAction(tx, turnId))], clocks));
       const added = new Map(fresh.map((answer, n) => [keyOf(answer), written.events[n]!]));
       const events = answers.map((answer) => added.get(keyOf(answer)) ?? askedFor(locked, answer).answer!);
       await record(tx, events);
@@ -113,21 +113,6 @@ function refusalOf(answer: Answer, state: string): ServiceError {
   return isCallAnswer(answer)
     ? notPending(answer.data.tool_use_id, state as Parameters<typeof notPending>[1])
     : questionNotPending(answer.data.elicitation_id, state as Parameters<typeof questionNotPending>[1]);
-}
-
-function answersWrite(turnId: string, newOnes: NewEvent[], clocks: Sql): TurnWrite {
-  const events = newEvents(newOnes);
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
-      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
-      written AS (
-        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at ${clocks}
-        FROM now WHERE turns.id = now.id
-        RETURNING turns.id, session_id, number, state, position, at),
-      ${insertEvents(sql`written`, events)}
-    SELECT session_id, state, position, at FROM written`;
-  return { statement, events };
 }
 
 async function requireFitting(db: Db, sessionId: string, answers: Answer[], asked: Asked): Promise<void> {

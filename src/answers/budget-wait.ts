@@ -1,12 +1,11 @@
-import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
-import type { NewEvent } from '../events/schema.js';
-import { insertEvents, newEvents } from '../events/store.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
 import { actionsAnswered } from '../platform/metrics.js';
 import { fits, type Budget } from '../sessions/budget.js';
 import { endingWrite } from '../turns/finish.js';
 import { BUDGET_REACHED } from '../turns/outcome.js';
 import { runningMs, startClock, stopClock } from '../turns/totals.js';
-import { changeTurn, running, type TurnDeps, type TurnTransaction, type TurnWrite } from '../turns/write.js';
+import { running, type TurnDeps, type TurnTransaction } from '../turns/write.js';
+import { changeWait, NOW, waitWrite } from './change-wait.js';
 import { requiresAction } from './elicitation.js';
 
 /**
@@ -20,8 +19,7 @@ export function openBudgetWait(
   needed: string | null,
   timeoutSeconds: number,
 ): Promise<boolean> {
-  return changeTurn(deps, turnId, async ({ tx, lock, write }) => {
-    await lock(running(turnId));
+  return changeWait(deps, turnId, async ({ tx, write }) => {
     const [session] = await runSql<{ budget: Budget | null }>(
       tx,
       sql`SELECT budget FROM sessions WHERE id = (SELECT session_id FROM turns WHERE id = ${turnId})`,
@@ -40,7 +38,7 @@ export function openBudgetWait(
           WHERE a.state <> 'open'
           RETURNING index`,
     );
-    if (opened.length > 0) await write(waitWrite(turnId, await requiresAction(tx, turnId), startClock('waiting', AT)));
+    if (opened.length > 0) await write(waitWrite(turnId, await requiresAction(tx, turnId), startClock('waiting', NOW)));
     return true;
   });
 }
@@ -55,8 +53,7 @@ export async function advanceBudgetWait(
   turnId: string,
   step: number,
 ): Promise<{ expiresInMs: number | null; runningMs: number } | 'ended'> {
-  const wait = await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
-    await lock(running(turnId));
+  const wait = await changeWait(deps, turnId, async ({ tx, write }) => {
     const row = sql`turn_id = ${turnId} AND step = ${step} AND kind = 'budget'`;
     const expired = await runSql<unknown>(
       tx,
@@ -111,24 +108,6 @@ export async function answerBudgetWait(
           WHERE turn_id = ${turnId} AND kind = 'budget' AND state = 'open'`,
     );
   }
-  await write(waitWrite(turnId, await requiresAction(tx, turnId), isOver ? stopClock('waiting', AT) : null));
+  await write(waitWrite(turnId, await requiresAction(tx, turnId), isOver ? stopClock('waiting', NOW) : null));
   return isOver;
-}
-
-const AT = sql`now.at`;
-
-function waitWrite(turnId: string, newOnes: NewEvent[], clock: Sql | null): TurnWrite {
-  const events = newEvents(newOnes);
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
-      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
-      written AS (
-        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at
-          ${clock === null ? sql`` : sql`, ${clock}`}
-        FROM now WHERE turns.id = now.id
-        RETURNING turns.id, session_id, number, state, position, at),
-      ${insertEvents(sql`written`, events)}
-    SELECT session_id, state, position, at FROM written`;
-  return { statement, events };
 }

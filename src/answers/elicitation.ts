@@ -2,10 +2,10 @@ import type { EntityManager } from 'typeorm';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { EventData, NewEvent } from '../events/schema.js';
-import { insertEvents, newEvents } from '../events/store.js';
 import { openActionsOf, type RequiredAction } from '../sessions/required-actions.js';
 import { pauseCalls, resumeCalls } from '../turns/totals.js';
-import { changeTurn, running, type TurnDeps, type TurnWrite } from '../turns/write.js';
+import type { TurnDeps } from '../turns/write.js';
+import { changeWait, NOW, waitWrite } from './change-wait.js';
 
 /** open → answered, expired, withdrawn (by the server), lost (the worker died), or cancelled with the turn. */
 export type ElicitationState = 'open' | 'answered' | 'expired' | 'withdrawn' | 'lost' | 'cancelled';
@@ -42,8 +42,7 @@ export async function openElicitation(
   { id, requestId, ...question }: NewQuestion,
   { timeoutSeconds, maxOpen }: { timeoutSeconds: number; maxOpen: number },
 ): Promise<void> {
-  await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
-    await lock(running(turnId));
+  await changeWait(deps, turnId, async ({ tx, write }) => {
     const [open] = await runSql<{ turn: number; call: number; is_task: boolean; is_stored: boolean }>(
       tx,
       sql`SELECT EXISTS (SELECT FROM elicitations WHERE id = ${id}) AS is_stored, count(q.id)::integer AS turn,
@@ -63,9 +62,8 @@ export async function openElicitation(
             ${requestId}, now.at, now.at + ${timeoutSeconds}::double precision * interval '1 s'
           FROM turns, (SELECT clock_timestamp() AS at) AS now WHERE turns.id = ${turnId}`,
     );
-    const isFirst = open!.call === 0;
-    const clocks = isFirst ? sql`, ${pauseCalls(1, open!.is_task ? 1 : 0, sql`now.at`)}` : sql``;
-    await write(clockWrite(turnId, clocks, await requiresAction(tx, turnId)));
+    const clocks = open!.call === 0 ? pauseCalls(1, open!.is_task ? 1 : 0, NOW) : null;
+    await write(waitWrite(turnId, await requiresAction(tx, turnId), clocks));
   });
 }
 
@@ -97,8 +95,7 @@ export async function closeElicitations(
       ? sql`q.id = ${which.id}`
       : sql`q.step = ${which.step} AND q.index = ${which.index}
           AND (NOT ${which.expired === true} OR expires_at <= clock_timestamp())`;
-  return changeTurn(deps, turnId, async ({ tx, lock, write }) => {
-    await lock(running(turnId));
+  return changeWait(deps, turnId, async ({ tx, write }) => {
     const closed = await runSql<CallOf>(
       tx,
       sql`WITH closed AS (
@@ -107,7 +104,7 @@ export async function closeElicitations(
           SELECT step, index FROM closed`,
     );
     const clocks = await clocksAfter(tx, turnId, closed);
-    if (clocks !== null) await write(clockWrite(turnId, clocks, []));
+    if (clocks !== null) await write(waitWrite(turnId, [], clocks));
     return closed.length;
   });
 }
@@ -130,22 +127,7 @@ export async function clocksAfter(tx: Db, turnId: string, closed: CallOf[]): Pro
           SELECT FROM elicitations q WHERE q.turn_id = ${turnId} AND q.step = c.step AND q.index = c.index
             AND q.state = 'open')`,
   );
-  return row!.calls === 0 ? null : sql`, ${resumeCalls(row!.calls, row!.tasks, sql`now.at`)}`;
-}
-
-function clockWrite(turnId: string, clocks: Sql, newOnes: NewEvent[]): TurnWrite {
-  const events = newEvents(newOnes);
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
-      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
-      written AS (
-        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at ${clocks}
-        FROM now WHERE turns.id = now.id
-        RETURNING turns.id, session_id, number, state, position, at),
-      ${insertEvents(sql`written`, events)}
-    SELECT session_id, state, position, at FROM written`;
-  return { statement, events };
+  return row!.calls === 0 ? null : resumeCalls(row!.calls, row!.tasks, NOW);
 }
 
 /** An answer as the server gets it; null while the question is open. */

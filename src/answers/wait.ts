@@ -1,13 +1,13 @@
 import type { EntityManager } from 'typeorm';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { NewEvent } from '../events/schema.js';
-import { insertEvents, newEvents } from '../events/store.js';
 import { actionsAnswered } from '../platform/metrics.js';
+import { changeWait, NOW, waitWrite } from './change-wait.js';
 import { requiresAction } from './elicitation.js';
 import type { ActionState } from './actions.js';
 import { runningMs, startClock } from '../turns/totals.js';
 import { TurnEndedError } from '../turns/turn.js';
-import { changeTurn, running, type TurnDeps, type TurnWrite } from '../turns/write.js';
+import type { TurnDeps } from '../turns/write.js';
 
 export interface StepWait {
   /** Indices of the calls that are answered or expired but not done. */
@@ -38,14 +38,13 @@ export async function advanceWait(
   step: number,
   timeoutSeconds: number,
 ): Promise<StepWait> {
-  const { wait, expired } = await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
-    const turn = await lock(running(turnId));
+  const { wait, expired } = await changeWait(deps, turnId, async ({ tx, turn, write }) => {
     const states = await readStates(tx, turnId, step);
     if (states.size === 0) throw new TurnEndedError(turnId, turn.state);
     const asked = states.has('planned') ? await ask(tx, turnId, step, timeoutSeconds) : [];
     const expired = states.has('open') ? await expire(tx, turnId, step) : 0;
     const wait = await readWait(tx, turnId, await take(tx, turnId, step));
-    await write(waitWrite(turnId, asked));
+    await write(waitWrite(turnId, asked, asked.length === 0 ? null : startClock('waiting', NOW)));
     return { wait, expired };
   });
   actionsAnswered.inc({ answer: 'expired' }, expired);
@@ -64,23 +63,6 @@ async function readWait(tx: EntityManager, turnId: string, rows: Row[]): Promise
     open: open.map(({ index }) => index),
     expiresInMs: open.length === 0 ? 0 : Math.ceil(Math.min(...open.map((row) => row.expires_in_ms!))),
   };
-}
-
-/** Stores the questions, if there are any, and starts the clock of the wait. */
-function waitWrite(turnId: string, asked: NewEvent[]): TurnWrite {
-  const events = newEvents(asked);
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
-      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
-      written AS (
-        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at
-          ${asked.length === 0 ? sql`` : sql`, ${startClock('waiting', sql`now.at`)}`}
-        FROM now WHERE turns.id = now.id
-        RETURNING turns.id, session_id, number, state, position, at),
-      ${insertEvents(sql`written`, events)}
-    SELECT session_id, state, position, at FROM written`;
-  return { statement, events };
 }
 
 const OF_STEP = (turnId: string, step: number) =>

@@ -20,10 +20,7 @@ const WRITERS: Record<string, string[]> = {
   'src/steps/compaction.ts': ['UPDATE turns'],
   'src/steps/shorten-result.ts': ['UPDATE turns'],
   'src/waiting/receive.ts': ['UPDATE turns'],
-  'src/answers/answer.ts': ['UPDATE turns'],
-  'src/answers/budget-wait.ts': ['UPDATE turns'],
-  'src/answers/elicitation.ts': ['UPDATE turns'],
-  'src/answers/wait.ts': ['UPDATE turns'],
+  'src/answers/change-wait.ts': ['UPDATE turns'],
   // The time of the reconciler's last look; nothing that a client sees.
   'src/reconciler/stale-turns.ts': ['UPDATE open_turns'],
   'src/reconciler/check-again.ts': ['UPDATE open_turns'],
