@@ -67,7 +67,7 @@ export async function takeOverUnrecorded(
   started: StartedActivity[],
 ): Promise<void> {
   if (started.length === 0) return;
-  const dead = await deadAmong(
+  const { dead, late } = await deadAmong(
     db,
     started.map(({ workerId }) => workerId),
   );
@@ -80,4 +80,6 @@ export async function takeOverUnrecorded(
       'the worker of an activity is gone: the activity goes to another',
     );
   }
+  // The usual next check of a turn that has made no progress for long, as after a restore, is minutes away.
+  if (late.size > 0) await checkAgain(db, [turnId]);
 }

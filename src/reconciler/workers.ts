@@ -34,14 +34,23 @@ export async function forgetWorker(db: DataSource, workerId: string): Promise<bo
   return rows.length > 0;
 }
 
-/** Which of these workers are dead. A worker that is not in the table was deleted, or has released its lease. */
-export async function deadAmong(db: DataSource, workerIds: string[]): Promise<Set<string>> {
-  const rows = await runSql<{ id: string }>(
+/**
+ * Which of these workers are dead, and which will be declared dead unless they renew their lease. A worker that is not in the table
+ * was deleted, or has released its lease.
+ */
+export async function deadAmong(
+  db: DataSource,
+  workerIds: string[],
+): Promise<{ dead: Set<string>; late: Set<string> }> {
+  const rows = await runSql<{ id: string; isLate: boolean }>(
     db,
-    sql`SELECT id FROM unnest(${workerIds}::text[]) AS asked(id)
-        WHERE NOT EXISTS (SELECT FROM workers WHERE workers.id = asked.id AND dead_at IS NULL)`,
+    sql`SELECT asked.id, workers.id IS NOT NULL AND dead_at IS NULL AS "isLate"
+        FROM unnest(${workerIds}::text[]) AS asked(id) LEFT JOIN workers USING (id)
+        WHERE workers.id IS NULL OR dead_at IS NOT NULL OR until < clock_timestamp()`,
   );
-  return new Set(rows.map(({ id }) => id));
+  const ids = (isLate: boolean): Set<string> =>
+    new Set(rows.filter((row) => row.isLate === isLate).map(({ id }) => id));
+  return { dead: ids(false), late: ids(true) };
 }
 
 export async function countWorkers(db: DataSource, namespace: string, taskQueue: string): Promise<number> {
