@@ -51,7 +51,7 @@ interface CallPlace {
 }
 
 /** A call whose task its server works on. */
-export interface OpenTask {
+interface OpenTask {
   kind: 'task';
   /** After this time the wait continues as new. */
   longWaitMs: number;

@@ -6,6 +6,7 @@ import { eventJson, type EventRow } from '../../src/events/store.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { notifyAnswers } from '../../src/answers/answer-watch.js';
 import { storeAnswers, type Answer } from '../../src/answers/answer.js';
+import { signalAnswers } from '../../src/turns/signal-answers.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { sendMessage } from './send-message.js';
@@ -120,12 +121,7 @@ export const sendAnswers = operation<Body, SessionState>({
     if (turnId !== null) {
       await notifyAnswers(deps.db, stored);
       log.info({ turn_id: turnId, session_id: session.id, answers: stored.length }, 'answers stored');
-      // The answers are stored. If this signal is lost, the reconciler sends it again.
-      deps.workflows
-        .signalAnswers(turnId)
-        .catch((err: unknown) =>
-          log.warn({ err, turn_id: turnId }, 'a signal did not reach Temporal, the reconciler follows'),
-        );
+      signalAnswers({ ...deps, log }, turnId);
     }
     return present(events);
   },

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { answerBudgetWait } from '../../src/answers/budget-wait.js';
+import { signalAnswers } from '../../src/turns/signal-answers.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { transaction } from '../../src/db/transaction.js';
 import type { Logger } from '../../src/platform/logger.js';
@@ -54,7 +55,7 @@ export async function updateBudget(
       throw error;
     });
     if (updated === null) continue;
-    if (updated.resumed !== null) signal(deps, updated.resumed);
+    if (updated.resumed !== null) signalAnswers(deps, updated.resumed);
     return updated.session;
   }
 }
@@ -72,13 +73,4 @@ interface Updated {
 
 function openTurnOf({ last_turn_id, turn_state }: Pick<SessionState, 'last_turn_id' | 'turn_state'>): string | null {
   return turn_state !== null && isOpen(turn_state) ? last_turn_id : null;
-}
-
-/** The budget is stored. If this signal is lost, the reconciler sends it again. */
-function signal({ workflows, log }: Deps, turnId: string): void {
-  workflows
-    .signalAnswers(turnId)
-    .catch((err: unknown) =>
-      log.warn({ err, turn_id: turnId }, 'a signal did not reach Temporal, the reconciler follows'),
-    );
 }

@@ -78,7 +78,7 @@ export async function requiresAction(tx: EntityManager, turnId: string): Promise
 }
 
 /** Which open questions to close without an answer. */
-export type Closing = { id: string } | { step: number; index: number; expired?: boolean };
+type Closing = { id: string } | { step: number; index: number; expired?: boolean };
 
 /**
  * Closes open questions of a turn without an answer, and lets their calls go on. Returns how many it closed.

@@ -114,14 +114,14 @@ export function readQuestion(params: ElicitRequest['params'], cleaner: Cleaner):
 }
 
 /** True for an address that may be shown to a person. */
-export function isShownUrl(text: unknown): text is string {
+function isShownUrl(text: unknown): text is string {
   if (typeof text !== 'string' || text.length > MAX_URL_LENGTH) return false;
   const url = URL.parse(text);
   return url !== null && url.protocol === 'https:' && url.username === '' && url.password === '';
 }
 
 /** The addresses of error -32042, which says that a person has to open them first. */
-export interface RequiredUrls {
+interface RequiredUrls {
   elicitations: { mode: 'url'; elicitationId: string; url: string; message: string }[];
 }
 

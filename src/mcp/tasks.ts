@@ -13,7 +13,7 @@ export type TaskStatus = Task['status'];
 export type OpenTaskState = TaskState & { status: 'working' | 'input_required' };
 
 /** How a tool may be called as a task. Absent: it may not. */
-export type TaskSupport = 'required' | 'optional';
+type TaskSupport = 'required' | 'optional';
 
 /** What the service reads of a server's answer about a task. */
 export interface TaskState {

@@ -29,7 +29,7 @@ export const RUN_JSON = `json_build_object('scheduled_at', ${timestamp('r.schedu
   'reason', r.reason)`;
 
 /** A run in its list; a list is in the order of `created_at`. */
-export type ListedRun = Run & { created_at: string };
+type ListedRun = Run & { created_at: string };
 
 export function listRuns(db: Db, scheduleId: string, { limit, after }: PageRequest): Promise<PageRows<ListedRun>> {
   return readPage<ListedRun>(db, {

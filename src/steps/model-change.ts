@@ -6,7 +6,7 @@ import { OvertakenError, TurnEndedError } from '../turns/turn.js';
 import { running, writeTurn, type TurnDeps } from '../turns/write.js';
 
 /** The models of a turn (contract.md §10 "Fallback"). */
-export interface TurnModels {
+interface TurnModels {
   /** The model of its next call. */
   modelId: string;
   /** The fallback model that it uses; null while it uses the one that was asked for. */

@@ -181,7 +181,7 @@ export async function markEnded(tx: Db, { turnId, step, index }: CallPlace): Pro
 }
 
 /** A task that nobody waits for any more, and that its server may still work on. */
-export interface AbandonedTask extends CallPlace, Pick<NewTask, 'taskId' | 'serverId' | 'session'> {
+interface AbandonedTask extends CallPlace, Pick<NewTask, 'taskId' | 'serverId' | 'session'> {
   projectId: string;
 }
 

@@ -15,7 +15,7 @@ import { addWaiting, MAX_WAITING_MESSAGES, type WaitingMessage } from './store.j
 /** What became of a message: it waits, or it began a turn. `started`: the turn to launch. */
 export type Received = { waits: WaitingMessage; started: NextTurn | null } | { waits: null; started: QueuedTurn };
 
-export type ReceiveDeps = TurnDeps & ShowDeps & { workflows: { namespace: string } };
+type ReceiveDeps = TurnDeps & ShowDeps & { workflows: { namespace: string } };
 
 type Record = (db: Db, received: Received) => Promise<void>;
 

@@ -49,7 +49,7 @@ export function callMcpTool(
   });
 }
 
-export interface CallRoute<T> {
+interface CallRoute<T> {
   send: (transmission: Transmission, deps: ToolDeps) => Promise<Answer>;
   parameters?: Record<string, unknown>;
   read: (answer: Answer, cleaner: Cleaner) => Promise<T>;

@@ -1,0 +1,14 @@
+import type { Logger } from '../platform/logger.js';
+import type { TurnWorkflows } from '../temporal/turn-workflows.js';
+
+/** Tells the workflow of a turn that what it waits for is stored. If the signal is lost, the reconciler sends it again. */
+export function signalAnswers(
+  { workflows, log }: { workflows: Pick<TurnWorkflows, 'signalAnswers'>; log: Logger },
+  turnId: string,
+): void {
+  workflows
+    .signalAnswers(turnId)
+    .catch((err: unknown) =>
+      log.warn({ err, turn_id: turnId }, 'a signal did not reach Temporal, the reconciler follows'),
+    );
+}
