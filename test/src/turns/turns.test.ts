@@ -7,7 +7,7 @@ import type { DeltaWriter } from '../../../src/stream/delta-writer.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
-import type { WorkflowState } from '../../../src/temporal/turn-workflows.js';
+import type { StartedActivity, WorkflowState } from '../../../src/temporal/turn-workflows.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
 import { claimTurn } from '../../../src/turns/claim.js';
 import { endTurn } from '../../../src/turns/finish.js';
@@ -206,7 +206,10 @@ describe('turns in Postgres', () => {
         }),
       );
     /** A round of the reconciler while every workflow is in that state, or Temporal away; returns what was asked of it. */
-    const reconcile = async (state: WorkflowState | 'away'): Promise<Pick<Asked, 'started' | 'cancelled'>> => {
+    const reconcile = async (
+      state: WorkflowState | 'away',
+      started: StartedActivity[] = [],
+    ): Promise<Pick<Asked, 'started' | 'cancelled'>> => {
       const all: Asked = { started: [], cancelled: [], described: [], terminated: [] };
       asked = all;
       const deps: ReconcileDeps = {
@@ -227,7 +230,7 @@ describe('turns in Postgres', () => {
           describe: async (id) => {
             if (state === 'away') return away();
             all.described.push(id);
-            return { state, started: [] };
+            return { state, started };
           },
           terminate: async (id) => void all.terminated.push(id),
           listFailed: async () => [],
@@ -274,6 +277,24 @@ describe('turns in Postgres', () => {
       await setBack('progress_at', turn, 40);
       await reconcile('running');
       expect(asked).to.deep.include({ started: [], described: [turn.id] });
+    });
+
+    it('are looked at again at once while the lease of their worker has run out, however long they made no progress', async () => {
+      const turn = await setBack('progress_at', await running(), 3600);
+      const lease = (id: string, seconds: number) =>
+        db.query(
+          `INSERT INTO workers (id, namespace, task_queue, until) VALUES ($1, $2, 'q', now() + $3 * interval '1 s')`,
+          [id, NAMESPACE, seconds],
+        );
+      await Promise.all([lease('late', -1), lease('alive', 60)]);
+      const describedWhileHeldBy = async (workerId: string): Promise<string[]> => {
+        await reconcile('running', [{ activityId: '1', workerId }]);
+        return asked.described;
+      };
+      expect(await describedWhileHeldBy('late')).to.deep.equal([turn.id]);
+      expect(await describedWhileHeldBy('late')).to.deep.equal([turn.id]);
+      expect(await describedWhileHeldBy('alive')).to.deep.equal([turn.id]);
+      expect(await describedWhileHeldBy('alive')).to.deep.equal([]);
     });
 
     it('start before turns that made no progress, however many there are', async () => {
