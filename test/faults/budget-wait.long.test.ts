@@ -1,0 +1,68 @@
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import { message, steps, text, toolUse } from '../support/scripted-model.js';
+
+/** A token of output costs 0.001, one of input nothing. */
+const PRICE = { currency: 'USD', input: 0, output: 1000, cache_read: 0, cache_write: 0 };
+const budget = (amount: string) => ({ max_cost: { amount, currency: 'USD' }, on_reached: 'pause' });
+const tokens = (output_tokens: number) => ({
+  usage: { input_tokens: 1, output_tokens, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
+});
+
+/** Everything dies while a turn waits for money (contract.md §10: a PATCH that was accepted is never lost). */
+describe('a turn that waits for a larger budget', function () {
+  this.timeout(180_000);
+  let system: FaultSystem;
+  before(async () => {
+    system = await startFaultSystem({ price: PRICE, ownPostgres: true, ownTemporal: { persistent: true } });
+  });
+  after(() => system.close());
+  afterEach(() => system.model.reset());
+
+  const required = async ({ sessionId }: Turn): Promise<unknown[]> =>
+    (await system.insist('GET', `/v1/sessions/${sessionId}`)).body.required_actions;
+  /** Its first call costs 0.3, the second one does not fit. */
+  const waitingTurn = async (): Promise<Turn> => {
+    system.model.on(/Spend/, steps(message([toolUse('list_files')], tokens(300)), message([text('done')], tokens(2))));
+    const turn = await system.send(await system.session({ budget: budget('0.5'), thinking_enabled: false }), 'Spend');
+    void system.watch(turn);
+    await eventually('the turn waits', async () => (await required(turn)).length === 1);
+    return turn;
+  };
+  const raise = async ({ sessionId }: Turn): Promise<void> => {
+    const { status, body } = await system.insist('PATCH', `/v1/sessions/${sessionId}`, { budget: budget('1') });
+    expect(status, JSON.stringify(body)).to.equal(200);
+  };
+  const expectPaidOnce = async (turn: Turn): Promise<void> => {
+    await system.verify();
+    const events = await system.history(turn.sessionId);
+    expect(events.filter(({ type }) => type === 'agent.requires_action')).to.have.length(1);
+    const end = events.at(-1)!;
+    expect(end).to.include({ type: 'turn.completed', stop_reason: 'end_turn' });
+    expect(end.usage_details.cost).to.deep.equal({ amount: '0.302', currency: 'USD' });
+    expect(system.model.requests).to.have.length(2);
+  };
+
+  it('survives kill -9 of every process, and makes each call once', async () => {
+    const turn = await waitingTurn();
+    const processes = [...system.apis, ...system.workers];
+    await Promise.all([...processes.map((each) => each.kill()), system.temporal!.kill(), system.postgres!.kill()]);
+    await Promise.all([system.temporal!.restart(), system.postgres!.restart()]);
+    await Promise.all(processes.map((each) => each.start()));
+    expect(await required(turn)).to.have.length(1);
+    await raise(turn);
+    await expectPaidOnce(turn);
+  });
+
+  it('takes a budget that was raised while no worker was alive, and whose signal was lost', async () => {
+    const turn = await waitingTurn();
+    await system.workers[0]!.kill();
+    await system.temporal!.kill();
+    await raise(turn);
+    await system.apis[0]!.kill();
+    await system.temporal!.restart();
+    await Promise.all([system.apis[0]!.start(), system.workers[0]!.start()]);
+    await expectPaidOnce(turn);
+  });
+});
