@@ -135,6 +135,11 @@ describe('a first step that runs ahead, and what dies around it', () => {
     const frozen = processOf(call.worker_id);
     frozen.freeze();
     await system.ended(turn);
+    // The turn may have ended while its lease had run out and could still be renewed.
+    await eventually('it is declared dead', async () => {
+      const alive = 'SELECT FROM workers WHERE id = $1 AND dead_at IS NULL';
+      return (await system.db.query<unknown[]>(alive, [call.worker_id])).length === 0;
+    });
     gate.open();
     frozen.thaw();
     await eventually('it has noticed', () => /lost its lease/.test(frozen.log()));
