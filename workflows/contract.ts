@@ -112,6 +112,3 @@ export interface MaintenanceInput {
 
 /** ApplicationFailure type for an activity that was fenced out: the turn has already ended, so `finish` is not needed. */
 export const TURN_ENDED = 'TurnEnded';
-
-/** ApplicationFailure type for an attempt that has found a task open. Temporal tries again after the pause in it. */
-export const TASK_OPEN = 'TaskOpen';

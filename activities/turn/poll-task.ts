@@ -15,7 +15,6 @@ import {
 } from '../../src/steps/task-call.js';
 import { taskPolls } from '../../src/platform/metrics.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
-import { TASK_OPEN } from '../../workflows/contract.js';
 import type { ConcurrencyLimit } from '../concurrency-limit.js';
 import type { ActivityDeps } from '../deps.js';
 import { askForState, fetchResult, overdueTask, unknownTask, unreadableResult } from '../tools/mcp/ask-task.js';
@@ -60,17 +59,17 @@ export function pollTask(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
     );
 }
 
-/** The failure of an attempt that has found the task open. Operators see it in Temporal. */
+/** The failure of an attempt that has found the task open: Temporal tries again after the pause. Operators see it there. */
 function openTask(pauseMs: number, status: string): ApplicationFailure {
   return ApplicationFailure.create({
     message: `The task is ${status}.`,
-    type: TASK_OPEN,
+    type: 'TaskOpen',
     nextRetryDelay: Math.max(1, Math.ceil(pauseMs)),
     category: ApplicationFailureCategory.BENIGN,
   });
 }
 
-/** Asks once. Returns whether the task took too long. @throws ApplicationFailure `TASK_OPEN` */
+/** Asks once. Returns whether the task took too long. @throws ApplicationFailure `TaskOpen` */
 async function poll(deps: ActivityDeps, place: CallPlace, loaded: OpenTaskCall, signal: AbortSignal): Promise<boolean> {
   const { turn, call, task } = loaded;
   const timeoutMs = deps.config.taskTimeoutSeconds * 1000;
