@@ -40,7 +40,7 @@ describe('a deploy', () => {
     const [modelCall] = await pendingActivities(client, turn.turnId);
     const identity = modelCall!.lastWorkerIdentity!;
     const began = performance.now();
-    await system.workers.find(({ pid }) => identity.startsWith(`${pid}@`))!.stop();
+    await system.workerOf(identity).stop();
     expect(performance.now() - began, 'the grace').to.be.above(900);
     await system.verify();
     const end = (await system.history(turn.sessionId)).at(-1);

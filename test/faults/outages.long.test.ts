@@ -128,7 +128,7 @@ describe('outages', function () {
       'SELECT worker_id FROM model_attempts WHERE turn_id = $1',
       [turn.turnId],
     );
-    const worker = system.workers.find(({ pid }) => call.worker_id.startsWith(`${pid}@`))!;
+    const worker = system.workerOf(call.worker_id);
     await worker.kill();
     const killed = performance.now();
     const end = await system.ended(turn);

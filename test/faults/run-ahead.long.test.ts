@@ -49,9 +49,6 @@ describe('a first step that runs ahead, and what dies around it', () => {
     );
     return call;
   };
-  /** The identity of a worker begins with its process id. */
-  const processOf = (workerId: string): RoleProcess =>
-    system.workers.find(({ pid }) => workerId.startsWith(`${pid}@`))!;
   const begin = async (): Promise<{ turn: Turn; gate: Gate }> => {
     const gate = system.model.gate();
     system.model.script((_, index) =>
@@ -89,7 +86,7 @@ describe('a first step that runs ahead, and what dies around it', () => {
     temporal.retarget({ host: '127.0.0.1', port: 1 });
     temporal.cut();
     const { turn } = await begin();
-    await kill(processOf((await firstCall(turn))!.worker_id));
+    await kill(system.workerOf((await firstCall(turn))!.worker_id));
     const [host, port] = process.env.TEST_TEMPORAL_ADDRESS!.split(':') as [string, string];
     temporal.retarget({ host, port: Number(port) });
     await judge(turn, 2);
@@ -97,13 +94,13 @@ describe('a first step that runs ahead, and what dies around it', () => {
 
   it('the worker that makes the call, while another one waits for it', async () => {
     const { turn, call } = await beginApart();
-    await kill(processOf(call.worker_id));
+    await kill(system.workerOf(call.worker_id));
     await judge(turn, 2);
   });
 
   it('the worker that waits for the call', async () => {
     const { turn, gate, call } = await beginApart();
-    await kill(processOf(call.joined_by!));
+    await kill(system.workerOf(call.joined_by!));
     gate.open();
     await judge(turn, 1);
   });
@@ -132,7 +129,7 @@ describe('a first step that runs ahead, and what dies around it', () => {
 
   it('a worker that seems to: it freezes, another one makes the call, and it comes back with its answer', async () => {
     const { turn, gate, call } = await beginApart();
-    const frozen = processOf(call.worker_id);
+    const frozen = system.workerOf(call.worker_id);
     frozen.freeze();
     await system.ended(turn);
     // The turn may have ended while its lease had run out and could still be renewed.

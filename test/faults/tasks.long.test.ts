@@ -82,10 +82,7 @@ describe('a task whose turn loses its processes', function () {
 
   it('survives kill -9 of every process while it works', async () => {
     const { turn, task } = await begun();
-    const processes = [...system.apis, ...system.workers];
-    await Promise.all([...processes.map((each) => each.kill()), system.temporal!.kill(), system.postgres!.kill()]);
-    await Promise.all([system.temporal!.restart(), system.postgres!.restart()]);
-    await Promise.all(processes.map((each) => each.start()));
+    await system.killEverything();
     await task.end('completed', 'Built.');
     await expectOne(turn, 'Built.');
   });

@@ -59,10 +59,7 @@ describe('a turn that waits for answers', function () {
   it('survives kill -9 of every process, and runs each call once', async () => {
     const turn = await waitingTurn();
     void system.watch(turn);
-    const processes = [...system.apis, ...system.workers];
-    await Promise.all([...processes.map((each) => each.kill()), system.temporal!.kill(), system.postgres!.kill()]);
-    await Promise.all([system.temporal!.restart(), system.postgres!.restart()]);
-    await Promise.all(processes.map((each) => each.start()));
+    await system.killEverything();
     await openCalls(turn, 2);
     await answer(turn, confirmation('toolu_2', 'allow'), customResult('toolu_3', 'Sun.'));
     await system.verify();

@@ -54,6 +54,10 @@ export interface FaultSystem {
   db: DataSource;
   client: Client;
   addRole(role: Role, env?: Record<string, string>): Promise<RoleProcess>;
+  /** The worker of that identity, which begins with its process id. */
+  workerOf(identity: string): RoleProcess;
+  /** `kill -9` of every process and of the system's own servers, which then start again. */
+  killEverything(): Promise<void>;
   newKey(project: string): Promise<string>;
   /** One request to the API of that number, without a second try. */
   ask(api: number, method: string, path: string, body?: unknown): Promise<ApiResponse>;
@@ -161,6 +165,15 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
         if (!again && answer.headers.get('x-should-retry') !== 'true') return answer;
         await sleep(RETRY_PAUSE_MS);
       }
+    },
+
+    workerOf: (identity) => workers.find(({ pid }) => identity.startsWith(`${pid}@`))!,
+
+    async killEverything() {
+      const processes = [...apis, ...workers];
+      await Promise.all([...processes.map((each) => each.kill()), temporal?.kill(), postgres?.kill()]);
+      await Promise.all([temporal?.restart(), postgres?.restart()]);
+      await Promise.all(processes.map((each) => each.start()));
     },
 
     async session(body = {}, key = defaultKey) {
