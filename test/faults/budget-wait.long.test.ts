@@ -1,14 +1,8 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import { budget, cost, PRICE, tokens } from '../support/money.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
-
-/** A token of output costs 0.001, one of input nothing. */
-const PRICE = { currency: 'USD', input: 0, output: 1000, cache_read: 0, cache_write: 0 };
-const budget = (amount: string) => ({ max_cost: { amount, currency: 'USD' }, on_reached: 'pause' });
-const tokens = (output_tokens: number) => ({
-  usage: { input_tokens: 1, output_tokens, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
-});
 
 /** Everything dies while a turn waits for money (contract.md §10: a PATCH that was accepted is never lost). */
 describe('a turn that waits for a larger budget', function () {
@@ -25,13 +19,18 @@ describe('a turn that waits for a larger budget', function () {
   /** Its first call costs 0.3, the second one does not fit. */
   const waitingTurn = async (): Promise<Turn> => {
     system.model.on(/Spend/, steps(message([toolUse('list_files')], tokens(300)), message([text('done')], tokens(2))));
-    const turn = await system.send(await system.session({ budget: budget('0.5'), thinking_enabled: false }), 'Spend');
+    const turn = await system.send(
+      await system.session({ budget: budget('0.5', 'pause'), thinking_enabled: false }),
+      'Spend',
+    );
     void system.watch(turn);
     await eventually('the turn waits', async () => (await required(turn)).length === 1);
     return turn;
   };
   const raise = async ({ sessionId }: Turn): Promise<void> => {
-    const { status, body } = await system.insist('PATCH', `/v1/sessions/${sessionId}`, { budget: budget('1') });
+    const { status, body } = await system.insist('PATCH', `/v1/sessions/${sessionId}`, {
+      budget: budget('1', 'pause'),
+    });
     expect(status, JSON.stringify(body)).to.equal(200);
   };
   const expectPaidOnce = async (turn: Turn): Promise<void> => {
@@ -40,16 +39,13 @@ describe('a turn that waits for a larger budget', function () {
     expect(events.filter(({ type }) => type === 'agent.requires_action')).to.have.length(1);
     const end = events.at(-1)!;
     expect(end).to.include({ type: 'turn.completed', stop_reason: 'end_turn' });
-    expect(end.usage_details.cost).to.deep.equal({ amount: '0.302', currency: 'USD' });
+    expect(end.usage_details.cost).to.deep.equal(cost('0.302'));
     expect(system.model.requests).to.have.length(2);
   };
 
   it('survives kill -9 of every process, and makes each call once', async () => {
     const turn = await waitingTurn();
-    const processes = [...system.apis, ...system.workers];
-    await Promise.all([...processes.map((each) => each.kill()), system.temporal!.kill(), system.postgres!.kill()]);
-    await Promise.all([system.temporal!.restart(), system.postgres!.restart()]);
-    await Promise.all(processes.map((each) => each.start()));
+    await system.killEverything();
     expect(await required(turn)).to.have.length(1);
     await raise(turn);
     await expectPaidOnce(turn);

@@ -1,17 +1,12 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
+import { budget as budgetOf, cost, PRICE, tokens } from '../support/money.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService, type TurnServiceOptions } from '../support/turns.js';
 import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 import { connectClient, runIdsOf } from '../support/workflow-history.js';
 
-/** A token of output costs 0.001, one of input nothing. */
-const PRICE = { currency: 'USD', input: 0, output: 1000, cache_read: 0, cache_write: 0 };
-const cost = (amount: string) => ({ amount, currency: 'USD' });
-const budget = (amount: string, on_reached = 'pause') => ({ max_cost: cost(amount), on_reached });
-const tokens = (output_tokens: number) => ({
-  usage: { input_tokens: 1, output_tokens, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
-});
+const budget = (amount: string, on_reached: 'pause' | 'stop' = 'pause') => budgetOf(amount, on_reached);
 
 describe('a turn that waits for a larger budget', () => {
   let service: TurnService;

@@ -1,17 +1,10 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
+import { budget as budgetOf, PRICE, tokens } from '../support/money.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
-/** A token of output costs 0.001, one of input nothing that matters. */
-const PRICE = { currency: 'USD', input: 0, output: 1000, cache_read: 0, cache_write: 0 };
-const budget = (amount: string, on_reached: 'pause' | 'stop' = 'stop') => ({
-  max_cost: { amount, currency: 'USD' },
-  on_reached,
-});
-const tokens = (output_tokens: number) => ({
-  usage: { input_tokens: 1, output_tokens, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
-});
+const budget = (amount: string, on_reached: 'pause' | 'stop' = 'stop') => budgetOf(amount, on_reached);
 
 describe('the budget of a session', () => {
   let service: TurnService;

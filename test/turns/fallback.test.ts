@@ -12,9 +12,8 @@ import {
   type Reply,
   type ScriptedModel,
 } from '../support/scripted-model.js';
+import { PRICE } from '../support/money.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
-
-const PRICE = { currency: 'USD', input: 0, output: 1000, cache_read: 0, cache_write: 0 };
 
 describe('the fallback models of a session', () => {
   let service: TurnService;
