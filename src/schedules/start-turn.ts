@@ -4,7 +4,7 @@ import type { ModelCatalogue } from '../models/catalogue.js';
 import { ServiceError, type ErrorType } from '../platform/errors.js';
 import { createSession, requireModel, resolveNewSession, type NewSessionBody } from '../sessions/new-session.js';
 import { findSession, type Session } from '../sessions/store.js';
-import type { LaunchableTurn } from '../turns/launch.js';
+import type { QueuedTurn } from '../turns/open.js';
 import { queueTurn, type Message } from '../turns/queue.js';
 import { beginTurn, waitForTurn, type Received } from '../waiting/receive.js';
 import type { Run } from './runs.js';
@@ -20,7 +20,7 @@ export interface Started {
   /** `started_at` is null while the message waits for its turn. */
   run: Pick<Run, 'session_id' | 'turn_id' | 'started_at'>;
   /** The turn to launch after the transaction; with a queue that was held, that of an earlier message. */
-  turn: LaunchableTurn | null;
+  turn: QueuedTurn | null;
 }
 
 /** The errors of POST sessions and POST messages that a later time does not have to meet again. */

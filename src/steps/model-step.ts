@@ -20,8 +20,9 @@ import {
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
 import { endWith, type TurnEnd } from '../turns/end.js';
 import { launchTurn, type LaunchDeps } from '../turns/launch.js';
+import type { QueuedTurn } from '../turns/open.js';
 import type { TurnOutcome, TurnResult } from '../turns/outcome.js';
-import { startNext, type NextTurn } from '../turns/start-next.js';
+import { startNext } from '../turns/start-next.js';
 import type { TurnDeps, TurnTransaction, TurnWrite } from '../turns/write.js';
 
 /** Stop reason of an answer without one. */
@@ -111,7 +112,7 @@ async function storeOnce(
 /** How the turn ended, if it did, and the turn that followed. */
 interface Stored {
   result: TurnResult | null;
-  next: NextTurn | null;
+  next: QueuedTurn | null;
 }
 
 /** Stores the model's answer as a step; ends the turn after it if there is an outcome. */

@@ -15,11 +15,8 @@ export interface LaunchDeps extends ShowDeps {
   ahead?: Ahead;
 }
 
-/** A turn in the tables, with what its workflow needs. */
-export type LaunchableTurn = StartableTurn & Pick<QueuedTurn, 'hasWaiting'>;
-
 /** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
-export function launchTurn(deps: LaunchDeps, turn: LaunchableTurn): void {
+export function launchTurn(deps: LaunchDeps, turn: QueuedTurn): void {
   deps.ahead?.begin(turn);
   deps.notifier.notify({ ...turn, position: 1 });
   deps.log.info({ turn_id: turn.id, session_id: turn.sessionId }, 'turn queued');

@@ -2,20 +2,16 @@ import { runSql, sql } from '../db/sql.js';
 import type { EventRow } from '../events/store.js';
 import { insertEvents } from '../events/store.js';
 import type { EntityManager } from 'typeorm';
-import type { StartableTurn } from '../temporal/turn-workflows.js';
 import { openTurn, type QueuedTurn } from './open.js';
 
-/** A turn that the queue started, with what its workflow needs. */
-export type NextTurn = QueuedTurn & StartableTurn;
-
-type Row = Omit<NextTurn, 'event' | 'runningMs'> & Pick<EventRow, 'created_at' | 'data'> & { event_id: string };
+type Row = Omit<QueuedTurn, 'event' | 'runningMs'> & Pick<EventRow, 'created_at' | 'data'> & { event_id: string };
 
 /**
  * Makes the first message that waits in a session a turn; null if none waits. Messages that were to steer a turn go before
  * those that queue, each in order of arrival. The transaction holds the lock of the
  * session's row, or of its latest turn, which has ended in it.
  */
-export async function startNext(tx: EntityManager, sessionId: string, namespace: string): Promise<NextTurn | null> {
+export async function startNext(tx: EntityManager, sessionId: string, namespace: string): Promise<QueuedTurn | null> {
   // A message may be withdrawn at this moment. The next statement sees whether it was.
   await runSql(tx, sql`SELECT FROM waiting_messages WHERE session_id = ${sessionId} FOR UPDATE`);
   const [row] = await runSql<Row>(

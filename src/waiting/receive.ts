@@ -6,14 +6,14 @@ import { ServiceError, validationError } from '../platform/errors.js';
 import { findSessionState, type SessionState } from '../sessions/store.js';
 import { lockForTurn, requireRoom, sessionGone, type QueuedTurn } from '../turns/open.js';
 import { queueTurn, type Message } from '../turns/queue.js';
-import { startNext, type NextTurn } from '../turns/start-next.js';
+import { startNext } from '../turns/start-next.js';
 import { TurnEndedError } from '../turns/turn.js';
 import { changeTurn, open, type TurnDeps, type TurnWrite } from '../turns/write.js';
 import { showWaiting, type ShowDeps } from '../turns/show-waiting.js';
 import { addWaiting, MAX_WAITING_MESSAGES, type WaitingMessage } from './store.js';
 
 /** What became of a message: it waits, or it began a turn. `started`: the turn to launch. */
-export type Received = { waits: WaitingMessage; started: NextTurn | null } | { waits: null; started: QueuedTurn };
+export type Received = { waits: WaitingMessage; started: QueuedTurn | null } | { waits: null; started: QueuedTurn };
 
 type ReceiveDeps = TurnDeps & ShowDeps & { workflows: { namespace: string } };
 

@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm';
 import { isOpen } from '../db/turn-states.js';
 import { transaction } from '../db/transaction.js';
-import { lockForTurn, requireRoom } from '../turns/open.js';
-import { startNext, type NextTurn } from '../turns/start-next.js';
+import { lockForTurn, requireRoom, type QueuedTurn } from '../turns/open.js';
+import { startNext } from '../turns/start-next.js';
 
 /**
  * Starts the first message of a held queue; null if none is held.
@@ -13,7 +13,7 @@ export function releaseQueue(
   projectId: string,
   sessionId: string,
   namespace: string,
-): Promise<NextTurn | null> {
+): Promise<QueuedTurn | null> {
   return transaction(db, async (tx) => {
     const locked = await lockForTurn(tx, projectId, sessionId);
     if (!locked.has_waiting || (locked.last_state !== null && isOpen(locked.last_state))) return null;
