@@ -1,8 +1,17 @@
 import { expect } from 'chai';
 import type { Client } from '@temporalio/client';
 import { queueTurn } from '../../src/turns/queue.js';
+import { TEST_MODEL } from '../support/config.js';
 import { eventually } from '../support/eventually.js';
-import { failure, text, toolUse, wait, type Gate } from '../support/scripted-model.js';
+import {
+  failure,
+  startScriptedModel,
+  text,
+  toolUse,
+  wait,
+  type Gate,
+  type ScriptedModel,
+} from '../support/scripted-model.js';
 import { temporalAddress } from '../support/temporal.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { connectClient } from '../support/workflow-history.js';
@@ -256,6 +265,95 @@ describe('the first step of a turn', () => {
       gate.open();
       expect((await service.ended(sessionId)).type).to.equal('turn.completed');
       expect((await callsOf(service, turnId))[0]).to.include({ joined_by: null });
+    });
+  });
+
+  describe('with RUN_AHEAD off on some workers', () => {
+    let service: TurnService;
+    let off: string;
+    before(async () => {
+      service = await startTurnService({ own: OWN, workers: 0 });
+      await service.startWorker({ runAhead: false });
+      [{ id: off }] = await service.db.query<[{ id: string }]>('SELECT id FROM workers');
+    });
+    after(() => service.close());
+    beforeEach(() => service.model.reset());
+    const madeBy = async (turnId: string): Promise<string> => (await callsOf(service, turnId))[0]!.worker_id;
+
+    it('begins normally on one of them', async () => {
+      service.model.script(() => 'Done.');
+      const sessionId = await service.session({ thinking_enabled: false });
+      const [event] = await service.run(sessionId, 'Go');
+      const calls = await callsOf(service, event.turn_id);
+      expect(calls).to.have.length(1);
+      expect(calls[0]).to.include({ worker_id: off, joined_by: null, has_token: true });
+      expect(await typesOf(service, sessionId)).to.deep.equal(TOLD);
+    });
+
+    it('is one call if it runs ahead on another one, and its activity is given to one of them', async () => {
+      await service.startWorker();
+      for (let n = 0; n < 30; n += 1) {
+        service.model.reset();
+        const { sessionId, turnId, gate } = await started(service);
+        await gate.reached;
+        let taker: string | null | undefined;
+        await eventually('its activity has begun', async () => {
+          const { raw } = await client.workflow.getHandle(turnId).describe();
+          const [activity] = raw.pendingActivities ?? [];
+          taker = activity?.lastWorkerIdentity;
+          return Boolean(taker) && (taker !== off || Boolean(activity!.lastFailure) || (await madeBy(turnId)) === off);
+        });
+        const maker = await madeBy(turnId);
+        gate.open();
+        expect((await service.ended(sessionId)).type).to.equal('turn.completed');
+        expect(await typesOf(service, sessionId)).to.deep.equal(TOLD);
+        expect(service.model.requests).to.have.length(1);
+        if (taker === off && maker !== off) return;
+      }
+      throw new Error('no turn that ran ahead was given to it');
+    });
+  });
+
+  describe('whose model asks for a longer wait than FALLBACK_AFTER_SECONDS', () => {
+    let service: TurnService;
+    let model: ScriptedModel;
+    before(async () => {
+      model = await startScriptedModel();
+      const [own, other] = ['own', 'other'].map((id) => ({ ...TEST_MODEL, id, model: id, base_url: model.url }));
+      service = await startTurnService({
+        ...{ models: [own!, other!], workers: 2, own: OWN },
+        config: { fallbackAfterSeconds: 30, modelRetrySeconds: 600 },
+      });
+    });
+    after(async () => {
+      await service.close();
+      await model.close();
+    });
+
+    it('falls back at once, joined on another worker', async () => {
+      for (let n = 0; n < 30; n += 1) {
+        model.reset();
+        let fail = (): void => undefined;
+        const isJoined = new Promise<void>((resolve) => (fail = resolve));
+        model.script(async (_, index) => {
+          if (index > 0) return 'Done.';
+          await isJoined;
+          return failure('overloaded_error', { headers: { 'retry-after': '60' } });
+        });
+        const sessionId = await service.session({
+          ...{ model_id: 'own', fallback_model_ids: ['other'], thinking_enabled: false },
+        });
+        const turnId = await service.send(sessionId, 'Go');
+        const call = await joined(service, turnId);
+        fail();
+        // Sooner than the first model may be called again.
+        expect((await service.ended(sessionId, 25_000)).type).to.equal('turn.completed');
+        const types = ['user.message', 'agent.model_changed', 'agent.message', 'turn.completed'];
+        expect(await typesOf(service, sessionId)).to.deep.equal(types);
+        expect(model.requests.map(({ body }) => body.model)).to.deep.equal(['own', 'other']);
+        if (call.joined_by !== null && call.joined_by !== call.worker_id) return;
+      }
+      throw new Error('no turn was joined there');
     });
   });
 });
