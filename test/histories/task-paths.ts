@@ -27,21 +27,23 @@ async function answer({ service }: Scene, sessionId: string): Promise<void> {
 
 const polls = ({ mcp }: Scene): number => mcp.log.filter((method) => method === 'tasks/get').length;
 
+async function completeAfter(scene: Scene, polled: number): ReturnType<Path['play']> {
+  let end = (): void => undefined;
+  scene.mcp.options.tasks = true;
+  scene.mcp.options.tools = [
+    { name: 'buy', pollInterval: 1000, task: (task) => void (end = () => void task.end('completed', SECRET)) },
+  ];
+  const sessionId = await start(scene);
+  await eventually('the task is polled', () => polls(scene) > polled);
+  end();
+  return endOf(scene, sessionId);
+}
+
 /** Turns with tasks, and with servers that ask. */
 export const TASK_PATHS: Path[] = [
   {
     name: 'task',
-    async play(scene) {
-      let end = (): void => undefined;
-      scene.mcp.options.tasks = true;
-      scene.mcp.options.tools = [
-        { name: 'buy', pollInterval: 1000, task: (task) => void (end = () => void task.end('completed', SECRET)) },
-      ];
-      const sessionId = await start(scene);
-      await eventually('the task is polled', () => polls(scene) > 1);
-      end();
-      return endOf(scene, sessionId);
-    },
+    play: (scene) => completeAfter(scene, 1),
   },
   {
     name: 'task-cancelled',
@@ -79,17 +81,7 @@ export const TASK_PATHS: Path[] = [
     name: 'task-long-wait',
     runs: 3,
     options: { config: { longWaitSeconds: 1 } },
-    async play(scene) {
-      let end = (): void => undefined;
-      scene.mcp.options.tasks = true;
-      scene.mcp.options.tools = [
-        { name: 'buy', pollInterval: 1000, task: (task) => void (end = () => void task.end('completed', SECRET)) },
-      ];
-      const sessionId = await start(scene);
-      await eventually('the task is polled', () => polls(scene) > 4);
-      end();
-      return endOf(scene, sessionId);
-    },
+    play: (scene) => completeAfter(scene, 4),
   },
   {
     name: 'call-asks',
