@@ -52,7 +52,6 @@ export interface Elicitation extends Omit<Action, 'kind' | 'state' | 'tool_use_i
   requestedSchema: Record<string, unknown> | null;
 }
 
-/** The questions of a session among these ids. */
 export async function loadElicitations(db: Db, sessionId: string, ids: string[]): Promise<Map<string, Elicitation>> {
   if (ids.length === 0) return new Map();
   const rows = await runSql<Omit<Elicitation, 'answer'> & Omit<EventRow, 'id'> & { event_id: string | null }>(

@@ -10,7 +10,6 @@ import { changeWait, NOW, waitWrite } from './change-wait.js';
 /** open → answered, expired, withdrawn (by the server), lost (the worker died), or cancelled with the turn. */
 export type ElicitationState = 'open' | 'answered' | 'expired' | 'withdrawn' | 'lost' | 'cancelled';
 
-/** A server has too many open questions in a turn. */
 export class TooManyQuestionsError extends Error {
   override readonly name = 'TooManyQuestionsError';
 }

@@ -79,7 +79,6 @@ export function listResources<Row>(
   return readPage<Row>(db, { query: text, values, order: 'created_at DESC, id DESC', limit, large });
 }
 
-/** Inserts a row; returns it as stored. */
 export async function insertResource<Row extends ResourceRow>(
   tx: Db,
   entity: EntitySchema<Row>,

@@ -128,7 +128,6 @@ export const userMessageSchema = {
   },
 };
 
-/** A message that waits. */
 export const waitingMessageSchema = {
   ...userMessageSchema,
   $id: 'WaitingMessage',
@@ -138,7 +137,6 @@ export const waitingMessageSchema = {
 /** The response of POST continue. */
 export const turnContinuedSchema = { $id: 'TurnContinuedEvent', ...storedEventSchema('turn.continued') };
 
-/** An answer to a waiting call. */
 export const answerEventSchema = {
   $id: 'AnswerEvent',
   type: 'object',

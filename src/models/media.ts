@@ -39,7 +39,6 @@ function sourceOf(kind: string, bytes: string, key: string): MediaSource {
   return { kind: kind as MediaSource['kind'], bytes: Number(bytes), key };
 }
 
-/** Base64 length of this many bytes. */
 export function base64Length(bytes: number): number {
   return Math.ceil(bytes / 3) * 4;
 }

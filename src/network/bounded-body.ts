@@ -5,7 +5,6 @@ export interface FetchLimits {
   maxRedirects?: number;
 }
 
-/** A response body exceeded its limit. */
 export class ResponseTooLargeError extends Error {
   override readonly name = 'ResponseTooLargeError';
 }

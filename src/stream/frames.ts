@@ -35,7 +35,6 @@ function withNewestRetry(frames: Frame[]): Frame[] {
   return newest === undefined ? frames : frames.filter((frame) => !isRetry(frame) || frame === newest);
 }
 
-/** The estimated memory of a frame. */
 export function bytesOfFrame({ json }: Frame): number {
   return json.length + FRAME_OVERHEAD;
 }

@@ -6,7 +6,6 @@ export type Position = readonly [stored: number, attempt: number, delta: number]
 
 export const START: Position = [0, 0, 0];
 
-/** Compares two positions; negative if a comes first. */
 export function comparePositions(a: Position, b: Position): number {
   return a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
 }

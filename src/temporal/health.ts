@@ -12,7 +12,6 @@ export async function isReachable(client: Client, namespace: string): Promise<bo
   return true;
 }
 
-/** Reads the backlog of the task queue of turns. */
 export async function readBacklogs(client: Client, namespace: string, taskQueue: string): Promise<TaskQueueBacklog[]> {
   const types = { workflow: WORKFLOW, activity: ACTIVITY };
   return Promise.all(
