@@ -57,7 +57,7 @@ export interface WaitingMessages {
   queued: number;
 }
 
-/** Search attributes of turns: ids, and `WaitsFor = 'answer'` while a turn waits (docs/operations/turns.md). */
+/** Search attributes of turns: ids, and `WaitsFor`, `answer` or `task`, while a turn waits (docs/operations/turns.md). */
 export const SEARCH_ATTRIBUTES = {
   project: 'ProjectId',
   session: 'SessionId',

@@ -1,5 +1,6 @@
 import { ActivityCancellationType, CancellationScope, proxyActivities, sleep } from '@temporalio/workflow';
 import type { EndedTask, TurnActivities } from '../activities/turn/turn-activities.js';
+import type { WaitsFor } from './waits-for.js';
 
 /** An attempt asks once: its time limit is that of fetching a large result. A task's own limit is in the activity. */
 const POLL_TIMEOUT = '1 hour';
@@ -23,6 +24,7 @@ export class TaskWaits {
 
   constructor(
     private readonly turnId: string,
+    private readonly waitsFor: WaitsFor,
     /** False in a run that began in the middle of a wait: it stays until the wait is over. */
     private readonly mayContinue: boolean,
     /** True while the workflow has other activities, which a new run would lose. */
@@ -40,6 +42,7 @@ export class TaskWaits {
       summary: `task of ${tool}`,
     });
     this.#open.add(index);
+    this.waitsFor.task(true);
     this.#startClock(longWaitMs);
     for (;;) {
       const scope = new CancellationScope();
@@ -47,6 +50,7 @@ export class TaskWaits {
       try {
         const ended = await scope.run(() => pollTask({ turnId, step, index }));
         this.#open.delete(index);
+        this.waitsFor.task(this.#open.size > 0);
         if (ended.isOverdue) this.#cancels.push(this.#cancelOnServers());
         return ended;
       } catch (error) {

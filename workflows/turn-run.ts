@@ -7,6 +7,7 @@ import { TaskWaits } from './tasks.js';
 import { turnActivities } from './turn-activities.js';
 import { formatToolNames } from './tool-names.js';
 import { countSignals, waitForAnswers, waitForBudget } from './wait.js';
+import { WaitsFor } from './waits-for.js';
 
 /** Tool calls of one step that run in parallel. A step with hundreds of calls must leave slots for other turns. */
 const PARALLEL_TOOLS = 16;
@@ -19,6 +20,7 @@ export class TurnRun {
   readonly summary: TurnSummary = { state: null, stop_reason: null, steps: 0 };
   readonly #signals: { received: number };
   readonly tasks: TaskWaits;
+  readonly #waitsFor: WaitsFor;
   readonly #details: Details;
   #step: number;
   /** The end of the turn's time, in ms since 1970. */
@@ -30,7 +32,8 @@ export class TurnRun {
     this.#step = input.step ?? 1;
     this.#details = new Details(input.waiting);
     this.#deadline = Date.now() + input.remainingMs;
-    this.tasks = new TaskWaits(input.id, input.wait === undefined, () => this.#callsRunning > 0);
+    this.#waitsFor = new WaitsFor(input.searchable ?? false);
+    this.tasks = new TaskWaits(input.id, this.#waitsFor, input.wait === undefined, () => this.#callsRunning > 0);
     this.#signals = countSignals(() => this.tasks.askAgain());
   }
 
@@ -87,7 +90,7 @@ export class TurnRun {
       },
       call: (indices) => this.#call(tools, indices, outcome.mayAsk === true),
       show: (open) => this.#details.show(`${this.#progress}: waits for answers to ${formatToolNames(tools, open)}`),
-      searchable: this.input.searchable ?? false,
+      waitsFor: this.#waitsFor,
       isLong: () => this.tasks.isLong,
       mayContinue: this.input.wait === undefined,
     });
@@ -139,7 +142,7 @@ export class TurnRun {
 
   /** Waits for a larger budget. A run that began in the middle of this wait goes on in a new one. */
   async #waitForBudget(): Promise<EndedTurn | null> {
-    const { id: turnId, searchable = false, paused = false } = this.input;
+    const { id: turnId, paused = false } = this.input;
     const result = await waitForBudget({
       signals: this.#signals,
       advance: async () => {
@@ -149,7 +152,7 @@ export class TurnRun {
         return advanced;
       },
       show: () => this.#details.show(`${this.#progress}: waits for a larger budget`),
-      searchable,
+      waitsFor: this.#waitsFor,
       mayContinue: !paused,
     });
     if (result === 'long') return this.#continueAsNew({ step: this.#step, paused: true });

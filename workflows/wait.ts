@@ -1,9 +1,8 @@
-import { condition, defineSignal, setHandler, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
-import { defineSearchAttributeKey } from '@temporalio/common';
+import { condition, defineSignal, setHandler } from '@temporalio/workflow';
 import type { AdvancedBudget, AdvancedWait, EndedTurn } from '../activities/turn/turn-activities.js';
-import { ANSWERED_SIGNAL, SEARCH_ATTRIBUTES } from './contract.js';
+import { ANSWERED_SIGNAL } from './contract.js';
+import type { WaitsFor } from './waits-for.js';
 
-const WAITS_FOR = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waitsFor, 'KEYWORD');
 const answered = defineSignal(ANSWERED_SIGNAL);
 
 /** Counts the signals of answers. `onSignal` runs at each. */
@@ -25,7 +24,7 @@ interface Wait {
   call: (indices: number[]) => Promise<void>;
   /** Shows the open calls in the workflow's current details. */
   show: (open: number[]) => void;
-  searchable: boolean;
+  waitsFor: WaitsFor;
   /** True once the wait for tasks of answered calls should continue as new. */
   isLong: () => boolean;
   /** False in a run that started in the middle of the wait: it stays until the wait is over. */
@@ -57,7 +56,7 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | '
       if (ready.length > 0) start(ready);
       if (step.open.length === 0) break;
       wait.show(step.open);
-      if (wait.searchable) setWaitsFor('answer');
+      wait.waitsFor.answer(true);
       const pauseMs = wait.mayContinue ? Math.min(step.expiresInMs, step.longWaitMs) : step.expiresInMs;
       const stops = (): boolean => state.failed || (wait.isLong() && state.active === 0);
       const awoken = await condition(() => wait.signals.received > seen || stops(), pauseMs);
@@ -71,12 +70,12 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | '
     // After a cancel request the running calls end first.
     await Promise.allSettled(work);
   }
-  if (wait.searchable) setWaitsFor(null);
+  wait.waitsFor.answer(false);
   return 'closed';
 }
 
 /** A step whose model call waits for a larger budget. */
-interface BudgetWait extends Pick<Wait, 'signals' | 'searchable' | 'mayContinue'> {
+interface BudgetWait extends Pick<Wait, 'signals' | 'waitsFor' | 'mayContinue'> {
   advance: () => Promise<AdvancedBudget | EndedTurn>;
   show: () => void;
 }
@@ -89,16 +88,11 @@ export async function waitForBudget(wait: BudgetWait): Promise<'over' | 'long' |
     if (step.kind === 'ended') return step;
     if (step.kind === 'over') break;
     wait.show();
-    if (wait.searchable) setWaitsFor('answer');
+    wait.waitsFor.answer(true);
     const pauseMs = wait.mayContinue ? Math.min(step.expiresInMs, step.longWaitMs) : step.expiresInMs;
     const awoken = await condition(() => wait.signals.received > seen, Math.max(1, pauseMs));
     if (!awoken && pauseMs < step.expiresInMs) return 'long';
   }
-  if (wait.searchable) setWaitsFor(null);
+  wait.waitsFor.answer(false);
   return 'over';
-}
-
-function setWaitsFor(value: 'answer' | null): void {
-  const current = workflowInfo().typedSearchAttributes.get(WAITS_FOR) ?? null;
-  if (current !== value) upsertSearchAttributes([{ key: WAITS_FOR, value }]);
 }

@@ -65,6 +65,30 @@ describe('a tool call that is a task', () => {
     expect(mcp.log.filter((method) => method === 'tasks/result')).to.have.length(1);
   });
 
+  it('is found by operators while it waits, and the polls change nothing', async () => {
+    const { sessionId, turnId, task } = await call('found');
+    const { end } = await task;
+    const { client, close } = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
+    const found = async (): Promise<boolean> => {
+      const turns = client.workflow.list({ query: `WaitsFor = 'task' AND WorkflowType = 'turn'` });
+      for await (const { workflowId } of turns) if (workflowId === turnId) return true;
+      return false;
+    };
+    await eventually('the turn is found', found);
+    const polls = (): number => mcp.log.filter((method) => method === 'tasks/get').length;
+    const before = polls();
+    await eventually('the task is polled again', () => polls() > before + 1);
+    await end('completed', 'Done.');
+    await service.ended(sessionId);
+    await eventually('the turn is found no more', async () => !(await found()));
+    const { events } = await fetchHistory(client, turnId);
+    const changes = events.flatMap(({ upsertWorkflowSearchAttributesEventAttributes: changed }) =>
+      Object.keys(changed?.searchAttributes?.indexedFields ?? {}),
+    );
+    expect(changes.filter((key) => key === 'WaitsFor')).to.have.length(2);
+    await close();
+  });
+
   const resultOf = async (sessionId: string) =>
     (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
 
