@@ -250,6 +250,31 @@ describe('a server that asks', () => {
     expect([status, body.error.details.state]).to.deep.equal([409, 'cancelled']);
   });
 
+  it('is cancelled with the turn while its task waits for the answer', async () => {
+    let taskId = '';
+    workTask = async ({ id, update, ask }) => {
+      taskId = id;
+      await update('input_required');
+      await ask(FORM);
+    };
+    const sessionId = await start('build');
+    const [{ elicitation_id: id }] = await requiredActions(service, sessionId);
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+    const [{ cancel_ms }] = await service.db.query<[{ cancel_ms: number }]>(
+      `SELECT (extract(epoch FROM ended_at - cancel_requested_at) * 1000)::double precision AS cancel_ms
+       FROM turns WHERE session_id = $1`,
+      [sessionId],
+    );
+    // 2 s by the contract; the machine of a test may be busy.
+    expect(cancel_ms).to.be.lessThan(5000);
+    await eventually('the task is cancelled', async () =>
+      mcp.taskStates().some((task) => task.taskId === taskId && task.status === 'cancelled'),
+    );
+    const { status, body } = await sendAnswers(service, sessionId, [result(id, 'cancel')]);
+    expect([status, body.error.details.state]).to.deep.equal([409, 'cancelled']);
+  });
+
   it('becomes an error result that shows the address which a person has to open first', async () => {
     work = () => {
       throw Object.assign(new Error('Authorize first'), { code: -32042, data: { elicitations: [PAGE] } });
