@@ -115,9 +115,16 @@ describe('tasks and questions in the console', function () {
     await form(page).getByLabel('load').uncheck();
     await form(page).getByLabel('Even if a check fails').check();
     await form(page).getByRole('button', { name: 'Send' }).click();
+    // The browser goes to the field that it refuses.
+    await form(page).locator('input:invalid:focus').waitFor();
+    expect(await form(page).getByRole('alert').count()).to.equal(0);
+    await form(page).getByLabel('Replicas').fill('3');
+    // An address for the browser, and none for the schema's format.
+    await form(page).getByLabel('Contact').fill('ada@localhost');
+    await form(page).getByRole('button', { name: 'Send' }).click();
     await form(page).getByRole('alert').waitFor();
     await look(page, 'form-refused');
-    await form(page).getByLabel('Replicas').fill('3');
+    await form(page).getByLabel('Contact').fill('');
     await form(page).getByRole('button', { name: 'Send' }).click();
     await ended(page);
     expect(await answered).to.deep.include({

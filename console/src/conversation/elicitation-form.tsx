@@ -68,7 +68,7 @@ interface FieldProps {
 }
 
 function Field({ field, value, onChange }: FieldProps) {
-  const { label, description, required, kind, inputType, isInteger, choices } = field;
+  const { label, description, required, kind, inputType, isInteger, limits, choices } = field;
   const title = required || kind === 'flag' ? label : `${label} (optional)`;
   const hint = description !== null && <span class="hint">{description}</span>;
   if (kind === 'flag') {
@@ -118,12 +118,13 @@ function Field({ field, value, onChange }: FieldProps) {
         <input
           type="number"
           step={isInteger ? '1' : 'any'}
+          {...limits}
           required={required}
           value={String(value)}
           onInput={(event) => onChange(event.currentTarget.value)}
         />
       ) : (
-        <TextInput type={inputType} required={required} value={String(value)} onChange={onChange} />
+        <TextInput type={inputType} required={required} limits={limits} value={String(value)} onChange={onChange} />
       )}
       {hint}
     </label>
@@ -148,12 +149,14 @@ function Check({ label, checked, onChange }: CheckProps) {
 interface TextInputProps {
   type: FormField['inputType'];
   required: boolean;
+  limits: FormField['limits'];
   value: string;
   onChange: (value: string) => void;
 }
 
-function TextInput({ type, required, value, onChange }: TextInputProps) {
+function TextInput({ type, required, limits, value, onChange }: TextInputProps) {
   const shared = {
+    ...limits,
     required,
     value,
     onInput: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
@@ -161,5 +164,6 @@ function TextInput({ type, required, value, onChange }: TextInputProps) {
   if (type === 'email') return <input type="email" {...shared} />;
   if (type === 'url') return <input type="url" {...shared} />;
   if (type === 'date') return <input type="date" {...shared} />;
+  if (type === 'datetime-local') return <input type="datetime-local" step="1" {...shared} />;
   return <input type="text" {...shared} />;
 }

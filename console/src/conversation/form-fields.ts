@@ -6,8 +6,10 @@ export interface FormField {
   required: boolean;
   kind: 'text' | 'number' | 'flag' | 'choice' | 'choices';
   /** The type of an `<input>` for text. */
-  inputType: 'text' | 'email' | 'url' | 'date';
+  inputType: 'text' | 'email' | 'url' | 'date' | 'datetime-local';
   isInteger: boolean;
+  /** Attributes of the `<input>`, so that the browser refuses what the server's schema does not allow. */
+  limits: { min?: number; max?: number; minLength?: number; maxLength?: number };
   choices: { value: string; label: string }[];
   initial: FieldValue;
 }
@@ -15,7 +17,12 @@ export interface FormField {
 export type FieldValue = string | boolean | string[];
 type Json = Record<string, unknown>;
 
-const INPUT_TYPES: Record<string, FormField['inputType']> = { email: 'email', uri: 'url', date: 'date' };
+const INPUT_TYPES: Record<string, FormField['inputType']> = {
+  email: 'email',
+  uri: 'url',
+  date: 'date',
+  'date-time': 'datetime-local',
+};
 
 /** The fields of a form in the schema's order. */
 export function formFields(schema: Json): FormField[] {
@@ -23,16 +30,18 @@ export function formFields(schema: Json): FormField[] {
   return Object.entries(properties).map(([name, property]): FormField => {
     const choices = choicesOf(property);
     const kind = kindOf(property, choices.length > 0);
+    const inputType = INPUT_TYPES[text(property.format) ?? ''] ?? 'text';
     return {
       name,
       label: text(property.title) ?? name,
       description: text(property.description),
       required: required.includes(name),
       kind,
-      inputType: INPUT_TYPES[text(property.format) ?? ''] ?? 'text',
+      inputType,
       isInteger: property.type === 'integer',
+      limits: limitsOf(kind, property),
       choices,
-      initial: initialOf(kind, property.default),
+      initial: initialOf(kind, inputType, property.default),
     };
   });
 }
@@ -40,11 +49,13 @@ export function formFields(schema: Json): FormField[] {
 /** The content of the answer. Empty fields that are not required are left out. */
 export function contentOf(fields: FormField[], values: Record<string, FieldValue>): Json {
   const content: Json = {};
-  for (const { name, kind, required, initial } of fields) {
+  for (const { name, kind, inputType, required, initial } of fields) {
     const value = values[name] ?? initial;
     const isEmpty = value === '' || (Array.isArray(value) && value.length === 0);
     if (isEmpty && (kind === 'number' || kind === 'choice' || !required)) continue;
-    content[name] = kind === 'number' ? Number(value) : value;
+    if (kind === 'number') content[name] = Number(value);
+    else if (kind === 'text' && inputType === 'datetime-local') content[name] = withZone(String(value));
+    else content[name] = value;
   }
   return content;
 }
@@ -64,10 +75,34 @@ function choicesOf(property: Json): FormField['choices'] {
   return ((values ?? []) as string[]).map((value, n) => ({ value, label: names[n] ?? value }));
 }
 
-function initialOf(kind: FormField['kind'], value: unknown): FieldValue {
+function limitsOf(kind: FormField['kind'], property: Json): FormField['limits'] {
+  const limit = (name: string, value: unknown, round = (given: number): number => given) =>
+    typeof value === 'number' ? { [name]: round(value) } : {};
+  if (kind === 'text') return { ...limit('minLength', property.minLength), ...limit('maxLength', property.maxLength) };
+  if (kind !== 'number') return {};
+  // The browser counts the steps of an integer from its minimum.
+  const isInteger = property.type === 'integer';
+  return { ...limit('min', property.minimum, isInteger ? Math.ceil : undefined), ...limit('max', property.maximum) };
+}
+
+function initialOf(kind: FormField['kind'], inputType: FormField['inputType'], value: unknown): FieldValue {
   if (kind === 'flag') return value === true;
   if (kind === 'choices') return Array.isArray(value) ? (value as string[]) : [];
+  if (kind === 'text' && inputType === 'datetime-local') return withoutZone(value);
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+/** A local date and time as the schema's format requires it. */
+function withZone(local: string): string {
+  const date = new Date(local);
+  return Number.isNaN(date.getTime()) ? local : date.toISOString();
+}
+
+/** The local date and time that the browser's field takes. */
+function withoutZone(value: unknown): string {
+  const date = new Date(typeof value === 'string' ? value : NaN);
+  if (Number.isNaN(date.getTime())) return '';
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
 function text(value: unknown): string | null {
