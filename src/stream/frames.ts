@@ -105,7 +105,9 @@ export async function readFrames(
            OVER (PARTITION BY position, attempt ORDER BY last)) AS bytes
          FROM (
            (SELECT position, 0 AS attempt, 0 AS last, type, id, created_at, NULL AS message_id, data::text
-            FROM events WHERE turn_id = $1 AND position > $2 ORDER BY position LIMIT ${MAX_ROWS})
+            FROM events WHERE session_id = (SELECT session_id FROM turns WHERE id = $1)
+              AND turn_number = (SELECT number FROM turns WHERE id = $1) AND position > $2
+            ORDER BY position LIMIT ${MAX_ROWS})
            UNION ALL
            (SELECT position, attempt, last, NULL, NULL, NULL, message_id, runs
             FROM deltas WHERE $5 AND turn_id = $1 AND (position, attempt, last) > ($2, $3, $4)

@@ -21,8 +21,9 @@ import type { TurnDeps } from '../../../src/turns/write.js';
 import { storedDeltas } from '../../support/deltas.js';
 import { eventually } from '../../support/eventually.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
+import { countRowsRead } from '../../support/rows-read.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
-import { insertSessions } from '../../support/factories.js';
+import { insertEndedTurns, insertSessions } from '../../support/factories.js';
 
 const DELTA = 'agent.message.delta';
 
@@ -131,6 +132,16 @@ describe('deltas', () => {
       ({ hasMore } = batch);
     }
     expect(count).to.equal(15_001);
+  });
+
+  it('and the events of a turn are read without those of other turns', async () => {
+    const turn = await running();
+    const [another] = (await insertSessions(db, projectId, 1)) as [string];
+    await insertEndedTurns(db, another, { count: 300, results: 10 });
+    await db.query('ANALYZE events');
+    const { result, read } = await countRowsRead(db, (counting) => readFrames(counting, turn.id, START, true));
+    expect(result.frames.map(({ type }) => type)).to.deep.equal(['user.message']);
+    expect(read).to.be.lessThan(50);
   });
 
   it('have the same frames live and from the table, also when a flush was sent twice', async () => {
