@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { access, constants, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
@@ -25,9 +25,11 @@ export function openLocalStorage(config: Pick<Config, 'storageUrl' | 'publicUrl'
       const temp = join(root, TEMP, ulid().toLowerCase());
       try {
         await makeFolder(dirname(temp));
+        // Opened before the pipeline: a source that breaks off at once must find the file that is removed below.
+        const file = await open(temp, 'wx', 0o600);
         await pipeline(
           Buffer.isBuffer(content) ? Readable.from([content], { objectMode: false }) : content,
-          createWriteStream(temp, { flags: 'wx', flush: true, mode: 0o600 }),
+          file.createWriteStream({ flush: true }),
         );
         const { size } = await stat(temp);
         await moveInto(root, temp, target);
