@@ -41,6 +41,18 @@ export async function joinAheadCall(db: Db, turnId: string, task: ActivityTask):
   return row ?? null;
 }
 
+/** Whether the first call of a running turn was begun ahead of its activity and runs, on a worker that lives. */
+export async function runsAhead(db: Db, turnId: string): Promise<boolean> {
+  const rows = await runSql(
+    db,
+    sql`SELECT FROM model_attempts a
+          JOIN turns t ON t.id = a.turn_id AND t.state = 'running'
+          JOIN workers w ON w.id = a.worker_id AND dead_at IS NULL AND until > clock_timestamp()
+        WHERE a.turn_id = ${turnId} AND a.step = 1 AND a.ended_at IS NULL AND (task_token IS NULL OR joined_by IS NOT NULL)`,
+  );
+  return rows.length > 0;
+}
+
 /** Closes the record of a call that ran ahead on this worker and failed, perhaps while Postgres was away. */
 export async function closeAheadCall(db: Db, turnId: string, workerId: string): Promise<void> {
   await runSql(

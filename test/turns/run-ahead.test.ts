@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Client } from '@temporalio/client';
 import { queueTurn } from '../../src/turns/queue.js';
+import { TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
 import { TEST_MODEL } from '../support/config.js';
 import { eventually } from '../support/eventually.js';
 import {
@@ -135,7 +136,9 @@ describe('the first step of a turn', () => {
       it('ends with a cancel in Temporal', async () => {
         const { sessionId, turnId } = await held();
         await client.workflow.getHandle(turnId).cancel();
-        expect((await service.ended(sessionId)).type).to.equal('turn.cancelled');
+        const end = await service.ended(sessionId);
+        expect(end.type).to.equal('turn.cancelled');
+        expect(end.usage.input_tokens, 'what the call used').to.be.above(0);
         await eventually('the call has ended', async () => !(await callsOf(service, turnId))[0]!.is_open);
       });
 
@@ -208,6 +211,22 @@ describe('the first step of a turn', () => {
       await gate.reached;
       await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
       expect((await service.ended(sessionId)).type).to.equal('turn.cancelled');
+    });
+
+    it('counts what it has used when the workflow is cancelled before its first task', async () => {
+      const gate = service.model.gate();
+      const words = text(`${'x'.repeat(400)} two`, { every: 0, before: { 1: wait(gate) } });
+      service.model.script(() => words);
+      const { sessionId, turnId } = await orphan('Go');
+      await gate.reached;
+      const input: TurnInput = { id: turnId, modelId: 'scripted', mcpServers: 0, maxSteps: 9, remainingMs: 60_000 };
+      const workflow = await client.workflow.start(TURN_WORKFLOW, {
+        ...{ workflowId: turnId, taskQueue: service.config.taskQueue, args: [input], startDelay: '1 s' },
+      });
+      await workflow.cancel();
+      const end = await service.ended(sessionId);
+      expect(end.type).to.equal('turn.cancelled');
+      expect(end.usage.output_tokens).to.be.at.least(100);
     });
 
     it('is left to Temporal when a worker ends', async () => {
