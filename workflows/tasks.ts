@@ -4,6 +4,7 @@ import type { WaitsFor } from './waits-for.js';
 
 /** An attempt asks once: its time limit is that of fetching a large result. A task's own limit is in the activity. */
 const POLL_TIMEOUT = '1 hour';
+/** A poll whose worker dies is repeated after this time at the latest: no call records it for the reconciler to take over. */
 const HEARTBEAT_TIMEOUT = '90 s';
 /** contract.md §11: how long `tasks/cancel` is tried. */
 const CANCEL_TIMEOUT = '30 s';
