@@ -163,6 +163,9 @@ describe('a server that asks', () => {
     const many = Object.fromEntries(
       Array.from({ length: 200 }, (_, n) => [`field_${n}`, { type: 'string', description: 'x'.repeat(200) }]),
     );
+    const endless = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`f${n}`, { type: 'string' }]));
+    let nested: object = { type: 'object', properties: {} };
+    for (let depth = 0; depth < 500; depth += 1) nested = { type: 'object', properties: { deep: nested } };
     const questions: unknown[] = [
       { ...PAGE, url: 'http://pay.example.com/1' },
       { ...PAGE, url: 'https://ada:secret@pay.example.com/1' },
@@ -170,6 +173,9 @@ describe('a server that asks', () => {
       { ...FORM, message: 'x'.repeat(10_001) },
       { ...FORM, requestedSchema: { type: 'object', properties: many } },
       { ...FORM, requestedSchema: { type: 'object', properties: { deep: { type: 'object', properties: {} } } } },
+      { ...FORM, requestedSchema: nested },
+      // The last one: after a question of this size the server has to wait.
+      { ...FORM, requestedSchema: { type: 'object', properties: endless } },
     ];
     work = async ({ ask }) => {
       const codes = [];

@@ -49,7 +49,11 @@ describe('tasks of a hostile server', () => {
 
   it('end after TASK_TIMEOUT_SECONDS, and the server is told', async () => {
     let n = 0;
-    task = () => ({ taskId: 't1', status: 'working', statusMessage: `${(n += 1)}`.repeat(10_000), pollInterval: 0 });
+    task = () => {
+      n += 1;
+      const status = n % 2 === 0 ? 'input_required' : 'working';
+      return { taskId: 't1', status, statusMessage: `${n}`.repeat(10_000), pollInterval: 0 };
+    };
     const events = await run();
     const result = events.find(({ type }) => type === 'agent.tool_result');
     expect(result).to.include({ is_error: true });
