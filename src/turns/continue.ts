@@ -8,14 +8,6 @@ import { traceparent } from '../platform/tracing.js';
 import { continuable } from '../sessions/continuable.js';
 import { lockForTurn, openTurn, refusal, requireRoom, type QueuedTurn } from './open.js';
 
-interface LastTurn {
-  id: string;
-  state: TurnState;
-  /** Its stop reason, or the type of its failure. */
-  end_reason: string | null;
-  continuable: boolean;
-}
-
 /**
  * Opens a turn that goes on after the last stored step of the session's last turn, with its message, model and thinking.
  * @throws ServiceError session_not_found, session_running, turn_not_continuable, too_many_running_turns
@@ -28,12 +20,12 @@ export async function continueTurn(
 ): Promise<QueuedTurn> {
   const locked = await lockForTurn(tx, projectId, sessionId);
   if (locked.last_state !== null && isOpen(locked.last_state)) throw await refusal(tx, sessionId, locked);
-  const [last] = await runSql<LastTurn>(
+  const [last] = await runSql<{ id: string; state: TurnState; continuable: boolean }>(
     tx,
-    sql`SELECT t.id, t.state, end_reason, ${rawSql(continuable('t'))} AS continuable
+    sql`SELECT t.id, t.state, ${rawSql(continuable('t'))} AS continuable
         FROM sessions JOIN turns t ON t.id = last_turn_id WHERE sessions.id = ${sessionId}`,
   );
-  if (last?.continuable !== true) throw notContinuable(last);
+  if (last?.continuable !== true) throw notContinuable(last?.state);
   requireRoom(locked);
   const id = newId('turn');
   const trace = traceparent();
@@ -59,9 +51,9 @@ export async function continueTurn(
   };
 }
 
-function notContinuable(last: LastTurn | undefined): ServiceError {
-  if (last === undefined) return refuse('no_turn', 'The session has no turn yet. Send a message.');
-  if (last.state === 'completed') return refuse('completed', 'The last turn has completed. Send a message.');
+function notContinuable(state: TurnState | undefined): ServiceError {
+  if (state === undefined) return refuse('no_turn', 'The session has no turn yet. Send a message.');
+  if (state === 'completed') return refuse('completed', 'The last turn has completed. Send a message.');
   return refuse(
     'context_too_long',
     'The last turn does not fit into the context of its model. Send a shorter message.',
