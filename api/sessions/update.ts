@@ -7,7 +7,7 @@ import {
   MAX_METADATA_VALUE_LENGTH,
   mergeMetadata,
 } from '../../src/sessions/metadata.js';
-import { budgetSchema, checkBudgetOf } from '../../src/sessions/budget.js';
+import { budgetSchema, checkBudgetForSession } from '../../src/sessions/budget.js';
 import { lockSession, updateFields, type Session, type SessionState } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { presentSession, sessionSchema } from './present.js';
@@ -42,7 +42,7 @@ export const updateSession = operation<FromSchema<typeof body>, SessionState>({
     const update = (tx: EntityManager, locked: Session): Promise<Session> | Session => {
       const metadata = mergeMetadata(locked.metadata, body.metadata ?? {});
       const { budget = locked.budget } = body;
-      if (body.budget !== undefined) checkBudgetOf(deps.models, budget, locked);
+      if (body.budget !== undefined) checkBudgetForSession(deps.models, budget, locked);
       if (isSame(metadata, locked.metadata) && isSame(budget, locked.budget)) return locked;
       return updateFields(tx, locked, { metadata, budget });
     };

@@ -73,11 +73,16 @@ export function fits({ max_cost }: Budget, needed: string | null): boolean {
 }
 
 /**
- * Checks that a budget can be kept: its currency is that of the catalogue, and the model has a price.
+ * Checks that a budget can be kept with this model: the model has a price, in the budget's currency.
  * @param path the JSON Pointer of an error about the model
  * @throws ServiceError `validation_error`
  */
-export function checkBudget(models: ModelCatalogue, budget: Budget | null, modelId: string, path: string): void {
+export function checkBudgetForModel(
+  models: ModelCatalogue,
+  budget: Budget | null,
+  modelId: string,
+  path: string,
+): void {
   if (budget === null) return;
   requirePrice(models, modelId, path);
   const { currency } = models.get(modelId)!.price!;
@@ -86,13 +91,13 @@ export function checkBudget(models: ModelCatalogue, budget: Budget | null, model
   }
 }
 
-/** Checks a new budget of a session: each of its models needs a price. @throws ServiceError `validation_error` */
-export function checkBudgetOf(
+/** Checks a new budget of an existing session with each of its models, fallbacks included. @throws ServiceError `validation_error` */
+export function checkBudgetForSession(
   models: ModelCatalogue,
   budget: Budget | null,
   { model_id, fallback_model_ids }: { model_id: string; fallback_model_ids: string[] },
 ): void {
-  for (const id of [model_id, ...fallback_model_ids]) checkBudget(models, budget, id, '/budget');
+  for (const id of [model_id, ...fallback_model_ids]) checkBudgetForModel(models, budget, id, '/budget');
 }
 
 /** @throws ServiceError `validation_error` for a model without a price in a session with a budget */

@@ -5,7 +5,7 @@ import type { ModelCatalogue, ModelEntry } from '../models/catalogue.js';
 import { ServiceError, validationError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { requireScope } from '../projects/permissions.js';
-import { budgetSchema, checkBudget, requirePrice } from './budget.js';
+import { budgetSchema, checkBudgetForModel, requirePrice } from './budget.js';
 import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_PAIRS, MAX_METADATA_VALUE_LENGTH } from './metadata.js';
 import { insertSession, missingMcpServers, type Session } from './store.js';
 import { checkTools, requireOfferedTools, sessionToolsSchema, toModelTools } from './tool-fields.js';
@@ -70,7 +70,7 @@ export async function resolveNewSession(
 ): Promise<CheckedSession> {
   const { price } = requireModel(models, body.model_id);
   checkFallbacks(models, body);
-  checkBudget(models, body.budget, body.model_id, '/model_id');
+  checkBudgetForModel(models, body.budget, body.model_id, '/model_id');
   requireNoneMissing(await missingMcpServers(db, projectId, body.mcp_servers));
   await requireOfferedTools(db, projectId, body.tools);
   return { body, model_tools: await toModelTools(body.tools), currency: price?.currency ?? null };
