@@ -163,7 +163,7 @@ describe('a server that asks', () => {
     const many = Object.fromEntries(
       Array.from({ length: 200 }, (_, n) => [`field_${n}`, { type: 'string', description: 'x'.repeat(200) }]),
     );
-    const endless = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`f${n}`, { type: 'string' }]));
+    const endless = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`f${n}`, { type: 'string' }]));
     let nested: object = { type: 'object', properties: {} };
     for (let depth = 0; depth < 500; depth += 1) nested = { type: 'object', properties: { deep: nested } };
     const questions: unknown[] = [
