@@ -10,7 +10,7 @@ const ROOMS = {
   files: ['platform', 'models', 'db'],
   skills: ['platform', 'db', 'files'],
   mcp: ['platform', 'network', 'db'],
-  temporal: ['platform'],
+  temporal: ['platform', 'db'],
   webhooks: ['platform', 'network', 'db', 'temporal'],
   events: ['platform', 'db', 'webhooks'],
   stream: ['platform', 'db', 'events'],

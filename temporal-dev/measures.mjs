@@ -69,12 +69,12 @@ function comments(names) {
   return { exported, commented };
 }
 
-/** Types that describe a turn as a row or an object, under whatever name. */
+/** Types that describe a turn as a row or an object, under whatever name. A mere `Pick` of another one is none. */
 const shapes = production.flatMap((name) =>
   [
     ...text
       .get(name)
-      .matchAll(/^(?:export )?(?:interface|type) (\w*Turn(?:Row|Input|Context|Summary)?)\b(?! = '| = \()/gm),
+      .matchAll(/^(?:export )?(?:interface|type) (\w*Turn(?:Row|Input|Context|Summary)?)\b(?! = '| = \(| = Pick<)/gm),
   ].map(([, type]) => type),
 );
 const pathRows = [

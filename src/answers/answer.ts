@@ -69,7 +69,7 @@ export async function storeAnswers(
     return await changeWait(deps, turnId, async ({ tx, turn, write }) => {
       const locked = await load(tx);
       const fresh = selectNew(answers, locked);
-      if (turn.cancel_requested_at !== null) throw refusalOf(open, 'cancelled');
+      if (turn.cancelRequested) throw refusalOf(open, 'cancelled');
       await closeActions(tx, turnId, turn.position, fresh, locked);
       const questions = fresh.flatMap((answer) => (isCallAnswer(answer) ? [] : [askedFor(locked, answer)]));
       const resumed = await clocksAfter(tx, turnId, questions);

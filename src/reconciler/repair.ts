@@ -1,3 +1,4 @@
+import type { Turn } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { StartableTurn, WorkflowState } from '../temporal/turn-workflows.js';
 import type { ReconcileDeps } from './deps.js';
@@ -5,18 +6,16 @@ import { takeOverUnrecorded } from './takeover.js';
 import { failed } from '../turns/failed.js';
 import { endTurn } from '../turns/finish.js';
 import { BUDGET_REACHED, type TurnOutcome } from '../turns/outcome.js';
-import { OPEN, type TurnState } from '../db/turn-states.js';
+import { OPEN } from '../db/turn-states.js';
 import { runningMs } from '../turns/totals.js';
 
 /** An open turn that is compared with its workflow. */
-export interface StaleTurn extends StartableTurn {
-  state: TurnState;
+export interface StaleTurn extends StartableTurn, Pick<Turn, 'state' | 'cancelRequested'> {
   queuedMs: number;
   /** How long ago the first of its open calls expired; negative before that, null without one. */
   expiredMs: number | null;
   /** The reconciler has never checked it. */
   isUnseen: boolean;
-  cancelRequested: boolean;
   /** It has open calls, or waits for a larger budget. */
   waits: boolean;
   /** It waits for a larger budget. */

@@ -1,4 +1,5 @@
 import type { McpTool } from '../db/entities/mcp-servers.js';
+import type { Turn } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { McpToolset } from '../db/entities/sessions.js';
@@ -6,7 +7,6 @@ import type { Budget } from '../sessions/budget.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { findToolset } from '../mcp/toolsets.js';
 import { TurnEndedError } from '../turns/turn.js';
-import type { TurnState } from '../db/turn-states.js';
 
 /** A server of the session as recorded when the turn connected to it. */
 interface TurnServer {
@@ -18,20 +18,12 @@ interface TurnServer {
 }
 
 /** The fields of a turn that its activities need. */
-export interface TurnContext {
-  id: string;
-  sessionId: string;
-  projectId: string;
-  number: number;
-  state: TurnState;
-  queuedAt: string;
-  /** Number of the turn whose message it works on: its own, unless it continues another turn. */
-  messageNumber: number;
-  /** Messages may wait for the turn or behind it. */
-  hasWaiting: boolean;
+export interface TurnContext extends Pick<
+  Turn,
+  'id' | 'sessionId' | 'projectId' | 'number' | 'state' | 'queuedAt' | 'modelId' | 'messageNumber' | 'hasWaiting'
+> {
   skills: SkillSnapshot[];
   files: FileSnapshot[];
-  modelId: string;
   fallbackModelId: string | null;
   fallbackModelIds: string[];
   budget: Budget | null;
@@ -56,7 +48,6 @@ export const CONTEXT = rawSql(`
   turns.fallback_model_id AS "fallbackModelId", sessions.fallback_model_ids AS "fallbackModelIds",
   sessions.budget, (turns.cost_before + turns.cost)::text AS spent,
   coalesce(turns.thinking_enabled, sessions.thinking_enabled) AS "thinkingEnabled",
- 
   instruction, json_array_length(sessions.tools) > 0 AS "hasTools", (
     SELECT coalesce(json_agg(entry), '[]')
     FROM json_array_elements(sessions.tools) AS entry WHERE entry->>'type' = 'mcp_toolset') AS toolsets, coalesce((

@@ -1,5 +1,6 @@
 import type { FileSnapshot } from '../events/fields.js';
 import type { CustomTool } from '../db/entities/sessions.js';
+import type { Turn } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { AssistantBlock, ResultBlock } from '../models/content.js';
@@ -8,14 +9,10 @@ import { OPEN, type TurnState } from '../db/turn-states.js';
 import { TurnEndedError } from '../turns/turn.js';
 
 /** A turn in the form for the model. */
-export interface PastTurn {
-  id: string;
-  number: number;
-  state: TurnState;
+export interface PastTurn extends Pick<Turn, 'id' | 'number' | 'state' | 'queuedAt'> {
   /** Its message; null for a turn that continues the one before. */
   content: string | null;
   files: FileSnapshot[];
-  queuedAt: string;
   /** Number of the turn that it continues. */
   continues: number | null;
   /** The messages that it got while it ran, in order. */

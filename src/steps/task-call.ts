@@ -1,3 +1,4 @@
+import type { Turn } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
@@ -7,7 +8,6 @@ import type { TaskState, TaskStatus } from '../mcp/tasks.js';
 import { runningMs, startClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError, type ActivityTask } from '../turns/turn.js';
 import { running, writeTurn, type TurnDeps } from '../turns/write.js';
-import type { TurnState } from '../db/turn-states.js';
 import type { ToolCallRow } from './tool-call.js';
 
 /** A task to store with its call. The message is cleaned and short. */
@@ -73,7 +73,7 @@ export interface TaskRow extends Omit<NewTask, 'session'> {
 
 /** The call of a task, with the fields of its turn that a question needs. */
 export interface TaskCall {
-  turn: { id: string; sessionId: string; projectId: string; state: TurnState; runningMs: number };
+  turn: Pick<Turn, 'id' | 'sessionId' | 'projectId' | 'state' | 'runningMs'>;
   call: Pick<ToolCallRow, 'toolUseId' | 'name' | 'state'>;
   /** Null if the call has no task. */
   task: TaskRow | null;

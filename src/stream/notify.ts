@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
+import type { Turn } from '../db/entities/turns.js';
 import type { Logger } from '../platform/logger.js';
 import { notificationSeconds } from '../platform/metrics.js';
 import { addDelta, type DeltaBatch, type DeltaRun, type DeltaSource } from './delta-batch.js';
@@ -66,7 +67,7 @@ export class Notifier {
   }
 
   /** Call after a commit that stored events of a turn up to `position`. */
-  notify(turn: { id: string; sessionId: string; position: number }, live: LiveEvents | null = null): void {
+  notify(turn: Pick<Turn, 'id' | 'sessionId' | 'position'>, live: LiveEvents | null = null): void {
     const payload = formatStored(turn, live);
     this.#push({ channel: channelOf(turn.id), payload: () => payload, isForReaders: true });
     // Streams that wait for the first turn of a session do not have the turn's id yet.
@@ -125,7 +126,7 @@ export class Notifier {
   }
 }
 
-function formatStored(turn: { id: string; sessionId: string; position: number }, live: LiveEvents | null): string {
+function formatStored(turn: Pick<Turn, 'id' | 'sessionId' | 'position'>, live: LiveEvents | null): string {
   const named = [turn.position, turn.sessionId];
   if (live !== null) {
     const events = live.events.map(({ id, type, created_at, data }) => [id, type, created_at, data]);

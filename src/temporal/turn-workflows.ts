@@ -12,6 +12,7 @@ import {
   type TurnInput,
   type WaitingMessages,
 } from '../../workflows/contract.js';
+import type { Turn } from '../db/entities/turns.js';
 import { withTrace } from '../platform/tracing.js';
 import { createDeadline } from './deadline.js';
 import { searchAttributesOf } from './search-attributes.js';
@@ -20,18 +21,10 @@ import { startedActivities, stateOf, type StartedActivity, type WorkflowState } 
 export type { StartedActivity, WaitingMessages, WorkflowState };
 
 /** What the start of a turn's workflow needs: ids only, never content (docs/architecture.md). */
-export interface StartableTurn {
-  id: string;
-  sessionId: string;
-  projectId: string;
-  modelId: string;
-  /** Number of the session's MCP servers. */
-  mcpServers: number;
-  /** Milliseconds that the turn has run so far, without the time it waited for answers. */
-  runningMs: number;
-  /** `traceparent` of the request that queued the turn, if it was traced. */
-  trace: string | null;
-}
+export type StartableTurn = Pick<
+  Turn,
+  'id' | 'sessionId' | 'projectId' | 'modelId' | 'mcpServers' | 'runningMs' | 'trace'
+>;
 
 /** The workflows of turns: workflow id = turn id. */
 export interface TurnWorkflows {

@@ -3,8 +3,9 @@ import { sql } from '../db/sql.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
 import { endingWrite, endTurn } from './finish.js';
 import { notifyCancel } from './running-turns.js';
+import type { Turn } from '../db/entities/turns.js';
 import type { TurnState } from '../db/turn-states.js';
-import { TurnEndedError, type Turn } from './turn.js';
+import { TurnEndedError } from './turn.js';
 import { changeTurn, open, type TurnDeps, type TurnWrite } from './write.js';
 
 /**

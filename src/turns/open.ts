@@ -1,3 +1,4 @@
+import type { Turn } from '../db/entities/turns.js';
 import { isOpen, type TurnState } from '../db/turn-states.js';
 import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
@@ -7,10 +8,8 @@ import { loadRequiredActions, sessionRunning } from '../sessions/required-action
 import type { StartableTurn } from '../temporal/turn-workflows.js';
 
 /** A turn just queued, with its first event. */
-export interface QueuedTurn extends StartableTurn {
+export interface QueuedTurn extends StartableTurn, Pick<Turn, 'hasWaiting'> {
   event: EventRow;
-  /** Messages wait behind it. */
-  hasWaiting: boolean;
 }
 
 /** What a new turn of a session is decided by. */

@@ -1,24 +1,7 @@
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
+import type { Turn } from '../db/entities/turns.js';
 import type { TurnState } from '../db/turn-states.js';
-
-/** A turn's row. Functions that need less of it take a `Pick`. */
-export interface Turn {
-  id: string;
-  session_id: string;
-  project_id: string;
-  /** Number of the turn in its session, from 1. */
-  number: number;
-  state: TurnState;
-  /** Position of the last stored event. */
-  position: number;
-  /** `traceparent` of the request that queued it, if it was traced. */
-  trace: string | null;
-  queued_at: string;
-  /** Number of model calls so far, including failed ones. */
-  model_calls: number;
-  cancel_requested_at: string | null;
-}
 
 /** One attempt of an activity. Calls record it, so that it can be taken over when its worker dies. */
 export interface ActivityTask {

@@ -1,4 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
+import type { Turn } from '../db/entities/turns.js';
 import { OPEN, isOpen } from '../db/turn-states.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import { transaction, type Db } from '../db/transaction.js';
@@ -7,7 +8,7 @@ import type { Position } from '../stream/position.js';
 import type { EventRow, EventToStore } from '../events/store.js';
 import type { Logger } from '../platform/logger.js';
 import { observeOutcome, traceTurn, type TurnResult } from './outcome.js';
-import { OvertakenError, TurnEndedError, type Turn } from './turn.js';
+import { OvertakenError, TurnEndedError } from './turn.js';
 
 /** Dependencies of functions that write turns. */
 export interface TurnDeps {
@@ -40,7 +41,8 @@ export interface TurnWrite {
 }
 
 /** The columns that a statement with events returns: the turn after the write, and how it ended. */
-type Place = Pick<Turn, 'session_id' | 'state' | 'position'> & {
+type Place = Pick<Turn, 'state' | 'position'> & {
+  session_id: string;
   at: string;
   /** The data of the terminal event. */
   terminal?: string;
@@ -66,11 +68,13 @@ export async function writeTurn<Row>(deps: TurnDeps, turnId: string, write: Turn
   return written;
 }
 
+type LockedTurn = Pick<Turn, 'state' | 'position' | 'cancelRequested'>;
+
 /** What the work of `changeTurn` does in its transaction. */
 export interface TurnTransaction {
   tx: EntityManager;
   /** Locks the turn's row, if it passes the fence. */
-  lock: (fence: Sql) => Promise<Pick<Turn, 'state' | 'position' | 'cancel_requested_at'>>;
+  lock: (fence: Sql) => Promise<LockedTurn>;
   write: <Row>(write: TurnWrite) => Promise<Written<Row>>;
 }
 
@@ -98,14 +102,10 @@ export async function changeTurn<T>(
   return value;
 }
 
-async function lock(
-  tx: EntityManager,
-  turnId: string,
-  fence: Sql,
-): Promise<Pick<Turn, 'state' | 'position' | 'cancel_requested_at'>> {
-  const [turn] = await runSql<Pick<Turn, 'state' | 'position' | 'cancel_requested_at'>>(
+async function lock(tx: EntityManager, turnId: string, fence: Sql): Promise<LockedTurn> {
+  const [turn] = await runSql<LockedTurn>(
     tx,
-    sql`SELECT state, position, cancel_requested_at FROM turns WHERE ${fence} FOR NO KEY UPDATE`,
+    sql`SELECT state, position, cancel_requested_at IS NOT NULL AS "cancelRequested" FROM turns WHERE ${fence} FOR NO KEY UPDATE`,
   );
   return turn ?? refuse(tx, turnId);
 }
