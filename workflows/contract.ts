@@ -35,14 +35,6 @@ interface WaitingStep {
   mayAsk?: true;
 }
 
-/** How a turn ended, as operators see it in Temporal. */
-export interface TurnSummary {
-  /** Null if something else, such as the reconciler, ended the turn: the workflow does not know its state. */
-  state: string | null;
-  stop_reason: string | null;
-  steps: number;
-}
-
 /** Signal: answers of a turn were stored (contract.md §6). It has no payload: the answers are in the tables. */
 export const ANSWERED_SIGNAL = 'answered';
 

@@ -1,5 +1,5 @@
 import { makeContinueAsNewFunc, workflowInfo } from '@temporalio/workflow';
-import type { TurnInput, TurnSummary } from './contract.js';
+import type { TurnInput } from './contract.js';
 
 /** Memo set on a run that continues a long wait. */
 export const LONG_WAIT = 'longWait';
@@ -9,7 +9,7 @@ export function continueAsNew(input: TurnInput): Promise<never> {
   const { memo = {}, targetWorkerDeploymentVersionChanged: isReplaced } = workflowInfo();
   const wasLongWait = memo[LONG_WAIT] === true;
   const isLongWait = input.wait !== undefined || input.paused === true;
-  return makeContinueAsNewFunc<(input: TurnInput) => Promise<TurnSummary>>({
+  return makeContinueAsNewFunc<(input: TurnInput) => Promise<unknown>>({
     ...((wasLongWait || isLongWait) && { memo: { ...memo, [LONG_WAIT]: isLongWait } }),
     ...((wasLongWait || isLongWait || isReplaced) && { initialVersioningBehavior: 'AUTO_UPGRADE' }),
   })(input);

@@ -1,6 +1,8 @@
 import { proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
+import type { TurnState } from '../src/db/turn-states.js';
+import type { StopReason } from '../src/events/fields.js';
 import type { EndedTurn, ModelOutcome, OpenStep, Paused, TurnActivities } from '../activities/turn/turn-activities.js';
-import type { TurnInput, TurnSummary } from './contract.js';
+import type { TurnInput } from './contract.js';
 import { Details } from './details.js';
 import { continueAsNew } from './new-run.js';
 import { TaskWaits } from './tasks.js';
@@ -17,7 +19,8 @@ const { advanceWait, advanceBudget } = proxyLocalActivities<TurnActivities>({
 });
 
 export class TurnRun {
-  readonly summary: TurnSummary = { state: null, stop_reason: null, steps: 0 };
+  /** How the turn ended, as operators see it in Temporal; `state` is null if the workflow does not know it. */
+  readonly summary = { state: null as TurnState | null, stop_reason: null as StopReason | null, steps: 0 };
   readonly #signals: { received: number };
   readonly tasks: TaskWaits;
   readonly #waitsFor: WaitsFor;

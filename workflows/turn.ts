@@ -14,7 +14,7 @@ import {
 import type { TurnState } from '../src/db/turn-states.js';
 import type { TurnFailureType } from '../src/events/fields.js';
 import type { TurnActivities, UnsuccessfulOutcome } from '../activities/turn/turn-activities.js';
-import { TURN_ENDED, type TurnInput, type TurnSummary } from './contract.js';
+import { TURN_ENDED, type TurnInput } from './contract.js';
 import { isVersioned } from './versioning.js';
 import { LONG_WAIT } from './new-run.js';
 import { TurnRun } from './turn-run.js';
@@ -39,7 +39,7 @@ setWorkflowOptions(
 );
 
 /** One turn, to its end. The last model call ends it; if it was cancelled or has failed, `finishTurn` does. */
-export async function turn(input: TurnInput): Promise<TurnSummary> {
+export async function turn(input: TurnInput): Promise<TurnRun['summary']> {
   const run = new TurnRun(input);
   try {
     await abandonAfterCancel(play(run));
