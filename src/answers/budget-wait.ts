@@ -5,7 +5,8 @@ import { endingWrite } from '../turns/finish.js';
 import { BUDGET_REACHED } from '../turns/outcome.js';
 import { runningMs, startClock, stopClock } from '../turns/totals.js';
 import { running, type TurnDeps, type TurnTransaction } from '../turns/write.js';
-import { changeWait, NOW, waitWrite } from './change-wait.js';
+import { NOW } from '../turns/append.js';
+import { changeWait, waitWrite } from './change-wait.js';
 import { requiresAction } from './elicitation.js';
 
 /**

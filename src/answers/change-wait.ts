@@ -1,6 +1,7 @@
-import { sql, type Sql } from '../db/sql.js';
+import type { Sql } from '../db/sql.js';
 import type { NewEvent } from '../events/schema.js';
-import { insertEvents, newEvents } from '../events/store.js';
+import { newEvents } from '../events/store.js';
+import { appendWrite } from '../turns/append.js';
 import { changeTurn, running, type TurnDeps, type TurnTransaction, type TurnWrite } from '../turns/write.js';
 
 interface WaitTransaction extends Pick<TurnTransaction, 'tx' | 'write'> {
@@ -22,22 +23,7 @@ export function changeWait<T>(
   );
 }
 
-/** The time of a `waitWrite`, for the assignments of its clocks. */
-export const NOW = sql`now.at`;
-
 /** Appends events to a turn, and sets those of its clocks that start or stop with the change. */
-export function waitWrite(turnId: string, newOnes: NewEvent[], clocks: Sql | null): TurnWrite {
-  const events = newEvents(newOnes);
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
-      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
-      written AS (
-        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at
-          ${clocks === null ? sql`` : sql`, ${clocks}`}
-        FROM now WHERE turns.id = now.id
-        RETURNING turns.id, session_id, number, state, position, at),
-      ${insertEvents(sql`written`, events)}
-    SELECT session_id, state, position, at FROM written`;
-  return { statement, events };
+export function waitWrite(turnId: string, events: NewEvent[], clocks: Sql | null): TurnWrite {
+  return appendWrite(running(turnId), newEvents(events), clocks);
 }

@@ -5,7 +5,8 @@ import type { EventData, NewEvent } from '../events/schema.js';
 import { openActionsOf, type RequiredAction } from '../sessions/required-actions.js';
 import { pauseCalls, resumeCalls } from '../turns/totals.js';
 import type { TurnDeps } from '../turns/write.js';
-import { changeWait, NOW, waitWrite } from './change-wait.js';
+import { NOW } from '../turns/append.js';
+import { changeWait, waitWrite } from './change-wait.js';
 
 /** open → answered, expired, withdrawn (by the server), lost (the worker died), or cancelled with the turn. */
 export type ElicitationState = 'open' | 'answered' | 'expired' | 'withdrawn' | 'lost' | 'cancelled';

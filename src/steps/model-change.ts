@@ -1,7 +1,8 @@
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import { insertEvents, newEvents } from '../events/store.js';
+import { newEvents } from '../events/store.js';
 import type { EventData } from '../events/schema.js';
+import { appendWrite } from '../turns/append.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
 import { running, writeTurn, type TurnDeps } from '../turns/write.js';
 
@@ -45,19 +46,8 @@ export async function changeModel(
 ): Promise<void> {
   const events = newEvents([{ type: 'agent.model_changed', data: change }]);
   const fence = running(turnId, sql`fallback_model_id IS NOT DISTINCT FROM ${fallbackModelId}::text`);
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${fence} FOR NO KEY UPDATE),
-      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
-      written AS (
-        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at,
-          fallback_model_id = ${change.to}
-        FROM now WHERE turns.id = now.id
-        RETURNING turns.id, session_id, number, state, position, at),
-      ${insertEvents(sql`written`, events)}
-    SELECT session_id, state, position, at FROM written`;
   try {
-    await writeTurn(deps, turnId, { statement, events });
+    await writeTurn(deps, turnId, appendWrite(fence, events, sql`fallback_model_id = ${change.to}`));
   } catch (error) {
     if (!(error instanceof OvertakenError)) throw error;
   }

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 import type { EventToStore } from '../events/store.js';
-import { insertEvents } from '../events/store.js';
+import { appendWrite } from '../turns/append.js';
 import { changeTurn, open, type TurnDeps, type TurnWrite } from '../turns/write.js';
 
 /** The messages that steer a turn are other ones than those that the request of its next model call has. */
@@ -25,7 +25,7 @@ export function beginWithSteering<Row>(
   return changeTurn(deps, turnId, async ({ tx, lock, write }) => {
     await lock(open(turnId));
     const events = await takeSteering(tx, turnId, step, requested);
-    if (events.length > 0) await write(steeringWrite(turnId, events));
+    if (events.length > 0) await write(appendWrite(open(turnId), events));
     return write<Row>(begin);
   });
 }
@@ -52,19 +52,4 @@ async function takeSteering(
     type: 'user.message',
     data: JSON.stringify({ ...(JSON.parse(data) as object), delivered_at_step: step }),
   }));
-}
-
-/** Appends the messages to the turn. */
-function steeringWrite(turnId: string, events: EventToStore[]): TurnWrite {
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${open(turnId)} FOR NO KEY UPDATE),
-      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
-      written AS (
-        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = now.at
-        FROM now WHERE turns.id = now.id
-        RETURNING turns.id, session_id, number, state, position, at),
-      ${insertEvents(sql`written`, events)}
-    SELECT session_id, state, position, at FROM written`;
-  return { statement, events };
 }

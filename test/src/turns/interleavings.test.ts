@@ -3,9 +3,11 @@ import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { isDatabaseAway } from '../../../src/db/transaction.js';
+import { newEvents } from '../../../src/events/store.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
+import { appendWrite } from '../../../src/turns/append.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
 import { claimTurn } from '../../../src/turns/claim.js';
 import { endTurn } from '../../../src/turns/finish.js';
@@ -15,9 +17,8 @@ import type { QueuedTurn } from '../../../src/turns/open.js';
 import type { LaunchDeps } from '../../../src/turns/launch.js';
 import { queueTurn } from '../../../src/turns/queue.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
-import { writeTurn, type TurnDeps } from '../../../src/turns/write.js';
+import { running, writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
-import { appendingWrite } from '../../support/append-events.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { insertSessions } from '../../support/factories.js';
 
@@ -73,7 +74,7 @@ describe('interleavings of writers', () => {
     claim: (turnId) => claimTurn(deps, turnId),
     append: (turnId) => {
       const data = { mcp_server_id: 'mcp_1', name: 'shop', message: 'away' };
-      return writeTurn(deps, turnId, appendingWrite(turnId, [{ type: 'agent.mcp_error', data }]));
+      return writeTurn(deps, turnId, appendWrite(running(turnId), newEvents([{ type: 'agent.mcp_error', data }])));
     },
     // Every writer brings the outcome of the same step, as attempts of one activity do.
     step: async (turnId) => {

@@ -5,14 +5,13 @@ import { join } from 'node:path';
 /** Who may write to `turns`, `open_turns` and `events`, and what. */
 const WRITERS: Record<string, string[]> = {
   'src/turns/open.ts': ['INSERT INTO turns', 'INSERT INTO open_turns'],
+  'src/turns/append.ts': ['UPDATE turns'],
   'src/turns/claim.ts': ['UPDATE turns'],
   'src/turns/cancel.ts': ['UPDATE turns', 'UPDATE open_turns'],
   'src/turns/finish.ts': ['UPDATE turns'],
   'src/turns/end.ts': ['DELETE FROM open_turns'],
   'src/steps/model-call.ts': ['UPDATE turns'],
   'src/steps/end-model-call.ts': ['UPDATE turns', 'UPDATE turns'],
-  'src/steps/model-change.ts': ['UPDATE turns'],
-  'src/steps/steering.ts': ['UPDATE turns'],
   'src/steps/model-step.ts': ['UPDATE turns'],
   'src/steps/tool-call.ts': ['UPDATE turns', 'UPDATE turns'],
   'src/steps/task-call.ts': ['UPDATE turns', 'UPDATE turns'],
@@ -20,7 +19,6 @@ const WRITERS: Record<string, string[]> = {
   'src/steps/compaction.ts': ['UPDATE turns'],
   'src/steps/shorten-result.ts': ['UPDATE turns'],
   'src/waiting/receive.ts': ['UPDATE turns'],
-  'src/answers/change-wait.ts': ['UPDATE turns'],
   // The time of the reconciler's last look; nothing that a client sees.
   'src/reconciler/stale-turns.ts': ['UPDATE open_turns'],
   'src/reconciler/check-again.ts': ['UPDATE open_turns'],
@@ -53,6 +51,8 @@ describe('turns and events', () => {
       const text = readFileSync(file, 'utf8');
       const updates = WRITERS[file]!.filter((write) => write === 'UPDATE turns');
       expect([...text.matchAll(FENCE)], file).to.have.length(updates.length);
+      // Others run the write that it builds.
+      if (file === 'src/turns/append.ts') continue;
       expect(text, file).to.match(/\b(?:writeTurn|changeTurn|endingCall)(?:<[^(]*>)?\(deps, /);
     }
   });
