@@ -1,5 +1,6 @@
 import { isApiError, isConnectionError } from '../../src/models/api-error.js';
 import { CredentialsError } from '../../src/platform/bearer-tokens.js';
+import { parseRetryAfter } from '../../src/platform/retry-after.js';
 import type { Redactor } from '../../src/platform/redactor.js';
 import type { ModelFailure } from '../../src/steps/model-call.js';
 
@@ -112,10 +113,8 @@ function isRetryable(shouldRetry: string | null, status: number | null, type: st
 function retryAfterOf(headers: Headers): number | undefined {
   const millis = Number(headers.get('retry-after-ms') ?? Number.NaN);
   if (Number.isFinite(millis) && millis >= 0) return millis;
-  const value = headers.get('retry-after');
-  if (value === null) return undefined;
-  const wait = /^\d+(\.\d+)?$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
-  return Number.isFinite(wait) ? Math.max(0, wait) : undefined;
+  const seconds = parseRetryAfter(headers.get('retry-after'), Date.now());
+  return seconds === null ? undefined : seconds * 1000;
 }
 
 /** The message from the error's envelope if it has one, never headers or raw bodies. Google's may be an array of one. */

@@ -2,7 +2,7 @@ import type { McpNetwork } from '../../src/network/network.js';
 import { RedirectError, UnsafeAddressError } from '../../src/network/network.js';
 import { connectionFailure } from '../../src/mcp/reasons.js';
 import type { AttemptResult } from '../../src/webhooks/attempts.js';
-import { parseRetryAfter } from '../../src/webhooks/schedule.js';
+import { parseRetryAfter } from '../../src/platform/retry-after.js';
 
 const ATTEMPT_TIMEOUT_SECONDS = 15;
 /** Only the headers of an answer are read. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { loadConfig } from '../../../src/platform/config.js';
-import { nextAttempt, parseRetryAfter } from '../../../src/webhooks/schedule.js';
+import { nextAttempt } from '../../../src/webhooks/schedule.js';
 
 const { webhookRetrySeconds: SCHEDULE } = loadConfig({
   DATABASE_URL: 'postgres://localhost/db',
@@ -42,23 +42,5 @@ describe('the schedule of a delivery', () => {
     const impatient = pauses(0, 2);
     expect(impatient.slice(0, 10)).to.deep.equal(Array(10).fill(2));
     expect(impatient.slice(10)).to.deep.equal(planned);
-  });
-});
-
-describe('Retry-After', () => {
-  const now = Date.UTC(2026, 10, 21, 20, 0, 0);
-
-  it('counts in seconds, or is a date', () => {
-    expect(parseRetryAfter('120', now)).to.equal(120);
-    expect(parseRetryAfter(' 0 ', now)).to.equal(0);
-    expect(parseRetryAfter('Sat, 21 Nov 2026 20:01:30 GMT', now)).to.equal(90);
-    expect(parseRetryAfter('Saturday, 21-Nov-26 20:01:30 GMT', now)).to.equal(90);
-    expect(parseRetryAfter('Sat Nov 21 20:01:30 2026 GMT', now)).to.equal(90);
-    expect(parseRetryAfter('Sat, 21 Nov 2026 19:00:00 GMT', now), 'in the past').to.equal(0);
-  });
-
-  it('is ignored when it is neither', () => {
-    for (const text of [null, '', '-1', '1.5', 'soon', '2026-11-21T20:01:30Z', '12345678901', 'Nov 31'])
-      expect(parseRetryAfter(text, now), String(text)).to.equal(null);
   });
 });
