@@ -1,6 +1,6 @@
 import { SpanStatusCode, type Attributes } from '@opentelemetry/api';
 import { Ajv } from 'ajv';
-import { unlessAborted } from '../../src/platform/abort.js';
+import { unlessAborted } from '../../src/platform/limited-wait.js';
 import { toolCallSeconds } from '../../src/platform/metrics.js';
 import { withSpan } from '../../src/platform/tracing.js';
 import type { TurnContext } from '../../src/steps/context.js';

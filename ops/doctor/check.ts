@@ -1,3 +1,5 @@
+import { unlessLate } from '../../src/platform/limited-wait.js';
+
 export class CheckError extends Error {
   override readonly name = 'CheckError';
   constructor(
@@ -28,16 +30,13 @@ const TIMEOUT_MS = 15_000;
 
 /** Runs a check; never throws. */
 export async function runCheck({ part, run, remedy }: Check): Promise<Finding> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new CheckError('no answer within 15 s', remedy)), TIMEOUT_MS);
-  });
   try {
-    return { part, ok: true, detail: await Promise.race([run(), late]), remedy: null };
+    const detail = await unlessLate(run(), TIMEOUT_MS, () => {
+      throw new CheckError('no answer within 15 s', remedy);
+    });
+    return { part, ok: true, detail, remedy: null };
   } catch (error) {
     return { part, ok: false, detail: reasonOf(error), remedy: error instanceof CheckError ? error.remedy : remedy };
-  } finally {
-    clearTimeout(timer);
   }
 }
 

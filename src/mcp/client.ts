@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { unlessLate } from '../platform/limited-wait.js';
 import { McpProtocolError } from './protocol-error.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -13,6 +14,8 @@ import { callLimits, listLimits, shortLimits } from './wire/answer-limits.js';
 const NO_TIMEOUT = 2 ** 31 - 1;
 /** Time for a server to open its own stream. */
 const LISTEN_TIMEOUT_MS = 2000;
+/** For the end of a session on its server. */
+const GOODBYE_TIMEOUT_MS = 1000;
 const MAX_PAGES = 200;
 const MAX_LISTED = 20_000;
 
@@ -206,11 +209,11 @@ export class McpConnection {
     }
   }
 
-  /** Ends the session (the server gets a second to answer) and closes all its connections. */
+  /** Ends the session and closes all its connections. */
   async close(): Promise<void> {
     if (this.hasSession) {
       const goodbye = this.#transport.terminateSession().catch(() => undefined);
-      await Promise.race([goodbye, setTimeout(1000, undefined, { ref: false })]);
+      await unlessLate(goodbye, GOODBYE_TIMEOUT_MS, () => undefined);
     }
     await this.detach();
   }

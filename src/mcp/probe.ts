@@ -1,10 +1,11 @@
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import { ServiceError } from '../platform/errors.js';
 import { storableText } from '../platform/text.js';
+import { withDeadline } from './deadline.js';
 import { McpConnection } from './client.js';
 import { UnsafeAddressError, type McpNetwork } from '../network/network.js';
 import type { RequestAuth } from './request-auth.js';
-import { failureReason, McpTimeoutError } from './reasons.js';
+import { failureReason } from './reasons.js';
 import { privateAddress } from '../network/server-url.js';
 import { Cleaner } from './cleaner.js';
 import { keepTools } from './tools.js';
@@ -33,27 +34,23 @@ export async function probeServer(
   authorize: () => RequestAuth,
   { seconds = PROBE_SECONDS, onLarge }: { seconds?: number; onLarge?: OnLarge } = {},
 ): Promise<ProbeResult> {
-  const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(new McpTimeoutError(seconds)), seconds * 1000);
   try {
-    const auth = authorize();
-    const connection = await McpConnection.open(
-      { url, auth, network, listen: false, pacer: new Pacer(UNASKED_BURST, UNASKED_PER_SECOND) },
-      deadline.signal,
-    );
-    try {
-      const listed = await connection.listTools(deadline.signal, onLarge);
-      const cleaner = new Cleaner(() => auth.secrets());
-      const tools = await keepTools(listed, cleaner);
-      const { serverName } = connection;
-      return { tools, serverName: serverName === null ? null : cleaner.cleanStart(serverName, MAX_SERVER_NAME_LENGTH) };
-    } finally {
-      await connection.close();
-    }
+    return await withDeadline(seconds, null, async (signal) => {
+      const auth = authorize();
+      const pacer = new Pacer(UNASKED_BURST, UNASKED_PER_SECOND);
+      const connection = await McpConnection.open({ url, auth, network, listen: false, pacer }, signal);
+      try {
+        const listed = await connection.listTools(signal, onLarge);
+        const cleaner = new Cleaner(() => auth.secrets());
+        const tools = await keepTools(listed, cleaner);
+        const name = connection.serverName;
+        return { tools, serverName: name === null ? null : cleaner.cleanStart(name, MAX_SERVER_NAME_LENGTH) };
+      } finally {
+        await connection.close();
+      }
+    });
   } catch (error) {
     if (error instanceof Error && error.cause instanceof UnsafeAddressError) throw privateAddress();
     throw new ServiceError('mcp_probe_failed', storableText(`The MCP server cannot be used: ${failureReason(error)}.`));
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,7 +1,6 @@
-import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
 import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici';
+import { unlessLate } from '../platform/limited-wait.js';
 import { isPublicAddress } from './public-address.js';
 import { createResolve, lookupSystem, type Resolve } from './resolve.js';
 import { bareHost, isAllowedHost, isLocalName, parseServerUrl, privateAddress } from './server-url.js';
@@ -55,7 +54,11 @@ export function createMcpNetwork(allowedHosts: readonly string[], stub?: Resolve
       const url = parseServerUrl(text, allowedHosts);
       const host = bareHost(url.hostname);
       if (isIP(host) !== 0 || isAllowedHost(allowedHosts, url.protocol, host, url.port)) return url;
-      const addresses = await Promise.race([resolve(host).catch(() => []), nothingAfter(CHECK_TIMEOUT_MS)]);
+      const addresses = await unlessLate(
+        resolve(host).catch(() => []),
+        CHECK_TIMEOUT_MS,
+        () => [],
+      );
       if (addresses.some(({ address }) => !isPublicAddress(address))) throw privateAddress();
       return url;
     },
@@ -141,11 +144,6 @@ function lookupWith(resolve: Resolve, mayUse: (address: string) => boolean): Loo
       (error: NodeJS.ErrnoException) => callback(error, ''),
     );
   };
-}
-
-async function nothingAfter(ms: number): Promise<LookupAddress[]> {
-  await setTimeout(ms, undefined, { ref: false });
-  return [];
 }
 
 function portable(headers: Headers): Headers {

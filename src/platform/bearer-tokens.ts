@@ -1,3 +1,5 @@
+import { unlessLate } from './limited-wait.js';
+
 /** Longest wait for a token. A metadata server that does not answer must not hold a call. */
 const TOKEN_TIMEOUT_MS = 10_000;
 /** A failure is the answer to further requests for this long: the call after it fails at once instead of waiting again. */
@@ -62,10 +64,8 @@ export class BearerTokens {
   }
 }
 
-async function withTimeout(token: Promise<string>): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${TOKEN_TIMEOUT_MS / 1000} s`)), TOKEN_TIMEOUT_MS);
+function withTimeout(token: Promise<string>): Promise<string> {
+  return unlessLate(token, TOKEN_TIMEOUT_MS, () => {
+    throw new Error(`no answer within ${TOKEN_TIMEOUT_MS / 1000} s`);
   });
-  return Promise.race([token, late]).finally(() => clearTimeout(timer));
 }

@@ -1,7 +1,7 @@
 import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers.js';
 import { ProjectLimits } from '../../../src/platform/project-limits.js';
 import type { Config } from '../../../src/platform/config.js';
-import { unlessAborted } from '../../../src/platform/abort.js';
+import { unlessAborted } from '../../../src/platform/limited-wait.js';
 import { McpConnection, type ConnectionOptions, type McpSession } from '../../../src/mcp/client.js';
 import type { QuestionHandler } from '../../../src/mcp/questions.js';
 import type { McpNetwork } from '../../../src/network/network.js';

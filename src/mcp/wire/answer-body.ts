@@ -1,4 +1,5 @@
 import { AnswerRefusedError } from './answer-refused.js';
+import { unlessLate } from '../../platform/limited-wait.js';
 import { MIB } from '../../platform/units.js';
 
 /** A larger message counts against the process' budget for bytes in flight. */
@@ -33,7 +34,7 @@ export class AnswerBody {
     if (!this.#isMeasured) return (await reading).value;
     for (;;) {
       const began = performance.now();
-      const result = await orLater(reading, RATE_WINDOW_MS - this.#waitedMs);
+      const result = await unlessLate(reading, Math.max(0, RATE_WINDOW_MS - this.#waitedMs), () => null);
       this.#waitedMs += performance.now() - began;
       this.#arrived += result?.value?.length ?? 0;
       if (this.#waitedMs >= RATE_WINDOW_MS) {
@@ -58,17 +59,5 @@ export class AnswerBody {
 
   async cancel(reason: unknown): Promise<void> {
     await this.#reader.cancel(reason).catch(() => undefined);
-  }
-}
-
-async function orLater<T>(work: Promise<T>, ms: number): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const later = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), Math.max(0, ms));
-  });
-  try {
-    return await Promise.race([work, later]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -11,3 +11,14 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal)
     signal.removeEventListener('abort', stop);
   }
 }
+
+/** Waits for the promise, at most `ms`. Then it returns what `late` returns, or throws what it throws. */
+export async function unlessLate<T, Late>(promise: Promise<T>, ms: number, late: () => Late): Promise<T | Late> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))).then(late);
+  try {
+    return await Promise.race([promise, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
