@@ -73,9 +73,9 @@ async function main(): Promise<void> {
   const end = async (): Promise<void> => {
     // During startup there is nothing to drain. Without this handler, the first process of a container would ignore the
     // signal.
-    const fault: unknown = await api?.close().catch((err: unknown) => err);
-    if (fault !== undefined) log.error({ err: fault }, 'the API failed to shut down cleanly');
-    process.exit(fault === undefined ? 0 : 1);
+    const error: unknown = await api?.close().catch((err: unknown) => err);
+    if (error !== undefined) log.error({ err: error }, 'the API failed to shut down cleanly');
+    process.exit(error === undefined ? 0 : 1);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void end());
   api = await startApi(config, log);

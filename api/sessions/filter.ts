@@ -74,14 +74,15 @@ function metadataOf(query: Record<string, string>): Metadata {
     throw validationError('/query/metadata', `takes at most ${MAX_METADATA_FILTERS} keys`);
   }
   for (const [key, value] of pairs) {
-    const fault =
-      faultOf('the key', key, 1, MAX_METADATA_KEY_LENGTH) ?? faultOf('the value', value, 0, MAX_METADATA_VALUE_LENGTH);
-    if (fault !== null) throw validationError(`/query/${pointerToken(`metadata[${key}]`)}`, fault);
+    const problem =
+      problemOf('the key', key, 1, MAX_METADATA_KEY_LENGTH) ??
+      problemOf('the value', value, 0, MAX_METADATA_VALUE_LENGTH);
+    if (problem !== null) throw validationError(`/query/${pointerToken(`metadata[${key}]`)}`, problem);
   }
   return Object.fromEntries(pairs);
 }
 
-function faultOf(what: string, text: string, min: number, max: number): string | null {
+function problemOf(what: string, text: string, min: number, max: number): string | null {
   const { length } = [...text];
   if (length < min || length > max) return `must have ${min} to ${max} characters in ${what}`;
   return isStorableText(text) ? null : `has a NUL character or an unpaired surrogate in ${what}`;

@@ -16,7 +16,7 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const remedy = 'Correct the environment of the process (docs/settings.md).';
-    return error.faults.map((detail) => ({ part: 'configuration', ok: false, detail, remedy }));
+    return error.problems.map((detail) => ({ part: 'configuration', ok: false, detail, remedy }));
   }
   const models = [...(await loadModels(config)).values()];
   const checks = [
@@ -36,7 +36,7 @@ export function formatFindings(findings: Finding[]): string {
     `${ok ? 'ok  ' : 'FAIL'}  ${part.padEnd(width)}  ${detail}`,
     ...(remedy === null ? [] : [`      ${' '.repeat(width)}  → ${remedy}`]),
   ]);
-  const faults = findings.filter(({ ok }) => !ok).length;
-  const verdict = faults === 0 ? 'Everything answers.' : `${faults} of ${findings.length} fail.`;
+  const failed = findings.filter(({ ok }) => !ok).length;
+  const verdict = failed === 0 ? 'Everything answers.' : `${failed} of ${findings.length} fail.`;
   return `${[...lines, '', verdict].join('\n')}\n`;
 }

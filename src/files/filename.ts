@@ -18,8 +18,8 @@ export function checkedFilename(submitted: string): string {
   return name;
 }
 
-function invalidFilename(fault: string): ServiceError {
-  return new ServiceError('invalid_filename', `The file name ${fault}.`);
+function invalidFilename(reason: string): ServiceError {
+  return new ServiceError('invalid_filename', `The file name ${reason}.`);
 }
 
 export function mimeTypeOf(filename: string): string {

@@ -68,7 +68,7 @@ export function answerQuestions(client: Client, handler: QuestionHandler): void 
 
 /**
  * What the SDK gets instead of a question that is too large, or so far from MCP's form that the SDK would need long to list
- * its faults: one without parameters, which it refuses at once. Null for any other message.
+ * its errors: one without parameters, which it refuses at once. Null for any other message.
  */
 export function refusableQuestion(message: unknown, size: { bytes: number; values: number }): object | null {
   const { method, id, params } = (message ?? {}) as Record<string, unknown>;

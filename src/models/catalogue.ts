@@ -66,35 +66,37 @@ export function apiKeyOf(entry: ModelEntry, env: NodeJS.ProcessEnv): string | un
 }
 
 async function readModelsFile(file: string): Promise<ModelEntry[]> {
-  const fault = (reason: string): ConfigError => new ConfigError([`MODELS_FILE ${file} ${reason}`]);
+  const invalid = (reason: string): ConfigError => new ConfigError([`MODELS_FILE ${file} ${reason}`]);
   const content = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw fault(`cannot be read (${error.code})`);
+    throw invalid(`cannot be read (${error.code})`);
   });
   let models: unknown;
   try {
     models = JSON.parse(content);
   } catch (error) {
-    throw fault(`is not JSON: ${(error as Error).message}`);
+    throw invalid(`is not JSON: ${(error as Error).message}`);
   }
   if (!check(models)) {
     throw new ConfigError(check.errors!.map((error) => `MODELS_FILE ${error.instancePath} ${error.message}`));
   }
   const contradictory = models.filter(hasTwoCredentials);
   if (contradictory.length > 0) {
-    throw fault(
+    throw invalid(
       `gives ${contradictory.map(({ id }) => id).join(', ')} two kinds of credentials: keep one of "api_key_env", "credentials" and a Google provider`,
     );
   }
   for (const { id, price } of models) {
     const rate = price === undefined ? null : tooPrecise(price);
     if (rate !== null) {
-      throw fault(`gives ${id} a price of ${price![rate]} for ${rate}: at most 9 digits before and 6 after the point`);
+      throw invalid(
+        `gives ${id} a price of ${price![rate]} for ${rate}: at most 9 digits before and 6 after the point`,
+      );
     }
   }
   const currencies = new Set(models.flatMap(({ price }) => price?.currency ?? []));
-  if (currencies.size > 1) throw fault(`has prices in ${[...currencies].join(' and ')}: use one currency`);
+  if (currencies.size > 1) throw invalid(`has prices in ${[...currencies].join(' and ')}: use one currency`);
   const twice = models.filter(({ id }, index) => models.findIndex((other) => other.id === id) !== index);
-  if (twice.length > 0) throw fault(`names an id twice: ${twice.map(({ id }) => id).join(', ')}`);
+  if (twice.length > 0) throw invalid(`names an id twice: ${twice.map(({ id }) => id).join(', ')}`);
   return models;
 }
 

@@ -6,10 +6,10 @@ import { checkModels } from './catalogue.js';
  * @throws ConfigError listing every error of both
  */
 export async function loadSettings(env: NodeJS.ProcessEnv): Promise<Config> {
-  const faults: string[] = [];
+  const errors: string[] = [];
   const note = (error: unknown): void => {
     if (!(error instanceof ConfigError)) throw error;
-    faults.push(...error.faults);
+    errors.push(...error.problems);
   };
   let config: Config | undefined;
   try {
@@ -18,6 +18,6 @@ export async function loadSettings(env: NodeJS.ProcessEnv): Promise<Config> {
     note(error);
   }
   await checkModels(env).catch(note);
-  if (config === undefined || faults.length > 0) throw new ConfigError(faults);
+  if (config === undefined || errors.length > 0) throw new ConfigError(errors);
   return config;
 }

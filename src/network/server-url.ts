@@ -41,6 +41,6 @@ export function privateAddress(): ServiceError {
   return invalidUrl('must have a public address; its host is a private or local address, or resolves to one');
 }
 
-function invalidUrl(fault: string): ServiceError {
-  return new ServiceError('invalid_mcp_server_url', `The url ${fault}.`);
+function invalidUrl(reason: string): ServiceError {
+  return new ServiceError('invalid_mcp_server_url', `The url ${reason}.`);
 }

@@ -7,8 +7,8 @@ import { encryptionKeysOf, listOf, readSettings } from './settings-schema.js';
 
 /** The errors in the settings, one line each. */
 export class ConfigError extends Error {
-  constructor(readonly faults: string[]) {
-    super(`The configuration cannot be used:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
+  constructor(readonly problems: string[]) {
+    super(`The configuration cannot be used:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
     this.name = 'ConfigError';
   }
 }
@@ -27,8 +27,8 @@ type CamelCased<Values> = { [Name in keyof Values & string as CamelCase<Name>]: 
  * @throws ConfigError listing every error
  */
 export function loadConfig(env: NodeJS.ProcessEnv) {
-  const { settings, faults } = readSettings(env);
-  if (faults.length > 0) throw new ConfigError(faults);
+  const { settings, errors } = readSettings(env);
+  if (errors.length > 0) throw new ConfigError(errors);
   const { DATABASE_URL, DATABASE_LISTEN_URL, DATABASE_AUTH, PUBLIC_URL, STORAGE_URL, DATA_DIR, ...others } = settings;
   const { MODELS_FILE, ANTHROPIC_API_KEY, ENCRYPTION_KEY, METRICS_PORT, TEMPORAL_UI_URL, ...rest } = others;
   const { WORKER_DEPLOYMENT_NAME: name, WORKER_BUILD_ID: buildId, UPLOAD_BUDGET_MB, MEDIA_BUDGET_MB, ...plain } = rest;

@@ -17,68 +17,68 @@ ajv.addVocabulary(['shown']);
 const check = ajv.compile(schema);
 export const SETTING_NAMES = Object.keys(schema.properties);
 
-/** Reads and checks the settings. An empty variable counts as unset. `faults` lists every error, one line each. */
-export function readSettings(env: NodeJS.ProcessEnv): { settings: Settings; faults: string[] } {
+/** Reads and checks the settings. An empty variable counts as unset. `errors` lists every error, one line each. */
+export function readSettings(env: NodeJS.ProcessEnv): { settings: Settings; errors: string[] } {
   const settings: Record<string, unknown> = {};
   for (const name of SETTING_NAMES) {
     if (env[name] !== undefined && env[name] !== '') settings[name] = env[name];
   }
-  const faults = check(settings) ? [] : (check.errors ?? []).map(faultOf);
+  const errors = check(settings) ? [] : (check.errors ?? []).map(errorOf);
   const keys = encryptionKeysOf(env.ENCRYPTION_KEY ?? '');
   if (settings.ENCRYPTION_KEY !== undefined && keys.some((key) => key.length !== 32)) {
-    faults.push(
+    errors.push(
       'ENCRYPTION_KEY must be 32 bytes in base64, or a comma list of such keys (make one: openssl rand -base64 32)',
     );
   }
   const allowedHosts = listOf(env.MCP_ALLOWED_HOSTS);
   if (allowedHosts.some((pair) => !/^(\[[0-9a-f:.]+\]|[^:\s/]+):\d+$/i.test(pair))) {
-    faults.push('MCP_ALLOWED_HOSTS must be a comma list of host:port');
+    errors.push('MCP_ALLOWED_HOSTS must be a comma list of host:port');
   }
   const origins = listOf(env.CORS_ORIGINS);
   if (origins.some((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin)) {
-    faults.push('CORS_ORIGINS must be a comma list of origins such as https://app.example.com (no path, no *)');
+    errors.push('CORS_ORIGINS must be a comma list of origins such as https://app.example.com (no path, no *)');
   }
-  faults.push(...contradictions(settings, env));
+  errors.push(...contradictions(settings, env));
   const deployment = { name: settings.WORKER_DEPLOYMENT_NAME, buildId: settings.WORKER_BUILD_ID };
   if ((deployment.name === undefined) !== (deployment.buildId === undefined)) {
-    faults.push('WORKER_DEPLOYMENT_NAME and WORKER_BUILD_ID must be set together');
+    errors.push('WORKER_DEPLOYMENT_NAME and WORKER_BUILD_ID must be set together');
   }
-  return { settings: settings as unknown as Settings, faults };
+  return { settings: settings as unknown as Settings, errors };
 }
 
 /** Combinations of valid settings that contradict each other. */
 function contradictions(settings: Record<string, unknown>, env: NodeJS.ProcessEnv): string[] {
   const isSet = (name: string): boolean => env[name] !== undefined && env[name] !== '';
-  const faults: string[] = [];
+  const errors: string[] = [];
   if (settings.METRICS_PORT !== undefined && settings.METRICS_PORT !== 0 && settings.METRICS_PORT === settings.PORT) {
-    faults.push('METRICS_PORT is the same as PORT: give /metrics a port of its own, or leave METRICS_PORT unset');
+    errors.push('METRICS_PORT is the same as PORT: give /metrics a port of its own, or leave METRICS_PORT unset');
   }
   for (const name of ['DATABASE_URL', 'DATABASE_LISTEN_URL']) {
     const url = env[name] ?? '';
     if (settings.DATABASE_AUTH === 'google_iam' && URL.canParse(url) && new URL(url).password !== '') {
-      faults.push(`${name} has a password, and DATABASE_AUTH=google_iam logs in with tokens: remove one of them`);
+      errors.push(`${name} has a password, and DATABASE_AUTH=google_iam logs in with tokens: remove one of them`);
     }
   }
   const keys = listOf(env.ENCRYPTION_KEY);
-  if (new Set(keys).size < keys.length) faults.push('ENCRYPTION_KEY names a key twice');
+  if (new Set(keys).size < keys.length) errors.push('ENCRYPTION_KEY names a key twice');
   if (isSet('TEMPORAL_API_KEY') && !isSet('TEMPORAL_ADDRESS') && !usesTemporalFile(env)) {
-    faults.push('TEMPORAL_API_KEY is set without TEMPORAL_ADDRESS: it would go to a local server');
+    errors.push('TEMPORAL_API_KEY is set without TEMPORAL_ADDRESS: it would go to a local server');
   }
   if (isSet('TEMPORAL_API_KEY') && env.TEMPORAL_TLS === 'false') {
-    faults.push('TEMPORAL_API_KEY is set with TEMPORAL_TLS=false: it would be sent in the clear');
+    errors.push('TEMPORAL_API_KEY is set with TEMPORAL_TLS=false: it would be sent in the clear');
   }
   for (const form of ['PATH', 'DATA']) {
     const [cert, key] = [`TEMPORAL_TLS_CLIENT_CERT_${form}`, `TEMPORAL_TLS_CLIENT_KEY_${form}`];
-    if (isSet(cert) !== isSet(key)) faults.push(`${cert} and ${key} must be set together`);
+    if (isSet(cert) !== isSet(key)) errors.push(`${cert} and ${key} must be set together`);
   }
-  return faults;
+  return errors;
 }
 
 function usesTemporalFile(env: NodeJS.ProcessEnv): boolean {
   return Boolean(env.TEMPORAL_CONFIG_FILE) || Boolean(env.TEMPORAL_PROFILE);
 }
 
-function faultOf(error: NonNullable<typeof check.errors>[number]): string {
+function errorOf(error: NonNullable<typeof check.errors>[number]): string {
   if (error.keyword === 'required')
     return `${(error.params as { missingProperty: string }).missingProperty} must be set`;
   const values =

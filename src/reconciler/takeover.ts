@@ -47,8 +47,8 @@ async function failActivitiesOf({ db, workflows }: ReconcileDeps, workerId: stri
   const results = await Promise.allSettled(
     activities.map(({ task_token }) => limit(() => workflows.failActivity(task_token))),
   );
-  const fault = results.find((result) => result.status === 'rejected');
-  if (fault !== undefined) throw fault.reason;
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
   // A paused worker still has open polls: Temporal may send it the next attempt too, once for each poll.
   await checkAgain(
     db,

@@ -72,8 +72,8 @@ type Field = (key: string) => unknown;
 
 function parse(yaml: string): Field {
   const document = compose(yaml);
-  const [fault] = [...document.errors, ...document.warnings];
-  if (fault !== undefined) throw invalidBundle(`The frontmatter of SKILL.md is not valid YAML: ${fault.message}`);
+  const [error] = [...document.errors, ...document.warnings];
+  if (error !== undefined) throw invalidBundle(`The frontmatter of SKILL.md is not valid YAML: ${error.message}`);
   if (!isMap(document.contents)) throw invalidBundle('The frontmatter of SKILL.md must be a YAML mapping with a name.');
   const fields = new Map<string, ParsedNode | null>();
   for (const { key, value } of (document.contents as YAMLMap<ParsedNode, ParsedNode | null>).items) {

@@ -47,7 +47,7 @@ export async function listFiles(archive: FileHandle, size: number): Promise<Zipp
     return await list(archive, size);
   } catch (error) {
     // yauzl reports a bad archive with a plain error. An error with `syscall` comes from our file system: it is not the
-    // client's fault.
+    // client's doing.
     if (!(error instanceof Error) || error.name === 'ServiceError' || 'syscall' in error) throw error;
     throw invalidBundle(`The archive cannot be read: ${error.message}`);
   }

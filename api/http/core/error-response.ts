@@ -26,14 +26,14 @@ export function errorResponse(): Middleware {
  * Replaces Koa's own error handler, which answers in plain text. It gets errors after the middleware: a failing body
  * stream, or a client that disconnected.
  */
-export function answerBroken(this: Context, fault: Error | null): void {
-  if (fault === null) return;
+export function answerBroken(this: Context, error: Error | null): void {
+  if (error === null) return;
   if (this.headerSent || !this.writable) {
-    (this.state.log as Logger).info({ err: fault }, 'the response broke off');
+    (this.state.log as Logger).info({ err: error }, 'the response broke off');
     this.res.destroy();
     return;
   }
-  respondWith(this, serviceErrorOf(fault, this.state.log as Logger));
+  respondWith(this, serviceErrorOf(error, this.state.log as Logger));
   this.res.end(this.body);
 }
 

@@ -52,12 +52,12 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: 
     socket.destroy();
     return;
   }
-  const fault =
+  const refusal =
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       ? new ServiceError('request_timeout', 'The request took too long to arrive.')
       : new ServiceError('bad_request', 'The request is not valid HTTP.');
   const requestId = newId('request');
-  const body = JSON.stringify(errorEnvelope(fault, requestId));
+  const body = JSON.stringify(errorEnvelope(refusal, requestId));
   socket.end(
     `HTTP/1.1 ${STATUS_LINES[error.code ?? ''] ?? '400 Bad Request'}\r\n` +
       `Connection: close\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +

@@ -21,10 +21,10 @@ describe('the model catalogue (contract.md §5)', () => {
     if (modelsFile !== null) writeFileSync(modelsFile, typeof content === 'string' ? content : JSON.stringify(content));
     return loadModels({ modelsFile, anthropicApiKey: null } as Config);
   };
-  const faultsOf = (content: string | object | null): Promise<string[]> =>
+  const errorsOf = (content: string | object | null): Promise<string[]> =>
     load(content).then(
       () => [],
-      (error: ConfigError) => error.faults,
+      (error: ConfigError) => error.problems,
     );
 
   it('comes from MODELS_FILE, in its order', async () => {
@@ -34,14 +34,14 @@ describe('the model catalogue (contract.md §5)', () => {
   });
 
   it('lists every error of the file', async () => {
-    const faults = await faultsOf([{ ...TEST_MODEL, id: '', context_window: '1', base_url: 'ftp://x', more: 1 }]);
-    expect(faults).to.have.length(4);
-    for (const part of ['/0/id', '/0/context_window', '/0/base_url', '/0 ']) expect(faults.join('\n')).to.contain(part);
+    const errors = await errorsOf([{ ...TEST_MODEL, id: '', context_window: '1', base_url: 'ftp://x', more: 1 }]);
+    expect(errors).to.have.length(4);
+    for (const part of ['/0/id', '/0/context_window', '/0/base_url', '/0 ']) expect(errors.join('\n')).to.contain(part);
   });
 
   it('refuses a file that is not a list of models', async () => {
     for (const content of ['', '{', '{}', '[]', [TEST_MODEL, TEST_MODEL], null]) {
-      expect(await faultsOf(content), JSON.stringify(content)).to.have.length(1);
+      expect(await errorsOf(content), JSON.stringify(content)).to.have.length(1);
     }
     expect(
       await loadModels({ modelsFile: join(dir, 'none') } as Config).catch((error: unknown) => error),
@@ -66,12 +66,12 @@ describe('the model catalogue (contract.md §5)', () => {
     for (const entry of models.values()) expect(apiKeyOf(entry, { ANTHROPIC_API_KEY: 'key' })).to.equal(undefined);
 
     for (const provider of ['google', {}, { google_vertex: { project: 'p' } }, { google_cloud: { region: 'eu' } }])
-      expect((await faultsOf([{ ...plain, provider }])).join(), JSON.stringify(provider)).to.contain('/0/provider');
+      expect((await errorsOf([{ ...plain, provider }])).join(), JSON.stringify(provider)).to.contain('/0/provider');
     for (const second of [
       { ...vertex, api_key_env: 'KEY' },
       { ...vertex, credentials: 'federated' },
     ])
-      expect((await faultsOf([second])).join()).to.contain('two kinds of credentials');
+      expect((await errorsOf([second])).join()).to.contain('two kinds of credentials');
   });
 
   it('reads prices, and refuses those that are incomplete, negative, too precise or in two currencies', async () => {
@@ -91,10 +91,10 @@ describe('the model catalogue (contract.md §5)', () => {
       [{ ...price, output: 1_000_000_000 }, 'for output: at most 9 digits'],
       [{ ...price, output: 1e-7 }, 'for output: at most 9 digits'],
     ] as const) {
-      expect((await faultsOf([{ ...TEST_MODEL, price: wrong }])).join(), JSON.stringify(wrong)).to.contain(part);
+      expect((await errorsOf([{ ...TEST_MODEL, price: wrong }])).join(), JSON.stringify(wrong)).to.contain(part);
     }
     const euros = { ...TEST_MODEL, id: 'euros', price: { ...price, currency: 'EUR' } };
-    expect((await faultsOf([priced, euros])).join()).to.contain('prices in USD and EUR: use one currency');
+    expect((await errorsOf([priced, euros])).join()).to.contain('prices in USD and EUR: use one currency');
   });
 
   it('asks at the start for what identity federation needs', async () => {

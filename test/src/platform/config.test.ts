@@ -5,12 +5,12 @@ import { loadSettings } from '../../../src/models/settings.js';
 const KEY = Buffer.alloc(32, 1).toString('base64');
 const GOOD = { DATABASE_URL: 'postgres://localhost/x', ENCRYPTION_KEY: KEY };
 
-const faultsOf = (env: NodeJS.ProcessEnv): string[] => {
+const errorsOf = (env: NodeJS.ProcessEnv): string[] => {
   try {
     loadConfig(env);
     return [];
   } catch (error) {
-    return (error as ConfigError).faults;
+    return (error as ConfigError).problems;
   }
 };
 
@@ -31,15 +31,15 @@ describe('the configuration', () => {
       MODELS_FILE: '/none',
     }).catch((fault: unknown) => fault as ConfigError);
     expect(error).to.be.instanceOf(ConfigError);
-    const { faults, message } = error as ConfigError;
-    expect(faults).to.have.length(5);
+    const { problems, message } = error as ConfigError;
+    expect(problems).to.have.length(5);
     for (const part of ['DATABASE_URL', 'PORT', 'MAX_STEPS', 'ENCRYPTION_KEY', 'MODELS_FILE']) {
       expect(message).to.contain(part);
     }
   });
 
   it('names the values that a setting may have', () => {
-    expect(faultsOf({ ...GOOD, LOG_LEVEL: 'loud' })).to.deep.equal([
+    expect(errorsOf({ ...GOOD, LOG_LEVEL: 'loud' })).to.deep.equal([
       'LOG_LEVEL must be equal to one of the allowed values: trace, debug, info, warn, error, fatal, silent',
     ]);
   });
@@ -51,9 +51,9 @@ describe('the configuration', () => {
 
   it('refuses settings that contradict each other', () => {
     const one = (env: NodeJS.ProcessEnv): string => {
-      const faults = faultsOf({ ...GOOD, ...env });
-      expect(faults).to.have.length(1);
-      return faults[0]!;
+      const errors = errorsOf({ ...GOOD, ...env });
+      expect(errors).to.have.length(1);
+      return errors[0]!;
     };
     expect(one({ PORT: '8081', METRICS_PORT: '8081' })).to.contain('METRICS_PORT');
     expect(one({ ENCRYPTION_KEY: `${KEY},${KEY}` })).to.contain('twice');
@@ -61,6 +61,6 @@ describe('the configuration', () => {
     expect(one({ TEMPORAL_API_KEY: 'k', TEMPORAL_ADDRESS: 'a:1', TEMPORAL_TLS: 'false' })).to.contain('in the clear');
     expect(one({ TEMPORAL_TLS_CLIENT_CERT_PATH: '/c' })).to.contain('together');
     expect(one({ CORS_ORIGINS: 'https://a.example/,*' })).to.contain('CORS_ORIGINS');
-    expect(faultsOf({ ...GOOD, PORT: '0', METRICS_PORT: '0' })).to.deep.equal([]);
+    expect(errorsOf({ ...GOOD, PORT: '0', METRICS_PORT: '0' })).to.deep.equal([]);
   });
 });
