@@ -92,7 +92,7 @@ export async function startWorker(
       onPayload: (payload, channel) => {
         if (channel === CANCEL_CHANNEL) runningTurns.cancel(payload);
         else if (channel === ANSWER_CHANNEL) answers.notify(payload);
-        else ahead?.hear(JSON.parse(payload) as AheadNotice);
+        else ahead?.receive(JSON.parse(payload) as AheadNotice);
       },
       onConnect: () => {
         answers.notifyAll();

@@ -20,7 +20,7 @@ import { streamAnswer, type StreamObserver } from './stream.js';
 const RECORD_USAGE_AFTER_MS = 250;
 
 /**
- * Receives the answer while it streams in. `retry` is told that the call will be tried again; `settle` runs before a failed
+ * Receives the answer while it streams in. `retry` runs if the call will be tried again; `settle` runs before a failed
  * call is recorded.
  */
 export interface CallObserver extends Omit<StreamObserver, 'started'> {

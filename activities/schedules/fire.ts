@@ -5,7 +5,7 @@ import { runSql, sql } from '../../src/db/sql.js';
 import { fireSchedule, type FireDeps } from '../../src/schedules/fire.js';
 import type { ScheduleActivities } from './schedule-activities.js';
 
-/** How often a firing looks whether its turn has begun, and for how long. */
+/** How often a firing checks whether its turn has begun, and for how long. */
 const BEGUN_INTERVAL_MS = 50;
 const MAX_BEGIN_MS = 1000;
 

@@ -6,7 +6,7 @@ import type { ActivityDeps } from '../deps.js';
 import { cancelOnServer } from '../tools/mcp/task-session.js';
 import type { TurnActivities } from './turn-activities.js';
 
-/** Tasks of one turn whose servers are told in parallel. */
+/** Tasks of one turn whose servers are asked in parallel. */
 const PARALLEL = 16;
 
 /**

@@ -41,7 +41,7 @@ export async function connectServers(
   );
 }
 
-/** Reports all servers as failed: connecting them has taken several workers down, and nobody knows which one did. */
+/** Reports all servers as failed: connecting them has taken several workers down, and which one did is not known. */
 export async function skipServers(
   servers: readonly McpServerRow[],
   { db, log }: Pick<ToolDeps, 'db' | 'log'>,

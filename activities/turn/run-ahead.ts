@@ -34,12 +34,12 @@ import type { StepResult } from './turn-activities.js';
 
 /** A call that lasts so long records the activity that waits for it. */
 const RECORD_JOIN_AFTER_MS = 250;
-/** How often an activity looks after the call of another worker, whose word may be lost. */
+/** How often an activity checks the call of another worker, whose notice may be lost. */
 const POLL_MS = 1000;
 /** Temporal has asked for a step by then, or its start was lost. */
 const UNASKED_MS = 5_000;
 const MAX_UNASKED = 1000;
-/** What a worker that ends gives Temporal to start them. */
+/** For Temporal to start them when the worker ends. */
 const CLOSE_MS = 1000;
 
 type Joinable = ActivityDeps['ahead'];
@@ -86,18 +86,18 @@ export class RunAhead implements Joinable {
     step.result = this.#run(step);
   }
 
-  /** Handles what came on the channel of this worker. */
-  hear(notice: AheadNotice): void {
+  /** Handles a notice on the channel of this worker. */
+  receive(notice: AheadNotice): void {
     if ('begin' in notice) this.begin(notice.begin);
     else if ('stop' in notice) this.#steps.get(notice.stop)?.stop.abort(new Error('its activity has ended'));
-    else if ('waits' in notice) this.#promise(notice.waits, notice.worker);
+    else if ('waits' in notice) this.#noteWaiter(notice.waits, notice.worker);
     else this.#waiting.get(notice.ended)?.();
   }
 
-  /** Tells the worker when the step has ended. */
-  #promise(turnId: string, worker: string): void {
+  /** Lets the worker be notified when the step has ended. */
+  #noteWaiter(turnId: string, worker: string): void {
     const step = this.#steps.get(turnId);
-    if (step === undefined || step.endedAt !== null) this.#tell(worker, { ended: turnId });
+    if (step === undefined || step.endedAt !== null) this.#notify(worker, { ended: turnId });
     else step.waiter = worker;
   }
 
@@ -150,13 +150,13 @@ export class RunAhead implements Joinable {
       );
     }
     step.endedAt = performance.now();
-    if (step.waiter !== null) this.#tell(step.waiter, { ended: turn.id });
+    if (step.waiter !== null) this.#notify(step.waiter, { ended: turn.id });
     if (step.isJoined || step.waiter !== null || result === null) this.#steps.delete(turn.id);
     if (step.isJoined || result === null || !step.isOwn) this.#free(step);
     return result;
   }
 
-  #tell(workerId: string, notice: AheadNotice): void {
+  #notify(workerId: string, notice: AheadNotice): void {
     this.#deps.notifier.send(channelOfWorker(workerId), JSON.stringify(notice));
   }
 
@@ -192,13 +192,13 @@ export class RunAhead implements Joinable {
       const ended = new Promise<void>((resolve) => this.#waiting.set(turnId, resolve));
       const call = await joinAheadCall(db, turnId, task);
       if (call?.isOpen) {
-        this.#tell(call.workerId, { waits: turnId, worker: workerId });
+        this.#notify(call.workerId, { waits: turnId, worker: workerId });
         const pause = sleep(POLL_MS, undefined, { signal, ref: false }).catch(() => undefined);
         await Promise.race([ended, pause]);
       }
       this.#waiting.delete(turnId);
       if (signal.aborted && call?.isOpen) {
-        this.#tell(call.workerId, { stop: turnId });
+        this.#notify(call.workerId, { stop: turnId });
       }
       signal.throwIfAborted();
       if (call === null || (!call.isOpen && call.failure === null)) return null;
@@ -215,7 +215,7 @@ export class RunAhead implements Joinable {
     step.hasSlot = false;
   }
 
-  /** A turn that ended before its workflow started gets one all the same: operators look for it in Temporal. */
+  /** A turn that ended before its workflow started gets one all the same: operators search for it in Temporal. */
   async #startUnasked(): Promise<void> {
     const { db, workerId, workflows, log } = this.#deps;
     const until = this.#isClosed ? Number.POSITIVE_INFINITY : performance.now() - UNASKED_MS;

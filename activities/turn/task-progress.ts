@@ -3,10 +3,10 @@ import type { OpenTaskState } from '../../src/mcp/tasks.js';
 import { showProgress, updateTask, type CallPlace, type TaskCall, type TaskRow } from '../../src/steps/task-call.js';
 import type { TurnDeps } from '../../src/turns/write.js';
 
-/** contract.md §11: at most one `agent.tool_progress` of a call in this time. A change held back is told later. */
+/** contract.md §11: at most one `agent.tool_progress` of a call in this time. A change that is held back is shown later. */
 const MIN_EVENT_INTERVAL_MS = 5000;
 
-/** Stores what a server told about an open task, and shows it to clients when status or message have changed. */
+/** Stores the state that a server reported of an open task, and shows it to clients when status or message have changed. */
 export async function recordState(
   deps: TurnDeps,
   place: CallPlace,

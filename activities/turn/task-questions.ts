@@ -21,7 +21,7 @@ import { storeWithRetries } from './run-activity.js';
 /** After the first question, more may follow at once. */
 const GATHER_MS = 300;
 
-/** Closes the questions of a task that nobody answered in time. Returns the others, and the answers to pass on. */
+/** Closes the questions of a task that were not answered in time. Returns the others, and the answers to pass on. */
 export async function dueQuestions(deps: ActivityDeps, place: CallPlace): Promise<TaskQuestions> {
   const questions = await readTaskQuestions(deps.db, place);
   if (questions.expiresInMs === null || questions.expiresInMs > 0) return questions;

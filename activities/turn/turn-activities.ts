@@ -23,7 +23,7 @@ export interface TurnActivities {
    * them the activity waits in Temporal, without a slot and without new events in the history.
    */
   pollTask(input: CallPlace): Promise<EndedTask>;
-  /** Tells the servers to cancel the tasks of a turn that has ended. */
+  /** Asks the servers to cancel the tasks of a turn that has ended. */
   cancelTasks(input: { turnId: string }): Promise<void>;
   /**
    * Advances a step that waits for answers: asks for missing ones, closes expired calls, applies the answers that came.
@@ -40,7 +40,7 @@ export interface TurnActivities {
 export interface EndedTask {
   /** What is left of the turn's time. */
   remainingMs: number;
-  /** The task took too long: its server has to be told to cancel it. */
+  /** The task took too long: its server must be asked to cancel it. */
   isOverdue: boolean;
 }
 

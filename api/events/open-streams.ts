@@ -102,7 +102,7 @@ export class OpenStreams {
   }
 
   async #endRevoked(): Promise<void> {
-    // A stream that opens during the check is looked at by the next one.
+    // A stream that opens during this check is part of the next one.
     const checked = [...this.#streams];
     if (checked.length === 0) return;
     try {

@@ -90,7 +90,7 @@ export async function checkScheduledMessage(caller: Pick<Caller, 'scopes'>, mess
   await inside('/message', () => checkMessage(caller, message));
 }
 
-/** Paths of errors begin at the part of the body that the work looks at. */
+/** Paths of errors begin at `root`, the part of the body that the work checks. */
 export async function inside(root: string, work: () => unknown): Promise<void> {
   try {
     await work();

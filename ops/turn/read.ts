@@ -30,7 +30,7 @@ export interface ToolCallRow {
   input: Json;
 }
 
-/** A task of a call, as its server told it last. */
+/** A task of a call, as its server reported it last. */
 export interface TaskRow {
   step: number;
   index: number;

@@ -93,7 +93,7 @@ async function removeOrphans(
   after: string | null,
 ): Promise<Part> {
   if (after === null) return DONE;
-  let looked = 0;
+  let listed = 0;
   let removed = 0;
   let batch: StoredObject[] = [];
   const judge = async (): Promise<void> => {
@@ -103,10 +103,10 @@ async function removeOrphans(
     batch = [];
   };
   for await (const object of storage.list('', after)) {
-    looked += 1;
+    listed += 1;
     if (object.createdAt < olderThan) batch.push(object);
     if (batch.length === BATCH) await judge();
-    if (looked === limit) {
+    if (listed === limit) {
       await judge();
       return { removed, next: object.key };
     }

@@ -24,7 +24,7 @@ const IDEMPOTENCY_META = 'agent-session-service/idempotency-key';
 
 export interface ConnectionOptions extends FetchOptions {
   url: URL;
-  /** Answers what the server asks. Undefined: the server is told that it may not ask. */
+  /** Answers what the server asks. Undefined: the client does not offer to be asked. */
   onQuestion?: QuestionHandler | undefined;
 }
 

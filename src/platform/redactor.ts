@@ -4,7 +4,7 @@ import { SecretSearch, type Span } from './secret-search.js';
 /** Minimum length of a secret to replace. Shorter ones would blank out ordinary words. */
 const MIN_SECRET_LENGTH = 8;
 const REPLACEMENT = '[credential]';
-/** V8 looks for so short a text in linear time. */
+/** V8 searches for a text of this length in linear time. */
 const PREFIX_LENGTH = 6;
 /** How much of a long text is searched in one piece, without other work in between. */
 const PIECE_LENGTH = 256 * 1024;
@@ -36,7 +36,7 @@ export class Redactor {
   }
 
   /**
-   * Redacts the beginning of a text, at least `length` characters of it where no secret is near its end. It looks at no
+   * Redacts the beginning of a text, at least `length` characters of it where no secret is near its end. It reads no
    * more than that and the longest secret.
    */
   redactStart(text: string, length: number): string {

@@ -31,7 +31,7 @@ const MIN_OUTPUT = 256n;
 
 /**
  * The most output tokens that a call may have within a budget; null if the call does not fit. The input counts at the
- * dearer of `input` and `cache_write`: nobody knows beforehand what the cache takes. A call whose price is not known, or
+ * dearer of `input` and `cache_write`: what the cache takes is known only afterwards. A call whose price is not known, or
  * is in another currency, does not fit.
  * @param spent the decimal number that the session has spent
  */

@@ -105,7 +105,7 @@ export async function loadTask(db: Db, { turnId, step, index }: CallPlace): Prom
 const since = (column: string) =>
   rawSql(`(extract(epoch FROM clock_timestamp() - ${column}) * 1000)::double precision`);
 
-/** Stores the state that a server has told, without an event. */
+/** Stores the state that a server has reported, without an event. */
 export async function updateTask(
   db: Db,
   { turnId, step, index }: CallPlace,
@@ -144,7 +144,7 @@ async function addLostReads(db: Db, { turnId, step, index }: CallPlace, by: numb
   );
 }
 
-/** Stores the state that a server has told, with its `agent.tool_progress`. @throws TurnEndedError, OvertakenError */
+/** Stores the state that a server has reported, with its `agent.tool_progress`. @throws TurnEndedError, OvertakenError */
 export async function showProgress(
   deps: TurnDeps,
   { turnId, step, index }: CallPlace,
@@ -180,7 +180,7 @@ export async function markEnded(tx: Db, { turnId, step, index }: CallPlace): Pro
   );
 }
 
-/** A task that nobody waits for any more, and that its server may still work on. */
+/** A task whose result is no longer needed, and that its server may still work on. */
 interface AbandonedTask extends CallPlace, Pick<NewTask, 'taskId' | 'serverId' | 'session'> {
   projectId: string;
 }

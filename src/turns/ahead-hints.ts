@@ -8,7 +8,7 @@ import type { Ahead } from './launch.js';
 /** A worker that has died meanwhile gets hints in vain for so long. */
 const WORKERS_KNOWN_MS = 2_000;
 
-/** What a worker is told on its channel. */
+/** A message on the channel of a worker. */
 export type AheadNotice =
   /** Begin the first step of this turn, if there is a free slot. */
   | { begin: StartableTurn }

@@ -94,7 +94,7 @@ export function unknownTask(name: string): ToolResult {
 /** The result of a call whose task took too long. */
 export function overdueTask(name: string, seconds: number): ToolResult {
   return textResult(
-    `The task of this call of ${name} did not finish within ${seconds} s. Its server was told to cancel it. Its outcome is unknown.`,
+    `The task of this call of ${name} did not finish within ${seconds} s. Its server was asked to cancel it. Its outcome is unknown.`,
     true,
   );
 }

@@ -9,7 +9,7 @@ import { cancelOnServer } from './task-session.js';
 const CANCEL_TIMEOUT_MS = 10_000;
 
 /**
- * Stores the task of a call. If it cannot be stored, mostly because the turn has ended, the server is told to cancel it:
+ * Stores the task of a call. If it cannot be stored, mostly because the turn has ended, the server is asked to cancel it:
  * nothing else knows of it.
  * @param store retries while Postgres is away
  */

@@ -96,7 +96,7 @@ export async function deleteRefused(db: Db, id: string, claim: string): Promise<
   return update(db, id, columns, sql`refresh_claim = ${claim}`);
 }
 
-/** Gives the claim up after a failure that a retry may mend. */
+/** Gives the claim up after a failure, so that a retry can take it. */
 export async function releaseClaim(db: Db, id: string, claim: string): Promise<void> {
   await update(db, id, UNCLAIMED, sql`refresh_claim = ${claim}`);
 }
