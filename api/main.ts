@@ -14,9 +14,7 @@ import type { SharedWorker } from './turn-parts.js';
 import { createDrain } from './http/core/drain.js';
 import { createHttpServer, listen } from './http/core/server.js';
 
-/** A running API. */
 export interface Api {
-  /** The address on which it listens. */
   url: string;
   /**
    * Stops listening, ends streams, waits for open requests (at most SHUTDOWN_GRACE_SECONDS) and closes all resources.

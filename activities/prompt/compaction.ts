@@ -14,7 +14,6 @@ const KEPT_SHARE = 0.1;
  * the API counts more tokens than our estimate.
  */
 export const READ_SHARES = [1 / 2, 1 / 4, 1 / 8];
-/** Limits for the length of a summary. */
 const SUMMARY_SHARE = 1 / 8;
 const SUMMARY_TOKENS = 4096;
 const MIN_SUMMARY = 256;

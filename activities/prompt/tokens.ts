@@ -15,7 +15,6 @@ export function estimate(value: unknown): number {
   return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
 }
 
-/** Converts tokens to the approximate number of bytes of text. */
 export function bytesOf(tokens: number): number {
   return Math.max(0, Math.floor(tokens * BYTES_PER_TOKEN));
 }

@@ -12,7 +12,6 @@ export type RunnableTool =
   | { kind: 'built-in'; tool: BuiltInTool; repeatable: true }
   | { kind: 'mcp'; tool: McpServerTool; repeatable: boolean };
 
-/** A tool that the turn offers to the model. */
 type OfferedTool =
   | RunnableTool
   /** Run by the client. */

@@ -53,7 +53,6 @@ export interface ToolDeps {
   db: DataSource;
   log: Logger;
   storage: Storage;
-  /** Open connections to MCP servers. */
   mcp: McpConnections;
   /** Memory budget for requests and answers in flight. */
   budget: ByteBudget;

@@ -36,7 +36,6 @@ export interface TurnActivities {
   finishTurn(input: { turnId: string; ending: UnsuccessfulOutcome }): Promise<void>;
 }
 
-/** The call of a task has a result. */
 export interface EndedTask {
   /** What is left of the turn's time. */
   remainingMs: number;

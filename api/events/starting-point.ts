@@ -11,7 +11,6 @@ export interface StreamPlace {
   open: boolean;
 }
 
-/** The position at which a stream starts. */
 export type StartingPoint =
   /** There is no turn yet: wait for the first one. */
   | { kind: 'wait' }

@@ -16,7 +16,6 @@ import { stopClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
 import type { TurnDeps } from '../turns/write.js';
 
-/** An answer as stored. */
 export type Answer = CallAnswer | ElicitationAnswerEvent;
 type CallAnswer = Extract<NewEvent, { type: 'user.tool_confirmation' | 'user.custom_tool_result' }>;
 type ElicitationAnswerEvent = Extract<NewEvent, { type: 'user.elicitation_result' }>;
@@ -31,7 +30,6 @@ interface StoredAnswers {
   events: EventRow[];
   /** The turn whose workflow must read the answers; null if all of them were stored before. */
   turnId: string | null;
-  /** The answers that this request stored. */
   stored: Answer[];
 }
 

@@ -21,7 +21,6 @@ interface CallPlace {
   index: number;
 }
 
-/** A question to store. */
 interface NewQuestion {
   id: string;
   mode: 'form' | 'url';

@@ -80,7 +80,6 @@ export const turnError = objectSchema({ type: { enum: TURN_FAILURE_TYPES }, mess
 
 /** A file as recorded in a message or a delivery. */
 export type FileSnapshot = FromSchema<typeof file>;
-/** A skill as recorded in a message. */
 export type SkillSnapshot = FromSchema<typeof skill>;
 export type Usage = FromSchema<typeof usage>;
 export type UsageDetails = FromSchema<typeof usageDetails>;

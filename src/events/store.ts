@@ -15,7 +15,6 @@ export interface EventRow {
   data: string;
 }
 
-/** An event with its id, ready to be stored. */
 export type EventToStore = Pick<EventRow, 'id' | 'type' | 'data'>;
 
 export function newEvents(events: NewEvent[]): EventToStore[] {

@@ -34,7 +34,6 @@ interface CallOptions {
   onProgress: () => void;
   /** Runs before a large answer is read. */
   onLarge?: OnLarge;
-  /** More parameters of the call. */
   parameters?: Record<string, unknown>;
 }
 

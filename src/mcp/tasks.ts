@@ -9,7 +9,6 @@ import { shortLimits } from './wire/answer-limits.js';
 
 export type TaskStatus = Task['status'];
 
-/** A task in one of these states has not ended. */
 export type OpenTaskState = TaskState & { status: 'working' | 'input_required' };
 
 /** How a tool may be called as a task. Absent: it may not. */

@@ -1,6 +1,5 @@
 import { MIB } from '../platform/units.js';
 
-/** The image types of the Messages API. */
 export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp';
 
 /** The API's limit for one image is 5 MiB of base64. */

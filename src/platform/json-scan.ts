@@ -25,7 +25,6 @@ export class JsonScan {
     return this.#values;
   }
 
-  /** True if the text is an array. */
   get isArray(): boolean {
     return this.#isArray;
   }

@@ -36,7 +36,6 @@ interface WriteLine {
 }
 type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
 export type Logger = Record<LogLevel, WriteLine> & {
-  /** A logger that adds the fields to each of its lines. */
   child<F extends LogFields>(fields: OnlyLogFields<F>): Logger;
   isLevelEnabled(level: LogLevel): boolean;
 };

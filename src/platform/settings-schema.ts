@@ -9,7 +9,6 @@ const schema = {
   additionalProperties: false,
 } as const;
 
-/** The settings from the environment, with defaults. */
 type Settings = FromSchema<typeof schema>;
 
 const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true });

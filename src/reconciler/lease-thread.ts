@@ -12,10 +12,8 @@ export interface LeaseThreadData {
   pulse: SharedArrayBuffer;
 }
 
-/** Messages to the thread. */
 export type LeaseOrder = 'drain' | 'release';
 
-/** Messages from the thread. */
 export type LeaseReport = { kind: 'taken' } | { kind: 'lost' } | { kind: 'late'; error: Error };
 
 /** A worker that has not renewed its lease for this long counts as crashed: its activities are reassigned. */

@@ -5,7 +5,6 @@ import { fireSchedule, type FireDeps } from './fire.js';
 import { createScheduleRounds } from './reconcile.js';
 import { syncSoon } from './sync.js';
 
-/** What a process does for schedules. */
 export interface Schedules {
   /** Has Temporal follow a changed schedule, without waiting. */
   sync: (id: string) => void;

@@ -3,7 +3,6 @@ import { nextTimes, type Timing } from './calendar/next-times.js';
 export type ScheduleState = 'active' | 'paused' | 'ended';
 type Overlap = 'skip' | 'queue';
 
-/** A schedule as it is stored. */
 export interface Schedule {
   id: string;
   project_id: string;

@@ -11,7 +11,6 @@ import type { Run } from './runs.js';
 import type { LockedSchedule } from './lock.js';
 import type { SkipReason } from './schedule.js';
 
-/** A target as it is stored. */
 export type Target =
   | { type: 'new_session'; session: NewSessionBody }
   | { type: 'existing_session'; session_id: string };

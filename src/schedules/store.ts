@@ -34,7 +34,6 @@ export function listSchedules(db: Db, projectId: string, { limit, after }: PageR
   });
 }
 
-/** The fields that a client sets. */
 type ScheduleFields = Pick<
   Schedule,
   'name' | 'cron' | 'at' | 'timezone' | 'target' | 'session_id' | 'message' | 'overlap' | 'end_at'
@@ -95,7 +94,6 @@ export async function lockSchedule(
   return { ...schedule, session_exists: session_id === null || sessions.length > 0 };
 }
 
-/** What a change of a locked schedule can set. */
 export type ScheduleChange = Partial<
   Omit<ScheduleFields, 'target' | 'session_id'> & {
     state: ScheduleState;
@@ -105,7 +103,6 @@ export type ScheduleChange = Partial<
   }
 >;
 
-/** Changes a locked schedule; Temporal follows. */
 export async function changeSchedule(tx: Db, id: string, change: ScheduleChange): Promise<Schedule> {
   const set = Object.entries(change).map(([column, value]) => sql`${rawSql(column)} = ${value}`);
   const [row] = await runSql<Schedule>(

@@ -2,7 +2,6 @@ import type { DataSource } from 'typeorm';
 import { transaction } from '../db/transaction.js';
 import { OPEN } from '../db/turn-states.js';
 
-/** The tables with rows of turns by turn id. */
 const ROWS_OF_TURNS = [
   'turn_servers',
   'model_attempts',

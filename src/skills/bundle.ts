@@ -19,7 +19,6 @@ export const SKILL_MD = 'SKILL.md';
 export interface Bundle {
   name: string;
   description: string;
-  /** The full text of `SKILL.md`. */
   skillMd: Buffer;
   /** In the order they are stored. */
   files: SkillFile[];

@@ -5,7 +5,6 @@ import type { ModelFailure } from './model-call.js';
 
 /** A first call that began ahead of its activity. */
 interface AheadCall {
-  /** The worker that makes it. */
   workerId: string;
   /** It runs, and its worker lives. */
   isOpen: boolean;

@@ -7,7 +7,6 @@ import { running, writeTurn, type TurnDeps } from '../turns/write.js';
 interface Summary {
   /** Number of the last turn that it replaces. */
   upTo: number;
-  /** Number of turns that it summarises. */
   count: number;
   summary: string;
 }

@@ -8,7 +8,6 @@ import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { findToolset } from '../mcp/toolsets.js';
 import { TurnEndedError } from '../turns/turn.js';
 
-/** A server of the session as recorded when the turn connected to it. */
 interface TurnServer {
   id: string;
   name: string;

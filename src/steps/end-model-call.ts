@@ -96,7 +96,6 @@ function setFirstToken(afterMs: number | null): Sql {
     turns.model_started_at + ${afterMs}::double precision * interval '1 ms')`;
 }
 
-/** Assignments to the row of a call. */
 export function setUsage({ model }: ModelCall, usage: CallUsage): Sql {
   return sql`usage = ${JSON.stringify(usage)}::json, cost = ${priceCall(model, usage)}::numeric`;
 }

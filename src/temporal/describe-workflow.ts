@@ -2,7 +2,6 @@ import { WorkflowNotFoundError } from '@temporalio/common';
 import { temporalSettings } from './connection.js';
 import { withClient } from './with-client.js';
 
-/** An activity that has not ended. */
 interface PendingActivity {
   id: string;
   type: string;

@@ -12,7 +12,6 @@ export const temporalQuestions = {
       return { namespace, days, serverVersion };
     }),
 
-  /** The search attributes of turns that are missing in the namespace. */
   missingSearchAttributes: () =>
     withClient(async (client, namespace) => {
       const { customAttributes } = await client.connection.operatorService.listSearchAttributes({ namespace });

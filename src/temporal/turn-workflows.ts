@@ -28,7 +28,6 @@ export type StartableTurn = Pick<
 
 /** The workflows of turns: workflow id = turn id. */
 export interface TurnWorkflows {
-  /** The Temporal namespace of the workflows. */
   readonly namespace: string;
   /**
    * Starts the turn's workflow; success if it runs already, unless `onlyNew`. Returns false if it has ended, unless

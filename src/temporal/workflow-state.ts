@@ -19,7 +19,6 @@ export type WorkflowState =
 /** An activity that a worker has taken and not completed. */
 export interface StartedActivity {
   activityId: string;
-  /** The identity of the worker. */
   workerId: string;
 }
 

@@ -3,7 +3,6 @@ import { open, writeTurn, type TurnDeps } from './write.js';
 
 interface Claimed {
   projectId: string;
-  /** Ids of the session's MCP servers. */
   serverIds: string[];
   /** True once the turn has connected them. */
   isConnected: boolean;

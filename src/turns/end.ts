@@ -11,7 +11,6 @@ export interface TurnEnd {
   set: Sql;
   /** Columns of the row that the other parts read, beside id, session_id and state. */
   columns: Sql;
-  /** The CTEs of the end. */
   ctes: Sql;
   /** Selects the terminal event, for `insertEvents`. */
   event: Sql;
@@ -27,7 +26,6 @@ interface EndingStatement {
   call?: Sql;
 }
 
-/** The parts of a statement that ends a turn. */
 export function endWith(outcome: TurnOutcome, { written, at, call }: EndingStatement): TurnEnd {
   const id = newId('event');
   return {

@@ -13,7 +13,6 @@ import {
   turnSeconds,
 } from '../platform/metrics.js';
 
-/** How a turn is to end. */
 export type TurnOutcome =
   | { kind: 'completed'; stopReason: StopReason }
   | { kind: 'cancelled' }

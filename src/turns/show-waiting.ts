@@ -19,7 +19,6 @@ const MIN_PAUSE_MS = 2_000;
  */
 const SHARE_OF_AGE = 1 / 200;
 
-/** The turns whose signal is due. */
 const due = new Set<string>();
 
 /**

@@ -49,7 +49,6 @@ type Place = Pick<Turn, 'state' | 'position'> & {
   cancel_ms?: number | null;
 };
 
-/** The outcome of a write. */
 interface Written<Row> {
   row: Row;
   events: EventRow[];
@@ -70,7 +69,6 @@ export async function writeTurn<Row>(deps: TurnDeps, turnId: string, write: Turn
 
 type LockedTurn = Pick<Turn, 'state' | 'position' | 'cancelRequested'>;
 
-/** What the work of `changeTurn` does in its transaction. */
 export interface TurnTransaction {
   tx: EntityManager;
   /** Locks the turn's row, if it passes the fence. */

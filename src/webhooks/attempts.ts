@@ -48,7 +48,6 @@ export async function loadDelivery(db: DataSource, id: string): Promise<LoadedDe
   return row ?? null;
 }
 
-/** The outcome of one attempt. */
 export interface AttemptResult extends Attempt {
   retryAfterSeconds: number | null;
 }

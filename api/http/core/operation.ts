@@ -107,7 +107,6 @@ export function operation<Body = undefined, Resource = undefined>(
   return definition;
 }
 
-/** A row of the routes table. */
 export type Route = readonly [
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
   /** As in the OpenAPI document: `/v1/sessions/{session_id}`. */

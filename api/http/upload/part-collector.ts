@@ -36,7 +36,6 @@ export class PartCollector {
   readonly refused: Promise<never>;
   private reject!: (error: unknown) => void;
   private readonly watch: BodyWatch;
-  /** Takes the body. */
   readonly parser: Writable;
   private readonly parts: MultipartParser;
   private isOver = false;

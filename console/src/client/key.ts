@@ -14,7 +14,6 @@ export interface Tab {
 }
 
 export interface Keys {
-  /** The key of this tab. */
   key: string | null;
   /** A key from a link, which a person must accept first: the owner of its project sees what is sent with it. */
   offered: string | null;

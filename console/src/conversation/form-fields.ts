@@ -5,7 +5,6 @@ export interface FormField {
   description: string | null;
   required: boolean;
   kind: 'text' | 'number' | 'flag' | 'choice' | 'choices';
-  /** The type of an `<input>` for text. */
   inputType: 'text' | 'email' | 'url' | 'date' | 'datetime-local';
   isInteger: boolean;
   /** Attributes of the `<input>`, so that the browser refuses what the server's schema does not allow. */

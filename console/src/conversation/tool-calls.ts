@@ -15,7 +15,6 @@ export interface ToolCall {
   confirmation: EventOf<'user.tool_confirmation'> | null;
   /** Of a custom tool that the client has answered, the client's own. */
   result: EventOf<'agent.tool_result' | 'user.custom_tool_result'> | null;
-  /** What the call waits for. */
   waitsFor: WaitingCall | null;
   /** What its server asks. */
   questions: Elicitation[];

@@ -1,6 +1,5 @@
 import type { Schedule, ScheduleChange } from '../../../client/src/index.js';
 
-/** What a person edits of a schedule. */
 export interface ScheduleForm {
   name: string;
   /** By `cron`; else once, `at`. */

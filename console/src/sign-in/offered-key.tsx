@@ -1,5 +1,4 @@
 interface Props {
-  /** The key in the link. */
   offered: string;
   /** The key of this tab; null when it is not signed in. */
   current: string | null;

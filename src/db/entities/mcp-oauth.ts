@@ -2,7 +2,6 @@ import { EntitySchema } from 'typeorm';
 
 /** The OAuth metadata of a resource and its authorization server (src/mcp/oauth/discover). */
 export interface OauthDiscovery {
-  /** The `resource` parameter (RFC 8707). */
   resource: string;
   /** The scopes from the resource's metadata. */
   scopes: string[] | null;

@@ -25,7 +25,6 @@ export interface OauthSetup {
   redirectUri: string;
 }
 
-/** A started authorization. */
 export interface PendingAuthorization {
   state: string;
   codeVerifier: string;

@@ -5,7 +5,6 @@ import { MIB } from '../../platform/units.js';
 export interface AnswerLimits {
   /** Bytes of bodies, after decompression. */
   bytes: number;
-  /** JSON values of an answer. */
   values: number;
   /** The reason when an answer has more values. */
   readonly tooMany: string;
@@ -26,7 +25,6 @@ export const MAX_UNASKED_VALUES = 1000;
 export const callLimits = (): AnswerLimits => limits('its answer', MAX_ANSWER_BYTES, MAX_ANSWER_VALUES);
 /** All pages of a tool list: 256 tools with 512 KiB of schemas need less. */
 export const listLimits = (): AnswerLimits => limits('its tool list', MAX_LIST_BYTES, MAX_LIST_VALUES);
-/** The answer to `initialize` or a ping. */
 export const shortLimits = (): AnswerLimits =>
   limits('its answer to initialize or ping', MAX_SHORT_BYTES, MAX_SHORT_VALUES);
 

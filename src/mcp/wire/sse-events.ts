@@ -54,7 +54,6 @@ export class SseEvents {
     return { bytes: this.#event.bytes, values: this.#scan.values };
   }
 
-  /** Yields the events that end in the chunk. */
   *feed(chunk: Uint8Array): Generator<SseEvent> {
     for (const piece of this.#lines.feed(chunk)) {
       if (piece !== LINE_END) this.#addToLine(piece);
