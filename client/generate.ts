@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import { openApiDocument } from '../api/http/openapi/openapi.js';
@@ -8,19 +8,50 @@ import { operationsClass, requestTypes, type PathsOfDocument } from './generate-
 const HEADER = '// Made from the OpenAPI document of the service by `npm run client:generate`. Not to be edited.\n\n';
 const folder = new URL('src/generated/', import.meta.url);
 
+interface ErrorSchema {
+  properties: { error?: { properties: { type: { const: string }; details?: object } } };
+}
+
 /** The generated files of the client by name, from the document that the service serves. */
 export async function generatedFiles(): Promise<Record<string, string>> {
   const { paths, components, ...document } = openApiDocument(routes) as {
     paths: PathsOfDocument;
     components: { schemas: Record<string, object> };
   };
-  const schemas = { ...components.schemas, ...requestTypes(paths) };
+  const all = {
+    ...components.schemas,
+    ...requestTypes(paths),
+    ErrorDetails: detailsByErrorType(Object.values(components.schemas) as ErrorSchema[]),
+  };
   const types = await openapiTS(
-    { ...document, webhooks: {}, paths: {}, components: { schemas } } as unknown as OpenAPI3,
+    { ...document, webhooks: {}, paths: {}, components: { schemas: await schemasInUse(all) } } as unknown as OpenAPI3,
     // A value that has a default may be left out.
     { silent: true, defaultNonNullable: false },
   );
-  return { 'schema.ts': HEADER + astToString(types), 'operations.ts': HEADER + operationsClass(paths) };
+  // The other declarations are of paths and webhooks, of which there are none.
+  const declaration = types.find((node) => 'name' in node && (node.name as { text: string }).text === 'components')!;
+  return { 'schema.ts': HEADER + astToString(declaration), 'operations.ts': HEADER + operationsClass(paths) };
+}
+
+/** An object with the details of each error type; an error without details has empty ones. */
+function detailsByErrorType(schemas: ErrorSchema[]): object {
+  const errors = schemas.flatMap(({ properties }) => properties?.error?.properties ?? []);
+  const properties = errors.map(({ type, details = { type: 'null' } }) => [type.const, details]);
+  return { type: 'object', properties: Object.fromEntries(properties) as object };
+}
+
+/** The schemas that client/src/types.ts names, and those that they refer to. */
+async function schemasInUse(all: Record<string, object>): Promise<Record<string, object>> {
+  const used: Record<string, object> = {};
+  const use = (text: string, name: RegExp): void => {
+    for (const [, found] of text.matchAll(name)) {
+      if (found! in used) continue;
+      used[found!] = all[found!]!;
+      use(JSON.stringify(all[found!]), /"#\/components\/schemas\/(\w+)"/g);
+    }
+  };
+  use(await readFile(new URL('src/types.ts', import.meta.url), 'utf8'), /Schemas\['(\w+)'\]/g);
+  return used;
 }
 
 /** Where a generated file is. */

@@ -1,15 +1,12 @@
 import type { components } from './generated/schema.js';
 
 type Schemas = components['schemas'];
-type Envelope = Extract<Schemas[keyof Schemas], { type: 'error' }>;
+type DetailsByType = Required<Schemas['ErrorDetails']>;
 /** Every error `type` of the service. */
-export type ErrorType = Envelope['error']['type'];
+export type ErrorType = keyof DetailsByType;
 /** The type of `details` for each error type. */
-export type ErrorDetails<Type extends ErrorType> = Extract<Envelope, { error: { type: Type } }>['error'] extends {
-  details?: infer Details;
-}
-  ? Details
-  : undefined;
+export type ErrorDetails<Type extends ErrorType> = OrUndefined<DetailsByType[Type]>;
+type OrUndefined<Details> = Details extends null ? undefined : Details;
 
 export type Skill = Schemas['Skill'];
 export type McpServer = Schemas['McpServer'];

@@ -1,698 +1,167 @@
 // Made from the OpenAPI document of the service by `npm run client:generate`. Not to be edited.
 
-export type paths = Record<string, never>;
-export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        BadRequestError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "bad_request";
-                message: string;
+        ErrorDetails: {
+            bad_request?: null;
+            authentication_error?: null;
+            insufficient_scope?: {
+                required: string;
             };
-            request_id: string;
-        };
-        AuthenticationError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "authentication_error";
-                message: string;
+            invalid_link?: null;
+            not_found?: null;
+            skill_not_found?: {
+                skill_ids: string[];
             };
-            request_id: string;
-        };
-        InsufficientScopeError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "insufficient_scope";
-                message: string;
-                details?: {
-                    required: string;
-                };
+            mcp_server_not_found?: {
+                mcp_server_ids: string[];
             };
-            request_id: string;
-        };
-        InvalidLinkError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "invalid_link";
-                message: string;
+            session_not_found?: null;
+            file_not_found?: {
+                file_ids: string[];
             };
-            request_id: string;
-        };
-        NotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "not_found";
-                message: string;
+            webhook_not_found?: null;
+            delivery_not_found?: null;
+            schedule_not_found?: null;
+            tool_use_not_found?: {
+                tool_use_ids: string[];
             };
-            request_id: string;
-        };
-        SkillNotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "skill_not_found";
-                message: string;
-                details?: {
-                    skill_ids: string[];
-                };
+            elicitation_not_found?: {
+                elicitation_ids: string[];
             };
-            request_id: string;
-        };
-        McpServerNotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "mcp_server_not_found";
-                message: string;
-                details?: {
-                    mcp_server_ids: string[];
-                };
-            };
-            request_id: string;
-        };
-        SessionNotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "session_not_found";
-                message: string;
-            };
-            request_id: string;
-        };
-        FileNotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "file_not_found";
-                message: string;
-                details?: {
-                    file_ids: string[];
-                };
-            };
-            request_id: string;
-        };
-        WebhookNotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "webhook_not_found";
-                message: string;
-            };
-            request_id: string;
-        };
-        DeliveryNotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "delivery_not_found";
-                message: string;
-            };
-            request_id: string;
-        };
-        ScheduleNotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "schedule_not_found";
-                message: string;
-            };
-            request_id: string;
-        };
-        ToolUseNotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "tool_use_not_found";
-                message: string;
-                details?: {
-                    tool_use_ids: string[];
-                };
-            };
-            request_id: string;
-        };
-        ElicitationNotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "elicitation_not_found";
-                message: string;
-                details?: {
-                    elicitation_ids: string[];
-                };
-            };
-            request_id: string;
-        };
-        TurnNotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "turn_not_found";
-                message: string;
-            };
-            request_id: string;
-        };
-        EventNotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "event_not_found";
-                message: string;
-            };
-            request_id: string;
-        };
-        MessageNotFoundError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "message_not_found";
-                message: string;
-            };
-            request_id: string;
-        };
-        MethodNotAllowedError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "method_not_allowed";
-                message: string;
-            };
-            request_id: string;
-        };
-        RequestTimeoutError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "request_timeout";
-                message: string;
-            };
-            request_id: string;
-        };
-        SkillNameTakenError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "skill_name_taken";
-                message: string;
-            };
-            request_id: string;
-        };
-        McpServerNameTakenError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "mcp_server_name_taken";
-                message: string;
-            };
-            request_id: string;
-        };
-        McpServerUrlTakenError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "mcp_server_url_taken";
-                message: string;
-            };
-            request_id: string;
-        };
-        SessionRunningError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "session_running";
-                message: string;
-                /** @description Present while the turn waits for answers. */
-                details?: {
-                    required_actions: ({
-                        /** @enum {unknown} */
-                        type: "tool_confirmation" | "custom_tool_result";
-                        tool_use_id: string;
-                        name: string;
-                        input: {
-                            [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        expires_at: string;
-                    } | {
-                        /** @constant */
-                        type: "budget";
-                        /** @description What the session has spent. */
-                        spent: {
-                            amount: string;
-                            currency: string;
-                        };
-                        /** @description PATCH the session with a larger one, or another budget. */
-                        max_cost: {
-                            amount: string;
-                            currency: string;
-                        };
-                        /** Format: date-time */
-                        expires_at: string;
-                    } | {
-                        /** @constant */
-                        type: "elicitation";
-                        elicitation_id: string;
-                        tool_use_id: string;
-                        name: string;
-                        /** @constant */
-                        mode: "form";
-                        message: string;
-                        /** @description A flat JSON Schema of the answer’s content. */
-                        requested_schema: {
-                            [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        expires_at: string;
-                    } | {
-                        /** @constant */
-                        type: "elicitation";
-                        elicitation_id: string;
-                        tool_use_id: string;
-                        name: string;
-                        /** @constant */
-                        mode: "url";
-                        message: string;
-                        /** @description For the person to open. The service never opens it. */
-                        url: string;
-                        /** Format: date-time */
-                        expires_at: string;
-                    })[];
-                };
-            };
-            request_id: string;
-        };
-        QueueFullError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "queue_full";
-                message: string;
-            };
-            request_id: string;
-        };
-        MessageDeliveredError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "message_delivered";
-                message: string;
-            };
-            request_id: string;
-        };
-        TurnNotContinuableError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "turn_not_continuable";
-                message: string;
-                details?: {
-                    /** @enum {string} */
-                    reason: "no_turn" | "completed" | "context_too_long";
-                };
-            };
-            request_id: string;
-        };
-        WebhookLimitReachedError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "webhook_limit_reached";
-                message: string;
-            };
-            request_id: string;
-        };
-        ScheduleLimitReachedError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "schedule_limit_reached";
-                message: string;
-            };
-            request_id: string;
-        };
-        WebhookDisabledError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "webhook_disabled";
-                message: string;
-            };
-            request_id: string;
-        };
-        ToolUseNotPendingError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "tool_use_not_pending";
-                message: string;
-                details?: {
+            turn_not_found?: null;
+            event_not_found?: null;
+            message_not_found?: null;
+            method_not_allowed?: null;
+            request_timeout?: null;
+            skill_name_taken?: null;
+            mcp_server_name_taken?: null;
+            mcp_server_url_taken?: null;
+            /** @description Present while the turn waits for answers. */
+            session_running?: {
+                required_actions: ({
+                    /** @enum {unknown} */
+                    type: "tool_confirmation" | "custom_tool_result";
                     tool_use_id: string;
-                    /** @enum {string} */
-                    state: "not_asked" | "not_required" | "allowed" | "denied" | "answered" | "expired" | "cancelled";
-                };
-            };
-            request_id: string;
-        };
-        ElicitationNotPendingError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "elicitation_not_pending";
-                message: string;
-                details?: {
+                    name: string;
+                    input: {
+                        [key: string]: unknown;
+                    };
+                    /** Format: date-time */
+                    expires_at: string;
+                } | {
+                    /** @constant */
+                    type: "budget";
+                    /** @description What the session has spent. */
+                    spent: {
+                        amount: string;
+                        currency: string;
+                    };
+                    /** @description PATCH the session with a larger one, or another budget. */
+                    max_cost: {
+                        amount: string;
+                        currency: string;
+                    };
+                    /** Format: date-time */
+                    expires_at: string;
+                } | {
+                    /** @constant */
+                    type: "elicitation";
                     elicitation_id: string;
-                    /** @enum {string} */
-                    state: "answered" | "expired" | "withdrawn" | "lost" | "cancelled";
-                };
+                    tool_use_id: string;
+                    name: string;
+                    /** @constant */
+                    mode: "form";
+                    message: string;
+                    /** @description A flat JSON Schema of the answer’s content. */
+                    requested_schema: {
+                        [key: string]: unknown;
+                    };
+                    /** Format: date-time */
+                    expires_at: string;
+                } | {
+                    /** @constant */
+                    type: "elicitation";
+                    elicitation_id: string;
+                    tool_use_id: string;
+                    name: string;
+                    /** @constant */
+                    mode: "url";
+                    message: string;
+                    /** @description For the person to open. The service never opens it. */
+                    url: string;
+                    /** Format: date-time */
+                    expires_at: string;
+                })[];
             };
-            request_id: string;
-        };
-        ToolsChangedError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "tools_changed";
-                message: string;
-                details?: {
-                    tools: string[];
-                };
+            queue_full?: null;
+            message_delivered?: null;
+            turn_not_continuable?: {
+                /** @enum {string} */
+                reason: "no_turn" | "completed" | "context_too_long";
             };
-            request_id: string;
-        };
-        IdempotencyKeyInUseError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "idempotency_key_in_use";
-                message: string;
+            webhook_limit_reached?: null;
+            schedule_limit_reached?: null;
+            webhook_disabled?: null;
+            tool_use_not_pending?: {
+                tool_use_id: string;
+                /** @enum {string} */
+                state: "not_asked" | "not_required" | "allowed" | "denied" | "answered" | "expired" | "cancelled";
             };
-            request_id: string;
-        };
-        ContentTooLargeError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "content_too_large";
-                message: string;
-                details?: {
-                    max_bytes: number;
-                };
+            elicitation_not_pending?: {
+                elicitation_id: string;
+                /** @enum {string} */
+                state: "answered" | "expired" | "withdrawn" | "lost" | "cancelled";
             };
-            request_id: string;
-        };
-        FileTooLargeError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "file_too_large";
-                message: string;
-                details?: {
-                    max_bytes: number;
-                };
+            tools_changed?: {
+                tools: string[];
             };
-            request_id: string;
-        };
-        SkillBundleTooLargeError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "skill_bundle_too_large";
-                message: string;
-                details?: {
-                    max_bytes: number;
-                };
+            idempotency_key_in_use?: null;
+            content_too_large?: {
+                max_bytes: number;
             };
-            request_id: string;
-        };
-        StorageLimitReachedError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "storage_limit_reached";
-                message: string;
-                details?: {
-                    max_bytes: number;
-                };
+            file_too_large?: {
+                max_bytes: number;
             };
-            request_id: string;
-        };
-        UnsupportedMediaTypeError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "unsupported_media_type";
-                message: string;
+            skill_bundle_too_large?: {
+                max_bytes: number;
             };
-            request_id: string;
-        };
-        ValidationError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "validation_error";
-                message: string;
-                details?: {
-                    errors: {
-                        /** @description JSON Pointer into the body, or /query/<name>. */
-                        path: string;
-                        message: string;
-                    }[];
-                };
+            storage_limit_reached?: {
+                max_bytes: number;
             };
-            request_id: string;
-        };
-        InvalidCursorError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "invalid_cursor";
-                message: string;
+            unsupported_media_type?: null;
+            validation_error?: {
+                errors: {
+                    /** @description JSON Pointer into the body, or /query/<name>. */
+                    path: string;
+                    message: string;
+                }[];
             };
-            request_id: string;
-        };
-        InvalidFilenameError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "invalid_filename";
-                message: string;
+            invalid_cursor?: null;
+            invalid_filename?: null;
+            invalid_skill_bundle?: null;
+            invalid_mcp_server_url?: null;
+            invalid_webhook_url?: null;
+            mcp_probe_failed?: null;
+            mcp_oauth_failed?: null;
+            unknown_mcp_tool?: {
+                tools: string[];
             };
-            request_id: string;
-        };
-        InvalidSkillBundleError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "invalid_skill_bundle";
-                message: string;
+            unknown_model?: {
+                available_models: string[];
             };
-            request_id: string;
-        };
-        InvalidMcpServerUrlError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "invalid_mcp_server_url";
-                message: string;
+            metadata_too_large?: null;
+            idempotency_key_reused?: null;
+            rate_limit_exceeded?: null;
+            too_many_running_turns?: {
+                max_running_turns: number;
             };
-            request_id: string;
-        };
-        InvalidWebhookUrlError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "invalid_webhook_url";
-                message: string;
-            };
-            request_id: string;
-        };
-        McpProbeFailedError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "mcp_probe_failed";
-                message: string;
-            };
-            request_id: string;
-        };
-        McpOauthFailedError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "mcp_oauth_failed";
-                message: string;
-            };
-            request_id: string;
-        };
-        UnknownMcpToolError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "unknown_mcp_tool";
-                message: string;
-                details?: {
-                    tools: string[];
-                };
-            };
-            request_id: string;
-        };
-        UnknownModelError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "unknown_model";
-                message: string;
-                details?: {
-                    available_models: string[];
-                };
-            };
-            request_id: string;
-        };
-        MetadataTooLargeError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "metadata_too_large";
-                message: string;
-            };
-            request_id: string;
-        };
-        IdempotencyKeyReusedError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "idempotency_key_reused";
-                message: string;
-            };
-            request_id: string;
-        };
-        RateLimitExceededError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "rate_limit_exceeded";
-                message: string;
-            };
-            request_id: string;
-        };
-        TooManyRunningTurnsError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "too_many_running_turns";
-                message: string;
-                details?: {
-                    max_running_turns: number;
-                };
-            };
-            request_id: string;
-        };
-        TooManyStreamsError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "too_many_streams";
-                message: string;
-            };
-            request_id: string;
-        };
-        TooManyRequestsError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "too_many_requests";
-                message: string;
-            };
-            request_id: string;
-        };
-        InternalError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "internal_error";
-                message: string;
-            };
-            request_id: string;
-        };
-        StorageError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "storage_error";
-                message: string;
-            };
-            request_id: string;
-        };
-        ServiceUnavailableError: {
-            /** @constant */
-            type: "error";
-            error: {
-                /** @constant */
-                type: "service_unavailable";
-                message: string;
-            };
-            request_id: string;
+            too_many_streams?: null;
+            too_many_requests?: null;
+            internal_error?: null;
+            storage_error?: null;
+            service_unavailable?: null;
+            undefined?: null;
         };
         Skill: {
             id: string;
@@ -702,40 +171,6 @@ export interface components {
             size_bytes: number;
             /** Format: date-time */
             created_at: string;
-        };
-        ChangedMcpTool: {
-            name: string;
-            /** @description Identifies this version of the tool. Send it when you accept the tool. */
-            digest: string;
-            /** @description The accepted tool; null for a new one. */
-            before: {
-                description: string;
-                /** @description Null if it is too large to show. */
-                input_schema: {
-                    [key: string]: unknown;
-                } | null;
-                /** @description Absent without readOnlyHint or idempotentHint. */
-                annotations?: {
-                    /** @constant */
-                    readOnlyHint?: true;
-                    /** @constant */
-                    idempotentHint?: true;
-                };
-            } | null;
-            after: {
-                description: string;
-                /** @description Null if it is too large to show. */
-                input_schema: {
-                    [key: string]: unknown;
-                } | null;
-                /** @description Absent without readOnlyHint or idempotentHint. */
-                annotations?: {
-                    /** @constant */
-                    readOnlyHint?: true;
-                    /** @constant */
-                    idempotentHint?: true;
-                };
-            };
         };
         McpServer: {
             id: string;
@@ -778,6 +213,40 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
+        ChangedMcpTool: {
+            name: string;
+            /** @description Identifies this version of the tool. Send it when you accept the tool. */
+            digest: string;
+            /** @description The accepted tool; null for a new one. */
+            before: {
+                description: string;
+                /** @description Null if it is too large to show. */
+                input_schema: {
+                    [key: string]: unknown;
+                } | null;
+                /** @description Absent without readOnlyHint or idempotentHint. */
+                annotations?: {
+                    /** @constant */
+                    readOnlyHint?: true;
+                    /** @constant */
+                    idempotentHint?: true;
+                };
+            } | null;
+            after: {
+                description: string;
+                /** @description Null if it is too large to show. */
+                input_schema: {
+                    [key: string]: unknown;
+                } | null;
+                /** @description Absent without readOnlyHint or idempotentHint. */
+                annotations?: {
+                    /** @constant */
+                    readOnlyHint?: true;
+                    /** @constant */
+                    idempotentHint?: true;
+                };
+            };
+        };
         /**
          * @example {
          *       "id": "claude-sonnet-5-5",
@@ -808,6 +277,92 @@ export interface components {
                 cache_read: number;
                 cache_write: number;
             } | null;
+        };
+        /**
+         * @example {
+         *       "id": "ses_01kag8y7m3w9s1p4x2c5v6b7n8",
+         *       "status": "COMPLETE",
+         *       "model_id": "claude-sonnet-5-5",
+         *       "thinking_enabled": true,
+         *       "instruction": "Answer in one sentence.",
+         *       "mcp_servers": [],
+         *       "metadata": {
+         *         "customer": "4711"
+         *       },
+         *       "preview": "Which orders are late?",
+         *       "tools": [],
+         *       "required_actions": [],
+         *       "queue": {
+         *         "length": 0,
+         *         "state": "open"
+         *       },
+         *       "fallback_model_ids": [
+         *         "claude-haiku-4-5"
+         *       ],
+         *       "budget": {
+         *         "max_cost": {
+         *           "amount": "5",
+         *           "currency": "USD"
+         *         },
+         *         "on_reached": "stop"
+         *       },
+         *       "cost": {
+         *         "amount": "0.012345",
+         *         "currency": "USD"
+         *       },
+         *       "continuable": false,
+         *       "last_turn_id": "turn_01kag8z0d4k7q2r9t5y8h3j6m1",
+         *       "created_at": "2026-11-21T09:48:03.123456Z",
+         *       "updated_at": "2026-11-21T09:48:09.654321Z"
+         *     }
+         */
+        Session: {
+            id: string;
+            /** @enum {string} */
+            status: "IDLE" | "RUNNING" | "COMPLETE" | "CANCELLED" | "FAILED";
+            model_id: string;
+            thinking_enabled: boolean;
+            instruction: string | null;
+            mcp_servers: string[];
+            metadata: {
+                [key: string]: string;
+            };
+            /** @description The first 120 characters of the first message; null without one. */
+            preview: string | null;
+            tools: components["schemas"]["SessionTool"][];
+            required_actions: components["schemas"]["RequiredAction"][];
+            /** @description The waiting messages. held: none starts automatically, because the last turn did not complete. */
+            queue: {
+                length: number;
+                /** @enum {unknown} */
+                state: "open" | "held";
+            };
+            fallback_model_ids: string[];
+            budget: {
+                max_cost: {
+                    /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
+                    amount: string;
+                    /** @description That of the catalogue. */
+                    currency: string;
+                };
+                /**
+                 * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
+                 * @enum {unknown}
+                 */
+                on_reached: "pause" | "stop";
+            } | null;
+            /** @description What the model calls of its turns cost so far; null if one of their models has no price. */
+            cost: {
+                amount: string;
+                currency: string;
+            } | null;
+            /** @description True if POST continue can continue the last turn. */
+            continuable: boolean;
+            last_turn_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
         };
         SessionTool: {
             /** @constant */
@@ -897,210 +452,287 @@ export interface components {
             /** Format: date-time */
             expires_at: string;
         };
-        /**
-         * @example {
-         *       "id": "ses_01kag8y7m3w9s1p4x2c5v6b7n8",
-         *       "status": "COMPLETE",
-         *       "model_id": "claude-sonnet-5-5",
-         *       "thinking_enabled": true,
-         *       "instruction": "Answer in one sentence.",
-         *       "mcp_servers": [],
-         *       "metadata": {
-         *         "customer": "4711"
-         *       },
-         *       "preview": "Which orders are late?",
-         *       "tools": [],
-         *       "required_actions": [],
-         *       "queue": {
-         *         "length": 0,
-         *         "state": "open"
-         *       },
-         *       "fallback_model_ids": [
-         *         "claude-haiku-4-5"
-         *       ],
-         *       "budget": {
-         *         "max_cost": {
-         *           "amount": "5",
-         *           "currency": "USD"
-         *         },
-         *         "on_reached": "stop"
-         *       },
-         *       "cost": {
-         *         "amount": "0.012345",
-         *         "currency": "USD"
-         *       },
-         *       "continuable": false,
-         *       "last_turn_id": "turn_01kag8z0d4k7q2r9t5y8h3j6m1",
-         *       "created_at": "2026-11-21T09:48:03.123456Z",
-         *       "updated_at": "2026-11-21T09:48:09.654321Z"
-         *     }
-         */
-        Session: {
+        File: {
             id: string;
+            filename: string;
+            mime_type: string;
+            size_bytes: number;
             /** @enum {string} */
-            status: "IDLE" | "RUNNING" | "COMPLETE" | "CANCELLED" | "FAILED";
-            model_id: string;
-            thinking_enabled: boolean;
-            instruction: string | null;
-            mcp_servers: string[];
-            metadata: {
-                [key: string]: string;
-            };
-            /** @description The first 120 characters of the first message; null without one. */
-            preview: string | null;
-            tools: components["schemas"]["SessionTool"][];
-            required_actions: components["schemas"]["RequiredAction"][];
-            /** @description The waiting messages. held: none starts automatically, because the last turn did not complete. */
-            queue: {
-                length: number;
-                /** @enum {unknown} */
-                state: "open" | "held";
-            };
-            fallback_model_ids: string[];
-            budget: {
-                max_cost: {
-                    /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
-                    amount: string;
-                    /** @description That of the catalogue. */
-                    currency: string;
-                };
-                /**
-                 * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
-                 * @enum {unknown}
-                 */
-                on_reached: "pause" | "stop";
-            } | null;
-            /** @description What the model calls of its turns cost so far; null if one of their models has no price. */
-            cost: {
-                amount: string;
-                currency: string;
-            } | null;
-            /** @description True if POST continue can continue the last turn. */
-            continuable: boolean;
-            last_turn_id: string | null;
+            origin: "UPLOAD" | "OUTPUT";
+            session_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
+        Webhook: {
+            id: string;
+            url: string;
+            event_types: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
+            description: string | null;
+            enabled: boolean;
+            /** @description Why the service disabled it; null if it is enabled, or if a client disabled it. */
+            disabled_reason: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
             updated_at: string;
         };
-        /** user.message */
-        UserMessageEvent: {
+        WebhookWithSecret: {
             id: string;
-            /** @constant */
-            type: "user.message";
-            turn_id: string;
+            url: string;
+            event_types: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
+            description: string | null;
+            enabled: boolean;
+            /** @description Why the service disabled it; null if it is enabled, or if a client disabled it. */
+            disabled_reason: string | null;
             /** Format: date-time */
             created_at: string;
-            content: string;
-            files: {
-                id: string;
-                filename: string;
-                mime_type: string;
-                size_bytes: number;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description Verifies the signatures. Shown only in this response. */
+            secret: string;
+        };
+        WebhookDelivery: {
+            /** @description Sent as `webhook-id` with every attempt. */
+            id: string;
+            /** @enum {string} */
+            event_type: "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file" | "webhook.test";
+            /** @description Null for `webhook.test`. */
+            event_id: string | null;
+            /** @enum {string} */
+            state: "pending" | "delivered" | "failed";
+            /** @description Oldest first; the latest 50. */
+            attempts: {
+                /** Format: date-time */
+                at: string;
+                /** @description HTTP status; null without a response. */
+                status: number | null;
+                /** @description Why it failed; null for a success. */
+                error: string | null;
+                duration_ms: number;
             }[];
-            skills: {
-                id: string;
-                name: string;
-                description: string;
-            }[];
-            /** @description Only in a message that a schedule sent. */
-            schedule_id?: string;
-            /** @description The model of this message’s turn, if the message names one. */
-            model_id?: string;
-            /** @description Thinking in this message’s turn, if the message sets it. */
-            thinking_enabled?: boolean;
-            /** @description Number of the model call in the open turn that first got the message. */
-            delivered_at_step?: number;
+            /** Format: date-time */
+            next_attempt_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
+        Schedule: {
+            id: string;
+            name: string | null;
+            cron: string | null;
+            /** Format: date-time */
+            at: string | null;
+            timezone: string;
+            target: components["schemas"]["ScheduleTarget"];
+            message: components["schemas"]["ScheduleMessage"];
             /**
-             * @description Only while the message waits (docs/contract.md §9).
-             * @enum {unknown}
+             * @description What to do if the session has an open turn.
+             * @enum {string}
              */
-            state?: "queued" | "steering";
-        };
-        /** turn.continued */
-        TurnContinuedEvent: {
-            id: string;
-            /** @constant */
-            type: "turn.continued";
-            turn_id: string;
+            overlap: "skip" | "queue";
             /** Format: date-time */
-            created_at: string;
-            continues_turn_id: string;
-        };
-        /** user.message */
-        WaitingMessage: {
-            id: string;
-            /** @constant */
-            type: "user.message";
-            turn_id: string;
-            /** Format: date-time */
-            created_at: string;
-            content: string;
-            files: {
-                id: string;
-                filename: string;
-                mime_type: string;
-                size_bytes: number;
-            }[];
-            skills: {
-                id: string;
-                name: string;
-                description: string;
-            }[];
-            /** @description Only in a message that a schedule sent. */
-            schedule_id?: string;
-            /** @description The model of this message’s turn, if the message names one. */
-            model_id?: string;
-            /** @description Thinking in this message’s turn, if the message sets it. */
-            thinking_enabled?: boolean;
-            /** @description Number of the model call in the open turn that first got the message. */
-            delivered_at_step?: number;
+            end_at: string | null;
+            /** @enum {string} */
+            state: "active" | "paused" | "ended";
             /**
-             * @description Only while the message waits (docs/contract.md §9).
-             * @enum {unknown}
+             * @description Why the service paused it; null if a client paused it.
+             * @enum {string|null}
              */
-            state: "queued" | "steering";
+            paused_reason: "session_deleted" | "failures" | null;
+            /** @description The next five, or as many as there are. */
+            next_runs_at: string[];
+            /** @description The newest run. */
+            last_run: components["schemas"]["ScheduleRun"] | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
         };
-        AnswerEvent: {
-            id: string;
-            /** @constant */
-            type: "user.tool_confirmation";
-            turn_id: string;
-            /** Format: date-time */
-            created_at: string;
-            tool_use_id: string;
-            /** @enum {unknown} */
-            result: "allow" | "deny";
-            deny_message: string | null;
-            /** @description The actor in the answer; null without one. */
-            actor: string | null;
-        } | {
-            id: string;
-            /** @constant */
-            type: "user.custom_tool_result";
-            turn_id: string;
-            /** Format: date-time */
-            created_at: string;
-            tool_use_id: string;
+        ScheduleTarget: {
+            /** @enum {string} */
+            type: "new_session" | "existing_session";
+            /**
+             * @description For `new_session`: the body of POST sessions.
+             * @example {
+             *       "model_id": "claude-sonnet-5-5",
+             *       "instruction": "Answer in one sentence.",
+             *       "metadata": {
+             *         "customer": "4711"
+             *       }
+             *     }
+             */
+            session?: {
+                /** @description An id of GET /v1/models. */
+                model_id: string;
+                /** @default true */
+                thinking_enabled?: boolean;
+                /** @default null */
+                instruction?: string | null;
+                /** @default [] */
+                mcp_servers?: string[];
+                /** @default {} */
+                metadata?: {
+                    [key: string]: string;
+                };
+                /** @default [] */
+                tools?: components["schemas"]["SessionTool"][];
+                /**
+                 * @description The models that a turn goes on with when its model fails, in order.
+                 * @default []
+                 */
+                fallback_model_ids?: string[];
+                /** @default null */
+                budget?: {
+                    max_cost: {
+                        /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
+                        amount: string;
+                        /** @description That of the catalogue. */
+                        currency: string;
+                    };
+                    /**
+                     * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
+                     * @enum {unknown}
+                     */
+                    on_reached: "pause" | "stop";
+                } | null;
+            };
+            /** @description For `existing_session`. */
+            session_id?: string;
+        };
+        /** @description The body of POST messages. */
+        ScheduleMessage: {
             content: string;
-            is_error: boolean;
-            /** @description The actor in the answer; null without one. */
-            actor: string | null;
-        } | {
-            id: string;
-            /** @constant */
-            type: "user.elicitation_result";
-            turn_id: string;
+            /** @default [] */
+            files?: string[];
+            /** @default [] */
+            skills?: (string | {
+                id: string;
+            } | {
+                skill_id: string;
+            })[];
+            /** @description The model of this turn, if it differs from the session’s: an id of GET /v1/models. */
+            model_id?: string;
+            /** @description Thinking in this turn, if it differs from the session’s. */
+            thinking_enabled?: boolean;
+        };
+        ScheduleRun: {
             /** Format: date-time */
-            created_at: string;
-            elicitation_id: string;
+            scheduled_at: string;
+            /**
+             * Format: date-time
+             * @description Null until its turn starts, and for a skipped run.
+             */
+            started_at: string | null;
+            /** @enum {string} */
+            state: "started" | "skipped";
+            session_id: string | null;
+            turn_id: string | null;
+            /**
+             * @description Why it was skipped.
+             * @enum {string|null}
+             */
+            reason: "missed" | "session_running" | "too_many_running_turns" | "queue_full" | "not_found" | null;
+        };
+        WebhookPayload: {
             /** @enum {unknown} */
-            action: "accept" | "decline" | "cancel";
-            content: {
-                [key: string]: unknown;
+            type: "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            timestamp: string;
+            data: {
+                session_id: string;
+                turn_id: string;
+                event_id: string;
+                /** @description Metadata of the session at the time of the event; empty in `webhook.test`. */
+                metadata: {
+                    [key: string]: string;
+                };
+            };
+        } | {
+            /** @constant */
+            type: "webhook.test";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            timestamp: string;
+            data: {
+                session_id: null;
+                turn_id: null;
+                event_id: null;
+                /** @description Metadata of the session at the time of the event; empty in `webhook.test`. */
+                metadata: {
+                    [key: string]: string;
+                };
+            };
+        };
+        Turn: {
+            id: string;
+            session_id: string;
+            /**
+             * @description waiting: calls of the agent wait for an answer.
+             * @enum {string}
+             */
+            status: "queued" | "running" | "waiting" | "completed" | "cancelled" | "failed";
+            /** @description The requested model. */
+            model_id: string;
+            /**
+             * Format: date-time
+             * @description The time of its first event.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Null while it is queued, and if it never ran.
+             */
+            started_at: string | null;
+            /**
+             * Format: date-time
+             * @description The time of its terminal event.
+             */
+            ended_at: string | null;
+            /**
+             * @description Why it completed.
+             * @enum {string|null}
+             */
+            stop_reason: "end_turn" | "max_steps" | "max_output_tokens" | "refusal" | "budget_reached" | null;
+            /** @description Why it failed. */
+            error: {
+                /** @enum {unknown} */
+                type: "model_error" | "model_overloaded" | "model_rate_limited" | "context_too_long" | "turn_timeout" | "terminated" | "internal_error";
+                message: string;
+                retryable: boolean;
             } | null;
-            /** @description The actor in the answer; null without one. */
-            actor: string | null;
+            /** @description As in the terminal event; null until then. */
+            usage: {
+                input_tokens: number;
+                output_tokens: number;
+            } | null;
+            usage_details: {
+                cache_read_input_tokens: number;
+                cache_creation_input_tokens: number;
+                model_calls: number;
+                /** @description What the model calls cost; null if one of their models has no price. */
+                cost: {
+                    amount: string;
+                    currency: string;
+                } | null;
+            } | null;
+            /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
+            timing: {
+                queued_ms: number | null;
+                connect_ms: number | null;
+                first_token_ms: number | null;
+                model_ms: number | null;
+                tools_ms: number | null;
+                waiting_ms: number | null;
+                total_ms: number;
+            } | null;
+            /** @description The content of its last `agent.message`. */
+            message: string | null;
+            /** @description Id of the turn that it continues. */
+            continues_turn_id: string | null;
         };
         Event: {
             id: string;
@@ -1406,6 +1038,125 @@ export interface components {
                 total_ms: number;
             };
         };
+        /** user.message */
+        UserMessageEvent: {
+            id: string;
+            /** @constant */
+            type: "user.message";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            content: string;
+            files: {
+                id: string;
+                filename: string;
+                mime_type: string;
+                size_bytes: number;
+            }[];
+            skills: {
+                id: string;
+                name: string;
+                description: string;
+            }[];
+            /** @description Only in a message that a schedule sent. */
+            schedule_id?: string;
+            /** @description The model of this message’s turn, if the message names one. */
+            model_id?: string;
+            /** @description Thinking in this message’s turn, if the message sets it. */
+            thinking_enabled?: boolean;
+            /** @description Number of the model call in the open turn that first got the message. */
+            delivered_at_step?: number;
+            /**
+             * @description Only while the message waits (docs/contract.md §9).
+             * @enum {unknown}
+             */
+            state?: "queued" | "steering";
+        };
+        /** user.message */
+        WaitingMessage: {
+            id: string;
+            /** @constant */
+            type: "user.message";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            content: string;
+            files: {
+                id: string;
+                filename: string;
+                mime_type: string;
+                size_bytes: number;
+            }[];
+            skills: {
+                id: string;
+                name: string;
+                description: string;
+            }[];
+            /** @description Only in a message that a schedule sent. */
+            schedule_id?: string;
+            /** @description The model of this message’s turn, if the message names one. */
+            model_id?: string;
+            /** @description Thinking in this message’s turn, if the message sets it. */
+            thinking_enabled?: boolean;
+            /** @description Number of the model call in the open turn that first got the message. */
+            delivered_at_step?: number;
+            /**
+             * @description Only while the message waits (docs/contract.md §9).
+             * @enum {unknown}
+             */
+            state: "queued" | "steering";
+        };
+        /** turn.continued */
+        TurnContinuedEvent: {
+            id: string;
+            /** @constant */
+            type: "turn.continued";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            continues_turn_id: string;
+        };
+        AnswerEvent: {
+            id: string;
+            /** @constant */
+            type: "user.tool_confirmation";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            tool_use_id: string;
+            /** @enum {unknown} */
+            result: "allow" | "deny";
+            deny_message: string | null;
+            /** @description The actor in the answer; null without one. */
+            actor: string | null;
+        } | {
+            id: string;
+            /** @constant */
+            type: "user.custom_tool_result";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            tool_use_id: string;
+            content: string;
+            is_error: boolean;
+            /** @description The actor in the answer; null without one. */
+            actor: string | null;
+        } | {
+            id: string;
+            /** @constant */
+            type: "user.elicitation_result";
+            turn_id: string;
+            /** Format: date-time */
+            created_at: string;
+            elicitation_id: string;
+            /** @enum {unknown} */
+            action: "accept" | "decline" | "cancel";
+            content: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The actor in the answer; null without one. */
+            actor: string | null;
+        };
         DeltaEvent: {
             /** @enum {unknown} */
             type: "agent.message.delta" | "agent.thinking.delta";
@@ -1431,209 +1182,126 @@ export interface components {
             event: "user.message" | "turn.continued" | "agent.thinking" | "agent.message" | "user.tool_confirmation" | "user.custom_tool_result" | "user.elicitation_result" | "agent.tool_use" | "agent.custom_tool_use" | "agent.requires_action" | "agent.tool_progress" | "agent.tool_result" | "agent.file" | "agent.mcp_error" | "agent.context_compacted" | "agent.model_changed" | "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.message.delta" | "agent.thinking.delta" | "agent.retry.delta";
             data: string;
         };
-        Turn: {
-            id: string;
-            session_id: string;
-            /**
-             * @description waiting: calls of the agent wait for an answer.
-             * @enum {string}
-             */
-            status: "queued" | "running" | "waiting" | "completed" | "cancelled" | "failed";
-            /** @description The requested model. */
+        /**
+         * @example {
+         *       "model_id": "claude-sonnet-5-5",
+         *       "instruction": "Answer in one sentence.",
+         *       "metadata": {
+         *         "customer": "4711"
+         *       }
+         *     }
+         */
+        NewSession: {
+            /** @description An id of GET /v1/models. */
             model_id: string;
-            /**
-             * Format: date-time
-             * @description The time of its first event.
-             */
-            created_at: string;
-            /**
-             * Format: date-time
-             * @description Null while it is queued, and if it never ran.
-             */
-            started_at: string | null;
-            /**
-             * Format: date-time
-             * @description The time of its terminal event.
-             */
-            ended_at: string | null;
-            /**
-             * @description Why it completed.
-             * @enum {string|null}
-             */
-            stop_reason: "end_turn" | "max_steps" | "max_output_tokens" | "refusal" | "budget_reached" | null;
-            /** @description Why it failed. */
-            error: {
-                /** @enum {unknown} */
-                type: "model_error" | "model_overloaded" | "model_rate_limited" | "context_too_long" | "turn_timeout" | "terminated" | "internal_error";
-                message: string;
-                retryable: boolean;
-            } | null;
-            /** @description As in the terminal event; null until then. */
-            usage: {
-                input_tokens: number;
-                output_tokens: number;
-            } | null;
-            usage_details: {
-                cache_read_input_tokens: number;
-                cache_creation_input_tokens: number;
-                model_calls: number;
-                /** @description What the model calls cost; null if one of their models has no price. */
-                cost: {
-                    amount: string;
-                    currency: string;
-                } | null;
-            } | null;
-            /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
-            timing: {
-                queued_ms: number | null;
-                connect_ms: number | null;
-                first_token_ms: number | null;
-                model_ms: number | null;
-                tools_ms: number | null;
-                waiting_ms: number | null;
-                total_ms: number;
-            } | null;
-            /** @description The content of its last `agent.message`. */
-            message: string | null;
-            /** @description Id of the turn that it continues. */
-            continues_turn_id: string | null;
-        };
-        UsageGroup: {
-            /** @description Null for turns of sessions without the metadata key. */
-            group: string | null;
-            turns: number;
-            model_calls: number;
-            /** @description All input, cache reads and writes included. */
-            input_tokens: number;
-            output_tokens: number;
-            cache_read_input_tokens: number;
-            cache_creation_input_tokens: number;
-            /** @description Null if a model call of the group has no price. */
-            cost: {
-                amount: string;
-                currency: string;
-            } | null;
-        };
-        File: {
-            id: string;
-            filename: string;
-            mime_type: string;
-            size_bytes: number;
-            /** @enum {string} */
-            origin: "UPLOAD" | "OUTPUT";
-            session_id: string | null;
-            /** Format: date-time */
-            created_at: string;
-        };
-        DownloadLink: {
-            /** @description Signed link to the content; it needs no key. */
-            url: string;
-        };
-        WebhookWithSecret: {
-            id: string;
-            url: string;
-            event_types: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
-            description: string | null;
-            enabled: boolean;
-            /** @description Why the service disabled it; null if it is enabled, or if a client disabled it. */
-            disabled_reason: string | null;
-            /** Format: date-time */
-            created_at: string;
-            /** Format: date-time */
-            updated_at: string;
-            /** @description Verifies the signatures. Shown only in this response. */
-            secret: string;
-        };
-        Webhook: {
-            id: string;
-            url: string;
-            event_types: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
-            description: string | null;
-            enabled: boolean;
-            /** @description Why the service disabled it; null if it is enabled, or if a client disabled it. */
-            disabled_reason: string | null;
-            /** Format: date-time */
-            created_at: string;
-            /** Format: date-time */
-            updated_at: string;
-        };
-        WebhookDelivery: {
-            /** @description Sent as `webhook-id` with every attempt. */
-            id: string;
-            /** @enum {string} */
-            event_type: "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file" | "webhook.test";
-            /** @description Null for `webhook.test`. */
-            event_id: string | null;
-            /** @enum {string} */
-            state: "pending" | "delivered" | "failed";
-            /** @description Oldest first; the latest 50. */
-            attempts: {
-                /** Format: date-time */
-                at: string;
-                /** @description HTTP status; null without a response. */
-                status: number | null;
-                /** @description Why it failed; null for a success. */
-                error: string | null;
-                duration_ms: number;
-            }[];
-            /** Format: date-time */
-            next_attempt_at: string | null;
-            /** Format: date-time */
-            created_at: string;
-        };
-        ScheduleTarget: {
-            /** @enum {string} */
-            type: "new_session" | "existing_session";
-            /**
-             * @description For `new_session`: the body of POST sessions.
-             * @example {
-             *       "model_id": "claude-sonnet-5-5",
-             *       "instruction": "Answer in one sentence.",
-             *       "metadata": {
-             *         "customer": "4711"
-             *       }
-             *     }
-             */
-            session?: {
-                /** @description An id of GET /v1/models. */
-                model_id: string;
-                /** @default true */
-                thinking_enabled?: boolean;
-                /** @default null */
-                instruction?: string | null;
-                /** @default [] */
-                mcp_servers?: string[];
-                /** @default {} */
-                metadata?: {
-                    [key: string]: string;
-                };
-                /** @default [] */
-                tools?: components["schemas"]["SessionTool"][];
-                /**
-                 * @description The models that a turn goes on with when its model fails, in order.
-                 * @default []
-                 */
-                fallback_model_ids?: string[];
-                /** @default null */
-                budget?: {
-                    max_cost: {
-                        /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
-                        amount: string;
-                        /** @description That of the catalogue. */
-                        currency: string;
-                    };
-                    /**
-                     * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
-                     * @enum {unknown}
-                     */
-                    on_reached: "pause" | "stop";
-                } | null;
+            /** @default true */
+            thinking_enabled?: boolean;
+            /** @default null */
+            instruction?: string | null;
+            /** @default [] */
+            mcp_servers?: string[];
+            /** @default {} */
+            metadata?: {
+                [key: string]: string;
             };
-            /** @description For `existing_session`. */
-            session_id?: string;
+            /** @default [] */
+            tools?: components["schemas"]["SessionTool"][];
+            /**
+             * @description The models that a turn goes on with when its model fails, in order.
+             * @default []
+             */
+            fallback_model_ids?: string[];
+            /** @default null */
+            budget?: {
+                max_cost: {
+                    /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
+                    amount: string;
+                    /** @description That of the catalogue. */
+                    currency: string;
+                };
+                /**
+                 * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
+                 * @enum {unknown}
+                 */
+                on_reached: "pause" | "stop";
+            } | null;
         };
-        /** @description The body of POST messages. */
-        ScheduleMessage: {
+        /**
+         * @example {
+         *       "metadata": {
+         *         "customer": "4712",
+         *         "obsolete": null
+         *       }
+         *     }
+         */
+        SessionChange: {
+            /** @description JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay. */
+            metadata?: {
+                [key: string]: string | null;
+            };
+            /** @description Replaces the whole budget; null removes it. */
+            budget?: {
+                max_cost: {
+                    /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
+                    amount: string;
+                    /** @description That of the catalogue. */
+                    currency: string;
+                };
+                /**
+                 * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
+                 * @enum {unknown}
+                 */
+                on_reached: "pause" | "stop";
+            } | null;
+        };
+        /**
+         * @example {
+         *       "events": [
+         *         {
+         *           "type": "user.tool_confirmation",
+         *           "tool_use_id": "toolu_01",
+         *           "result": "allow"
+         *         }
+         *       ]
+         *     }
+         */
+        NewAnswers: {
+            events: ({
+                /** @constant */
+                type: "user.tool_confirmation";
+                /** @description A tool_use_id in required_actions. */
+                tool_use_id: string;
+                /** @enum {string} */
+                result: "allow" | "deny";
+                /** @description Only with deny: a message for the agent. */
+                deny_message?: string | null;
+                /** @description Who decided: any text, stored in the event. */
+                actor?: string;
+            } | {
+                /** @constant */
+                type: "user.custom_tool_result";
+                /** @description A tool_use_id in required_actions. */
+                tool_use_id: string;
+                content: string;
+                is_error?: boolean;
+                /** @description Who decided: any text, stored in the event. */
+                actor?: string;
+            } | {
+                /** @constant */
+                type: "user.elicitation_result";
+                /** @description A tool_use_id in required_actions. */
+                elicitation_id: string;
+                /** @enum {string} */
+                action: "accept" | "decline" | "cancel";
+                /** @description Only with accept of a form: it has to fit requested_schema. */
+                content?: {
+                    [key: string]: unknown;
+                } | null;
+                /** @description Who decided: any text, stored in the event. */
+                actor?: string;
+            })[];
+        };
+        NewMessage: {
             content: string;
             /** @default [] */
             files?: string[];
@@ -1647,91 +1315,12 @@ export interface components {
             model_id?: string;
             /** @description Thinking in this turn, if it differs from the session’s. */
             thinking_enabled?: boolean;
-        };
-        ScheduleRun: {
-            /** Format: date-time */
-            scheduled_at: string;
             /**
-             * Format: date-time
-             * @description Null until its turn starts, and for a skipped run.
-             */
-            started_at: string | null;
-            /** @enum {string} */
-            state: "started" | "skipped";
-            session_id: string | null;
-            turn_id: string | null;
-            /**
-             * @description Why it was skipped.
-             * @enum {string|null}
-             */
-            reason: "missed" | "session_running" | "too_many_running_turns" | "queue_full" | "not_found" | null;
-        };
-        Schedule: {
-            id: string;
-            name: string | null;
-            cron: string | null;
-            /** Format: date-time */
-            at: string | null;
-            timezone: string;
-            target: components["schemas"]["ScheduleTarget"];
-            message: components["schemas"]["ScheduleMessage"];
-            /**
-             * @description What to do if the session has an open turn.
+             * @description What to do while a turn is open. reject: 409; queue: the message starts its own turn afterwards; steer: the open turn’s next model call gets it.
+             * @default reject
              * @enum {string}
              */
-            overlap: "skip" | "queue";
-            /** Format: date-time */
-            end_at: string | null;
-            /** @enum {string} */
-            state: "active" | "paused" | "ended";
-            /**
-             * @description Why the service paused it; null if a client paused it.
-             * @enum {string|null}
-             */
-            paused_reason: "session_deleted" | "failures" | null;
-            /** @description The next five, or as many as there are. */
-            next_runs_at: string[];
-            /** @description The newest run. */
-            last_run: components["schemas"]["ScheduleRun"] | null;
-            /** Format: date-time */
-            created_at: string;
-            /** Format: date-time */
-            updated_at: string;
-        };
-        WebhookPayload: {
-            /** @enum {unknown} */
-            type: "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file";
-            /**
-             * Format: date-time
-             * @description When the event happened.
-             */
-            timestamp: string;
-            data: {
-                session_id: string;
-                turn_id: string;
-                event_id: string;
-                /** @description Metadata of the session at the time of the event; empty in `webhook.test`. */
-                metadata: {
-                    [key: string]: string;
-                };
-            };
-        } | {
-            /** @constant */
-            type: "webhook.test";
-            /**
-             * Format: date-time
-             * @description When the event happened.
-             */
-            timestamp: string;
-            data: {
-                session_id: null;
-                turn_id: null;
-                event_id: null;
-                /** @description Metadata of the session at the time of the event; empty in `webhook.test`. */
-                metadata: {
-                    [key: string]: string;
-                };
-            };
+            when_running?: "reject" | "queue" | "steer";
         };
         NewMcpServer: {
             name: string;
@@ -1783,14 +1372,6 @@ export interface components {
             /** @description If true, new and changed tools are held back until POST …/accept-tools accepts them. */
             pin_tools?: boolean;
         };
-        mcpOauthCallbackFilter: {
-            /** @description The value of state in authorization_url. */
-            state?: string;
-            code?: string;
-            /** @description The authorization server (RFC 9207). */
-            iss?: string;
-            error?: string;
-        };
         AcceptedMcpTools: {
             /** @description Tools to accept; without it, those in digests; without both, every changed tool. */
             names?: string[];
@@ -1798,197 +1379,6 @@ export interface components {
             digests?: {
                 [key: string]: string;
             };
-        };
-        /**
-         * @example {
-         *       "model_id": "claude-sonnet-5-5",
-         *       "instruction": "Answer in one sentence.",
-         *       "metadata": {
-         *         "customer": "4711"
-         *       }
-         *     }
-         */
-        NewSession: {
-            /** @description An id of GET /v1/models. */
-            model_id: string;
-            /** @default true */
-            thinking_enabled?: boolean;
-            /** @default null */
-            instruction?: string | null;
-            /** @default [] */
-            mcp_servers?: string[];
-            /** @default {} */
-            metadata?: {
-                [key: string]: string;
-            };
-            /** @default [] */
-            tools?: components["schemas"]["SessionTool"][];
-            /**
-             * @description The models that a turn goes on with when its model fails, in order.
-             * @default []
-             */
-            fallback_model_ids?: string[];
-            /** @default null */
-            budget?: {
-                max_cost: {
-                    /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
-                    amount: string;
-                    /** @description That of the catalogue. */
-                    currency: string;
-                };
-                /**
-                 * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
-                 * @enum {unknown}
-                 */
-                on_reached: "pause" | "stop";
-            } | null;
-        };
-        SessionFilter: {
-            /** @description true: only sessions whose turn waits for an answer; false: only sessions whose turn does not. */
-            requires_action?: boolean;
-            /** @enum {string} */
-            status?: "IDLE" | "RUNNING" | "COMPLETE" | "CANCELLED" | "FAILED";
-            /**
-             * Format: date-time
-             * @description Exclusive.
-             */
-            created_after?: string;
-            /**
-             * Format: date-time
-             * @description Exclusive.
-             */
-            created_before?: string;
-            /** @description `metadata[KEY]=VALUE`: only sessions with all of these pairs. */
-            metadata?: {
-                [key: string]: string;
-            };
-        };
-        /**
-         * @example {
-         *       "metadata": {
-         *         "customer": "4712",
-         *         "obsolete": null
-         *       }
-         *     }
-         */
-        SessionChange: {
-            /** @description JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay. */
-            metadata?: {
-                [key: string]: string | null;
-            };
-            /** @description Replaces the whole budget; null removes it. */
-            budget?: {
-                max_cost: {
-                    /** @description A decimal number above 0, with at most 9 digits before and 6 after the point. */
-                    amount: string;
-                    /** @description That of the catalogue. */
-                    currency: string;
-                };
-                /**
-                 * @description pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.
-                 * @enum {unknown}
-                 */
-                on_reached: "pause" | "stop";
-            } | null;
-        };
-        NewMessage: {
-            content: string;
-            /** @default [] */
-            files?: string[];
-            /** @default [] */
-            skills?: (string | {
-                id: string;
-            } | {
-                skill_id: string;
-            })[];
-            /** @description The model of this turn, if it differs from the session’s: an id of GET /v1/models. */
-            model_id?: string;
-            /** @description Thinking in this turn, if it differs from the session’s. */
-            thinking_enabled?: boolean;
-            /**
-             * @description What to do while a turn is open. reject: 409; queue: the message starts its own turn afterwards; steer: the open turn’s next model call gets it.
-             * @default reject
-             * @enum {string}
-             */
-            when_running?: "reject" | "queue" | "steer";
-        };
-        /**
-         * @example {
-         *       "events": [
-         *         {
-         *           "type": "user.tool_confirmation",
-         *           "tool_use_id": "toolu_01",
-         *           "result": "allow"
-         *         }
-         *       ]
-         *     }
-         */
-        NewAnswers: {
-            events: ({
-                /** @constant */
-                type: "user.tool_confirmation";
-                /** @description A tool_use_id in required_actions. */
-                tool_use_id: string;
-                /** @enum {string} */
-                result: "allow" | "deny";
-                /** @description Only with deny: a message for the agent. */
-                deny_message?: string | null;
-                /** @description Who decided: any text, stored in the event. */
-                actor?: string;
-            } | {
-                /** @constant */
-                type: "user.custom_tool_result";
-                /** @description A tool_use_id in required_actions. */
-                tool_use_id: string;
-                content: string;
-                is_error?: boolean;
-                /** @description Who decided: any text, stored in the event. */
-                actor?: string;
-            } | {
-                /** @constant */
-                type: "user.elicitation_result";
-                /** @description A tool_use_id in required_actions. */
-                elicitation_id: string;
-                /** @enum {string} */
-                action: "accept" | "decline" | "cancel";
-                /** @description Only with accept of a form: it has to fit requested_schema. */
-                content?: {
-                    [key: string]: unknown;
-                } | null;
-                /** @description Who decided: any text, stored in the event. */
-                actor?: string;
-            })[];
-        };
-        EventFilter: {
-            /** @description Only events of this turn. */
-            turn_id?: string;
-            /** @description Only events of these types, separated by commas: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, user.elicitation_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_progress, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, agent.model_changed, turn.completed, turn.cancelled, turn.failed. */
-            types?: string;
-            /**
-             * @description `asc`: oldest first (the default); `desc`: newest first.
-             * @enum {string}
-             */
-            order?: "asc" | "desc";
-        };
-        UsageFilter: {
-            /**
-             * Format: date-time
-             * @description Inclusive; 30 days before `to` when absent.
-             */
-            from?: string;
-            /**
-             * Format: date-time
-             * @description Exclusive; now when absent.
-             */
-            to?: string;
-            /** @description `day` (of UTC, the default), `model`, `session` or `metadata.KEY`. */
-            group_by?: string;
-        };
-        FileFilter: {
-            /** @description Only files that the agent delivered in this session */
-            session_id?: string;
-            /** @enum {string} */
-            origin?: "UPLOAD" | "OUTPUT";
         };
         NewWebhook: {
             /** @description Where deliveries are sent: https, at a public address. */
@@ -2001,21 +1391,6 @@ export interface components {
              * @default true
              */
             enabled?: boolean;
-        };
-        WebhookChange: {
-            /** @description Where deliveries are sent: https, at a public address. */
-            url?: string;
-            event_types?: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
-            description?: string | null;
-            /** @description A disabled webhook receives nothing; events of that time are not sent later. Enabling clears `disabled_reason`. */
-            enabled?: boolean;
-        };
-        WebhookDeliveryFilter: {
-            /**
-             * @description Only deliveries in this state.
-             * @enum {string}
-             */
-            state?: "pending" | "delivered" | "failed";
         };
         /**
          * @example {
@@ -2156,9 +1531,91 @@ export interface components {
             /** @description The last time, inclusive: a timestamp with an offset, stored to the second. */
             end_at?: string | null;
         };
-        fileContentFilter: {
-            expires?: string;
-            signature?: string;
+        WebhookChange: {
+            /** @description Where deliveries are sent: https, at a public address. */
+            url?: string;
+            event_types?: ("turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file")[];
+            description?: string | null;
+            /** @description A disabled webhook receives nothing; events of that time are not sent later. Enabling clears `disabled_reason`. */
+            enabled?: boolean;
+        };
+        EventFilter: {
+            /** @description Only events of this turn. */
+            turn_id?: string;
+            /** @description Only events of these types, separated by commas: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, user.elicitation_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_progress, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, agent.model_changed, turn.completed, turn.cancelled, turn.failed. */
+            types?: string;
+            /**
+             * @description `asc`: oldest first (the default); `desc`: newest first.
+             * @enum {string}
+             */
+            order?: "asc" | "desc";
+        };
+        SessionFilter: {
+            /** @description true: only sessions whose turn waits for an answer; false: only sessions whose turn does not. */
+            requires_action?: boolean;
+            /** @enum {string} */
+            status?: "IDLE" | "RUNNING" | "COMPLETE" | "CANCELLED" | "FAILED";
+            /**
+             * Format: date-time
+             * @description Exclusive.
+             */
+            created_after?: string;
+            /**
+             * Format: date-time
+             * @description Exclusive.
+             */
+            created_before?: string;
+            /** @description `metadata[KEY]=VALUE`: only sessions with all of these pairs. */
+            metadata?: {
+                [key: string]: string;
+            };
+        };
+        UsageGroup: {
+            /** @description Null for turns of sessions without the metadata key. */
+            group: string | null;
+            turns: number;
+            model_calls: number;
+            /** @description All input, cache reads and writes included. */
+            input_tokens: number;
+            output_tokens: number;
+            cache_read_input_tokens: number;
+            cache_creation_input_tokens: number;
+            /** @description Null if a model call of the group has no price. */
+            cost: {
+                amount: string;
+                currency: string;
+            } | null;
+        };
+        UsageFilter: {
+            /**
+             * Format: date-time
+             * @description Inclusive; 30 days before `to` when absent.
+             */
+            from?: string;
+            /**
+             * Format: date-time
+             * @description Exclusive; now when absent.
+             */
+            to?: string;
+            /** @description `day` (of UTC, the default), `model`, `session` or `metadata.KEY`. */
+            group_by?: string;
+        };
+        FileFilter: {
+            /** @description Only files that the agent delivered in this session */
+            session_id?: string;
+            /** @enum {string} */
+            origin?: "UPLOAD" | "OUTPUT";
+        };
+        WebhookDeliveryFilter: {
+            /**
+             * @description Only deliveries in this state.
+             * @enum {string}
+             */
+            state?: "pending" | "delivered" | "failed";
+        };
+        DownloadLink: {
+            /** @description Signed link to the content; it needs no key. */
+            url: string;
         };
     };
     responses: never;
@@ -2167,5 +1624,3 @@ export interface components {
     headers: never;
     pathItems: never;
 }
-export type $defs = Record<string, never>;
-export type operations = Record<string, never>;
