@@ -1,12 +1,16 @@
 import { createContext, type ComponentChildren } from 'preact';
 import { useContext, useEffect, useMemo, useState } from 'preact/hooks';
 import { AgentSessionClient } from '../../../client/src/index.js';
-import { loadConfig, type ConsoleConfig } from './config.js';
-import { uploadingFetch } from './uploading-fetch.js';
-import { watchedFetch } from './watched-fetch.js';
+import { uploadingFetch, watchedFetch } from './fetch.js';
 
 /** The API is next to the console: `…/console/` and `…/v1`. */
 const BASE_URL = new URL('..', document.baseURI).href;
+
+/** `config.json`, which the service serves beside the console to requests with a key. */
+interface ConsoleConfig {
+  /** Address of a turn's workflow in the Temporal UI, with `{turn_id}` in it; null without TEMPORAL_UI_URL. */
+  workflow_url: string | null;
+}
 
 interface Service {
   client: AgentSessionClient;
@@ -44,6 +48,18 @@ export function ServiceProvider({ apiKey, onRefused, children }: Props) {
   }, [apiKey]);
   const service = useMemo(() => ({ ...clients, config, reachable }), [clients, config, reachable]);
   return <ServiceContext.Provider value={service}>{children}</ServiceContext.Provider>;
+}
+
+/** The links to Temporal are a convenience: without the file the console works all the same. */
+async function loadConfig(apiKey: string): Promise<ConsoleConfig> {
+  try {
+    const headers = { Authorization: `Bearer ${apiKey}` };
+    const response = await fetch(new URL('config.json', document.baseURI), { headers });
+    if (response.ok) return (await response.json()) as ConsoleConfig;
+  } catch {
+    // The service is away; the banner says so.
+  }
+  return { workflow_url: null };
 }
 
 export function useService(): Service {

@@ -2,11 +2,9 @@ import { useRef, useState } from 'preact/hooks';
 import type { NewMessage } from '../../../client/src/index.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
-import { Attachments } from './attachments.js';
+import { Attachments, useAttachments } from './attachments.js';
 import { FilePicker } from './file-picker.js';
 import { SkillPicker } from './skill-picker.js';
-import { useAttachments } from './use-attachments.js';
-import { useUnsentText } from './use-unsent-text.js';
 
 type Mode = NonNullable<NewMessage['when_running']>;
 
@@ -105,4 +103,16 @@ export function Composer({ sessionId, running, onSend, onCancel }: Props) {
       </div>
     </form>
   );
+}
+
+/** The text of a message that is not sent yet. It survives a reload of the page. */
+function useUnsentText(sessionId: string): [string, (text: string) => void] {
+  const key = `unsent:${sessionId}`;
+  const [text, setText] = useState(() => sessionStorage.getItem(key) ?? '');
+  const change = (next: string): void => {
+    if (next === '') sessionStorage.removeItem(key);
+    else sessionStorage.setItem(key, next);
+    setText(next);
+  };
+  return [text, change];
 }

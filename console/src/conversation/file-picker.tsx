@@ -3,7 +3,7 @@ import { useClient } from '../client/service.js';
 import { useList } from '../client/use-list.js';
 import { formatBytes } from '../parts/format.js';
 import { ListFrame } from '../parts/list-frame.js';
-import type { AttachmentList } from './use-attachments.js';
+import type { AttachmentList } from './attachments.js';
 
 export function FilePicker({ attachments }: { attachments: AttachmentList }) {
   const [open, setOpen] = useState(false);

@@ -4,9 +4,8 @@ import { ConfirmButton } from '../parts/confirm-button.js';
 import { CopyText } from '../parts/copy-text.js';
 import { formatMoney } from '../parts/format.js';
 import { PageHead } from '../parts/page-head.js';
-import { Status } from '../parts/status.js';
+import { SessionStatus } from '../parts/status.js';
 import { navigate } from '../route.js';
-import { SessionSettings } from './session-settings.js';
 
 interface Props {
   sessionId: string;
@@ -22,7 +21,7 @@ export function SessionHead({ sessionId, session }: Props) {
   return (
     <>
       <PageHead title={session?.metadata.title ?? 'Session'}>
-        {session !== null && <Status session={session} />}
+        {session !== null && <SessionStatus session={session} />}
         <ConfirmButton label="Delete" question="Delete this session?" onConfirm={remove}>
           <p>Its events are gone then. Delivered files stay under Files.</p>
         </ConfirmButton>
@@ -44,5 +43,28 @@ export function SessionHead({ sessionId, session }: Props) {
       </div>
       {session !== null && <SessionSettings session={session} />}
     </>
+  );
+}
+
+function SessionSettings({ session }: { session: Session }) {
+  const { instruction, tools, metadata } = session;
+  const { title: _title, ...others } = metadata;
+  if (instruction === null && tools.length === 0 && Object.keys(others).length === 0) return null;
+  return (
+    <details class="instruction">
+      <summary>Settings</summary>
+      {instruction !== null && <p class="plain-text">{instruction}</p>}
+      {Object.entries(others).map(([key, value]) => (
+        <span key={key} class="tag">
+          {key}: {value}
+        </span>
+      ))}
+      {tools.length > 0 && (
+        <>
+          <h2>Tools</h2>
+          <pre tabIndex={0}>{JSON.stringify(tools, null, 2)}</pre>
+        </>
+      )}
+    </details>
   );
 }

@@ -1,5 +1,4 @@
-import type { Auth } from './auth.js';
-import { OauthFields } from './oauth-fields.js';
+import { OauthFields, type Auth } from './oauth-fields.js';
 
 const KINDS: [Auth['type'], string][] = [
   ['NONE', 'None'],

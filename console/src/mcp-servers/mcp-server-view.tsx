@@ -5,12 +5,12 @@ import { useAnnounce } from '../parts/announcer.js';
 import { ConfirmButton } from '../parts/confirm-button.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { PageHead } from '../parts/page-head.js';
+import { ServerStatus } from '../parts/status.js';
 import { navigate } from '../route.js';
 import { AllowedTools } from './allowed-tools.js';
 import { Authorization } from './authorization.js';
 import { PinnedTools } from './pinned-tools.js';
 import { ServerFacts } from './server-facts.js';
-import { ServerState } from './server-state.js';
 
 export function McpServerView({ id }: { id: string }) {
   const client = useClient();
@@ -36,7 +36,7 @@ export function McpServerView({ id }: { id: string }) {
   return (
     <>
       <PageHead title={server.name}>
-        <ServerState server={server} />
+        <ServerStatus server={server} />
         <button disabled={probing.busy} onClick={() => probing.run()}>
           {probing.busy ? 'Connecting …' : 'Probe'}
         </button>

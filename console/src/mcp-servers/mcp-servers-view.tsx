@@ -4,7 +4,7 @@ import { useList } from '../client/use-list.js';
 import { Empty } from '../parts/empty.js';
 import { ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
-import { ServerState } from './server-state.js';
+import { ServerStatus } from '../parts/status.js';
 
 export function McpServersView() {
   const client = useClient();
@@ -37,7 +37,7 @@ function ServerRow({ server }: { server: McpServer }) {
     <li>
       <a class="row" href={`#/mcp-servers/${id}`}>
         <span class="row-title">{name}</span>
-        <ServerState server={server} />
+        <ServerStatus server={server} />
         <span class="hint">
           {url} · {allowed === null ? `${tools.length} tools` : `${allowed.length} of ${tools.length} tools`}
         </span>

@@ -4,7 +4,7 @@ import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { PageHead } from '../parts/page-head.js';
 import { navigate } from '../route.js';
-import type { Auth } from './auth.js';
+import type { Auth } from './oauth-fields.js';
 import { AuthFields } from './auth-fields.js';
 
 export function NewMcpServer() {

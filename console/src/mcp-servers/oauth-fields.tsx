@@ -1,4 +1,7 @@
-import type { Auth } from './auth.js';
+import type { NewMcpServer } from '../../../client/src/index.js';
+
+/** How the service signs in at a server. */
+export type Auth = NonNullable<NewMcpServer['auth']>;
 
 interface Props {
   auth: Auth;

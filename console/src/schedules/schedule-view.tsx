@@ -7,10 +7,10 @@ import { CopyText } from '../parts/copy-text.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { formatDateTime } from '../parts/format.js';
 import { PageHead } from '../parts/page-head.js';
+import { ScheduleStatus } from '../parts/status.js';
 import { navigate } from '../route.js';
 import { EditSchedule } from './edit-schedule.js';
 import { Runs } from './runs.js';
-import { ScheduleState } from './schedule-state.js';
 import { timingText } from './schedules-view.js';
 
 const PAUSES = {
@@ -44,7 +44,7 @@ export function ScheduleView({ id }: { id: string }) {
   return (
     <>
       <PageHead title={schedule.name ?? 'Schedule'}>
-        <ScheduleState schedule={schedule} />
+        <ScheduleStatus schedule={schedule} />
         <button disabled={running.busy} onClick={() => running.run()}>
           Run now
         </button>

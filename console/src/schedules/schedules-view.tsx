@@ -5,7 +5,7 @@ import { Empty } from '../parts/empty.js';
 import { formatDateTime } from '../parts/format.js';
 import { ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
-import { ScheduleState } from './schedule-state.js';
+import { ScheduleStatus } from '../parts/status.js';
 
 export function SchedulesView() {
   const client = useClient();
@@ -38,7 +38,7 @@ function ScheduleRow({ schedule }: { schedule: Schedule }) {
     <li>
       <a class="row" href={`#/schedules/${schedule.id}`}>
         <span class="row-title">{schedule.name ?? schedule.message.content}</span>
-        <ScheduleState schedule={schedule} />
+        <ScheduleStatus schedule={schedule} />
         <span class="hint">
           {timingText(schedule)}
           {next !== undefined && ` · next ${formatDateTime(next)}`}

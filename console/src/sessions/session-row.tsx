@@ -1,5 +1,5 @@
 import type { Session } from '../../../client/src/index.js';
-import { Status } from '../parts/status.js';
+import { SessionStatus } from '../parts/status.js';
 import { Time } from '../parts/time.js';
 
 /** A session in the list. `metadata.title` or its first message names it, the other pairs stand beside it. */
@@ -9,7 +9,7 @@ export function SessionRow({ session }: { session: Session }) {
     <li>
       <a class="row" href={`#/sessions/${session.id}`}>
         <span class="row-title">{title ?? session.preview ?? session.id}</span>
-        <Status session={session} />
+        <SessionStatus session={session} />
         <span class="hint">
           {session.model_id} · <Time at={session.updated_at} />
         </span>

@@ -5,8 +5,8 @@ import { useAnnounce } from '../parts/announcer.js';
 import { ConfirmButton } from '../parts/confirm-button.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { PageHead } from '../parts/page-head.js';
+import { WebhookStatus } from '../parts/status.js';
 import { navigate } from '../route.js';
-import { WebhookState } from './webhook-state.js';
 
 interface Props {
   webhook: Webhook;
@@ -37,7 +37,7 @@ export function WebhookActions({ webhook, onChanged, onSecret, onTested }: Props
   return (
     <>
       <PageHead title={webhook.description ?? 'Webhook'}>
-        <WebhookState webhook={webhook} />
+        <WebhookStatus webhook={webhook} />
         <button disabled={testing.busy || !enabled} onClick={() => testing.run()}>
           Send a test
         </button>

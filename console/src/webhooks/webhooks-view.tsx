@@ -4,7 +4,7 @@ import { useList } from '../client/use-list.js';
 import { Empty } from '../parts/empty.js';
 import { ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
-import { WebhookState } from './webhook-state.js';
+import { WebhookStatus } from '../parts/status.js';
 
 export function WebhooksView() {
   const client = useClient();
@@ -36,7 +36,7 @@ function WebhookRow({ webhook }: { webhook: Webhook }) {
     <li>
       <a class="row" href={`#/webhooks/${webhook.id}`}>
         <span class="row-title">{webhook.description ?? webhook.url}</span>
-        <WebhookState webhook={webhook} />
+        <WebhookStatus webhook={webhook} />
         <span class="hint">{webhook.event_types.join(', ')}</span>
       </a>
     </li>
