@@ -191,7 +191,7 @@ export async function startWorker(
     log.info('worker stopped');
   };
   let shuttingDown: Promise<void> | undefined;
-  const begin: Ahead['begin'] = (turn) => ahead?.begin(turn, true);
+  const begin: Ahead['begin'] = (turn) => ahead?.begin(turn, true) ?? null;
   return { connection, ahead: { begin }, notifier, failed: working.failed, close: () => (shuttingDown ??= shutDown()) };
 }
 

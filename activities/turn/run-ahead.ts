@@ -10,8 +10,8 @@
  * - The activity is what operators act on: a cancel, pause, reset or termination of it ends the step, also on another
  *   worker. What the step throws after its call began is thrown by the activity.
  * - It takes a slot of the worker, and only while less than half of them are in use: projects that wait for slots are
- *   served by Temporal in turn, as ever. A step of this process that Temporal has not asked for yet keeps its slot, so
- *   that turns cannot run away from their workflows.
+ *   served by Temporal in turn, as ever. A step of this process keeps its slot until Temporal asks for it, and begins only if
+ *   Temporal has asked in time for those before: turns do not run away from their workflows, or past turns that wait.
  *
  * A session with MCP servers must connect them first, which takes longer than all that this saves: its turns do not run ahead.
  */
@@ -39,6 +39,8 @@ const POLL_MS = 1000;
 /** Temporal has asked for a step by then, or its start was lost. */
 const UNASKED_MS = 5_000;
 const MAX_UNASKED = 1000;
+/** How long after a step of this process began Temporal asks for it, unless it is behind. */
+const MAX_LAG_MS = 250;
 /** For Temporal to start them when the worker ends. */
 const CLOSE_MS = 1000;
 
@@ -49,6 +51,8 @@ interface Step {
   /** This process accepted the message: Temporal's activity comes here. */
   isOwn: boolean;
   stop: AbortController;
+  /** Temporal is behind if it has not asked for it by then. Of a cancelled turn it may never ask. */
+  dueAt: number;
   hasBegun: boolean;
   isJoined: boolean;
   /** The worker whose activity waits for it. */
@@ -73,22 +77,27 @@ export class RunAhead implements Joinable {
     this.#unaskedTimer = setInterval(() => void this.#startUnasked(), UNASKED_MS);
   }
 
-  begin(turn: StartableTurn, isOwn = false): void {
+  begin(turn: StartableTurn, isOwn = false): Promise<unknown> | null {
     const { config, slots } = this.#deps;
-    if (!config.runAhead || turn.mcpServers > 0 || this.#isClosed || this.#steps.has(turn.id)) return;
-    if (this.#steps.size >= MAX_UNASKED || !slots.tryTake()) return;
+    if (!config.runAhead || turn.mcpServers > 0 || this.#isClosed || this.#steps.has(turn.id)) return null;
+    if (this.#steps.size >= MAX_UNASKED || (isOwn && this.#isTemporalBehind()) || !slots.tryTake()) return null;
+    const dueAt = performance.now() + MAX_LAG_MS;
     const step: Step = {
-      ...{ turn, isOwn, stop: new AbortController(), hasBegun: false, hasSlot: true, endedAt: null },
-      ...{ isJoined: false, waiter: null },
-      result: Promise.resolve(null),
+      ...{ turn, isOwn, stop: new AbortController(), dueAt, hasBegun: false, isJoined: false, waiter: null },
+      ...{ hasSlot: true, endedAt: null, result: Promise.resolve(null) },
     };
     this.#steps.set(turn.id, step);
-    step.result = this.#run(step);
+    return (step.result = this.#run(step));
+  }
+
+  #isTemporalBehind(): boolean {
+    const now = performance.now();
+    return [...this.#steps.values()].some(({ isOwn, isJoined, dueAt }) => isOwn && !isJoined && dueAt < now);
   }
 
   /** Handles a notice on the channel of this worker. */
   receive(notice: AheadNotice): void {
-    if ('begin' in notice) this.begin(notice.begin);
+    if ('begin' in notice) void this.begin(notice.begin);
     else if ('stop' in notice) this.#steps.get(notice.stop)?.stop.abort(new Error('its activity has ended'));
     else if ('waits' in notice) this.#noteWaiter(notice.waits, notice.worker);
     else this.#waiting.get(notice.ended)?.();
@@ -107,31 +116,30 @@ export class RunAhead implements Joinable {
     return step === undefined ? this.#joinElsewhere(turnId, task, signal) : this.#joinHere(step, task, signal);
   }
 
-  /** Begins no more steps, and ends those that no activity waits for after the grace period. */
+  /** Begins no more steps, and after the grace period ends those that no activity waits for. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#unaskedTimer);
-    const { config } = this.#deps;
     const late = setTimeout(() => {
       for (const { stop } of this.#steps.values()) stop.abort(new Error('this worker ends'));
       this.#late.abort();
-    }, config.shutdownGraceSeconds * 1000);
+    }, this.#deps.config.shutdownGraceSeconds * 1000);
     await Promise.all([...this.#steps.values()].map(({ result }) => result));
     clearTimeout(late);
     await Promise.race([this.#startUnasked(), sleep(CLOSE_MS)]);
   }
 
   async #run(step: Step): Promise<Awaited<Step['result']>> {
-    const { db, runningTurns, workerId, log } = this.#deps;
+    const { db, workerId, log } = this.#deps;
     const { turn } = step;
-    const running = runningTurns.track(turn.id);
+    const running = this.#deps.runningTurns.track(turn.id);
     const began = performance.now();
     let result: Awaited<Step['result']> = null;
     try {
       const signal = AbortSignal.any([running.signal, step.stop.signal]);
       const input = { turnId: turn.id, step: 1, compacted: false };
-      const task = { workerId, token: null };
-      const work = () => runStep(this.#deps, input, signal, task, () => (step.hasBegun = true));
+      const onBegin = () => (step.hasBegun = true);
+      const work = () => runStep(this.#deps, input, signal, { workerId, token: null }, onBegin);
       result = { outcome: await withTrace(turn.trace, work) };
     } catch (error) {
       const isCancelled = running.signal.aborted && !(running.signal.reason instanceof LeaseLostError);
@@ -150,6 +158,7 @@ export class RunAhead implements Joinable {
       );
     }
     step.endedAt = performance.now();
+    if (!isStored) step.dueAt = Number.POSITIVE_INFINITY;
     if (step.waiter !== null) this.#notify(step.waiter, { ended: turn.id });
     if (step.isJoined || step.waiter !== null || result === null) this.#steps.delete(turn.id);
     if (step.isJoined || result === null || !step.isOwn) this.#free(step);
@@ -197,9 +206,7 @@ export class RunAhead implements Joinable {
         await Promise.race([ended, pause]);
       }
       this.#waiting.delete(turnId);
-      if (signal.aborted && call?.isOpen) {
-        this.#notify(call.workerId, { stop: turnId });
-      }
+      if (signal.aborted && call?.isOpen) this.#notify(call.workerId, { stop: turnId });
       signal.throwIfAborted();
       if (call === null || (!call.isOpen && call.failure === null)) return null;
       if (call.isOpen) continue;
@@ -237,13 +244,7 @@ export class RunAhead implements Joinable {
 
 /** The error of a call that ended so long ago: part of the pause before the next attempt is over. */
 function sooner(error: unknown, endedForMs: number): unknown {
-  if (!(error instanceof ApplicationFailure)) return error;
-  const pause: unknown = error.nextRetryDelay;
-  if (typeof pause !== 'number') return error;
-  const { message, type } = error;
-  return ApplicationFailure.create({
-    message,
-    type: type ?? undefined,
-    nextRetryDelay: Math.max(1, pause - endedForMs),
-  });
+  if (!(error instanceof ApplicationFailure) || typeof error.nextRetryDelay !== 'number') return error;
+  const nextRetryDelay = Math.max(1, error.nextRetryDelay - endedForMs);
+  return ApplicationFailure.create({ message: error.message, type: error.type ?? undefined, nextRetryDelay });
 }

@@ -39,11 +39,12 @@ export class AheadHints implements Ahead {
     private readonly place: { namespace: string; taskQueue: string },
   ) {}
 
-  begin(turn: StartableTurn): void {
-    if (turn.mcpServers > 0) return;
+  begin(turn: StartableTurn): null {
+    if (turn.mcpServers > 0) return null;
     if (performance.now() - this.#readAt > WORKERS_KNOWN_MS) this.#reading = this.#read();
     if (this.#reading === null) this.#hint(turn);
     else void this.#reading.then(() => this.#hint(turn));
+    return null;
   }
 
   #hint(turn: StartableTurn): void {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Notifier } from '../stream/notify.js';
 import type { StartableTurn, TurnWorkflows } from '../temporal/turn-workflows.js';
 import { showWaiting, type ShowDeps } from './show-waiting.js';
@@ -5,8 +6,8 @@ import type { QueuedTurn } from './open.js';
 
 /** Begins the first step of a turn before Temporal asks for it (activities/turn/run-ahead), or has another process do so. */
 export interface Ahead {
-  /** Returns at once. It may do nothing: Temporal starts every turn. */
-  begin(turn: StartableTurn): void;
+  /** Never waits, and may do nothing: Temporal starts every turn. Returns the end of the step if it began in this process. */
+  begin(turn: StartableTurn): Promise<unknown> | null;
 }
 
 export interface LaunchDeps extends ShowDeps {
@@ -15,13 +16,20 @@ export interface LaunchDeps extends ShowDeps {
   ahead?: Ahead;
 }
 
+/**
+ * A workflow's start and its first task take the CPU that a first step in the same process needs. After this time the step
+ * has ended or waits for its model.
+ */
+const START_DELAY_MS = 50;
+
 /** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
 export function launchTurn(deps: LaunchDeps, turn: QueuedTurn): void {
-  deps.ahead?.begin(turn);
+  const step = deps.ahead?.begin(turn) ?? null;
   deps.notifier.notify({ ...turn, position: 1 });
   deps.log.info({ turn_id: turn.id, session_id: turn.sessionId }, 'turn queued');
-  deps.workflows
-    .start(turn)
+  const free = step === null ? Promise.resolve() : Promise.race([step, sleep(START_DELAY_MS)]);
+  free
+    .then(() => deps.workflows.start(turn))
     .then(() => turn.hasWaiting && showWaiting(deps, turn.id))
     .catch((err: unknown) =>
       deps.log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet, the reconciler follows'),

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { Client } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
+import type { QueuedTurn } from '../../src/turns/open.js';
 import { queueTurn } from '../../src/turns/queue.js';
 import { TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
 import { TEST_MODEL } from '../support/config.js';
@@ -178,17 +179,26 @@ describe('the first step of a turn', () => {
     after(() => service.close());
     beforeEach(() => service.model.reset());
 
-    /** A turn that a process has accepted and begun, and then ended without a word to Temporal. */
-    const orphan = async (content: string): Promise<{ sessionId: string; turnId: string }> => {
+    /** Queues a turn without a word to Temporal. */
+    const queued = async (content: string): Promise<QueuedTurn> => {
       const sessionId = await service.session({ thinking_enabled: false });
       const [{ project_id: projectId }] = await service.db.query<[{ project_id: string }]>(
         'SELECT project_id FROM sessions WHERE id = $1',
         [sessionId],
       );
       const message = { content, files: [], skills: [] };
-      const turn = await queueTurn(service.db, projectId, sessionId, message, 'default');
-      service.workers[0]!.ahead.begin(turn);
-      return { sessionId, turnId: turn.id };
+      return queueTurn(service.db, projectId, sessionId, message, 'default');
+    };
+    /** A turn that a process has accepted and begun, and then ended without a word to Temporal. */
+    const orphan = async (content: string): Promise<{ sessionId: string; turnId: string }> => {
+      const turn = await queued(content);
+      expect(service.workers[0]!.ahead.begin(turn)).to.be.a('promise');
+      return { sessionId: turn.sessionId, turnId: turn.id };
+    };
+    const startWorkflow = (turnId: string, options = {}): Promise<WorkflowHandle> => {
+      const input: TurnInput = { id: turnId, modelId: 'scripted', mcpServers: 0, maxSteps: 9, remainingMs: 60_000 };
+      const start = { workflowId: turnId, taskQueue: service.config.taskQueue, args: [input] };
+      return client.workflow.start(TURN_WORKFLOW, { ...start, ...options });
     };
 
     it('ends the turn, which gets its workflow all the same', async () => {
@@ -207,10 +217,11 @@ describe('the first step of a turn', () => {
 
     it('is cancelled', async () => {
       const gate = hold(service);
-      const { sessionId } = await orphan('Go');
+      const { sessionId, turnId } = await orphan('Go');
       await gate.reached;
       await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
       expect((await service.ended(sessionId)).type).to.equal('turn.cancelled');
+      await (await startWorkflow(turnId)).result();
     });
 
     it('counts what it has used when the workflow is cancelled before its first task', async () => {
@@ -219,14 +230,26 @@ describe('the first step of a turn', () => {
       service.model.script(() => words);
       const { sessionId, turnId } = await orphan('Go');
       await gate.reached;
-      const input: TurnInput = { id: turnId, modelId: 'scripted', mcpServers: 0, maxSteps: 9, remainingMs: 60_000 };
-      const workflow = await client.workflow.start(TURN_WORKFLOW, {
-        ...{ workflowId: turnId, taskQueue: service.config.taskQueue, args: [input], startDelay: '1 s' },
-      });
+      const workflow = await startWorkflow(turnId, { startDelay: '1 s' });
       await workflow.cancel();
       const end = await service.ended(sessionId);
       expect(end.type).to.equal('turn.cancelled');
       expect(end.usage.output_tokens).to.be.at.least(100);
+    });
+
+    it('is left to Temporal while Temporal has not asked for the step of an earlier turn', async () => {
+      service.model.script(() => 'Done.');
+      const turns: string[] = [];
+      await eventually('a step does not run ahead', async () => {
+        const turn = await queued('Go');
+        turns.push(turn.id);
+        const step = service.workers[0]!.ahead.begin(turn);
+        await step;
+        return step === null;
+      });
+      expect(service.model.requests).to.have.length(turns.length - 1);
+      for (const turnId of turns) await (await startWorkflow(turnId)).result();
+      expect(service.model.requests).to.have.length(turns.length);
     });
 
     it('is left to Temporal when a worker ends', async () => {
