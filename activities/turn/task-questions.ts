@@ -10,7 +10,7 @@ import type { McpConnection } from '../../src/mcp/client.js';
 import { withDeadline } from '../../src/mcp/deadline.js';
 import { readQuestion, type QuestionHandler } from '../../src/mcp/questions.js';
 import { getTaskResult } from '../../src/mcp/tasks.js';
-import { callLimits } from '../../src/mcp/wire/answer-limits.js';
+import { shortLimits } from '../../src/mcp/wire/answer-limits.js';
 import { actionsAnswered } from '../../src/platform/metrics.js';
 import type { CallPlace } from '../../src/steps/task-call.js';
 import type { ActivityDeps } from '../deps.js';
@@ -64,11 +64,14 @@ export class TaskQuestionBasket {
     return new Promise<never>(() => undefined);
   };
 
-  /** Keeps `tasks/result` open until a question has come, or the task has ended, but not for long. */
+  /**
+   * Keeps `tasks/result` open until a question has come, or the task has ended, but not for long. A result is left for the
+   * next poll, which limits its memory.
+   */
   async fetch(connection: McpConnection, taskId: string): Promise<void> {
     const signal = AbortSignal.any([this.cancelled, this.#first.signal]);
     await withDeadline(POLL_SECONDS, signal, (bounded) =>
-      getTaskResult(connection, taskId, bounded, { limits: callLimits() }),
+      getTaskResult(connection, taskId, bounded, { limits: shortLimits() }),
     ).catch(() => this.cancelled.throwIfAborted());
   }
 }

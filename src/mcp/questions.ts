@@ -4,6 +4,7 @@ import {
   ElicitRequestSchema,
   ErrorCode,
   McpError,
+  UrlElicitationRequiredError,
   type ElicitRequest,
   type ElicitResult,
 } from '@modelcontextprotocol/sdk/types.js';
@@ -143,6 +144,14 @@ export function requiredUrls(data: unknown): RequiredUrls {
         message: typeof message === 'string' ? message.slice(0, MAX_REQUIRED_TEXT) : '',
       })),
   };
+}
+
+/** What the model gets for error -32042; null for any other error. */
+export function addressesToOpen(error: McpError, cleaner: Cleaner): string | null {
+  const urls = error instanceof UrlElicitationRequiredError ? error.elicitations : [];
+  if (urls.length === 0) return null;
+  const shown = urls.map(({ url, message }) => `${url}${message === '' ? '' : ` (${message})`}`).join('\n');
+  return cleaner.clean(`a person has to open this address first.\n${shown}`);
 }
 
 function invalid(message: string): McpError {

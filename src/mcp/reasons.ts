@@ -75,6 +75,14 @@ export function failureReason(error: unknown): string {
   return 'its answer is not the MCP protocol, or of a version that is not supported';
 }
 
+/** True if the answer exceeds a limit. */
+export function answerRefused(error: unknown): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof AnswerRefusedError || cause instanceof ResponseTooLargeError) return true;
+  }
+  return false;
+}
+
 /** Why there was no HTTP response, as a clause about "it"; undefined for other failures. */
 export function connectionFailure(error: unknown): string | undefined {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
+import type { ServerResponse } from 'node:http';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
+import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
 
 /** What a server may do with its tasks, at worst. */
 describe('tasks of a hostile server', () => {
@@ -10,6 +12,8 @@ describe('tasks of a hostile server', () => {
   let mcpId: string;
   let task: () => Record<string, unknown>;
   let asked: number[];
+  /** Answers `tasks/result`. */
+  let fetched: (id: number, res: ServerResponse) => void;
 
   before(async () => {
     mcp = await startMcpServer({
@@ -18,6 +22,10 @@ describe('tasks of a hostile server', () => {
       gateway: (_, res, body) => {
         const message = body === '' ? {} : (JSON.parse(body) as { id?: number; method?: string });
         const { id, method } = message;
+        if (method === 'tasks/result') {
+          fetched(id!, res);
+          return true;
+        }
         if (method !== 'tools/call' && method !== 'tasks/get') return false;
         if (method === 'tasks/get') asked.push(Date.now());
         const result = method === 'tools/call' ? { task: task() } : task();
@@ -39,13 +47,107 @@ describe('tasks of a hostile server', () => {
   });
 
   // oxlint-disable-next-line typescript/no-explicit-any -- an event of any type
-  const run = async (): Promise<any[]> => {
-    service.model.on(/Go/, steps([toolUse('mcp__ops__build', {}, { id: 'toolu_1' })], 'Done.'));
-    const sessionId = await service.session({ mcp_servers: [mcpId] });
-    const events = await service.run(sessionId, 'Go');
-    expect(events.at(-1)).to.include({ type: 'turn.completed' });
-    return events;
+  const run = async (elicitation = false): Promise<any[]> => {
+    const sessionId = await begin(elicitation);
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    return service.history(sessionId);
   };
+  const begin = async (elicitation: boolean): Promise<string> => {
+    service.model.on(/Go/, steps([toolUse('mcp__ops__build', {}, { id: 'toolu_1' })], 'Done.'));
+    const tools = [{ type: 'mcp_toolset', mcp_server_id: mcpId, elicitation }];
+    const sessionId = await service.session({ mcp_servers: [mcpId], tools });
+    await service.send(sessionId, 'Go');
+    return sessionId;
+  };
+
+  const json = (res: ServerResponse, answer: object): void => {
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', ...answer }));
+  };
+  const resultIn = <T extends { type: string }>(events: T[]): T | undefined =>
+    events.find(({ type }) => type === 'agent.tool_result');
+  const results = (): number => mcp.log.filter((method) => method === 'tasks/result').length;
+
+  it('may have a result of 250,000 values, and an error result instead of more', async () => {
+    for (const [values, isError] of [
+      [240_000, false],
+      [260_000, true],
+    ] as const) {
+      mcp.log.length = 0;
+      task = () => ({ taskId: 't1', status: asked.length === 0 ? 'working' : 'completed' });
+      fetched = (id, res) =>
+        json(res, {
+          id,
+          result: { content: [], structuredContent: { rows: Array.from({ length: values }, () => 7) } },
+        });
+      const result = resultIn(await run());
+      expect(result.is_error).to.equal(isError);
+      if (isError) expect(result.content).to.include('more than 250,000 JSON values');
+      expect(results()).to.equal(1);
+    }
+  });
+
+  it('may end with an address that a person has to open first', async () => {
+    task = () => ({ taskId: 't1', status: asked.length === 0 ? 'working' : 'failed' });
+    const elicitations = [
+      { mode: 'url', elicitationId: 'p1', url: 'https://pay.example.com/1', message: 'Please pay.' },
+    ];
+    fetched = (id, res) => json(res, { id, error: { code: -32042, message: 'Pay first.', data: { elicitations } } });
+    const result = resultIn(await run());
+    expect(result).to.include({ is_error: true });
+    expect(result.content).to.include(
+      'a person has to open this address first.\nhttps://pay.example.com/1 (Please pay.)',
+    );
+  });
+
+  it('may flood the answer to tasks/result, and the turn ends all the same', async () => {
+    task = () => ({ taskId: 't1', status: 'input_required' });
+    const progress = {
+      method: 'notifications/progress',
+      params: { progressToken: 1, progress: 1, message: 'x'.repeat(1000) },
+    };
+    const piece = `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...progress })}\n\n`.repeat(64);
+    let sent = 0;
+    fetched = (_, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' });
+      const more = (): void => {
+        while (!res.destroyed && res.write(piece)) sent += piece.length;
+      };
+      res.on('drain', more);
+      more();
+    };
+    const events = await run(true);
+    expect(resultIn(events).content).to.include('did not finish within 8 s');
+    expect(sent).to.be.lessThan(64 * 1024 * 1024);
+    expect(events.length).to.be.lessThan(10);
+  });
+
+  it('may ask without end, and 20 questions are open', async () => {
+    task = () => ({ taskId: 't1', status: 'input_required' });
+    const question = {
+      method: 'elicitation/create',
+      params: { mode: 'form', message: '?', requestedSchema: { type: 'object', properties: {} } },
+    };
+    fetched = (_, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (let id = 1; id <= 30; id += 1) {
+        res.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, ...question })}\n\n`);
+      }
+    };
+    const sessionId = await begin(true);
+    const actions = await requiredActions(service, sessionId, 20);
+    await sendAnswers(
+      service,
+      sessionId,
+      actions.map(({ elicitation_id }) => ({ type: 'user.elicitation_result', elicitation_id, action: 'cancel' })),
+    );
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    const events = await service.history(sessionId);
+    const most = events
+      .filter(({ type }) => type === 'agent.requires_action')
+      .map(({ required_actions }) => (required_actions as unknown[]).length);
+    expect(Math.max(...most)).to.equal(20);
+    expect(resultIn(events).content).to.include('did not finish within 8 s');
+  });
 
   it('end after TASK_TIMEOUT_SECONDS, and the server is told', async () => {
     let n = 0;

@@ -3,8 +3,9 @@ import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
-import type { QuestionHandler } from '../../../src/mcp/questions.js';
+import { addressesToOpen, type QuestionHandler } from '../../../src/mcp/questions.js';
 import { LargeAnswer } from '../../../src/mcp/large-answer.js';
+import { answerRefused, failureReason } from '../../../src/mcp/reasons.js';
 import { getTask, getTaskResult, isUnknownTask, type OpenTaskState } from '../../../src/mcp/tasks.js';
 import { callLimits, MAX_ANSWER_VALUES } from '../../../src/mcp/wire/answer-limits.js';
 import type { TaskCall, TaskRow } from '../../../src/steps/task-call.js';
@@ -75,8 +76,10 @@ export async function fetchResult(
       return status === 'completed' ? result : withoutSuccess(call.name, status, message, result);
     });
   } catch (error) {
-    if (!(error instanceof McpError)) throw error;
-    return textResult(refusal(call.name, status, message, error, cleaner), true);
+    if (error instanceof McpError) return textResult(refusal(call.name, status, message, error, cleaner), true);
+    // Asked again, the server would send the same.
+    if (answerRefused(error)) return unreadableResult(call.name, failureReason(error));
+    throw error;
   } finally {
     large.release();
   }
@@ -99,9 +102,10 @@ export function overdueTask(name: string, seconds: number): ToolResult {
   );
 }
 
-/** Reading the result has taken several workers down. */
-export function unreadableResult(name: string): ToolResult {
-  return textResult(`The task of this call of ${name} has ended, but its result could not be read.`, true);
+/** `reason`: a clause about the server. Without it, reading the result has taken several workers down. */
+export function unreadableResult(name: string, reason?: string): ToolResult {
+  const why = reason === undefined ? '' : `: ${reason}`;
+  return textResult(`The task of this call of ${name} has ended, but its result could not be read${why}.`, true);
 }
 
 function withoutSuccess(name: string, status: string, message: string | null, result: ToolResult): ToolResult {
@@ -110,7 +114,7 @@ function withoutSuccess(name: string, status: string, message: string | null, re
 }
 
 function refusal(name: string, status: string, message: string | null, error: McpError, cleaner: Cleaner): string {
-  const said = cleaner.cleanStart(error.message, MAX_ERROR_LENGTH);
+  const said = addressesToOpen(error, cleaner) ?? cleaner.cleanStart(error.message, MAX_ERROR_LENGTH);
   if (status === 'completed') return `The task of this call of ${name} ended with an error: ${said}`;
   return `The task of this call of ${name} ${ended(status, message)}. Its server says: ${said}`;
 }

@@ -1,11 +1,12 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { McpError, UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js';
+import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
 import { isSessionLost } from '../../../src/mcp/session-lost.js';
 import { LargeAnswer } from '../../../src/mcp/large-answer.js';
 import { MAX_ANSWER_VALUES } from '../../../src/mcp/wire/answer-limits.js';
 import { connectionBroke, failureReason, neverReached } from '../../../src/mcp/reasons.js';
+import { addressesToOpen } from '../../../src/mcp/questions.js';
 import { recordConnection } from '../../../src/mcp/store.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { ConnectTarget } from './connections.js';
@@ -150,11 +151,9 @@ const inSharedSession: CallRoute<McpToolResult>['send'] = async ({ server, signa
 
 /** The server answered with a protocol error, so the outcome is known. */
 function refused(error: McpError, serverName: string, toolName: string, cleaner: Cleaner): McpToolResult {
-  const urls = error instanceof UrlElicitationRequiredError ? error.elicitations : [];
-  if (urls.length > 0) {
-    const shown = urls.map(({ url, message }) => `${url}${message === '' ? '' : ` (${message})`}`).join('\n');
-    const text = `The MCP server ${serverName} did not run ${toolName}: a person has to open this address first.\n${shown}`;
-    return textResult(cleaner.clean(text), true);
+  const addresses = addressesToOpen(error, cleaner);
+  if (addresses !== null) {
+    return textResult(`The MCP server ${serverName} did not run ${toolName}: ${addresses}`, true);
   }
   return textResult(
     `The MCP server ${serverName} answered the call of ${toolName} with an error: ${cleaner.cleanStart(error.message, MAX_ERROR_LENGTH)}`,
