@@ -7,7 +7,7 @@ import {
   type ElicitationAnswer,
 } from '../../src/answers/elicitation.js';
 import type { AskedQuestion, QuestionHandler } from '../../src/mcp/questions.js';
-import { MAX_OPEN_QUESTIONS, readQuestion } from '../../src/mcp/questions.js';
+import { MAX_OPEN_QUESTIONS, MAX_QUESTIONS, readQuestion } from '../../src/mcp/questions.js';
 import { newId } from '../../src/platform/ids.js';
 import { actionsAnswered } from '../../src/platform/metrics.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
@@ -53,7 +53,7 @@ export function askPerson(
 
 /**
  * Stores a question. Returns null if the turn has ended.
- * @throws McpError -32602, which the server gets, if it has too many open ones
+ * @throws McpError -32602, which the server gets, if it has asked too many
  */
 export async function storeQuestion(
   deps: ActivityDeps,
@@ -65,12 +65,13 @@ export async function storeQuestion(
   const id = newId('elicitation');
   const asked = { id, ...question, requestId: JSON.stringify(requestId) };
   try {
-    const limits = { timeoutSeconds: deps.config.elicitationTimeoutSeconds, maxOpen: MAX_OPEN_QUESTIONS };
+    const { elicitationTimeoutSeconds: timeoutSeconds } = deps.config;
+    const limits = { timeoutSeconds, maxOpen: MAX_OPEN_QUESTIONS, max: MAX_QUESTIONS };
     await retry(() => openElicitation(deps, place, asked, limits));
     return id;
   } catch (error) {
     if (error instanceof TooManyQuestionsError) {
-      throw new McpError(ErrorCode.InvalidParams, 'Too many questions of this turn are open.');
+      throw new McpError(ErrorCode.InvalidParams, 'This turn has too many questions.');
     }
     if (error instanceof TurnEndedError) return null;
     throw error;

@@ -39,19 +39,20 @@ export async function openElicitation(
   deps: TurnDeps,
   { turnId, step, index }: CallPlace,
   { id, requestId, ...question }: NewQuestion,
-  { timeoutSeconds, maxOpen }: { timeoutSeconds: number; maxOpen: number },
+  { timeoutSeconds, maxOpen, max }: { timeoutSeconds: number; maxOpen: number; max: number },
 ): Promise<void> {
   await changeWait(deps, turnId, async ({ tx, write }) => {
-    const [open] = await runSql<{ turn: number; call: number; is_task: boolean; is_stored: boolean }>(
+    const [open] = await runSql<{ all: number; turn: number; call: number; is_task: boolean; is_stored: boolean }>(
       tx,
-      sql`SELECT EXISTS (SELECT FROM elicitations WHERE id = ${id}) AS is_stored, count(q.id)::integer AS turn,
-            (count(q.id) FILTER (WHERE q.step = ${step} AND q.index = ${index}))::integer AS call,
+      sql`SELECT EXISTS (SELECT FROM elicitations WHERE id = ${id}) AS is_stored,
+            count(q.id)::integer AS all, (count(q.id) FILTER (WHERE q.state = 'open'))::integer AS turn,
+            (count(q.id) FILTER (WHERE q.state = 'open' AND q.step = ${step} AND q.index = ${index}))::integer AS call,
             EXISTS (SELECT FROM tool_calls WHERE turn_id = ${turnId} AND step = ${step} AND index = ${index}
               AND state = 'task') AS is_task
-          FROM elicitations q WHERE q.turn_id = ${turnId} AND q.state = 'open'`,
+          FROM elicitations q WHERE q.turn_id = ${turnId}`,
     );
     if (open!.is_stored) return;
-    if (open!.turn >= maxOpen) throw new TooManyQuestionsError();
+    if (open!.turn >= maxOpen || open!.all >= max) throw new TooManyQuestionsError();
     await runSql(
       tx,
       sql`INSERT INTO elicitations (id, turn_id, step, index, session_id, mode, message, requested_schema, url, request,

@@ -32,6 +32,8 @@ export type AskedQuestion = { message: string } & (
 
 /** Open questions of a turn. */
 export const MAX_OPEN_QUESTIONS = 20;
+/** Questions of a turn, also those that are closed: a client may answer each at once. */
+export const MAX_QUESTIONS = 100;
 const MAX_MESSAGE_LENGTH = 10_000;
 const MAX_SCHEMA_BYTES = 32 * 1024;
 const MAX_URL_LENGTH = 2048;

@@ -209,6 +209,35 @@ describe('a server that asks', () => {
     expect((await toolResult(sessionId)).content).to.equal('1');
   });
 
+  it('has at most 100 questions in a turn, however soon they are answered', async () => {
+    work = async ({ ask }) => {
+      const answers = [
+        await ask(FORM),
+        await ask(FORM),
+        await ask(FORM).catch(({ code }: { code: number }) => ({ code })),
+      ];
+      return JSON.stringify(answers);
+    };
+    const sessionId = await start();
+    const [first] = await requiredActions(service, sessionId);
+    await service.db.query(
+      `INSERT INTO elicitations (id, turn_id, step, index, session_id, mode, message, requested_schema, request, asked_at,
+         expires_at, state)
+       SELECT id || n, turn_id, step, index, session_id, mode, message, requested_schema, request, asked_at, expires_at, 'expired'
+       FROM elicitations, generate_series(1, 98) AS n WHERE id = $1`,
+      [first.elicitation_id],
+    );
+    await sendAnswers(service, sessionId, [result(first.elicitation_id, 'decline')]);
+    const [second] = await requiredActions(service, sessionId);
+    await sendAnswers(service, sessionId, [result(second.elicitation_id, 'decline')]);
+    await service.ended(sessionId);
+    expect(JSON.parse((await toolResult(sessionId)).content)).to.deep.equal([
+      { action: 'decline' },
+      { action: 'decline' },
+      { code: -32602 },
+    ]);
+  });
+
   it('may withdraw its question', async () => {
     const stop = new AbortController();
     work = async ({ ask }) => {
