@@ -109,8 +109,9 @@ export class McpConnections {
   /** Opens a connection of the caller's own, with a new MCP session. The caller closes or detaches it. */
   openOwn(server: ConnectTarget, signal: AbortSignal, onQuestion?: QuestionHandler): Promise<McpConnection> {
     const options = { ...this.#optionsOf(server, true), onQuestion };
-    return withDeadline(CONNECT_SECONDS, signal, (bounded) =>
-      this.#opening.run(server.project_id, () => McpConnection.open(options, bounded)),
+    // The time limit is the server's: waiting for the project's other connections does not count.
+    return this.#opening.run(server.project_id, () =>
+      withDeadline(CONNECT_SECONDS, signal, (bounded) => McpConnection.open(options, bounded)),
     );
   }
 

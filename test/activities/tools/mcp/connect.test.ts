@@ -95,4 +95,19 @@ describe('connecting the MCP servers of a turn', () => {
     expect(await shown(0)).to.deep.equal(before);
     servers[0]!.options.gateway = undefined;
   });
+
+  it('gives each connection of its own 8 s, however many of the project wait for their turn', async () => {
+    const [project] = await service.db.query<{ id: string }[]>(`SELECT id FROM projects WHERE name = 'demo'`);
+    const [server] = await findServers(service.db, project!.id, [ids[2]!]);
+    servers[2]!.options.gateway = async (_req, _res, body) => {
+      if (body.includes('"initialize"')) await new Promise((resolve) => setTimeout(resolve, 4500));
+      return false;
+    };
+    // One more than a project opens at a time.
+    const opening = Array.from({ length: 17 }, () => mcp.openOwn(server!, new AbortController().signal));
+    const opened = await Promise.allSettled(opening);
+    servers[2]!.options.gateway = undefined;
+    expect(opened.map(({ status }) => status)).to.deep.equal(opened.map(() => 'fulfilled'));
+    for (const one of opened) if (one.status === 'fulfilled') await one.value.close();
+  });
 });
