@@ -1,6 +1,7 @@
 import type { AnswerWatch } from '../src/answers/answer-watch.js';
 import type { DeltaStore } from '../src/stream/delta-store.js';
 import type { Notifier } from '../src/stream/notify.js';
+import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
 import type { Ahead, LaunchDeps } from '../src/turns/launch.js';
 import type { RunningTurns } from '../src/turns/running-turns.js';
 import type { ActivityTask } from '../src/turns/turn.js';
@@ -15,8 +16,8 @@ export interface ActivityDeps extends ToolDeps {
   notifier: Notifier;
   /** Wakes calls whose questions are answered. */
   answers: AnswerWatch;
-  /** Starts the workflow of the turn that follows. */
-  workflows: LaunchDeps['workflows'];
+  /** Starts the workflow of the turn that follows, and shows there which calls wait for a person. */
+  workflows: LaunchDeps['workflows'] & Pick<TurnWorkflows, 'signalAsking'>;
   /** The first steps that run ahead of their activities (activities/turn/run-ahead). */
   ahead: Ahead & {
     /** Waits for the first step of a turn if it runs ahead, here or elsewhere; null if the activity has to run it. */

@@ -20,6 +20,8 @@ interface Continuation {
   step?: number;
   /** As the last run showed them; absent without any. */
   waiting?: WaitingMessages;
+  /** Indices of the calls of `step` whose servers have asked the person; absent without any. */
+  asking?: number[];
   /** The run starts in the middle of the wait of `step`. */
   wait?: WaitingStep;
   /** The run starts while `step` waits for a larger budget. */
@@ -37,6 +39,15 @@ interface WaitingStep {
 
 /** Signal: answers of a turn were stored (contract.md §6). It has no payload: the answers are in the tables. */
 export const ANSWERED_SIGNAL = 'answered';
+
+/** Signal: a call begins or ceases to wait for answers to its server's questions. It changes `WaitsFor` and the details alone. */
+export const ASKING_SIGNAL = 'asking';
+
+export interface AskingCall {
+  step: number;
+  index: number;
+  asks: boolean;
+}
 
 /** Signal: other messages wait for a turn or behind it. It changes the current details alone. */
 export const WAITING_SIGNAL = 'waiting';

@@ -6,6 +6,7 @@ const changed = defineSignal<[WaitingMessages]>(WAITING_SIGNAL);
 /** The current details of a turn in the Temporal UI: what it does, and how many messages wait. They have no other effect. */
 export class Details {
   #progress = '';
+  #questions = '';
 
   constructor(private waiting: WaitingMessages = { steering: 0, queued: 0 }) {
     setHandler(changed, (counts) => {
@@ -24,10 +25,19 @@ export class Details {
     const { steering, queued } = this.waiting;
     const parts = [
       progress,
+      ...(this.#questions === '' ? [] : [this.#questions]),
       ...(steering > 0 ? [`${messages(steering)} for the next model call`] : []),
       ...(queued > 0 ? [`${messages(queued)} for later turns`] : []),
     ];
     setCurrentDetails(parts.join('\n\n'));
+  }
+
+  /** Calls wait for a person's answers to their servers. */
+  showQuestions(tools: string, calls: number): void {
+    const questions = calls === 0 ? '' : `waits for answers to questions of ${tools}`;
+    if (questions === this.#questions) return;
+    this.#questions = questions;
+    this.show(this.#progress);
   }
 
   /** A model call begins: it gets the messages that steer the turn. */

@@ -73,6 +73,11 @@ export class TaskWaits {
     return this.#open.has(index);
   }
 
+  /** The calls whose tasks have not ended. */
+  get open(): number[] {
+    return [...this.#open];
+  }
+
   /** Before the workflow ends: has the servers cancel the tasks that are left, and waits for all such requests. */
   async close(): Promise<void> {
     if (this.#open.size > 0) this.#cancels.push(this.#cancelOnServers());

@@ -28,15 +28,21 @@ export class TurnRun {
   #step: number;
   /** The end of the turn's time, in ms since 1970. */
   #deadline: number;
+  #tools: string[] = [];
   /** Calls that run in activities, without those whose tasks are waited for. */
-  #callsRunning = 0;
+  readonly #running = new Set<number>();
 
   constructor(private readonly input: TurnInput) {
     this.#step = input.step ?? 1;
     this.#details = new Details(input.waiting);
     this.#deadline = Date.now() + input.remainingMs;
-    this.#waitsFor = new WaitsFor(input.searchable ?? false);
-    this.tasks = new TaskWaits(input.id, this.#waitsFor, input.wait === undefined, () => this.#callsRunning > 0);
+    this.#tools = input.wait?.tools ?? [];
+    this.#waitsFor = new WaitsFor(input.searchable ?? false, input.asking);
+    this.tasks = new TaskWaits(input.id, this.#waitsFor, input.wait === undefined, () => this.#running.size > 0);
+    this.#waitsFor.listen({
+      isOpen: ({ step, index }) => step === this.#step && (this.#running.has(index) || this.tasks.isOpen(index)),
+      onAsking: (asking) => this.#details.showQuestions(formatToolNames(this.#tools, asking), asking.length),
+    });
     this.#signals = countSignals(() => this.tasks.askAgain());
   }
 
@@ -164,17 +170,18 @@ export class TurnRun {
   }
 
   async #call(tools: string[], indices: number[], mayAsk: boolean): Promise<void> {
+    this.#tools = tools;
     this.#details.show(`${this.#progress}: ${formatToolNames(tools, indices)}`);
     const { id: turnId } = this.input;
     const waits: Promise<void>[] = [];
     const callOne = async (index: number): Promise<void> => {
-      this.#callsRunning += 1;
+      this.#running.add(index);
       const place = { turnId, step: this.#step, index };
       const open = await this.#activity(`tool ${tools[index]}`, mayAsk)
         .callTool(place)
-        .finally(() => (this.#callsRunning -= 1));
+        .finally(() => this.#running.delete(index));
       if (open?.kind === 'done') this.#deadline = Date.now() + open.remainingMs;
-      if (open?.kind !== 'task') return;
+      if (open?.kind !== 'task') return this.#waitsFor.endQuestions(index);
       const wait = this.#waitForTask(tools, index, open.longWaitMs);
       wait.catch(() => undefined);
       waits.push(wait);
@@ -187,8 +194,12 @@ export class TurnRun {
 
   /** Waits for the task of a call. The time of a task does not count against the turn's time limit. */
   async #waitForTask(tools: string[], index: number, longWaitMs = Infinity): Promise<void> {
-    const ended = await this.tasks.wait(this.#step, index, tools[index]!, longWaitMs);
-    if (ended !== null) this.#deadline = Date.now() + ended.remainingMs;
+    const waiting = this.tasks.wait(this.#step, index, tools[index]!, longWaitMs);
+    this.#details.show(`${this.#progress}: waits for tasks of ${formatToolNames(tools, this.tasks.open)}`);
+    const ended = await waiting;
+    if (ended === null) return;
+    this.#waitsFor.endQuestions(index);
+    this.#deadline = Date.now() + ended.remainingMs;
   }
 
   #activity(summary: string, mayAsk = false): TurnActivities {
@@ -197,7 +208,8 @@ export class TurnRun {
 
   #continueAsNew(next: Required<Pick<TurnInput, 'step'>> & Pick<TurnInput, 'wait' | 'paused'>): Promise<never> {
     const remainingMs = Math.max(0, this.#deadline - Date.now());
-    return continueAsNew({ ...this.input, paused: undefined, ...next, remainingMs, waiting: this.#details.counts });
+    const [waiting, asking] = [this.#details.counts, this.#waitsFor.asking];
+    return continueAsNew({ ...this.input, paused: undefined, ...next, remainingMs, waiting, asking });
   }
 
   get #progress(): string {

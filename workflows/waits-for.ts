@@ -1,16 +1,47 @@
-import { patched, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { defineSignal, patched, setHandler, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { SEARCH_ATTRIBUTES } from './contract.js';
+import { ASKING_SIGNAL, SEARCH_ATTRIBUTES, type AskingCall } from './contract.js';
 
 const WAITS_FOR = defineSearchAttributeKey(SEARCH_ATTRIBUTES.waitsFor, 'KEYWORD');
+const asking = defineSignal<[AskingCall]>(ASKING_SIGNAL);
+
+interface Hooks {
+  /** False for a call that has ended: a signal about it comes late. */
+  isOpen: (call: AskingCall) => boolean;
+  /** The calls that wait for a person have changed. */
+  onAsking: (indices: number[]) => void;
+}
 
 /** Keeps the search attribute `WaitsFor`: set when what the turn waits for changes, not at each poll. */
 export class WaitsFor {
   #answer = false;
   #task = false;
   #showsTasks: boolean | undefined;
+  /** Calls of the step whose servers have asked the person. */
+  readonly #asking: Set<number>;
 
-  constructor(private readonly searchable: boolean) {}
+  #onAsking: Hooks['onAsking'] = () => undefined;
+
+  constructor(
+    private readonly searchable: boolean,
+    askingBefore: number[] = [],
+  ) {
+    this.#asking = new Set(askingBefore);
+  }
+
+  listen({ isOpen, onAsking }: Hooks): void {
+    this.#onAsking = onAsking;
+    onAsking([...this.#asking]);
+    setHandler(asking, (call) => {
+      if (!call.asks) this.endQuestions(call.index);
+      else if (isOpen(call)) this.#asks(call.index);
+    });
+  }
+
+  /** For the next run; undefined without any. */
+  get asking(): number[] | undefined {
+    return this.#asking.size > 0 ? [...this.#asking] : undefined;
+  }
 
   answer(waits: boolean): void {
     this.#answer = waits;
@@ -25,9 +56,24 @@ export class WaitsFor {
     this.#update();
   }
 
+  /** The call waits for no person any more. */
+  endQuestions(index: number): void {
+    if (this.#asking.delete(index)) this.#changed();
+  }
+
+  #asks(index: number): void {
+    this.#asking.add(index);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#onAsking([...this.#asking]);
+    this.#update();
+  }
+
   #update(): void {
     if (!this.searchable) return;
-    const value = this.#answer ? 'answer' : this.#task ? 'task' : null;
+    const value = this.#answer || this.#asking.size > 0 ? 'answer' : this.#task ? 'task' : null;
     const current = workflowInfo().typedSearchAttributes.get(WAITS_FOR) ?? null;
     if (current !== value) upsertSearchAttributes([{ key: WAITS_FOR, value }]);
   }

@@ -17,6 +17,7 @@ import type { McpToolset } from '../../src/db/entities/sessions.js';
 import type { ActivityDeps } from '../deps.js';
 import type { QuestionsOf } from '../tools/tool.js';
 import { storeWithRetries } from './run-activity.js';
+import { showAsking } from './show-asking.js';
 
 /** A lost notification delays an answer for this long. */
 const CHECK_INTERVAL_MS = 3000;
@@ -36,16 +37,25 @@ export function askPerson(
   cancelled: AbortSignal,
 ): QuestionsOf {
   const retry: Retry = (work) => storeWithRetries(work, cancelled);
+  let open = 0;
+  let shown = Promise.resolve();
+  const count = (change: 1 | -1): void => {
+    const before = open;
+    open += change;
+    if (before > 0 !== open > 0) shown = shown.then(() => showAsking(deps, place, open > 0));
+  };
   return (serverId, cleaner): QuestionHandler | undefined => {
     if (!mayElicit(toolsets, serverId)) return undefined;
     return async (params, { requestId, signal }) => {
       const id = await storeQuestion(deps, place, readQuestion(params, cleaner), requestId, retry);
       if (id === null) return { ...CANCEL };
       const release = hold();
+      count(1);
       try {
         return { ...(await waitForAnswer(deps, place.turnId, id, signal, retry)) };
       } finally {
         release();
+        count(-1);
       }
     };
   };

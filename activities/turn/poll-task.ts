@@ -23,6 +23,7 @@ import { storeToolResult } from '../tools/store-call.js';
 import type { ToolResult } from '../tools/tool.js';
 import { MAX_LOST_WORKERS, runActivity, storeWithRetries } from './run-activity.js';
 import { deliverAnswers, dueQuestions, TaskQuestionBasket } from './task-questions.js';
+import { showAsking } from './show-asking.js';
 import { recordState } from './task-progress.js';
 import type { TurnActivities } from './turn-activities.js';
 
@@ -113,10 +114,12 @@ async function poll(deps: ActivityDeps, place: CallPlace, loaded: OpenTaskCall, 
       await recordState(deps, place, loaded, answer.state);
       if (questions.undelivered.length > 0) {
         await ofServer(deliverAnswers(deps, connection!, questions));
+        if (questions.open === 0) void showAsking(deps, place, false);
         throw openTask(FIRST_POLL_MS, status);
       }
       if (status !== 'input_required' && questions.open > 0) {
         await closeElicitations(deps, turn.id, place, 'withdrawn');
+        void showAsking(deps, place, false);
       }
       if (status === 'input_required' && questions.open === 0) await basket?.fetch(connection!, task.taskId);
       throw openTask(Math.min(pauseMs(pollMs), questions.expiresInMs ?? Infinity), status);

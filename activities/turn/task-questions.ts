@@ -17,6 +17,7 @@ import type { ActivityDeps } from '../deps.js';
 import { POLL_SECONDS } from '../tools/mcp/task-session.js';
 import { storeQuestion } from './ask-person.js';
 import { storeWithRetries } from './run-activity.js';
+import { showAsking } from './show-asking.js';
 
 /** After the first question, more may follow at once. */
 const GATHER_MS = 300;
@@ -47,6 +48,7 @@ export async function deliverAnswers(
 /** Stores what the server of a task asks. The answers go to the server on other connections of the session. */
 export class TaskQuestionBasket {
   readonly #first = new AbortController();
+  #isShown = false;
 
   constructor(
     private readonly deps: ActivityDeps,
@@ -61,6 +63,8 @@ export class TaskQuestionBasket {
     const id = await storeQuestion(deps, place, question, requestId, (work) => storeWithRetries(work, this.cancelled));
     setTimeout(() => this.#first.abort(new Error('a question has come')), GATHER_MS);
     if (id === null) return { action: 'cancel' };
+    if (!this.#isShown) void showAsking(deps, place, true);
+    this.#isShown = true;
     return new Promise<never>(() => undefined);
   };
 

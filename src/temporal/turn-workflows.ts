@@ -7,8 +7,10 @@ import {
 } from '@temporalio/client';
 import {
   ANSWERED_SIGNAL,
+  ASKING_SIGNAL,
   TURN_WORKFLOW,
   WAITING_SIGNAL,
+  type AskingCall,
   type TurnInput,
   type WaitingMessages,
 } from '../../workflows/contract.js';
@@ -38,6 +40,8 @@ export interface TurnWorkflows {
   cancel(turnId: string): Promise<void>;
   /** Signals that answers of the turn were stored. Does nothing if there is no workflow. */
   signalAnswers(turnId: string): Promise<void>;
+  /** Signals that a call waits for a person, or no longer. Does nothing if there is no workflow. */
+  signalAsking(turnId: string, call: AskingCall): Promise<void>;
   /** Signals how many messages wait. Does nothing if there is no workflow. */
   signalWaiting(turnId: string, waiting: WaitingMessages): Promise<void>;
   /** Reads the state of the turn's workflow, and which of its activities workers hold. */
@@ -124,6 +128,13 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
     async signalAnswers(turnId) {
       await unlessGone(
         withDeadline(() => client.workflow.getHandle(turnId).signal(ANSWERED_SIGNAL)),
+        undefined,
+      );
+    },
+
+    async signalAsking(turnId, call) {
+      await unlessGone(
+        withDeadline(() => client.workflow.getHandle(turnId).signal(ASKING_SIGNAL, call)),
         undefined,
       );
     },

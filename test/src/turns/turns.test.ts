@@ -227,6 +227,7 @@ describe('turns in Postgres', () => {
           },
           signalAnswers: async () => undefined,
           signalWaiting: async () => undefined,
+          signalAsking: async () => undefined,
           cancel: async (id) => void all.cancelled.push(id),
           describe: async (id) => {
             if (state === 'away') return away();
