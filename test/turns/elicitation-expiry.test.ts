@@ -13,8 +13,10 @@ const QUESTION: Question = {
 /** A question outlives the time of its turn. */
 const TURN_TIMEOUT_SECONDS = 8;
 const ELICITATION_TIMEOUT_SECONDS = 11;
+/** And that of its call. */
+const TOOL_TIMEOUT_SECONDS = 5;
 
-/** contract.md §11: `ELICITATION_TIMEOUT_SECONDS`, and `TURN_TIMEOUT_SECONDS` while a server asks. */
+/** contract.md §11: `ELICITATION_TIMEOUT_SECONDS`, and `TURN_TIMEOUT_SECONDS` and `TOOL_TIMEOUT_SECONDS` while a server asks. */
 describe('a question that nobody answers', () => {
   let mcp: TestMcpServer;
   let service: TurnService;
@@ -48,6 +50,7 @@ describe('a question that nobody answers', () => {
       config: {
         mcpAllowedHosts: [mcp.host],
         turnTimeoutSeconds: TURN_TIMEOUT_SECONDS,
+        toolTimeoutSeconds: TOOL_TIMEOUT_SECONDS,
         elicitationTimeoutSeconds: ELICITATION_TIMEOUT_SECONDS,
       },
     });

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
 import { eventually } from '../support/eventually.js';
@@ -141,22 +143,30 @@ describe('a server that asks', () => {
     ]);
     expect(await refused(result(id, 'accept'))).to.deep.equal([422, '/events/0/content']);
     expect(await refused(result(id, 'decline', { branch: 'a' }))).to.deep.equal([422, '/events/0/content']);
-    expect((await sendAnswers(service, sessionId, [result(id, 'decline', null)])).status).to.equal(201);
+    const declined = await sendAnswers(service, sessionId, [result(id, 'decline', null)]);
+    expect(declined.status).to.equal(201);
+    expect(declined.body.items[0]).to.include({ elicitation_id: id, action: 'decline', content: null });
     await service.ended(sessionId);
     expect(JSON.parse((await toolResult(sessionId)).content)).to.include({ action: 'decline' });
   });
 
-  it('may ask the person to open an address', async () => {
-    asks(PAGE);
+  it('may ask the person to open an address, which the service does not open', async () => {
+    let visits = 0;
+    const page = createServer(() => (visits += 1)).listen(0, '127.0.0.1');
+    await once(page, 'listening');
+    const url = `https://127.0.0.1:${(page.address() as AddressInfo).port}/pay`;
+    asks({ ...PAGE, url });
     const sessionId = await start();
     const [action] = await requiredActions(service, sessionId);
-    expect(action).to.include({ mode: 'url', url: PAGE.url, message: PAGE.message });
+    expect(action).to.include({ mode: 'url', url, message: PAGE.message });
     expect(action).to.not.have.property('requested_schema');
     const filled = await sendAnswers(service, sessionId, [result(action.elicitation_id, 'accept', {})]);
     expect(filled.status).to.equal(422);
     await sendAnswers(service, sessionId, [result(action.elicitation_id, 'accept')]);
     await service.ended(sessionId);
     expect(JSON.parse((await toolResult(sessionId)).content)).to.deep.equal({ action: 'accept' });
+    page.close();
+    expect(visits).to.equal(0);
   });
 
   it('gets -32602 for questions beyond the limits, and nobody is asked', async () => {

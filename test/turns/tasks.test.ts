@@ -128,6 +128,15 @@ describe('a tool call that is a task', () => {
     expect(result.content).to.include('was cancelled').and.include('Somebody pulled the plug.');
   });
 
+  it('has the error result that the call would have had', async () => {
+    const { sessionId, task } = await call('mistaken');
+    await (
+      await task
+    ).end('completed', { isError: true, content: [{ type: 'text', text: 'There is no such branch.' }] });
+    await service.ended(sessionId);
+    expect(await resultOf(sessionId)).to.include({ is_error: true, content: 'There is no such branch.' });
+  });
+
   it('is cancelled on its server when the turn is cancelled', async () => {
     const { sessionId, task } = await call('cancelled');
     const { id } = await task;
@@ -176,7 +185,7 @@ describe('a tool call that is a task', () => {
     expect(result.content).to.include('unknown to its server');
   });
 
-  it('takes images and structured content as any result', async () => {
+  it('takes content of all kinds as any result', async () => {
     const { sessionId, task } = await call('image');
     await (
       await task
@@ -184,12 +193,18 @@ describe('a tool call that is a task', () => {
       content: [
         { type: 'text', text: 'A picture:' },
         { type: 'image', data: PNG, mimeType: 'image/png' },
+        { type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' },
+        { type: 'resource', resource: { uri: 'file:///log.txt', text: 'It compiled.' } },
+        { type: 'resource_link', uri: 'https://ci.example.com/41', name: 'build 41' },
       ],
       structuredContent: { width: 1 },
     });
     await service.ended(sessionId);
     const result = await resultOf(sessionId);
+    expect(result).to.include({ is_error: false });
     expect(result.content).to.include('A picture:').and.include('"width":1');
+    expect(result.content).to.include('[audio (audio/wav)').and.include('[resource file:///log.txt]\nIt compiled.');
+    expect(result.content).to.include('build 41 <https://ci.example.com/41>');
     const told = JSON.stringify(service.model.requests.at(-1)!.body.messages);
     expect(told).to.include('image/png');
   });

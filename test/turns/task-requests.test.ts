@@ -1,0 +1,181 @@
+import { expect } from 'chai';
+import type { Client } from '@temporalio/client';
+import { eventually } from '../support/eventually.js';
+import { startMcpServer, type McpServerOptions, type TestMcpServer, type TestTask } from '../support/mcp-server.js';
+import { steps, toolUse } from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
+import { connectClient } from '../support/workflow-history.js';
+
+interface Received {
+  /** The method of the message, of the HTTP request without one, or `answer`. */
+  method: string;
+  session: string | undefined;
+  params: Record<string, unknown>;
+  at: number;
+}
+
+/** contract.md §11 "Details of tasks": which requests a server gets about a task, and when. */
+describe('the requests about a task', () => {
+  let mcp: TestMcpServer;
+  let service: TurnService;
+  let temporal: { client: Client; close: () => Promise<void> };
+  let mcpId: string;
+  let work: (task: TestTask) => unknown;
+  let received: Received[];
+  /** Answers some requests in place of the server. */
+  let answerFor: (method: string) => { status: number; body?: object } | null;
+
+  const gateway: McpServerOptions['gateway'] = (req, res, body) => {
+    const message = body === '' ? {} : (JSON.parse(body) as { id?: number; method?: string; params?: object });
+    const method = message.method ?? (body === '' ? req.method! : 'answer');
+    const session = req.headers['mcp-session-id'] as string | undefined;
+    received.push({ method, session, params: { ...message.params }, at: performance.now() });
+    const answer = answerFor(method);
+    if (answer === null) return false;
+    res.writeHead(answer.status, { 'content-type': 'application/json' });
+    res.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...answer.body }));
+    return true;
+  };
+
+  before(async () => {
+    mcp = await startMcpServer({
+      tasks: true,
+      tools: [{ name: 'build', pollInterval: 1000, task: (task) => work(task) }],
+      gateway,
+    });
+    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
+    temporal = await connectClient(process.env.TEMPORAL_ADDRESS!);
+    received = [];
+    answerFor = () => null;
+    const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'ops', url: mcp.url });
+    mcpId = body.id;
+  });
+  after(async () => {
+    await service.close();
+    await temporal.close();
+    await mcp.close();
+  });
+  beforeEach(() => {
+    received = [];
+    answerFor = () => null;
+  });
+  afterEach(() => service.model.reset());
+
+  const start = async (): Promise<{ sessionId: string; turnId: string; task: TestTask }> => {
+    service.model.on(/Go/, steps([toolUse('mcp__ops__build', {}, { id: 'toolu_1' })], 'Done.'));
+    const tools = [{ type: 'mcp_toolset', mcp_server_id: mcpId, elicitation: true }];
+    const begun = new Promise<TestTask>((resolve) => (work = resolve));
+    const sessionId = await service.session({ mcp_servers: [mcpId], tools });
+    const turnId = await service.send(sessionId, 'Go');
+    return { sessionId, turnId, task: await begun };
+  };
+  const of = (...methods: string[]): Received[] => received.filter(({ method }) => methods.includes(method));
+  const resultOf = async (sessionId: string) => {
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    return (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
+  };
+
+  it('ask for it to be kept for TASK_TIMEOUT_SECONDS, and all go to its MCP session, which ends after it', async () => {
+    const { sessionId, task } = await start();
+    await task.update('input_required');
+    const told = task.ask({ mode: 'form', message: '?', requestedSchema: { type: 'object', properties: {} } });
+    const [{ elicitation_id }] = await requiredActions(service, sessionId);
+    await sendAnswers(service, sessionId, [
+      { type: 'user.elicitation_result', elicitation_id, action: 'accept', content: {} },
+    ]);
+    expect(await told).to.deep.equal({ action: 'accept', content: {} });
+    await task.update('working');
+    const before = received.length;
+    await eventually('another poll', async () => received.slice(before).some(({ method }) => method === 'tasks/get'));
+    expect(of('DELETE')).to.deep.equal([]);
+    await task.end('completed', 'Built.');
+    expect(await resultOf(sessionId)).to.include({ is_error: false, content: 'Built.' });
+    await eventually('the session is deleted', async () => of('DELETE').length > 0);
+    const [call, ...more] = of('tools/call');
+    expect(more).to.deep.equal([]);
+    expect(call!.params.task).to.deep.equal({ ttl: 86_400_000 });
+    const about = of('tasks/get', 'tasks/result', 'answer', 'DELETE');
+    expect(new Set(about.map(({ session }) => session))).to.deep.equal(new Set([call!.session]));
+    expect(new Set(about.map(({ method }) => method)).size).to.equal(4);
+    expect(about.at(-1)).to.include({ method: 'DELETE' });
+  });
+
+  it('come after a second at first, then at the newest interval', async () => {
+    let polls = 0;
+    answerFor = (method) => {
+      if (method !== 'tasks/get') return null;
+      polls += 1;
+      return {
+        status: 200,
+        body: { result: { taskId: 't', status: 'working', pollInterval: polls === 1 ? 3000 : 1000 } },
+      };
+    };
+    const { sessionId, task } = await start();
+    await eventually('three polls', async () => polls >= 3);
+    answerFor = () => null;
+    await task.end('completed', 'Built.');
+    await resultOf(sessionId);
+    const [call] = of('tools/call');
+    const [first, second, third] = of('tasks/get');
+    expect(first!.at - call!.at).to.be.within(1000, 2900);
+    expect(second!.at - first!.at).to.be.at.least(3000);
+    expect(third!.at - second!.at).to.be.within(1000, 2900);
+  });
+
+  it('come once a minute after ten minutes', async () => {
+    const { sessionId, turnId, task } = await start();
+    await eventually('the first poll', async () => of('tasks/get').length > 0);
+    await service.db.query(`UPDATE tool_calls SET started_at = started_at - interval '601 s' WHERE turn_id = $1`, [
+      turnId,
+    ]);
+    const pause = async (): Promise<number> => {
+      const { raw } = await temporal.client.workflow.getHandle(turnId).describe();
+      const [pending] = raw.pendingActivities!;
+      return (
+        Number(pending?.nextAttemptScheduleTime?.seconds ?? 0) - Number(pending?.lastAttemptCompleteTime?.seconds ?? 0)
+      );
+    };
+    await eventually('a pause of a minute', async () => Math.abs((await pause()) - 60) <= 1);
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+    await eventually('the task is cancelled', async () =>
+      mcp.taskStates().some(({ taskId, status }) => taskId === task.id && status === 'cancelled'),
+    );
+  });
+
+  it('are repeated after any other error than -32602', async () => {
+    const { sessionId, task } = await start();
+    const errors = [-32600, -32601, -32603, -32001].map((code) => ({ code, message: 'No.' }));
+    let refused = 0;
+    answerFor = (method) => {
+      const error = method === 'tasks/get' ? errors[refused] : undefined;
+      if (error === undefined) return null;
+      refused += 1;
+      return { status: 200, body: { error } };
+    };
+    await eventually('every error was given', async () => refused === errors.length);
+    await task.end('completed', 'Built all the same.');
+    expect(await resultOf(sessionId)).to.include({ is_error: false, content: 'Built all the same.' });
+    expect(of('tools/call')).to.have.length(1);
+  });
+
+  it('cancel it again and again while its server is away, in its MCP session', async () => {
+    const { sessionId, task } = await start();
+    let refused = 0;
+    answerFor = (method) => {
+      if (method !== 'tasks/cancel' || refused === 3) return null;
+      refused += 1;
+      return { status: 503 };
+    };
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+    await eventually('the task is cancelled', async () =>
+      mcp.taskStates().some(({ taskId, status }) => taskId === task.id && status === 'cancelled'),
+    );
+    expect(refused).to.equal(3);
+    await eventually('the session is deleted', async () => of('DELETE').length > 0);
+    const session = of('tools/call')[0]!.session;
+    for (const request of of('tasks/cancel', 'DELETE')) expect(request.session).to.equal(session);
+  });
+});
