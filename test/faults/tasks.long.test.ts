@@ -19,9 +19,14 @@ describe('a task whose turn loses its processes', function () {
   let work: (task: TestTask) => unknown;
   let call: (call: TestToolCall) => unknown;
   before(async () => {
-    system = await startFaultSystem({ ownPostgres: true, ownTemporal: { persistent: true } });
+    system = await startFaultSystem({
+      ownPostgres: true,
+      ownTemporal: { persistent: true },
+      env: { SHUTDOWN_GRACE_SECONDS: '60' },
+    });
     Object.assign(system.mcp.options, {
       tasks: true,
+      sharedTasks: true,
       tools: [
         { name: 'build', pollInterval: 1000, task: (task: TestTask) => work(task) },
         { name: 'deploy', run: (one: TestToolCall) => call(one) },
@@ -73,6 +78,9 @@ describe('a task whose turn loses its processes', function () {
   const expectOne = async (turn: Turn, content: string): Promise<void> => {
     await system.verify();
     expect(system.mcp.calls).to.have.length(1);
+    await expectResult(turn, content);
+  };
+  const expectResult = async (turn: Turn, content: string): Promise<void> => {
     const events = await system.history(turn.sessionId);
     const results = events.filter(({ type }) => type === 'agent.tool_result');
     expect(results).to.have.length(1);
@@ -80,42 +88,67 @@ describe('a task whose turn loses its processes', function () {
     expect(events.at(-1)).to.include({ type: 'turn.completed' });
   };
 
+  /** What dies, and how it comes up again. */
+  const KILLS: [string, () => Promise<() => Promise<unknown>>][] = [
+    ['the API', () => killed([system.apis[0]!])],
+    ['the worker', () => killed([system.workers[0]!])],
+    ['API and worker', () => killed([system.apis[0]!, system.workers[0]!])],
+    ['Temporal', () => killed([server(system.temporal!)])],
+    ['Postgres', () => killed([server(system.postgres!)])],
+    ['the MCP server', () => killed([server(system.mcp)])],
+  ];
+  type Killable = Record<'kill' | 'start', () => Promise<unknown>>;
+  const server = (one: Record<'kill' | 'restart', () => Promise<unknown>>): Killable => ({
+    kill: () => one.kill(),
+    start: () => one.restart(),
+  });
+  const killed = async (processes: Killable[]): Promise<() => Promise<unknown>> => {
+    await Promise.all(processes.map((one) => one.kill()));
+    return () => Promise.all(processes.map((one) => one.start()));
+  };
+
+  for (const [name, kill] of KILLS) {
+    it(`survives kill -9 of ${name}, while it works, asks, or has just finished`, async () => {
+      const works = await begun();
+      const finishes = await begun();
+      const asks = await begun();
+      await asks.task.update('input_required');
+      const told = asks.task.ask(FORM);
+      told.catch(() => undefined);
+      const id = await question(asks.turn);
+
+      let start = (_: () => Promise<unknown>): void => undefined;
+      const dead = new Promise<() => Promise<unknown>>((resolve) => (start = resolve));
+      let isOver = false;
+      system.mcp.options.gateway = async (_, res, body) => {
+        if (isOver || !body.includes('tasks/result') || !body.includes(finishes.task.id)) return false;
+        isOver = true;
+        start(await kill());
+        return res.socket === null || res.socket.destroyed;
+      };
+      await finishes.task.end('completed', 'Just finished.');
+      const revive = await dead;
+      // What lives takes the answer before the other is back.
+      const [{ status }] = await Promise.all([answer(asks.turn, id), revive()]);
+      expect(status).to.equal(201);
+      await works.task.end('completed', 'Built.');
+      // A server that was killed has forgotten its question.
+      const branch = name === 'the MCP server' ? 'without an answer' : String((await told).content!.branch);
+      await asks.task.update('working');
+      await asks.task.end('completed', `Built ${branch}.`);
+      await system.verify();
+      expect(system.mcp.calls).to.have.length(3);
+      await expectResult(works.turn, 'Built.');
+      await expectResult(finishes.turn, 'Just finished.');
+      await expectResult(asks.turn, `Built ${branch}.`);
+    });
+  }
+
   it('survives kill -9 of every process while it works', async () => {
     const { turn, task } = await begun();
     await system.killEverything();
     await task.end('completed', 'Built.');
     await expectOne(turn, 'Built.');
-  });
-
-  it('survives kill -9 of the worker that fetches its result', async () => {
-    const { turn, task } = await begun();
-    let kills = 0;
-    system.mcp.options.gateway = async (_, res, body) => {
-      if (!body.includes('tasks/result') || kills > 0) return false;
-      kills += 1;
-      await system.workers[0]!.kill();
-      res.destroy();
-      void system.workers[0]!.start();
-      return true;
-    };
-    await task.end('completed', 'Just finished.');
-    await expectOne(turn, 'Just finished.');
-    expect(kills).to.equal(1);
-  });
-
-  it('survives kill -9 of the worker while it asks', async () => {
-    work = async ({ update, ask, end }) => {
-      await update('input_required');
-      const { content } = await ask(FORM);
-      await update('working');
-      await end('completed', `Built ${String(content!.branch)}.`);
-    };
-    const turn = await start();
-    const id = await question(turn);
-    await system.workers[0]!.kill();
-    expect((await answer(turn, id)).status).to.equal(201);
-    await system.workers[0]!.start();
-    await expectOne(turn, 'Built main.');
   });
 
   it('survives a server that is away for a minute', async () => {
@@ -144,5 +177,56 @@ describe('a task whose turn loses its processes', function () {
     expect(result!.content).to.include('unknown');
     const { status, body } = await answer(turn, id);
     expect([status, body.error.details.state]).to.deep.equal([409, 'lost']);
+  });
+
+  it('lets its worker be replaced when the question of a direct call is answered', async () => {
+    call = ({ ask }) => ask(FORM).then(({ content }) => `Deployed ${String(content!.branch)}.`);
+    const turn = await start('deploy');
+    const id = await question(turn);
+    const [worker] = system.workers as [(typeof system.workers)[0]];
+    const stopped = worker.stop();
+    await eventually('the worker drains', async () => {
+      const draining = await system.db.query<unknown[]>('SELECT FROM workers WHERE is_draining AND dead_at IS NULL');
+      return draining.length === 1;
+    });
+    expect((await answer(turn, id)).status).to.equal(201);
+    expect(await stopped).to.equal(0);
+    await worker.start();
+    await expectOne(turn, 'Deployed main.');
+  });
+
+  it('is waited for 20 s at a time by a server that does not answer', async () => {
+    const { turn, task } = await begun();
+    const waits: number[] = [];
+    system.mcp.options.gateway = (_, res, body) => {
+      if (waits.length > 0 || !body.includes('tasks/get')) return false;
+      const began = performance.now();
+      waits.push(0);
+      res.on('close', () => (waits[0] = performance.now() - began));
+      return true;
+    };
+    await eventually('the poll is given up', async () => (waits[0] ?? 0) > 0, 40_000);
+    expect(waits[0]).to.be.within(19_000, 30_000);
+    await task.end('completed', 'Late.');
+    await expectOne(turn, 'Late.');
+  });
+
+  it('is cancelled for 30 s on a server that is away, and no longer', async () => {
+    const { turn } = await begun();
+    const attempts: number[] = [];
+    system.mcp.options.gateway = (_, res, body) => {
+      if (!body.includes('tasks/cancel')) return false;
+      attempts.push(performance.now());
+      res.writeHead(503).end();
+      return true;
+    };
+    await system.insist('POST', `/v1/sessions/${turn.sessionId}/cancel`);
+    await eventually(
+      'the workflow has ended',
+      async () => (await system.client.workflow.getHandle(turn.turnId).describe()).status.name !== 'RUNNING',
+      60_000,
+    );
+    expect(attempts.length).to.be.within(5, 30);
+    expect(attempts.at(-1)! - attempts[0]!).to.be.within(15_000, 30_500);
   });
 });

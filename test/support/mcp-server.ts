@@ -102,7 +102,7 @@ export interface TestMcpServer {
 /** A real MCP server over Streamable HTTP, made with the SDK's server on node:http; it counts what reaches it. */
 export async function startMcpServer(options: McpServerOptions = {}): Promise<TestMcpServer> {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
-  const taskStore = options.sharedTasks === true ? new SharedTaskStore() : new InMemoryTaskStore();
+  const taskStore = new TaskStore(() => server.options.sharedTasks === true);
   const taskMessageQueue = new InMemoryTaskMessageQueue();
   let http = createServer();
   let port = 0;
@@ -231,10 +231,16 @@ function protocolServer(server: TestMcpServer, stores: Pick<ServerOptions, 'task
   return protocol;
 }
 
-/** Knows its tasks in every MCP session. */
-class SharedTaskStore extends InMemoryTaskStore {
-  override createTask(...[parameters, requestId, request]: Parameters<InMemoryTaskStore['createTask']>): Promise<Task> {
-    return super.createTask(parameters, requestId, request);
+class TaskStore extends InMemoryTaskStore {
+  /** A task that is shared is known in every MCP session. */
+  constructor(private readonly isShared: () => boolean) {
+    super();
+  }
+
+  override createTask(
+    ...[parameters, requestId, request, sessionId]: Parameters<InMemoryTaskStore['createTask']>
+  ): Promise<Task> {
+    return super.createTask(parameters, requestId, request, this.isShared() ? undefined : sessionId);
   }
 }
 
