@@ -82,24 +82,46 @@ describe('the code in the documents runs', () => {
     expect(mcp.calls[0]).to.deep.include({ name: 'send', arguments: { to: 'ada@example.com' } });
   });
 
-  it('docs/person-in-the-loop.md, a server that asks', async () => {
+  /** Registers the MCP server that a document shows, while `work` runs. */
+  const withServer = async (
+    document: string,
+    name: string,
+    work: (serverId: string) => Promise<void>,
+  ): Promise<void> => {
     const port = await freePort();
     hosts.push(`127.0.0.1:${port}`);
-    const [code] = await blocks('docs/person-in-the-loop.md', 'mjs');
+    const [code] = await blocks(document, 'mjs');
     const env = { PATH: process.env.PATH, PORT: String(port) };
     const server = spawn(process.execPath, ['--input-type=module', '--eval', code!], { env, stdio: 'inherit' });
     try {
+      let serverId = '';
       await eventually('the server is registered', async () => {
         const url = `http://127.0.0.1:${port}/mcp`;
-        const { status } = await service.api('POST', '/v1/mcp-servers', { name: 'ops', url });
+        const { status, body } = await service.api('POST', '/v1/mcp-servers', { name, url });
+        serverId = body.id;
         return status === 201;
       });
-      const [, example] = await blocks('docs/person-in-the-loop.md', 'js');
-      expect(await runModule(example!)).to.equal('completed Deployed main.\n');
+      await work(serverId);
     } finally {
       server.kill();
     }
-  });
+  };
+
+  it('docs/person-in-the-loop.md, a server that asks', () =>
+    withServer('docs/person-in-the-loop.md', 'ops', async () => {
+      const [, example] = await blocks('docs/person-in-the-loop.md', 'js');
+      expect(await runModule(example!)).to.equal('completed Deployed main.\n');
+    }));
+
+  it('docs/mcp.md, a server with a task', () =>
+    withServer('docs/mcp.md', 'builder', async (serverId) => {
+      const sessionId = await service.session({ model_id: model.models[0]!.id, mcp_servers: [serverId] });
+      await service.send(sessionId, 'call build with {}');
+      await service.ended(sessionId);
+      const events = await service.history(sessionId);
+      expect(events.find(({ type }) => type === 'agent.tool_progress')).to.include({ message: 'Compiling' });
+      expect(events.find(({ type }) => type === 'agent.tool_result')).to.include({ content: 'Built main.' });
+    }));
 
   it('docs/talking.md, the client', async () => {
     const [code] = await blocks('docs/talking.md', 'js');
