@@ -19,8 +19,14 @@ async function start(scene: Scene): Promise<string> {
   return sessionId;
 }
 
-async function answer({ service }: Scene, sessionId: string): Promise<void> {
+async function answer({ service, client }: Scene, sessionId: string): Promise<void> {
   const [{ elicitation_id }] = await requiredActions(service, sessionId);
+  const { last_turn_id } = (await service.api('GET', `/v1/sessions/${sessionId}`)).body;
+  await eventually('Temporal shows that the server asks', async () => {
+    const handle = client.workflow.getHandle(last_turn_id);
+    const shown = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+    return shown.currentDetails.includes('questions of tools');
+  });
   const event = { type: 'user.elicitation_result', elicitation_id, action: 'accept', content: { branch: SECRET } };
   await sendAnswers(service, sessionId, [event]);
 }
@@ -36,6 +42,32 @@ async function completeAfter(scene: Scene, polled: number): ReturnType<Path['pla
   const sessionId = await start(scene);
   await eventually('the task is polled', () => polls(scene) > polled);
   end();
+  return endOf(scene, sessionId);
+}
+
+async function askInTask(scene: Scene): ReturnType<Path['play']> {
+  scene.mcp.options.tasks = true;
+  scene.mcp.options.tools = [
+    {
+      name: 'buy',
+      pollInterval: 1000,
+      task: async ({ update, ask, end }) => {
+        await update('input_required', SECRET);
+        await ask(QUESTION);
+        await update('working');
+        await end('completed', SECRET);
+      },
+    },
+  ];
+  const sessionId = await start(scene);
+  await answer(scene, sessionId);
+  return endOf(scene, sessionId);
+}
+
+async function askInCall(scene: Scene): ReturnType<Path['play']> {
+  scene.mcp.options.tools = [{ name: 'buy', run: async ({ ask }) => void (await ask(QUESTION)) }];
+  const sessionId = await start(scene);
+  await answer(scene, sessionId);
   return endOf(scene, sessionId);
 }
 
@@ -56,40 +88,27 @@ export const TASK_PATHS: Path[] = [
       return endOf(scene, sessionId, 'turn.cancelled');
     },
   },
+  // Those without `shown` are from before the workflow knew of questions.
   {
     name: 'task-asks',
-    async play(scene) {
-      scene.mcp.options.tasks = true;
-      scene.mcp.options.tools = [
-        {
-          name: 'buy',
-          pollInterval: 1000,
-          task: async ({ update, ask, end }) => {
-            await update('input_required', SECRET);
-            await ask(QUESTION);
-            await update('working');
-            await end('completed', SECRET);
-          },
-        },
-      ];
-      const sessionId = await start(scene);
-      await answer(scene, sessionId);
-      return endOf(scene, sessionId);
-    },
+    play: askInTask,
+  },
+  {
+    name: 'task-asks-shown',
+    play: askInTask,
+  },
+  {
+    name: 'call-asks',
+    play: askInCall,
+  },
+  {
+    name: 'call-asks-shown',
+    play: askInCall,
   },
   {
     name: 'task-long-wait',
     runs: 3,
     options: { config: { longWaitSeconds: 1 } },
     play: (scene) => completeAfter(scene, 4),
-  },
-  {
-    name: 'call-asks',
-    async play(scene) {
-      scene.mcp.options.tools = [{ name: 'buy', run: async ({ ask }) => void (await ask(QUESTION)) }];
-      const sessionId = await start(scene);
-      await answer(scene, sessionId);
-      return endOf(scene, sessionId);
-    },
   },
 ];
