@@ -1,6 +1,9 @@
 import { expect } from 'chai';
+import type { ModelEntry } from '../../src/models/entry.js';
 import { purgeSessions } from '../../src/sessions/purge.js';
-import { message, text } from '../support/scripted-model.js';
+import { TEST_MODEL } from '../support/config.js';
+import { eventually } from '../support/eventually.js';
+import { failure, message, startScriptedModel, text, wait, type ScriptedModel } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
 const PRICE = { currency: 'EUR', input: 1, output: 0, cache_read: 0, cache_write: 0 };
@@ -9,6 +12,7 @@ const NO_OUTPUT = { output_tokens: 0, cache_read_input_tokens: 0, cache_creation
 interface Group {
   group: string | null;
   turns: number;
+  model_calls: number;
   input_tokens: number;
   cost: { amount: string; currency: string } | null;
 }
@@ -113,5 +117,152 @@ describe('the sums of usage', () => {
     await service.db.query(`UPDATE sessions SET deleted_at = now() - interval '2 hours'`);
     expect((await purgeSessions(service.db, 100)).sessions).to.equal(3);
     expect(await groups('group_by=session')).to.deep.equal(before);
+  });
+});
+
+describe('the sums of usage of several models', () => {
+  let service: TurnService;
+  let model: ScriptedModel;
+  before(async () => {
+    model = await startScriptedModel();
+    const entry = (id: string, price?: ModelEntry['price']): ModelEntry => ({
+      ...{ ...TEST_MODEL, id, model: id, base_url: model.url },
+      ...(price !== undefined && { price }),
+    });
+    service = await startTurnService({
+      models: [entry('own', PRICE), entry('other', { ...PRICE, input: 2 }), entry('unpriced')],
+    });
+  });
+  after(async () => {
+    await service.close();
+    await model.close();
+  });
+
+  /** A project of its own for each test: the sums are those of a project. */
+  const project = async (name: string) => {
+    const api = service.as(await service.newKey({ project: name }));
+    const session = async (body: object = {}): Promise<string> =>
+      (await api('POST', '/v1/sessions', { model_id: 'own', thinking_enabled: false, ...body })).body.id;
+    const send = async (id: string, content: string, more: object = {}): Promise<string> => {
+      const { status, body } = await api('POST', `/v1/sessions/${id}/messages`, { content, ...more });
+      expect(status, JSON.stringify(body)).to.equal(201);
+      return body.turn_id;
+    };
+    const ended = (turn: string): Promise<void> =>
+      eventually('the turn has ended', async () => {
+        const [row] = await service.db.query<{ ended: boolean }[]>(
+          'SELECT ended_at IS NOT NULL AS ended FROM turns WHERE id = $1',
+          [turn],
+        );
+        return row!.ended;
+      });
+    const run = async (id: string, content: string, more?: object): Promise<string> => {
+      const turn = await send(id, content, more);
+      await ended(turn);
+      return turn;
+    };
+    const groups = async (query: string, fields: (keyof Group)[] = ['group', 'turns', 'cost']): Promise<unknown[]> => {
+      const { status, body } = await api('GET', `/v1/usage?${query}`);
+      expect(status, JSON.stringify(body)).to.equal(200);
+      return body.items.map((item: Group) => fields.map((field) => item[field]));
+    };
+    return { api, session, send, ended, run, groups };
+  };
+  const eur = (amount: string) => ({ amount, currency: 'EUR' });
+  const tokens = (input_tokens: number) => ({ usage: { ...NO_OUTPUT, input_tokens } });
+
+  it('count a turn that fell back once for each of its models, each call at the price of its model', async () => {
+    model.on(
+      (request) => request.body.model === 'own' && /Fall/.test(request.userText),
+      failure('invalid_request_error'),
+    );
+    model.on(
+      (request) => request.body.model === 'other' && /Fall/.test(request.userText),
+      message([text('done')], tokens(1000)),
+    );
+    model.on(/Plain/, message([text('done')], tokens(10)));
+    const { session, run, groups } = await project('falls');
+    const id = await session({ fallback_model_ids: ['other'] });
+    await run(id, 'Fall');
+    await run(id, 'Plain');
+    const fields = ['group', 'turns', 'model_calls', 'input_tokens', 'cost'] as const;
+    expect(await groups('group_by=model', [...fields])).to.deep.equal([
+      ['other', 1, 1, 1000, eur('0.002')],
+      ['own', 2, 2, 10, eur('0.00001')],
+    ]);
+    expect(await groups('group_by=session', [...fields])).to.deep.equal([[id, 2, 3, 1010, eur('0.00201')]]);
+  });
+
+  it('have no cost where a call had no price, and keep the other costs', async () => {
+    model.on(/Price/, message([text('done')], tokens(10)));
+    const { session, run, groups } = await project('prices');
+    const [mixed, priced] = [await session(), await session()];
+    await run(mixed, 'Price');
+    await run(mixed, 'Price', { model_id: 'unpriced' });
+    await run(priced, 'Price');
+    expect(await groups('group_by=model')).to.deep.equal([
+      ['own', 2, eur('0.00002')],
+      ['unpriced', 1, null],
+    ]);
+    expect(await groups('group_by=session')).to.deep.equal([
+      [mixed, 2, null],
+      [priced, 1, eur('0.00001')],
+    ]);
+  });
+
+  it('take the metadata that the session had when the turn ended', async () => {
+    const gate = model.gate();
+    model.on(/Slow/, message([wait(gate), text('done')], tokens(10)));
+    const { api, session, send, ended, groups } = await project('metadata');
+    const id = await session({ metadata: { team: 'before' } });
+    const turn = await send(id, 'Slow');
+    await gate.reached;
+    await api('PATCH', `/v1/sessions/${id}`, { metadata: { team: 'at the end' } });
+    gate.open();
+    await ended(turn);
+    await api('PATCH', `/v1/sessions/${id}`, { metadata: { team: 'after' } });
+    expect(await groups('group_by=metadata.team')).to.deep.equal([['at the end', 1, eur('0.00001')]]);
+  });
+
+  it('come in the order of code points, page by page, an empty value first and a missing key last', async () => {
+    model.on(/Order/, message([text('done')], tokens(10)));
+    const { api, session, run } = await project('order');
+    // UTF-16 has the emoji before the last of these.
+    const teams = ['\u{1F600}', '\uFFFD', 'a', 'B', 'ä', ''];
+    for (const team of [...teams, undefined]) {
+      await run(await session({ metadata: team === undefined ? {} : { team } }), 'Order');
+    }
+    const found: unknown[] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const query = `group_by=metadata.team&limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`;
+      const { body } = await api('GET', `/v1/usage?${query}`);
+      found.push(...body.items.map(({ group }: Group) => group));
+      cursor = body.meta.next_cursor;
+      const from =
+        cursor !== null && (await api('GET', `/v1/usage?${query}&from=2026-01-01T00:00:00Z&cursor=${cursor}`));
+      if (from) expect(from.body.error.type).to.equal('invalid_cursor');
+    }
+    expect(found).to.deep.equal(['', 'B', 'a', 'ä', '\uFFFD', '\u{1F600}', null]);
+  });
+
+  it('count by day of UTC, and those of 30 days', async () => {
+    model.on(/Day/, message([text('done')], tokens(10)));
+    const { session, run, groups } = await project('days');
+    const id = await session();
+    const ends = ['2026-03-28T23:59:59.999999Z', '2026-03-29T00:00:00Z', '2026-03-29T23:59:59.999999Z'];
+    for (const end of ends) {
+      await service.db.query('UPDATE turn_usage SET ended_at = $1 WHERE turn_id = $2', [end, await run(id, 'Day')]);
+    }
+    const march = 'from=2026-03-01T00:00:00%2B01:00&to=2026-04-01T00:00:00Z';
+    expect(await groups(march)).to.deep.equal([
+      ['2026-03-28', 1, eur('0.00001')],
+      ['2026-03-29', 2, eur('0.00002')],
+    ]);
+    expect(await groups('')).to.deep.equal([]);
+    await service.db.query(
+      `UPDATE turn_usage SET ended_at = now() - interval '29 days 23 hours' WHERE session_id = $1`,
+      [id],
+    );
+    expect(await groups('group_by=model')).to.deep.equal([['own', 3, eur('0.00003')]]);
   });
 });
