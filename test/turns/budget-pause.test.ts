@@ -75,6 +75,32 @@ describe('a turn that waits for a larger budget', () => {
       expect((await sessionOf(cancelled.session)).required_actions).to.deep.equal([]);
     });
 
+    it('holds no slot and no connection, however many wait', async () => {
+      const turns = await Promise.all(Array.from({ length: 10 }, () => waitingTurn()));
+      const { client, close } = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
+      const held = async (): Promise<number> => {
+        const described = await Promise.all(turns.map(({ turnId }) => client.workflow.getHandle(turnId).describe()));
+        const metrics = (await service.as(null)('GET', '/metrics')).body as string;
+        const slots = [...metrics.matchAll(/^temporal_worker_task_slots_used\{([^}]*)\} (\d+)/gm)];
+        const [{ busy }] = await service.db.query<[{ busy: number }]>(
+          `SELECT count(*)::integer AS busy FROM pg_stat_activity
+           WHERE datname = current_database() AND state LIKE 'idle in transaction%'`,
+        );
+        const activities = described.flatMap(({ raw }) => raw.pendingActivities ?? []).length;
+        return slots.reduce(
+          (sum, [, labels, used]) => sum + (labels!.includes('ActivityWorker') ? Number(used) : 0),
+          activities + busy,
+        );
+      };
+      await eventually('activities, slots and transactions are over', async () => (await held()) === 0);
+      await close();
+      const raised = await Promise.all(turns.map(({ session }) => patch(session, budget('1'))));
+      expect(raised.map(({ required_actions }) => required_actions.length)).to.deep.equal(turns.map(() => 0));
+      const ends = await Promise.all(turns.map(({ session }) => service.ended(session)));
+      expect(ends.map(({ usage_details }) => usage_details.cost)).to.deep.equal(turns.map(() => cost('0.302')));
+      expect(calls()).to.equal(20);
+    });
+
     it('waits before its first call', async () => {
       service.model.on(/Hello/, message([text('done')], tokens(2)));
       const session = await service.session({ budget: budget('0.1') });
@@ -125,6 +151,39 @@ describe('a turn that waits for a larger budget', () => {
       );
       expect(ends.map(({ stop_reason }) => stop_reason)).to.deep.equal(Array.from({ length: 10 }, () => 'end_turn'));
     });
+  });
+
+  it('waits before a summary too, and goes on, or ends without one', async () => {
+    service = await startTurnService({ model: { price: PRICE, context_window: 8_000, max_output_tokens: 500 } });
+    service.model.on(/^Long/, message([text('fine')], tokens(100)));
+    service.model.on(/<transcript>/, message([text('SUMMARY')], tokens(50)));
+    const summaries = () => service.model.requests.filter(({ userText }) => userText.includes('<transcript>')).length;
+    const long = `Long ${'word '.repeat(1_600)}`;
+    /** As many turns as the context takes without a summary, and a budget that the summary does not fit into. */
+    const fullSession = async () => {
+      const session = await service.session({ thinking_enabled: false });
+      const before = summaries();
+      for (let turn = 0; turn < 2; turn += 1) await service.run(session, long);
+      expect(summaries()).to.equal(before);
+      await patch(session, budget('0.4'));
+      await service.send(session, long);
+      return { session, before };
+    };
+    const raised = await fullSession();
+    const [action] = await requiredActions(service, raised.session);
+    expect(action).to.deep.include({ type: 'budget', spent: cost('0.2'), max_cost: cost('0.4') });
+    expect(summaries()).to.equal(raised.before);
+    await patch(raised.session, budget('1'));
+    expect(await service.ended(raised.session)).to.include({ stop_reason: 'end_turn' });
+    const calls = summaries() - raised.before;
+    expect(calls).to.be.within(1, 4);
+    expect(Number((await sessionOf(raised.session)).cost.amount)).to.be.closeTo(0.3 + 0.05 * calls, 1e-9);
+
+    const stopped = await fullSession();
+    await requiredActions(service, stopped.session);
+    await patch(stopped.session, budget('0.4', 'stop'));
+    expect(await service.ended(stopped.session)).to.include({ stop_reason: 'budget_reached' });
+    expect(summaries()).to.equal(stopped.before);
   });
 
   it('ends as budget_reached when nobody changes the budget in time', async () => {

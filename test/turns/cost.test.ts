@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
 import { cut, failure, message, text, toolUse } from '../support/scripted-model.js';
+import { createTestDatabase } from '../support/postgres.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
 /** For a million tokens; each kind of token has its own digits in a sum. */
@@ -55,12 +57,71 @@ describe('the cost of turns', () => {
     expect((await sessionOf(session)).cost).to.deep.equal(end.usage_details.cost);
   });
 
+  it('is counted by model and project, failed calls included', async () => {
+    const counted = async (key: string): Promise<number> => {
+      const [{ id }] = await service.db.query<[{ id: string }]>('SELECT id FROM projects WHERE name = $1', [key]);
+      const metrics = (await service.as(null)('GET', '/metrics')).body as string;
+      const line = metrics
+        .split('\n')
+        .find((one) => one.startsWith(`model_cost_total{model="scripted",project="${id}",currency="USD"}`));
+      return Number(line?.split(' ').at(-1) ?? 0);
+    };
+    service.model.on(
+      /Measure/,
+      message([text('x', { chunk: 1, before: { 0: cut() } })], { usage: USAGE }),
+      message([text('done')], { usage: USAGE }),
+    );
+    const stranger = service.as(await service.newKey({ project: 'measured' }));
+    const { body: session } = await stranger('POST', '/v1/sessions', { model_id: 'scripted' });
+    await stranger('POST', `/v1/sessions/${session.id}/messages`, { content: 'Measure' });
+    await eventually('the turn has ended', async () => {
+      const { body } = await stranger('GET', `/v1/sessions/${session.id}`);
+      return body.status === 'COMPLETE';
+    });
+    const { cost } = (await stranger('GET', `/v1/sessions/${session.id}`)).body;
+    expect(Number(cost.amount)).to.be.above(1.9 * Number(COST_OF_CALL));
+    expect(await counted('measured')).to.be.closeTo(Number(cost.amount), 1e-9);
+  });
+
   it('is 0 for a turn whose model answered no call', async () => {
     service.model.on(/Refuse/, failure('invalid_request_error'));
     const session = await service.session();
     const end = (await service.run(session, 'Refuse')).at(-1);
     expect(end.type).to.equal('turn.failed');
     expect(end.usage_details.cost).to.deep.equal(usd('0'));
+  });
+});
+
+describe('the cost of turns whose model gets another price', () => {
+  it('keeps the price of each call', async () => {
+    const database = await createTestDatabase();
+    const usage = { ...USAGE, input_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+    const shown: unknown[] = [];
+    let session: string | undefined;
+    for (const output of [100, 7, undefined]) {
+      const service = await startTurnService({
+        databaseUrl: database.url,
+        model: output === undefined ? {} : { price: { ...PRICE, output } },
+      });
+      try {
+        service.model.on(/Count/, message([text('done')], { usage }));
+        session ??= await service.session();
+        await service.run(session, 'Count');
+        const { body } = await service.api('GET', `/v1/sessions/${session}`);
+        const { items } = (await service.api('GET', `/v1/sessions/${session}/turns`)).body;
+        const costs = items.map((turn: { usage_details: { cost: unknown } }) => turn.usage_details.cost);
+        shown.push([body.cost, costs]);
+      } finally {
+        await service.close();
+      }
+    }
+    await database.drop();
+    const [first, second] = ['0.0005', '0.000035'].map((amount) => ({ amount, currency: 'USD' }));
+    expect(shown).to.deep.equal([
+      [first, [first]],
+      [{ amount: '0.000535', currency: 'USD' }, [second, first]],
+      [null, [null, second, first]],
+    ]);
   });
 });
 
