@@ -16,6 +16,8 @@ export interface ScriptedModelOptions extends AdmissionOptions {
   port?: number;
   /** False: keeps no requests, and drops their media while they arrive. Default: true. */
   record?: boolean;
+  /** False: does not know count_tokens, as many servers. Default: true. */
+  countsTokens?: boolean;
   /** What GET /v1/models lists. */
   models?: Parameters<typeof modelsPage>[0];
 }
@@ -147,6 +149,7 @@ export class ScriptedModel {
       case 'POST /v1/messages':
         return this.#answer(incoming, response, requestId);
       case 'POST /v1/messages/count_tokens': {
+        if (this.options.countsTokens === false) throw new ModelFailure('not_found_error', 'Not found');
         this.counted += 1;
         const input_tokens = this.#admission.count(await this.#read(incoming));
         return sendJson(response, 200, JSON.stringify({ input_tokens }));
