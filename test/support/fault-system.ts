@@ -7,6 +7,7 @@ import type { Client } from '@temporalio/client';
 import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../src/db/data-source.js';
+import type { ModelEntry } from '../../src/models/entry.js';
 import { createKey } from '../../src/projects/api-keys.js';
 import type { ApiResponse } from './client.js';
 import { request, RETRY_PAUSE_MS, watchOver, type Turn } from './fault-client.js';
@@ -35,6 +36,8 @@ export interface FaultSystemOptions {
   env?: Record<string, string>;
   /** Of the scripted model, as in MODELS_FILE. */
   price?: object;
+  /** Further entries of MODELS_FILE: fields in which they differ from the scripted model's. */
+  moreModels?: (Partial<ModelEntry> & Pick<ModelEntry, 'id'>)[];
   /** `host:port` pairs beside the MCP server's for MCP_ALLOWED_HOSTS. */
   allowedHosts?: string[];
 }
@@ -107,7 +110,8 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     supports_thinking: true,
     price: options.price,
   };
-  writeFileSync(join(dataDir, 'models.json'), JSON.stringify([entry]));
+  const models = [entry, ...(options.moreModels ?? []).map((more) => ({ ...entry, ...more }))];
+  writeFileSync(join(dataDir, 'models.json'), JSON.stringify(models));
   const env = {
     DATABASE_URL: proxied,
     TEMPORAL_ADDRESS: proxies === null ? address : `127.0.0.1:${proxies.temporal.port}`,
