@@ -48,7 +48,10 @@ export interface TurnWorkflows {
   describe(turnId: string): Promise<{ state: WorkflowState; started: StartedActivity[] }>;
   /** Ends the turn's workflow without running its code. */
   terminate(turnId: string, reason: string): Promise<void>;
-  /** Lists the turns whose workflow failed, timed out, was cancelled or was terminated since `since`. */
+  /**
+   * Lists the turns whose workflow failed, timed out or was terminated since `since`. A workflow that was cancelled has ended its
+   * turn before.
+   */
   listFailed(since: Date): Promise<string[]>;
   /**
    * Fails an activity of a dead worker, so that Temporal retries it; false if it is over. A task token names one attempt: a
@@ -164,7 +167,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
     async listFailed(since) {
       const query =
         `WorkflowType = '${TURN_WORKFLOW}' AND CloseTime > '${since.toISOString()}' ` +
-        `AND ExecutionStatus IN ('Failed', 'TimedOut', 'Canceled', 'Terminated')`;
+        `AND ExecutionStatus IN ('Failed', 'TimedOut', 'Terminated')`;
       return withDeadline(async () => {
         const ids: string[] = [];
         for await (const { workflowId } of client.workflow.list({ query })) ids.push(workflowId);

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { Client, Connection } from '@temporalio/client';
+import { createTurnWorkflows } from '../../src/temporal/turn-workflows.js';
 import { message, silence, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
@@ -196,6 +197,25 @@ describe('cancel', () => {
     expect(end.usage.input_tokens).to.equal(321);
     await request.aborted;
     expect(await statusOf(sessionId)).to.equal('FAILED');
+  });
+
+  it('leaves nothing for the reconciler to read, which reads the turns of other workflows that ended', async () => {
+    const cancelled = await streaming();
+    await cancel(cancelled.sessionId);
+    const isShown = (): Promise<boolean> =>
+      temporal.workflow
+        .count(`WorkflowId = '${cancelled.turnId}' AND ExecutionStatus = 'Canceled'`)
+        .then(({ count }) => count === 1);
+    await eventually('Temporal lists it', isShown);
+    const terminated = await streaming();
+    await temporal.workflow.getHandle(terminated.turnId).terminate('by hand');
+    await service.ended(terminated.sessionId);
+    const workflows = createTurnWorkflows(temporal, {
+      ...{ taskQueue: service.config.taskQueue, executionTimeoutMs: () => 1, maxSteps: 1, turnTimeoutMs: 1 },
+      ...{ eager: false, searchable: () => false },
+    });
+    const listed = await workflows.listFailed(new Date(Date.now() - 60_000));
+    expect(listed).to.include(terminated.turnId).and.not.include(cancelled.turnId);
   });
 
   it(`is quick: ${RUNS} runs`, async () => {
