@@ -3,12 +3,17 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /** Tables without a bound: autovacuum comes after a fiftieth of their rows, not after a fifth. */
 const LARGE_TABLES = [
   'sessions',
+  'session_states',
+  'files',
   'turns',
+  'turn_servers',
   'events',
   'model_attempts',
   'model_steps',
   'tool_calls',
   'mcp_tasks',
+  'required_actions',
+  'compactions',
   'turn_usage',
   'elicitations',
   'waiting_messages',

@@ -14,6 +14,11 @@ import { insertSessions } from '../../support/factories.js';
 import { createTestDatabase, startPostgres, type TestDatabase } from '../../support/postgres.js';
 
 const TURNS = 60;
+/** What people and processes set up, not what turns leave behind. */
+const BOUNDED_TABLES = [
+  ...['projects', 'api_keys', 'project_storage', 'skills', 'mcp_servers', 'mcp_toolsets', 'mcp_oauth', 'webhooks'],
+  ...['schedules', 'leases', 'workers', 'rate_limits', 'installation', 'migrations'],
+];
 
 describe('the schema', () => {
   let database: TestDatabase;
@@ -74,6 +79,15 @@ describe('the schema', () => {
       .split('\n')
       .flatMap((line) => (line.startsWith('| `') ? line.split('|')[1]!.match(/\w+_\w+/g)! : []));
     expect(rows.map(({ name }) => name)).to.have.members(named);
+  });
+
+  it('has autovacuum come to each table without a bound before its dead rows are many', async () => {
+    const late = await db.query<{ name: string }[]>(
+      `SELECT relname AS name FROM pg_class
+       WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname !~ '^deltas_'
+         AND NOT coalesce(reloptions::text ~ 'autovacuum_vacuum_scale_factor=(0.02|0)\\M', false)`,
+    );
+    expect(late.map(({ name }) => name)).to.have.members(BOUNDED_TABLES);
   });
 
   it('gives all ids the same collation, so that joins can use the index of either side', async () => {
