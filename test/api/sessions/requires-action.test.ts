@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { insertTurn, insertWaitingTurn } from '../../support/factories.js';
+import { PreparedClient } from '../../../src/db/prepared-client.js';
+import { insertSessions, insertTurn, insertWaitingTurn } from '../../support/factories.js';
 import { startService, type TestService } from '../../support/service.js';
 
 /** contract.md §6: `required_actions` of a session, and the list's filter. */
@@ -59,6 +60,38 @@ describe('sessions that wait for an answer', () => {
     for (const query of ['requires_action=true&', '']) {
       const { status, body: refused } = await list(`${query}cursor=${cursor}`);
       expect([status, refused.error.type]).to.deep.equal([422, 'invalid_cursor']);
+    }
+  });
+
+  it('are found by the open turns, not by reading all sessions', async () => {
+    const [{ project_id: projectId }] = await service.db.query<[{ project_id: string }]>(
+      'SELECT project_id FROM sessions WHERE id = $1',
+      [waiting],
+    );
+    await insertSessions(service.db, projectId, 3000);
+    await service.db.query('ANALYZE sessions, open_turns, required_actions');
+    const asked: [string, unknown[]][] = [];
+    // oxlint-disable-next-line typescript/unbound-method -- applied to the client it was called on
+    const query = PreparedClient.prototype.query;
+    PreparedClient.prototype.query = function (this: PreparedClient, ...args: unknown[]): never {
+      const [text, values] = args as [string, unknown[]];
+      if (typeof text === 'string' && text.includes('FROM open_turns o')) asked.push([text, values]);
+      return query.apply(this, args);
+    };
+    try {
+      expect(await idsOf('requires_action=true')).to.deep.equal([waiting]);
+    } finally {
+      PreparedClient.prototype.query = query;
+    }
+    expect(asked).to.not.be.empty;
+    for (const [text, values] of asked) {
+      const [plan] = await service.db.query<object[]>(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+      const read = JSON.stringify(plan).matchAll(/"Relation Name":"sessions"[^{}]*?"Actual Rows":(\d+)[^{}]*/g);
+      const rows = [...read].map(
+        ([node, actual]) => Number(actual) + Number(/Removed by \w+":(\d+)/.exec(node)?.[1] ?? 0),
+      );
+      expect(rows, JSON.stringify(plan)).to.not.be.empty;
+      expect(Math.max(...rows), JSON.stringify(plan)).to.be.lessThan(10);
     }
   });
 });
