@@ -14,10 +14,13 @@ import { startOtlpReceiver, type OtlpReceiver } from './support/otlp-receiver.js
 import { text, thinking, toolUse } from './support/scripted-model.js';
 import { temporalAddress } from './support/temporal.js';
 import { startTurnService, type TurnService } from './support/turns.js';
+import { startWebhookReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
+import { webhookCalls } from './support/webhooks.js';
 
 describe('traces', () => {
   let receiver: OtlpReceiver;
   let mcp: TestMcpServer;
+  let webhooks: WebhookReceiver;
   let service: TurnService;
   /** Closed at the end: an API that ends stops the tracing of its process. */
   let trusting: Api | undefined;
@@ -25,13 +28,17 @@ describe('traces', () => {
     receiver = await startOtlpReceiver();
     mcp = await startMcpServer({ tools: [{ name: 'search' }] });
     process.env.OTEL_EXPORTER_OTLP_ENDPOINT = receiver.url;
-    service = await startTurnService({ own: 'tracing begins with a process', config: { mcpAllowedHosts: [mcp.host] } });
+    webhooks = await startWebhookReceiver();
+    service = await startTurnService({
+      own: 'tracing begins with a process',
+      config: { mcpAllowedHosts: [mcp.host, webhooks.host], webhookDeliveries: true },
+    });
   });
   after(async () => {
     delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT;
     await trusting?.close();
     await stopTracing();
-    await mcp.close();
+    await Promise.all([mcp.close(), webhooks.close()]);
     await receiver.close();
   });
 
@@ -81,9 +88,11 @@ describe('traces', () => {
     const { body: server } = await service.api('POST', '/v1/mcp-servers', { name: 'web', url: mcp.url });
     service.model.on(/Look it up/, [thinking('Search.'), toolUse('mcp__web__search', {})], text('Found.'));
     const sessionId = await service.session({ mcp_servers: [server.id] });
+    await webhookCalls(service.api, webhooks.url).create({ event_types: ['turn.completed'] });
     const turnId = await service.send(sessionId, 'Look it up');
     const ended = await service.ended(sessionId);
     expect(ended).to.include({ type: 'turn.completed' });
+    await eventually('the webhook is called', () => webhooks.received.length > 0);
 
     const [turn] = await service.db.query<{ trace: string }[]>('SELECT trace FROM turns WHERE id = $1', [turnId]);
     const traceId = turn!.trace.split('-')[1]!;
@@ -143,8 +152,10 @@ describe('traces', () => {
       'gen_ai.conversation.id': sessionId,
     });
     expect(JSON.stringify(receiver.spans), 'no content').to.not.match(/Look it up|Found\.|Search\./);
-    const sent = [...service.model.requests.map(({ headers }) => headers), mcp.lastHeaders];
-    expect(sent.length).to.be.greaterThan(2);
+    const sent = [...service.model.requests, ...webhooks.received]
+      .map(({ headers }) => headers)
+      .concat(mcp.lastHeaders);
+    expect(sent.length).to.be.greaterThan(3);
     for (const headers of sent)
       expect(headers, 'to others').to.not.have.any.keys('traceparent', 'tracestate', 'baggage');
   });
