@@ -104,13 +104,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
             // The fairness key shares a backlog between projects. Activities inherit it.
             priority: { fairnessKey: turn.projectId },
             staticSummary: `turn of ${turn.sessionId}`,
-            staticDetails: [
-              `**Project** ${turn.projectId}`,
-              `**Session** ${turn.sessionId}`,
-              `**Model** ${turn.modelId}`,
-              'Cancel here is the same as POST cancel; terminate ends the turn as failed (`terminated`) within 10 s.',
-            ].join('\n\n'),
-            memo: { project: turn.projectId, session: turn.sessionId, model: turn.modelId },
+            staticDetails: `**Project** ${turn.projectId}\n\n**Session** ${turn.sessionId}\n\n**Model** ${turn.modelId}`,
             ...(searchable && { typedSearchAttributes: searchAttributesOf(turn) }),
           });
         await withTrace(turn.trace, () => withDeadline(start));

@@ -45,8 +45,8 @@ describe('operators', () => {
     const handle = client.workflow.getHandle(turnId);
     const described = await describeTurn(client, turnId);
     expect(described.type).to.equal('turn');
-    expect(described.memo).to.have.keys('project', 'session', 'model');
-    const { project } = described.memo as { project: string };
+    const details = await described.staticDetails();
+    const [, project] = /^\*\*Project\*\* (\S+)$/m.exec(details!)!;
     const queries = [
       `ProjectId = '${project}' AND ExecutionStatus = 'Running'`,
       `SessionId = '${sessionId}'`,
@@ -54,9 +54,7 @@ describe('operators', () => {
     ];
     for (const query of queries) await untilFound(client, query, turnId);
     expect(await described.staticSummary()).to.equal(`turn of ${sessionId}`);
-    expect(await described.staticDetails())
-      .to.include(project)
-      .and.to.include('terminate');
+    expect(details).to.include(`**Session** ${sessionId}`).and.to.include('**Model** scripted');
 
     const metadata: { currentDetails?: string } = await handle.query('__temporal_workflow_metadata');
     expect(metadata.currentDetails).to.match(/^step 2 of at most \d+: model call$/);
