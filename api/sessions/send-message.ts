@@ -3,14 +3,13 @@ import { transaction, type Db } from '../../src/db/transaction.js';
 import { userMessageSchema } from '../../src/events/schema.js';
 import { eventJson } from '../../src/events/store.js';
 import { checkMessage, messageBody, resolveMessage } from '../../src/messages/message.js';
-import type { Session } from '../../src/sessions/store.js';
 import { launchTurn } from '../../src/turns/launch.js';
 import type { QueuedTurn } from '../../src/turns/open.js';
 import { queueTurn, type Message } from '../../src/turns/queue.js';
 import { receiveMessage, type Received } from '../../src/waiting/receive.js';
 import type { WaitingMessage } from '../../src/waiting/store.js';
 import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
-import { sessionOfPath } from '../http/core/session-of-path.js';
+import { sessionOfPath, sessionStateOfPath } from '../http/core/session-of-path.js';
 
 const body = {
   ...messageBody,
@@ -28,7 +27,7 @@ const body = {
 
 type Body = FromSchema<typeof body>;
 
-export const sendMessage = operation<Body, Session>({
+export const sendMessage = operation<Body>({
   id: 'sendMessage',
   summary: 'Send a message: it starts a turn, or waits while one is open',
   body,
@@ -48,11 +47,15 @@ export const sendMessage = operation<Body, Session>({
     'queue_full',
     'too_many_running_turns',
   ],
-  resource: sessionOfPath,
+  // The statement that queues the turn finds the session.
+  requireResource: sessionStateOfPath,
   check: ({ caller, body }) => checkMessage(caller, body),
   async handle(call) {
-    const { deps, caller, body, resource: session } = call;
-    const message = await resolveMessage(deps, caller.projectId, body, session);
+    const { deps, caller, body } = call;
+    const session = { id: call.params.session_id!, project_id: caller.projectId };
+    // The budget decides whether another model needs a price.
+    const ofBudget = body.model_id === undefined ? null : await sessionOfPath(call);
+    const message = await resolveMessage(deps, caller.projectId, body, ofBudget);
     const log = call.log;
     const received =
       body.when_running === 'reject'
@@ -65,10 +68,10 @@ export const sendMessage = operation<Body, Session>({
   },
 });
 
-async function startTurn(call: Call<Body, Session>, message: Message): Promise<Received> {
-  const { deps, caller, resource: session } = call;
+async function startTurn(call: Call<Body>, message: Message): Promise<Received> {
+  const { deps, caller, params } = call;
   const queue = async (db: Db): Promise<QueuedTurn> => {
-    const turn = await queueTurn(db, caller.projectId, session.id, message, deps.workflows.namespace);
+    const turn = await queueTurn(db, caller.projectId, params.session_id!, message, deps.workflows.namespace);
     await call.record(db, present({ waits: null, started: turn }));
     return turn;
   };

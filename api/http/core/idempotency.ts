@@ -43,11 +43,16 @@ function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, sta
   return {
     hasKey: true,
     record: (tx, response) => store(tx, response),
-    once: async <T>(hash: Buffer, work: () => Promise<T>, replay?: (recorded: unknown) => T): Promise<T> => {
+    once: async <T>(
+      hash: Buffer,
+      work: () => Promise<T>,
+      replay: (recorded: unknown) => T | Promise<T> = (recorded) => recorded as T,
+    ): Promise<T> => {
       const begun = await beginIdempotent(db, key, hash);
       if ('response' in begun) {
+        const answer = await replay(begun.response);
         ctx.set('Idempotency-Replayed', 'true');
-        return replay === undefined ? (begun.response as T) : replay(begun.response);
+        return answer;
       }
       lease = begun;
       const stopRenewing = keepLease(db, begun, log);

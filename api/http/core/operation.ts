@@ -41,7 +41,7 @@ export interface Call<Body = unknown, Resource = unknown> {
    * Only for uploads, whose content is known after reading: runs `work` under the request's `Idempotency-Key`, or
    * returns the response of an earlier request with the same content.
    */
-  once: <T>(contentHash: Buffer, work: () => Promise<T>, replay?: (recorded: unknown) => T) => Promise<T>;
+  once: <T>(contentHash: Buffer, work: () => Promise<T>, replay?: (recorded: unknown) => T | Promise<T>) => Promise<T>;
   /** For operations that write the response themselves (streams, redirects, uploads). */
   ctx: Koa.Context;
 }
@@ -79,6 +79,11 @@ export interface Operation<Body = any, Resource = any> {
   failure?: Pick<Success, 'status' | 'description' | 'mediaType'>;
   /** Loads the resource in the path, or throws its 404. Runs before the body is read. */
   resource?: (call: Omit<Call<undefined, undefined>, 'body' | 'resource'>) => Promise<Resource>;
+  /**
+   * Takes the place of `resource` where `handle` finds the resource itself: runs only before an error or a recorded
+   * response is sent, which the 404 of a missing resource precedes.
+   */
+  requireResource?: (call: Omit<Call<undefined, undefined>, 'body' | 'resource'>) => Promise<unknown>;
   /** Builds the response from a recorded one; if absent, the record is the response. */
   replay?: (call: Call<Body, Resource>, recorded: unknown) => unknown;
   /**

@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa';
+import { ServiceError } from '../../../src/platform/errors.js';
 import { jsonHash } from '../../../src/platform/json-hash.js';
 import { requireScope } from '../../../src/projects/permissions.js';
 import { jsonText } from '../../../src/platform/json-text.js';
@@ -30,24 +31,33 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
     const read = isRead ? await deps.reads.enter(caller.projectId, ctx.res) : null;
 
     const request = requestOf(ctx, deps, caller);
-    const resource: unknown = await operation.resource?.({ ...request, ...withoutKey });
+    const ofPath = { ...request, ...withoutKey };
+    const resource: unknown = await operation.resource?.(ofPath);
     if (checkQuery) checkQuery(request.query);
-    const body = checkBody && checkBody(await readJson(ctx, operation.maxBodyValues ?? MAX_BODY_VALUES));
-    await operation.check?.({ body, caller });
-    if (ctx.method === 'HEAD' && operation.success.mediaType === 'text/event-stream') return headOf(ctx, operation);
+    const requireResource = async (): Promise<void> => void (await operation.requireResource?.(ofPath));
+    if (ctx.method === 'HEAD' && operation.success.mediaType === 'text/event-stream') {
+      await requireResource();
+      return headOf(ctx, operation);
+    }
 
-    const idempotency = operation.idempotent
-      ? idempotencyOf(ctx, deps, caller.projectId, operation.success.status)
-      : withoutKey;
-    const call: Call = { ...request, ...idempotency, resource, body };
-    const answer =
-      operation.idempotent && !operation.multipart
-        ? await idempotency.once(
-            jsonHash(body),
-            () => operation.handle(call),
-            operation.replay && ((recorded) => operation.replay!(call, recorded)),
-          )
-        : await operation.handle(call);
+    const run = async (): Promise<unknown> => {
+      const body = checkBody && checkBody(await readJson(ctx, operation.maxBodyValues ?? MAX_BODY_VALUES));
+      await operation.check?.({ body, caller });
+      const idempotency = operation.idempotent
+        ? idempotencyOf(ctx, deps, caller.projectId, operation.success.status)
+        : withoutKey;
+      const call: Call = { ...request, ...idempotency, resource, body };
+      if (!operation.idempotent || operation.multipart) return operation.handle(call);
+      const replay = async (recorded: unknown): Promise<unknown> => {
+        await requireResource();
+        return operation.replay === undefined ? recorded : operation.replay(call, recorded);
+      };
+      return idempotency.once(jsonHash(body), () => operation.handle(call), replay);
+    };
+    const answer = await run().catch(async (error: unknown) => {
+      if (error instanceof ServiceError) await requireResource();
+      throw error;
+    });
     const bytes = respond(ctx, operation, answer);
     read?.answer(bytes);
   };

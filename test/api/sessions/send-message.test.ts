@@ -164,9 +164,38 @@ describe('send a message', () => {
     expect(await post({ content: 'x', files: [NO_FILE] })).to.equal('file_not_found');
     expect(await post({ content: 'x', skills: [NO_SKILL] })).to.equal('skill_not_found');
     expect(await post({ content: 'x' })).to.equal('session_running');
+  });
+
+  it('answers 404 for a session that is gone, whatever else is wrong, and also where it would repeat an answer', async () => {
     const gone = await service.session();
+    const key = { 'Idempotency-Key': 'of a session that is gone' };
+    const post = (body: unknown, headers: Record<string, string> = {}, api = service.api) =>
+      api('POST', `/v1/sessions/${gone}/messages`, body, headers);
+    const { body: first } = await post({ content: 'x' }, key);
+    await service.api('POST', `/v1/sessions/${gone}/cancel`);
+    await service.ended(gone);
+    expect((await post({ content: 'x' }, key)).body).to.deep.equal(first);
     await service.api('DELETE', `/v1/sessions/${gone}`);
-    expect((await service.api('POST', `/v1/sessions/${gone}/messages`, { content: '' })).status).to.equal(404);
+    const noFile = { content: 'x', files: [NO_FILE] };
+    for (const answer of [
+      await post({ content: 'x' }),
+      await post({ content: 'x', when_running: 'queue' }),
+      await post({ content: '' }),
+      await post('{'),
+      await post('x', { 'Content-Type': 'text/plain' }),
+      await post(noFile, {}, await holding()),
+      await post(noFile),
+      await post({ content: 'x', model_id: 'none' }),
+      await post({ content: 'x' }, key),
+      await post({ content: 'other' }, key),
+      await post({ content: 'x' }, { 'Idempotency-Key': 'new' }),
+    ]) {
+      const { type, message } = answer.body.error;
+      expect([answer.status, type, message]).to.deep.equal([404, 'session_not_found', 'There is no such session.']);
+      expect(answer.headers.get('idempotency-replayed')).to.equal(null);
+    }
+    const kept = await service.db.query<unknown[]>(`SELECT FROM idempotency_records WHERE key = 'new'`);
+    expect(kept).to.have.length(0);
   });
 
   it('keeps the recorded file and skill in the event after they are deleted', async () => {
