@@ -228,8 +228,9 @@ export class Initial1800000000001 implements MigrationInterface {
       -- first event: this row is written often and stays narrow.
       CREATE TABLE turns (
         id text COLLATE "C" PRIMARY KEY,
-        session_id text COLLATE "C" NOT NULL REFERENCES sessions,
-        -- No reference: its check would lock the project's row for each new turn. The session has one.
+        -- No references, whose checks cost a statement and a row's lock each: a turn is opened under the lock of its session,
+        -- which is removed after its turns (src/sessions/purge).
+        session_id text COLLATE "C" NOT NULL,
         project_id text COLLATE "C" NOT NULL,
         number integer NOT NULL,
         state text NOT NULL CHECK (state IN ('queued', 'running', 'completed', 'cancelled', 'failed')),

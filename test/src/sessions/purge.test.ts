@@ -6,7 +6,15 @@ import { purgeSessions } from '../../../src/sessions/purge.js';
 import { insertSessions, insertWaitingTurn } from '../../support/factories.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 
-const TABLES = ['turns', 'events', 'turn_servers', 'model_attempts', 'model_steps', 'tool_calls', 'required_actions'];
+const TABLES = [
+  ...['turns', 'events', 'turn_servers', 'model_attempts', 'model_steps', 'tool_calls', 'mcp_tasks'],
+  ...['required_actions', 'elicitations', 'compactions', 'session_states', 'waiting_messages'],
+];
+/** They outlive a session, or are gone before its purge: with the end of its turn, and with their partition. */
+const NOT_PURGED = [
+  ...['turn_usage', 'webhook_deliveries', 'files', 'schedules', 'schedule_runs'],
+  ...['open_turns', 'deltas'],
+];
 
 describe('the purge of deleted sessions', () => {
   let database: TestDatabase;
@@ -41,14 +49,39 @@ describe('the purge of deleted sessions', () => {
          VALUES ($1, 'mcp_1', 0, 'a', 'hash', true)`,
         [turn],
       );
+      await db.query(
+        `INSERT INTO mcp_tasks (turn_id, step, index, server_id, task_id, status, poll_ms)
+         VALUES ($1, 1, 0, 'mcp_1', 'task_1', 'completed', 1000)`,
+        [turn],
+      );
+      await db.query(
+        `INSERT INTO elicitations (id, turn_id, step, index, session_id, mode, message, url, request, state, asked_at, expires_at)
+         VALUES ('elic_' || $1, $1, 1, 0, $2, 'url', 'm', 'https://a.invalid', '1', 'expired', now(), now())`,
+        [turn, session],
+      );
+      await db.query(
+        `INSERT INTO waiting_messages (id, session_id, turn_id, steers, data, created_at) VALUES ($1, $1, 't', 0, '{}', now())`,
+        [session],
+      );
       await db.query(`INSERT INTO compactions (session_id, turn_number, summary) VALUES ($1, 1, '')`, [session]);
     }
     await db.query(`UPDATE sessions SET deleted_at = now() - interval '2 hours'`);
+    for (const table of TABLES)
+      expect(await db.query(`SELECT FROM ${table}`), table).to.have.length(3 * (table === 'events' ? 3 : 1));
     expect(await purgeSessions(db, 1000)).to.deep.equal({ turns: 2, sessions: 2 });
     expect(await purgeSessions(db, 1000)).to.deep.equal({ turns: 1, sessions: 1 });
     expect(await purgeSessions(db, 1000)).to.deep.equal({ turns: 0, sessions: 0 });
-    for (const table of [...TABLES, 'compactions', 'session_states', 'sessions']) {
+    for (const table of [...TABLES, 'sessions']) {
       expect(await db.query(`SELECT FROM ${table}`), table).to.have.length(0);
     }
+  });
+
+  it('knows every table with rows of turns and sessions', async () => {
+    const rows = await db.query<{ name: string }[]>(
+      `SELECT DISTINCT relname AS name FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+       WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+         AND attname IN ('turn_id', 'session_id')`,
+    );
+    expect(rows.map(({ name }) => name)).to.have.members([...TABLES, ...NOT_PURGED]);
   });
 });
