@@ -1,23 +1,24 @@
-import { countPendingCharacters, readFrames, type Frame } from '../../src/stream/frames.js';
+import { countPendingCharacters, type Frame } from '../../src/stream/frames.js';
+import type { OpenedTurn } from '../../src/stream/opening.js';
 import { START, type Position } from '../../src/stream/position.js';
+import { readFrames } from '../../src/stream/read-frames.js';
 import { isTerminal } from '../../src/stream/reader.js';
+import type { SessionOpening } from '../../src/stream/session-opening.js';
 import { streamLagSeconds } from '../../src/platform/metrics.js';
-import { findSessionState, type SessionState } from '../../src/sessions/store.js';
 import type { ApiDeps } from '../deps.js';
 import { frameSchema } from '../../src/events/schema.js';
 import { operation } from '../http/core/operation.js';
-import { sessionStateOfPath } from '../http/core/session-of-path.js';
+import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 import type { OpenStream } from './open-streams.js';
 import { portionsOf } from './portions.js';
 import { SseConnection } from './sse-connection.js';
-import { startingPoint, type StreamPlace, type StartingPoint } from './starting-point.js';
 
 const RETRY_MS = 2000;
 /** Sent after the last event: EventSource reconnects after every end, and then need not hurry. */
 const RETRY_AFTER_END_MS = 15_000;
 
 /** Events of the current turn as Server-Sent Events. Replay, live events and resuming form one ordered sequence. */
-export const streamEvents = operation<undefined, SessionState>({
+export const streamEvents = operation({
   id: 'streamEvents',
   summary: 'Stream the events of the current turn (Server-Sent Events)',
   headers: { 'Last-Event-ID': 'The id of the last frame that you received: the stream continues after it.' },
@@ -28,19 +29,32 @@ export const streamEvents = operation<undefined, SessionState>({
     schema: frameSchema,
   },
   errors: ['session_not_found', 'too_many_streams'],
-  resource: sessionStateOfPath,
-  async handle({ deps, caller, resource: session, ctx }) {
+  // The statement that opens the stream finds the session.
+  requireResource: sessionStateOfPath,
+  async handle({ deps, caller, params, ctx }) {
     await deps.streams.run(caller, ctx.res, async (stream) => {
-      const start = await startingPoint(deps.db, session, ctx.get('Last-Event-ID'));
-      const at = { turnId: '', position: START };
-      const countWaiting = (): Promise<number> => countPendingCharacters(deps.db, at.turnId, at.position);
-      const retryMs = start.kind === 'over' ? RETRY_AFTER_END_MS : RETRY_MS;
-      const connection = await SseConnection.open(ctx, retryMs, stream.signal, countWaiting);
-      stream.connection = connection;
+      const opening = deps.feed.open(params.session_id!);
+      const wake = (): void => opening.wake();
+      stream.signal.addEventListener('abort', wake);
       try {
-        await push(deps, session, start, at, stream);
+        const place = { projectId: caller.projectId, lastEventId: ctx.get('Last-Event-ID'), hasWaited: false };
+        const { start, changed } = await deps.feed.readOpening(opening, place);
+        if (start === null) sessionNotFound();
+        const at = { turnId: '', position: START };
+        const countWaiting = (): Promise<number> => countPendingCharacters(deps.db, at.turnId, at.position);
+        const retryMs = start.kind === 'over' ? RETRY_AFTER_END_MS : RETRY_MS;
+        const connection = await SseConnection.open(ctx, retryMs, stream.signal, countWaiting);
+        stream.connection = connection;
+        try {
+          const turn =
+            start.kind === 'wait' ? await firstTurn(deps, caller.projectId, opening, changed, stream) : start;
+          if (turn?.kind === 'turn') await push(deps, turn, opening, at, stream);
+        } finally {
+          connection.end();
+        }
       } finally {
-        connection.end();
+        stream.signal.removeEventListener('abort', wake);
+        deps.feed.closeOpening(opening);
       }
     });
   },
@@ -52,47 +66,56 @@ interface Progress {
   position: Position;
 }
 
-async function push(
-  deps: ApiDeps,
-  session: SessionState,
-  start: StartingPoint,
-  at: Progress,
-  stream: OpenStream,
-): Promise<void> {
-  if (start.kind === 'over') return;
-  const from = start.kind === 'turn' ? start : await firstTurn(deps, session, stream.signal);
-  if (from === null) return;
-  at.turnId = from.turnId;
-  at.position = from.position;
-  await (from.open ? pushLive(deps, at, stream) : pushStored(deps, at, stream));
-}
-
 /** Waits for the first turn of a session; null if the session is deleted or the stream ends. */
 async function firstTurn(
-  { db, feed }: ApiDeps,
-  session: SessionState,
-  signal: AbortSignal,
-): Promise<StreamPlace | null> {
-  while (!signal.aborted) {
-    const { changed } = await feed.awaitTurn(session.id, signal);
-    const now = await findSessionState(db, session.project_id, session.id);
-    if (now === null) return null;
-    const start = await startingPoint(db, now, '');
-    if (start.kind === 'turn') return start;
-    await changed;
+  { feed }: ApiDeps,
+  projectId: string,
+  opening: SessionOpening,
+  changed: Promise<void>,
+  { signal }: OpenStream,
+): Promise<OpenedTurn | null> {
+  for (let next = changed; !signal.aborted;) {
+    await next;
+    const { start, changed: nextChange } = await feed.readOpening(opening, {
+      ...{ projectId, lastEventId: '', hasWaited: true },
+    });
+    if (start?.kind !== 'wait') return start?.kind === 'turn' ? start : null;
+    next = nextChange;
   }
   return null;
 }
 
+async function push(
+  deps: ApiDeps,
+  turn: OpenedTurn,
+  opening: SessionOpening,
+  at: Progress,
+  stream: OpenStream,
+): Promise<void> {
+  at.turnId = turn.turnId;
+  at.position = turn.after;
+  if (turn.isOpen) return pushLive(deps, turn, opening, at, stream);
+  deps.feed.closeOpening(opening);
+  await send(turn.frames, at, stream);
+  if (turn.hasMore) await pushStored(deps, at, stream);
+}
+
 /** Streams a running turn. All its watchers share one reader. */
-async function pushLive({ feed }: ApiDeps, at: Progress, stream: OpenStream): Promise<void> {
+async function pushLive(
+  { feed }: ApiDeps,
+  turn: OpenedTurn,
+  opening: SessionOpening,
+  at: Progress,
+  stream: OpenStream,
+): Promise<void> {
   const { signal } = stream;
   let resume = (): void => undefined;
   const wake = (): void => resume();
-  const reader = feed.watch(at.turnId, wake);
+  const reader = feed.watch(turn, opening, wake);
   signal.addEventListener('abort', wake);
   let upToDate = false;
   try {
+    await send(turn.frames, at, stream);
     while (!signal.aborted) {
       const changed = new Promise<void>((resolve) => (resume = resolve));
       const frames = await reader.after(at.position);

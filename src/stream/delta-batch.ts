@@ -13,6 +13,7 @@ interface DeltaPlace {
 }
 
 export interface DeltaSource extends DeltaPlace {
+  sessionId: string;
   /** The number of the call in its turn. Only the turn's latest call may store deltas. */
   call: number;
 }

@@ -1,10 +1,15 @@
 import pLimit from 'p-limit';
 import type { DataSource } from 'typeorm';
 import { Listener } from '../db/listen.js';
+import { unlessLate } from '../platform/limited-wait.js';
 import type { Logger } from '../platform/logger.js';
-import { channelOf, parseNotification, turnOfNotification } from './notify.js';
+import { idsOfNotification, parseNotification } from './notify.js';
+import { readOpening, type OpenedTurn, type Opening } from './opening.js';
+import { findBegunOrGone, readPositions } from './poll.js';
 import { TurnReader } from './reader.js';
 import { RingBudget } from './ring.js';
+import { SessionChannels } from './session-channels.js';
+import { SessionOpening } from './session-opening.js';
 
 const POLL_INTERVAL_MS = 1000;
 /** A poll looks for deltas of all turns that often, otherwise only of those whose notifications may have been missed. */
@@ -21,10 +26,10 @@ export const MAX_PARALLEL_READS = 4;
 export class Feed {
   readonly #budget = new RingBudget();
   #readers = new Map<string, TurnReader>();
-  #waiting = new Map<string, Set<() => void>>();
-  /** For each channel, the number of watched turns and awaited sessions that use it. */
-  #channels = new Map<string, number>();
-  #listener: Listener;
+  /** For each session, the reader of the turn that was opened last. */
+  #latest = new Map<string, TurnReader>();
+  #openings = new Map<string, Set<SessionOpening>>();
+  #channels: SessionChannels;
   #poll: NodeJS.Timeout;
   #polling = false;
   #deltasPolledAt = 0;
@@ -36,21 +41,65 @@ export class Feed {
     private readonly db: DataSource,
     private readonly log: Logger,
   ) {
-    this.#listener = new Listener(
-      listenUrl,
-      { onPayload: (payload) => this.receive(payload), onConnect: () => this.#afterConnect() },
-      log,
-    );
+    const handlers = {
+      onPayload: (payload: string) => this.receive(payload),
+      onConnect: () => this.#afterConnect(),
+    };
+    this.#channels = new SessionChannels(new Listener(listenUrl, handlers, log));
     this.#poll = setInterval(() => void this.#pollTables(), POLL_INTERVAL_MS);
   }
 
-  /** Returns the shared reader of a turn. It calls `notify` when there may be new frames. Call `release` when done. */
-  watch(turnId: string, notify: () => void): TurnReader {
-    let reader = this.#readers.get(turnId);
+  /** Begins to listen to a session, for a stream that opens. Call `closeOpening` when done; `watch` does so too. */
+  open(sessionId: string): SessionOpening {
+    const opening = new SessionOpening(sessionId, this.#channels.join(sessionId));
+    const others = this.#openings.get(sessionId);
+    if (others === undefined) this.#openings.set(sessionId, new Set([opening]));
+    else others.add(opening);
+    return opening;
+  }
+
+  closeOpening(opening: SessionOpening): void {
+    const { sessionId } = opening;
+    const all = this.#openings.get(sessionId);
+    if (all?.delete(opening) !== true) return;
+    if (all.size === 0) this.#openings.delete(sessionId);
+    this.#channels.leave(sessionId);
+  }
+
+  /**
+   * Reads where a stream starts, and its next frames unless a reader may have them. `changed` resolves when something is stored
+   * in the session after that, or may be. A stream that has waited for the first turn goes on with the one that others follow.
+   */
+  async readOpening(
+    opening: SessionOpening,
+    { projectId, lastEventId, hasWaited }: { projectId: string; lastEventId: string; hasWaited: boolean },
+  ): Promise<{ start: Opening | null; changed: Promise<void> }> {
+    const { sessionId, listening } = opening;
+    // If Postgres does not answer on that connection, the poll finds what the stream misses.
+    await unlessLate(listening, POLL_INTERVAL_MS, () => undefined);
+    return this.#limit(async () => {
+      const changed = opening.begin();
+      const followed = this.#latest.get(sessionId);
+      if (hasWaited && followed !== undefined) return { start: followed.fromStart, changed };
+      const start = await readOpening(this.db, { projectId, id: sessionId }, lastEventId, followed === undefined);
+      return { start, changed };
+    });
+  }
+
+  /**
+   * Returns the shared reader of the turn that a stream opened in. It calls `notify` when there may be new frames. Call
+   * `release` when done.
+   */
+  watch(turn: OpenedTurn, opening: SessionOpening, notify: () => void): TurnReader {
+    let reader = this.#readers.get(turn.turnId);
     if (reader === undefined) {
-      reader = new TurnReader(turnId, this.#budget.createRing(), this.#listen(turnId), this.#limit, this.db, this.log);
-      this.#readers.set(turnId, reader);
+      void this.#channels.join(turn.sessionId);
+      reader = new TurnReader(turn, this.#budget.createRing(), this.#limit, this.db, this.log);
+      this.#readers.set(turn.turnId, reader);
+      this.#latest.set(turn.sessionId, reader);
+      opening.giveTo(reader);
     }
+    this.closeOpening(opening);
     reader.watchers.add(notify);
     return reader;
   }
@@ -58,40 +107,18 @@ export class Feed {
   release(reader: TurnReader, notify: () => void): void {
     reader.watchers.delete(notify);
     if (reader.watchers.size > 0) return;
-    this.#readers.delete(reader.turnId);
-    this.#unlisten(reader.turnId);
+    const { turnId, sessionId } = reader;
+    this.#readers.delete(turnId);
+    if (this.#latest.get(sessionId) === reader) this.#latest.delete(sessionId);
+    this.#channels.leave(sessionId);
     reader.close();
   }
 
-  /**
-   * Waits for the first turn of a session. `changed` resolves at the next notification about the session, or when a
-   * poll finds a turn or the session is deleted. The caller then reads the table.
-   */
-  async awaitTurn(sessionId: string, signal: AbortSignal): Promise<{ changed: Promise<void> }> {
-    const listening = this.#listen(sessionId);
-    const changed = new Promise<void>((resolve) => {
-      const waiting = this.#waiting.get(sessionId) ?? new Set();
-      this.#waiting.set(sessionId, waiting);
-      const done = (): void => {
-        if (!waiting.delete(done)) return;
-        if (waiting.size === 0 && this.#waiting.get(sessionId) === waiting) this.#waiting.delete(sessionId);
-        this.#unlisten(sessionId);
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      waiting.add(done);
-      signal.addEventListener('abort', done, { once: true });
-      if (signal.aborted) done();
-    });
-    await listening;
-    return { changed };
-  }
-
-  /** Counts watched turns, awaited sessions, channels and bytes in rings, for metrics and leak checks. */
-  get size(): { readers: number; waiting: number; channels: number; ringBytes: number } {
+  /** Counts watched turns, opening streams, channels and bytes in rings, for metrics and leak checks. */
+  get size(): { readers: number; openings: number; channels: number; ringBytes: number } {
     return {
       readers: this.#readers.size,
-      waiting: this.#waiting.size,
+      openings: this.#openings.size,
       channels: this.#channels.size,
       ringBytes: this.#budget.used,
     };
@@ -100,42 +127,19 @@ export class Feed {
   async close(): Promise<void> {
     clearInterval(this.#poll);
     for (const reader of this.#readers.values()) reader.close();
-    await this.#listener.close();
-  }
-
-  #listen(id: string): Promise<void> {
-    const channel = channelOf(id);
-    this.#channels.set(channel, (this.#channels.get(channel) ?? 0) + 1);
-    return this.#listener.add(channel);
-  }
-
-  #unlisten(id: string): void {
-    const channel = channelOf(id);
-    const users = this.#channels.get(channel)! - 1;
-    if (users > 0) {
-      this.#channels.set(channel, users);
-    } else {
-      this.#channels.delete(channel);
-      this.#listener.remove(channel);
-    }
+    await this.#channels.close();
   }
 
   /** Takes a notification, from Postgres or from this process. One that comes twice changes nothing. */
   receive(payload: string): void {
-    const reader = this.#readers.get(turnOfNotification(payload));
-    if (reader === undefined && this.#waiting.size === 0) return;
+    const { turnId, sessionId } = idsOfNotification(payload);
+    const reader = this.#readers.get(turnId);
+    const openings = this.#openings.get(sessionId);
+    if (reader === undefined && openings === undefined) return;
     const notification = parseNotification(payload);
     if (notification === null) return;
-    if (notification.kind === 'stored') {
-      this.#wakeWaiting(notification.sessionId);
-      reader?.takeStored(notification.position, notification.live);
-    } else {
-      reader?.takeLive(notification);
-    }
-  }
-
-  #wakeWaiting(sessionId: string): void {
-    for (const notify of [...(this.#waiting.get(sessionId) ?? [])]) notify();
+    reader?.take(notification);
+    for (const opening of openings ?? []) opening.take(notification);
   }
 
   /** Earlier notifications are lost. One query tells who missed any: all processes connect again at the same time. */
@@ -145,7 +149,7 @@ export class Feed {
   }
 
   async #pollTables(): Promise<void> {
-    if (this.#polling || (this.#readers.size === 0 && this.#waiting.size === 0)) return;
+    if (this.#polling || (this.#readers.size === 0 && this.#openings.size === 0)) return;
     this.#polling = true;
     try {
       await Promise.all([this.#pollReaders(), this.#pollSessions()]);
@@ -159,15 +163,7 @@ export class Feed {
   async #pollReaders(): Promise<void> {
     if (this.#readers.size === 0) return;
     const ids = [...this.#readers.keys()];
-    const rows: { id: string; position: number; attempt: number; last: number }[] = await this.db.query(
-      `SELECT id, turns.position, coalesce(latest.attempt, 0) AS attempt, coalesce(latest.last, 0) AS last
-       FROM turns LEFT JOIN LATERAL (
-         SELECT attempt, last FROM deltas
-         WHERE turns.id = ANY($2) AND turn_id = turns.id AND deltas.position = turns.position
-         ORDER BY attempt DESC, last DESC LIMIT 1) AS latest ON true
-       WHERE id = ANY($1)`,
-      [ids, this.#unsettled(ids)],
-    );
+    const rows = await readPositions(this.db, ids, this.#unsettled(ids));
     for (const row of rows) this.#readers.get(row.id)?.storedUpTo([row.position, row.attempt, row.last]);
   }
 
@@ -176,18 +172,13 @@ export class Feed {
     const now = performance.now();
     const isDue = now - this.#deltasPolledAt >= DELTAS_POLL_INTERVAL_MS;
     if (isDue) this.#deltasPolledAt = now;
-    if (isDue || !this.#listener.isConnected || now - this.#connectedAt < UNSETTLED_MS) return ids;
+    if (isDue || !this.#channels.isConnected || now - this.#connectedAt < UNSETTLED_MS) return ids;
     return ids.filter((id) => now - this.#readers.get(id)!.beganAt < UNSETTLED_MS);
   }
 
   async #pollSessions(): Promise<void> {
-    if (this.#waiting.size === 0) return;
-    const rows: { id: string }[] = await this.db.query(
-      `SELECT asked.id FROM unnest($1::text[]) AS asked(id)
-       LEFT JOIN sessions ON sessions.id = asked.id AND deleted_at IS NULL
-       WHERE sessions.id IS NULL OR last_turn_id IS NOT NULL`,
-      [[...this.#waiting.keys()]],
-    );
-    for (const row of rows) this.#wakeWaiting(row.id);
+    if (this.#openings.size === 0) return;
+    const ids = await findBegunOrGone(this.db, [...this.#openings.keys()]);
+    for (const id of ids) for (const opening of this.#openings.get(id) ?? []) opening.wake();
   }
 }

@@ -4,13 +4,10 @@ import { comparePositions, formatEventId, START, type Position } from './positio
 import type { DeltaType, NewEvent, RetryNotice } from '../events/schema.js';
 import { eventJson, type EventRow } from '../events/store.js';
 
-const MAX_ROWS = 200;
 /** Limit of the frames that one watcher holds. They also exist in the form for the wire, and as a piece of it in bytes. */
 export const MAX_BATCH_BYTES = 256 * 1024;
 /** Estimated memory of a frame in addition to its JSON. */
 const FRAME_OVERHEAD = 200;
-/** Estimated memory of a delta's frame in addition to its text: a text of four characters takes this much. */
-const DELTA_OVERHEAD = 350;
 
 export interface Frame {
   position: Position;
@@ -27,12 +24,6 @@ const RETRY: DeltaType = 'agent.retry.delta';
 /** True for the notice that a model call is tried again. */
 export function isRetry({ type }: Frame): boolean {
   return type === RETRY;
-}
-
-/** Leaves out the notices of retries before the newest one: who connects meanwhile gets that one alone. */
-function withNewestRetry(frames: Frame[]): Frame[] {
-  const newest = frames.findLast(isRetry);
-  return newest === undefined ? frames : frames.filter((frame) => !isRetry(frame) || frame === newest);
 }
 
 export function bytesOfFrame({ json }: Frame): number {
@@ -54,7 +45,8 @@ export function framesOf(batch: DeltaBatch, sentAt: number): Frame[] {
   return [...unpackFrames(batch, { sentAt })];
 }
 
-function* unpackFrames(
+/** Those of a batch after a position, each made when it is needed. */
+export function* unpackFrames(
   batch: DeltaBatch,
   { after = START, sentAt }: { after?: Position; sentAt?: number },
 ): Generator<Frame> {
@@ -69,78 +61,7 @@ function* unpackFrames(
   }
 }
 
-interface FrameRow {
-  position: number;
-  attempt: number;
-  /** Number of the row's last delta; 0 for a stored event. */
-  last: number;
-  type: string;
-  id: string | null;
-  created_at: string | null;
-  message_id: string | null;
-  /** The fields of the event, or the runs of deltas. */
-  data: string;
-  /** Number of rows that this read found before the limit cut it. */
-  found: number;
-}
-
-/**
- * Reads the next frames of a turn after a position, in order, until they take `maxBytes`, and whether there are more.
- * One statement means one snapshot: deltas are committed before the stored events that follow them, so a reader that
- * sees the event also sees its deltas.
- */
-export async function readFrames(
-  db: Db,
-  turnId: string,
-  after: Position,
-  withDeltas: boolean,
-  maxBytes = MAX_BATCH_BYTES,
-): Promise<{ frames: Frame[]; hasMore: boolean }> {
-  const rows: FrameRow[] = await db.query(
-    `SELECT position, attempt, last, type, id, created_at, message_id, data, found FROM (
-       SELECT *, sum(bytes) OVER place - bytes AS bytes_before, count(*) OVER () AS found
-       FROM (
-         SELECT *, octet_length(data) + ${DELTA_OVERHEAD} * (last - lag(last, 1,
-           CASE WHEN (position, attempt) = ($2, $3) THEN $4::integer ELSE 0 END)
-           OVER (PARTITION BY position, attempt ORDER BY last)) AS bytes
-         FROM (
-           (SELECT position, 0 AS attempt, 0 AS last, type, id, created_at, NULL AS message_id, data::text
-            FROM events WHERE session_id = (SELECT session_id FROM turns WHERE id = $1)
-              AND turn_number = (SELECT number FROM turns WHERE id = $1) AND position > $2
-            ORDER BY position LIMIT ${MAX_ROWS})
-           UNION ALL
-           (SELECT position, attempt, last, NULL, NULL, NULL, message_id, runs
-            FROM deltas WHERE $5 AND turn_id = $1 AND (position, attempt, last) > ($2, $3, $4)
-            ORDER BY position, attempt, last LIMIT ${MAX_ROWS})
-           ORDER BY 1, 2, 3 LIMIT ${MAX_ROWS}) AS rows) AS measured
-       WINDOW place AS (ORDER BY position, attempt, last ROWS UNBOUNDED PRECEDING)) AS counted
-     WHERE bytes_before < $6 ORDER BY position, attempt, last`,
-    [turnId, ...after, withDeltas, maxBytes],
-  );
-  const frames: Frame[] = [];
-  let head = after;
-  let bytes = 0;
-  for (const frame of unpackRows(turnId, rows, after)) {
-    // After a commit in doubt the flush is repeated, so its deltas may be stored twice.
-    if (comparePositions(frame.position, head) <= 0) continue;
-    if (bytes >= maxBytes) return { frames: withNewestRetry(frames), hasMore: true };
-    bytes += bytesOfFrame(frame);
-    head = frame.position;
-    frames.push(frame);
-  }
-  const found = rows[0]?.found ?? 0;
-  return { frames: withNewestRetry(frames), hasMore: found === MAX_ROWS || found > rows.length };
-}
-
-/** One frame after the other: a row may hold more deltas than a read returns, and begin before `after`. */
-function* unpackRows(turnId: string, rows: FrameRow[], after: Position): Generator<Frame> {
-  for (const { position, attempt, last, type, id, created_at: createdAt, message_id: messageId, data } of rows) {
-    if (id !== null) yield* framesOfEvents([{ id, turn_id: turnId, position, type, created_at: createdAt!, data }]);
-    else yield* unpackFrames(batchOf({ turnId, position, attempt, messageId: messageId! }, last, data), { after });
-  }
-}
-
-function batchOf(place: Omit<DeltaBatch, 'first' | 'runs'>, last: number, data: string): DeltaBatch {
+export function batchOf(place: Omit<DeltaBatch, 'first' | 'runs'>, last: number, data: string): DeltaBatch {
   const runs = JSON.parse(data) as DeltaRun[];
   return { ...place, first: last - countDeltas(runs) + 1, runs };
 }

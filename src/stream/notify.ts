@@ -21,7 +21,7 @@ const MAX_RUNS_BYTES = 7_700;
 
 /** A notification always has room for its deltas. Stored events that are too large are null: readers query for them. */
 export type TurnNotification =
-  | { kind: 'stored'; turnId: string; sessionId: string; position: number; live: LiveEvents | null }
+  | { kind: 'stored'; turnId: string; position: number; live: LiveEvents | null }
   | (DeltaBatch & { kind: 'deltas'; sentAt: number });
 
 /** Stored events for readers that have every frame up to `after`: these readers need no query. */
@@ -37,10 +37,10 @@ interface Outgoing {
   isForReaders?: true;
 }
 
-/** The channel for notifications of a turn, or of a session's first turn. */
-export function channelOf(id: string): string {
+/** The channel for notifications of a session's turns: a stream knows its session before it knows the turn. */
+export function channelOf(sessionId: string): string {
   let hash = 0;
-  for (let index = 0; index < id.length; index += 1) hash = (hash * 31 + id.charCodeAt(index)) | 0;
+  for (let index = 0; index < sessionId.length; index += 1) hash = (hash * 31 + sessionId.charCodeAt(index)) | 0;
   return `turn_events_${(hash >>> 0) % CHANNELS}`;
 }
 
@@ -69,9 +69,7 @@ export class Notifier {
   /** Call after a commit that stored events of a turn up to `position`. */
   notify(turn: Pick<Turn, 'id' | 'sessionId' | 'position'>, live: LiveEvents | null = null): void {
     const payload = formatStored(turn, live);
-    this.#push({ channel: channelOf(turn.id), payload: () => payload, isForReaders: true });
-    // Streams that wait for the first turn of a session do not have the turn's id yet.
-    if (turn.position === 1) this.#push({ channel: channelOf(turn.sessionId), payload: () => payload });
+    this.#push({ channel: channelOf(turn.sessionId), payload: () => payload, isForReaders: true });
   }
 
   /** Sends a payload on a channel that is not one of turns. */
@@ -88,11 +86,11 @@ export class Notifier {
       open.bytes += bytes;
       return;
     }
-    const { turnId, position, attempt, messageId } = source;
+    const { turnId, sessionId, position, attempt, messageId } = source;
     const runs: DeltaRun[] = [[type, content]];
     const batch = { turnId, position, attempt, messageId, first: number, runs, bytes };
     this.#open.set(source, batch);
-    this.#push({ channel: channelOf(turnId), payload: () => formatBatch(batch), isForReaders: true });
+    this.#push({ channel: channelOf(sessionId), payload: () => formatBatch(sessionId, batch), isForReaders: true });
   }
 
   /** Resolves when all notifications so far were sent or have failed. */
@@ -127,29 +125,40 @@ export class Notifier {
 }
 
 function formatStored(turn: Pick<Turn, 'id' | 'sessionId' | 'position'>, live: LiveEvents | null): string {
-  const named = [turn.position, turn.sessionId];
   if (live !== null) {
     const events = live.events.map(({ id, type, created_at, data }) => [id, type, created_at, data]);
-    const payload = `${turn.id} ${JSON.stringify([...named, live.after, events])}`;
+    const payload = format(turn.id, turn.sessionId, [turn.position, live.after, events]);
     if (Buffer.byteLength(payload) <= MAX_PAYLOAD_BYTES) return payload;
   }
-  return `${turn.id} ${JSON.stringify(named)}`;
+  return format(turn.id, turn.sessionId, [turn.position]);
 }
 
-function formatBatch({ turnId, position, attempt, first, messageId, runs }: DeltaBatch): string {
-  return `${turnId} ${JSON.stringify([position, attempt, first, messageId, runs, Date.now()])}`;
+function formatBatch(sessionId: string, { turnId, position, attempt, first, messageId, runs }: DeltaBatch): string {
+  return format(turnId, sessionId, [position, attempt, first, messageId, runs, Date.now()]);
 }
 
-/** Parses a payload. Returns null if it is malformed, for example from another version. */
+function format(turnId: string, sessionId: string, parts: unknown[]): string {
+  return `${turnId} ${sessionId} ${JSON.stringify(parts)}`;
+}
+
+/**
+ * Reads the ids from a payload without parsing the rest: a channel carries turns that this process does not watch. They are
+ * empty if the payload is malformed, for example from another version.
+ */
+export function idsOfNotification(payload: string): { turnId: string; sessionId: string } {
+  const [turnId = '', sessionId = ''] = payload.split(' ', 2);
+  return { turnId, sessionId };
+}
+
+/** Parses a payload. Returns null if it is malformed. */
 export function parseNotification(payload: string): TurnNotification | null {
-  const space = payload.indexOf(' ');
-  if (space < 0) return null;
-  const turnId = payload.slice(0, space);
-  const parts = JSON.parse(payload.slice(space + 1)) as unknown[];
-  if (parts.length === 2 || parts.length === 4) {
-    const [position, sessionId, after, events] = parts as [number, string, Position?, StoredEvent[]?];
+  const { turnId, sessionId } = idsOfNotification(payload);
+  if (sessionId === '') return null;
+  const parts = JSON.parse(payload.slice(turnId.length + sessionId.length + 2)) as unknown[];
+  if (parts.length === 1 || parts.length === 3) {
+    const [position, after, events] = parts as [number, Position?, StoredEvent[]?];
     const live = after && events && { after, events: rowsOf(turnId, position, events) };
-    return { kind: 'stored', turnId, position, sessionId, live: live ?? null };
+    return { kind: 'stored', turnId, position, live: live ?? null };
   }
   if (parts.length !== 6) return null;
   const [position, attempt, first, messageId, runs, sentAt] = parts as [
@@ -170,12 +179,4 @@ function rowsOf(turnId: string, position: number, events: StoredEvent[]): EventR
   return events.map(([id, type, created_at, data], index) => {
     return { id, turn_id: turnId, position: first + index, type, created_at, data };
   });
-}
-
-/**
- * Reads the turn's id from a payload without parsing the rest: a channel carries turns that this process does not
- * watch.
- */
-export function turnOfNotification(payload: string): string {
-  return payload.slice(0, payload.indexOf(' '));
 }

@@ -2,10 +2,12 @@ import type { LimitFunction } from 'p-limit';
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
 import { countDeltas, type DeltaBatch } from './delta-batch.js';
-import { framesOf, framesOfEvents, readFrames, type Frame } from './frames.js';
-import type { LiveEvents } from './notify.js';
+import { framesOf, framesOfEvents, type Frame } from './frames.js';
+import type { LiveEvents, TurnNotification } from './notify.js';
+import type { OpenedTurn } from './opening.js';
 import { comparePositions, START, type Position } from './position.js';
-import { MAX_RING_BYTES, type FrameRing } from './ring.js';
+import { readFrames } from './read-frames.js';
+import type { FrameRing } from './ring.js';
 import { TERMINAL_EVENTS } from '../events/schema.js';
 
 const GAP_RETRY_MS = 60;
@@ -28,20 +30,25 @@ export class TurnReader {
   #gapTimer: NodeJS.Timeout | null = null;
   #closed = false;
   readonly beganAt = performance.now();
+  readonly turnId: string;
+  readonly sessionId: string;
 
   /**
-   * `listening` resolves once notifications of the turn arrive. The first read starts after that. `limit` bounds the reads
-   * of all readers.
+   * Begins with the frames of the stream that opens, if they are all there are; else at the last stored event, and watchers
+   * read the earlier frames themselves. `limit` bounds the reads of all readers.
    */
   constructor(
-    readonly turnId: string,
+    { turnId, sessionId, after, position, frames, hasMore }: OpenedTurn,
     readonly ring: FrameRing,
-    private readonly listening: Promise<void>,
     private readonly limit: LimitFunction,
     private readonly db: DataSource,
     private readonly log: Logger,
   ) {
-    this.catchUp();
+    this.turnId = turnId;
+    this.sessionId = sessionId;
+    ring.begin(hasMore ? [position, 0, 0] : after);
+    if (hasMore) this.catchUp();
+    else this.#append(frames);
   }
 
   /**
@@ -49,8 +56,19 @@ export class TurnReader {
    * the position of the last frame.
    */
   async after(position: Position): Promise<Frame[]> {
-    if (this.ring.floor === null) await this.#catching;
     return this.ring.after(position) ?? (await readFrames(this.db, this.turnId, position, true)).frames;
+  }
+
+  /** The turn, for a stream that reads it from its start. */
+  get fromStart(): OpenedTurn {
+    const { turnId, sessionId, ring } = this;
+    const [position] = ring.head;
+    return { kind: 'turn', sessionId, turnId, isOpen: true, after: START, position, frames: [], hasMore: true };
+  }
+
+  take(notification: TurnNotification): void {
+    if (notification.kind === 'stored') this.takeStored(notification.position, notification.live);
+    else this.takeLive(notification);
   }
 
   /**
@@ -58,7 +76,7 @@ export class TurnReader {
    * missed their notification.
    */
   storedUpTo(position: Position): void {
-    if (this.ring.floor === null || comparePositions(position, this.ring.head) > 0) this.catchUp();
+    if (comparePositions(position, this.ring.head) > 0) this.catchUp();
   }
 
   /** Events up to `position` were stored. `live` contains them if they were short. */
@@ -67,7 +85,6 @@ export class TurnReader {
       live !== null &&
       this.#catching === null &&
       this.#pending.length === 0 &&
-      this.ring.floor !== null &&
       comparePositions(live.after, this.ring.head) === 0;
     if (isNext) this.#append(framesOfEvents(live.events));
     else this.storedUpTo([position, 0, 0]);
@@ -78,7 +95,7 @@ export class TurnReader {
       this.#append(framesOf(batch, batch.sentAt));
       return;
     }
-    if (this.ring.floor !== null && comparePositions(lastOf(batch), this.ring.head) <= 0) return;
+    if (comparePositions(lastOf(batch), this.ring.head) <= 0) return;
     this.#pending.push(batch);
     // These deltas will be in the tables.
     if (this.#pending.length > MAX_PENDING) this.#pending = [];
@@ -93,8 +110,7 @@ export class TurnReader {
       this.#again ||= this.#isReading;
       return;
     }
-    this.#catching = this.listening
-      .then(() => this.limit(() => this.#read()))
+    this.#catching = this.limit(() => this.#read())
       .catch((err: unknown) => this.log.warn({ err, turn_id: this.turnId }, 'a stream reader could not read on'))
       .finally(() => {
         this.#catching = null;
@@ -122,31 +138,12 @@ export class TurnReader {
   async #read(): Promise<void> {
     if (this.#closed) return;
     this.#isReading = true;
-    let isAtEnd = this.ring.floor === null && (await this.#begin());
-    while (!isAtEnd) {
-      const { frames, hasMore } = await readFrames(this.db, this.turnId, this.ring.head, true);
-      this.#append(frames);
-      isAtEnd = !hasMore;
+    for (let hasMore = true; hasMore;) {
+      const next = await readFrames(this.db, this.turnId, this.ring.head, true);
+      this.#append(next.frames);
+      ({ hasMore } = next);
     }
     this.#drainPending();
-  }
-
-  /**
-   * Reads a short turn completely. In a long turn the reader starts at the last stored event, and each watcher reads
-   * the earlier frames itself. Returns whether the reader has reached the end.
-   */
-  async #begin(): Promise<boolean> {
-    const { frames, hasMore } = await readFrames(this.db, this.turnId, START, true, MAX_RING_BYTES);
-    if (hasMore) {
-      const [turn]: { position: number }[] = await this.db.query('SELECT position FROM turns WHERE id = $1', [
-        this.turnId,
-      ]);
-      this.ring.begin([turn?.position ?? 0, 0, 0]);
-    } else {
-      this.ring.begin(START);
-      this.#append(frames);
-    }
-    return !hasMore;
   }
 
   #drainPending(): void {
@@ -164,8 +161,8 @@ export class TurnReader {
    * deltas of an earlier attempt, which are in the table by then: such a batch is accepted only right after a read.
    */
   #joins({ position, attempt, first }: LiveDeltas, wasRead: boolean): boolean {
-    const { floor, head } = this.ring;
-    if (floor === null || position !== head[0]) return false;
+    const { head } = this.ring;
+    if (position !== head[0]) return false;
     if (attempt === head[1]) return first <= head[2] + 1;
     return first === 1 && attempt > head[1] && (wasRead || attempt === 1);
   }

@@ -1,6 +1,3 @@
-import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
-import type { Turn } from '../db/entities/turns.js';
 import type { TurnState } from '../db/turn-states.js';
 
 /** One attempt of an activity. Calls record it, so that it can be taken over when its worker dies. */
@@ -29,29 +26,4 @@ export class OvertakenError extends Error {
     super(`another attempt has written to ${turnId}`);
     this.name = 'OvertakenError';
   }
-}
-
-export async function findTurn(
-  db: Db,
-  sessionId: string,
-  turnId: string,
-): Promise<Pick<Turn, 'number' | 'state' | 'position'> | null> {
-  const [turn] = await runSql<Pick<Turn, 'number' | 'state' | 'position'>>(
-    db,
-    sql`SELECT number, state, position FROM turns WHERE id = ${turnId} AND session_id = ${sessionId}`,
-  );
-  return turn ?? null;
-}
-
-/** The turn of this number of the session, if its message waited for the turn before. */
-export async function findTurnFromQueue(
-  db: Db,
-  sessionId: string,
-  number: number,
-): Promise<Pick<Turn, 'id' | 'state'> | null> {
-  const [turn] = await runSql<Pick<Turn, 'id' | 'state'>>(
-    db,
-    sql`SELECT id, state FROM turns WHERE session_id = ${sessionId} AND number = ${number} AND from_queue`,
-  );
-  return turn ?? null;
 }

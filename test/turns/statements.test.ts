@@ -4,6 +4,7 @@ import { eventually } from '../support/eventually.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { streaming } from '../support/open-turn.js';
 import { message, steps, text, toolUse, type Reply } from '../support/scripted-model.js';
+import { openSse } from '../support/sse-reader.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
 /** Rounds of the reconcilers may fall into a turn: what all of a few turns send is the turn's own. */
@@ -87,6 +88,18 @@ describe('the statements of a turn', () => {
   it('are at most ten for one answer', async () => {
     const sent = await statementsOf([]);
     expect(sent.length, sent.join('\n')).to.be.at.most(10);
+  });
+
+  it('are one for a stream that opens, with all frames so far', async () => {
+    const { sessionId, gate } = await streaming(service);
+    const other = await service.anotherApi();
+    sent.length = 0;
+    const stream = await openSse(`${other.url}/v1/sessions/${sessionId}/events/stream`, service.key);
+    await stream.until(({ event }) => event === 'user.message');
+    const reads = sent.filter((statement) => /FROM (sessions|events)\b/.test(statement));
+    expect(reads, reads.join('\n')).to.have.length(1);
+    gate.open();
+    await stream.ended;
   });
 
   it('are at most four more for a message that may wait and finds no open turn', async () => {

@@ -5,9 +5,11 @@ import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { createPartitions, dropOldPartitions } from '../../../src/stream/delta-partitions.js';
 import { DeltaStore } from '../../../src/stream/delta-store.js';
-import { bytesOfFrame, MAX_BATCH_BYTES, readFrames } from '../../../src/stream/frames.js';
+import { bytesOfFrame, MAX_BATCH_BYTES } from '../../../src/stream/frames.js';
 import { CHANNELS, channelOf, Notifier, parseNotification, type TurnNotification } from '../../../src/stream/notify.js';
+import { readOpening, type OpenedTurn } from '../../../src/stream/opening.js';
 import { START } from '../../../src/stream/position.js';
+import { readFrames } from '../../../src/stream/read-frames.js';
 import { TurnReader } from '../../../src/stream/reader.js';
 import { RingBudget } from '../../../src/stream/ring.js';
 import { createLogger } from '../../../src/platform/logger.js';
@@ -97,7 +99,7 @@ describe('deltas', () => {
     }
   });
 
-  it('that are ready together share a notification on the channel of their turn, of less than 8,000 bytes', async () => {
+  it('that are ready together share a notification on the channel of their session, of less than 8,000 bytes', async () => {
     const turn = await running();
     const writer = await open(turn);
     const contents = ['a', 'b', '\u0001'.repeat(1200), '👋'.repeat(599), 'c', 'd'];
@@ -108,7 +110,7 @@ describe('deltas', () => {
     expect(batches.flatMap(({ runs }) => runs.flatMap(([, ...some]) => some))).to.deep.equal(contents);
     const all = payloads.filter((payload) => payload.startsWith(turn.id));
     for (const payload of all) expect(Buffer.byteLength(payload)).to.be.lessThan(8000);
-    expect(channelOf(turn.id)).to.match(/^turn_events_\d+$/);
+    expect(channelOf(turn.sessionId)).to.match(/^turn_events_\d+$/);
   });
 
   it('are read in batches of limited memory, however many a row holds', async () => {
@@ -174,7 +176,9 @@ describe('deltas', () => {
         return db.query(...query);
       },
     } as DataSource;
-    const reader = new TurnReader(turn.id, new RingBudget().createRing(), Promise.resolve(), pLimit(1), counted, log);
+    const session = { projectId, id: turn.sessionId };
+    const opened = (await readOpening(db, session, '', true)) as OpenedTurn;
+    const reader = new TurnReader(opened, new RingBudget().createRing(), pLimit(1), counted, log);
     expect(await reader.after(START)).to.have.length(1);
     const writer = await open(turn);
     writer.write(DELTA, 'Hello');

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { Feed, MAX_PARALLEL_READS } from '../../../src/stream/feed.js';
 import { Notifier } from '../../../src/stream/notify.js';
-import { START } from '../../../src/stream/position.js';
+import type { OpenedTurn } from '../../../src/stream/opening.js';
 import type { TurnReader } from '../../../src/stream/reader.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
@@ -22,19 +22,23 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
   let db: DataSource;
   let feed: Feed;
   const reads = { count: 0, running: 0, mostAtOnce: 0, polls: 0, withDeltas: 0 };
-  const turns: string[] = [];
   const readers: TurnReader[] = [];
   const noop = (): void => undefined;
   before(async () => {
     database = await createTestDatabase();
     db = await openDataSource(database.url, 10, 'test');
     const { projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 });
-    for (const id of await insertSessions(db, projectId, TURNS)) {
-      turns.push((await queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test')).id);
-    }
+    const sessions = await insertSessions(db, projectId, TURNS);
+    for (const id of sessions) await queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test');
     feed = new Feed(database.url, counting(db), log);
-    for (const turn of turns) readers.push(feed.watch(turn, noop));
-    await Promise.all(readers.map((reader) => reader.after(START)));
+    const place = { projectId, lastEventId: '', hasWaited: false };
+    await Promise.all(
+      sessions.map(async (id) => {
+        const opening = feed.open(id);
+        const { start } = await feed.readOpening(opening, place);
+        readers.push(feed.watch(start as OpenedTurn, opening, noop));
+      }),
+    );
   });
   after(async () => {
     for (const reader of readers) feed.release(reader, noop);
@@ -99,6 +103,37 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     away.notify({ id: reader.turnId, sessionId: 'ses_1', position: after[0] + 1 }, { after, events });
     await eventually('the reader has it', () => reader.ring.head[0] === after[0] + 1);
     expect((await reader.after(after)).map(({ type }) => type)).to.deep.equal(['agent.message']);
+  });
+
+  it('lose nothing that is stored between the statement that opens a stream and its reader', async () => {
+    const { projectId } = await createKey(db, { project: 'demo' });
+    const [id] = (await insertSessions(db, projectId, 1)) as [string];
+    const opening = feed.open(id);
+    const taken: number[] = [];
+    const take = opening.take.bind(opening);
+    opening.take = (notification) => {
+      take(notification);
+      taken.push(notification.position);
+    };
+    const place = { projectId, lastEventId: '', hasWaited: false };
+    const { start, changed } = await feed.readOpening(opening, place);
+    expect(start).to.deep.equal({ kind: 'wait' });
+    const turn = await queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test');
+    const notifier = new Notifier(db, log);
+    notifier.notify({ ...turn, position: 1 });
+    await changed;
+    const { start: begun } = await feed.readOpening(opening, { ...place, hasWaited: true });
+    expect((begun as OpenedTurn).frames.map(({ type }) => type)).to.deep.equal(['user.message']);
+    // Not in the tables, where a poll would find it.
+    const event = { id: 'evt_early', turn_id: turn.id, position: 2, type: 'agent.message', data: '{}' };
+    const events = [{ ...event, created_at: new Date().toISOString() }];
+    notifier.notify({ ...turn, position: 2 }, { after: [1, 0, 0], events });
+    await notifier.flush();
+    await eventually('it is notified', () => taken.includes(2));
+    const reader = feed.watch(begun as OpenedTurn, opening, noop);
+    expect(reader.ring.head).to.deep.equal([2, 0, 0]);
+    feed.release(reader, noop);
+    expect(feed.size).to.include({ openings: 0, readers: TURNS });
   });
 
   it('look for deltas of all turns for a moment, and then now and then', async () => {
