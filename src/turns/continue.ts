@@ -30,7 +30,7 @@ export async function continueTurn(
   const id = newId('turn');
   const trace = traceparent();
   const [event] = newEvents([{ type: 'turn.continued', data: { continues_turn_id: last.id } }]);
-  const [row] = await runSql<{ model_id: string; at: string }>(
+  const [row] = await runSql<{ model_id: string; number: number; at: string }>(
     tx,
     sql`WITH new_turn AS MATERIALIZED (
           SELECT ${id}::text AS id, session_id, project_id, number + 1 AS number, ${trace}::text AS trace, model_id,
@@ -41,12 +41,14 @@ export async function continueTurn(
           FROM turns WHERE id = ${last.id}),
         ${openTurn(sql`new_turn`, namespace)},
         ${insertEvents(sql`written`, [event!])}
-        SELECT coalesce(model_id, ${locked.model_id}) AS model_id, written.at FROM written JOIN new_turn USING (id)`,
+        SELECT coalesce(model_id, ${locked.model_id}) AS model_id, written.number, written.at
+        FROM written JOIN new_turn USING (id)`,
   );
-  const { model_id: modelId, at } = row!;
+  const { model_id: modelId, number, at } = row!;
   const stored = { ...event!, turn_id: id, position: 1, created_at: at };
   return {
-    ...{ id, sessionId, projectId, modelId, mcpServers: locked.mcp_servers, runningMs: 0, trace, event: stored },
+    ...{ id, sessionId, projectId, number, modelId, mcpServers: locked.mcp_servers },
+    ...{ runningMs: 0, trace, event: stored },
     hasWaiting: locked.has_waiting,
   };
 }

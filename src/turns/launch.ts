@@ -25,7 +25,8 @@ const START_DELAY_MS = 50;
 /** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
 export function launchTurn(deps: LaunchDeps, turn: QueuedTurn): void {
   const step = deps.ahead?.begin(turn) ?? null;
-  deps.notifier.notify({ ...turn, position: 1 });
+  // Streams that wait for the first turn of the session. Any other stream reads the tables when it opens.
+  if (turn.number === 1) deps.notifier.notify({ ...turn, position: 1 });
   deps.log.info({ turn_id: turn.id, session_id: turn.sessionId }, 'turn queued');
   const free = step === null ? Promise.resolve() : Promise.race([step, sleep(START_DELAY_MS)]);
   free

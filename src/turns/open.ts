@@ -8,7 +8,7 @@ import { loadRequiredActions, sessionRunning } from '../sessions/required-action
 import type { StartableTurn } from '../temporal/turn-workflows.js';
 
 /** A turn just queued, with its first event. */
-export interface QueuedTurn extends StartableTurn, Pick<Turn, 'hasWaiting'> {
+export interface QueuedTurn extends StartableTurn, Pick<Turn, 'number' | 'hasWaiting'> {
   event: EventRow;
 }
 

@@ -14,6 +14,7 @@ const PREVIEW_LENGTH = 120;
 type Row = Pick<LockedSession, 'model_id' | 'mcp_servers' | 'last_state' | 'max_running_turns' | 'has_waiting'> & {
   /** Null when the turn was refused. */
   at: string | null;
+  number: number;
 };
 
 /**
@@ -52,17 +53,18 @@ export async function queueTurn(
           WHERE open_turns < max_running_turns AND (last_state IS NULL OR last_state <> ALL(${OPEN_STATES}::text[]))),
         ${openTurn(sql`new_turn`, namespace, previewOf(content))},
         ${insertEvents(sql`written`, [event!])}
-        SELECT model_id, mcp_servers, last_state, max_running_turns, has_waiting, written.at
+        SELECT model_id, mcp_servers, last_state, max_running_turns, has_waiting, written.number, written.at
         FROM session LEFT JOIN written ON true`,
   );
   if (row === undefined) return sessionGone(sessionId);
   if (row.at === null) throw await refusal(db, sessionId, row);
-  const { mcp_servers: mcpServers, has_waiting: hasWaiting, at } = row;
+  const { mcp_servers: mcpServers, has_waiting: hasWaiting, number, at } = row;
   const stored = { ...event!, turn_id: id, position: 1, created_at: at };
   return {
     id,
     sessionId,
     projectId,
+    number,
     modelId: model_id ?? row.model_id,
     mcpServers,
     runningMs: 0,

@@ -31,7 +31,8 @@ export async function startNext(tx: EntityManager, sessionId: string, namespace:
           FROM first JOIN sessions ON sessions.id = first.session_id JOIN turns t ON t.id = last_turn_id),
         ${openTurn(sql`new_turn`, namespace)},
         ${insertEvents(sql`written`, [], sql`SELECT event_id, 'user.message', data FROM first`)}
-        SELECT written.id, written.session_id AS "sessionId", written.project_id AS "projectId", first.trace,
+        SELECT written.id, written.session_id AS "sessionId", written.project_id AS "projectId",
+          written.number, first.trace,
           coalesce(new_turn.model_id, sessions.model_id) AS "modelId", cardinality(mcp_servers) AS "mcpServers",
           new_turn.has_waiting AS "hasWaiting", event_id, data::text AS data, written.at AS created_at
         FROM written, first, new_turn, sessions WHERE sessions.id = written.session_id`,
