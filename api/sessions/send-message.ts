@@ -1,10 +1,9 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import { transaction, type Db } from '../../src/db/transaction.js';
 import { userMessageSchema } from '../../src/events/schema.js';
 import { eventJson } from '../../src/events/store.js';
 import { checkMessage, messageBody, resolveMessage } from '../../src/messages/message.js';
+import { JsonText } from '../../src/platform/json-text.js';
 import { launchTurn } from '../../src/turns/launch.js';
-import type { QueuedTurn } from '../../src/turns/open.js';
 import { queueTurn, type Message } from '../../src/turns/queue.js';
 import { receiveMessage, type Received } from '../../src/waiting/receive.js';
 import type { WaitingMessage } from '../../src/waiting/store.js';
@@ -69,19 +68,16 @@ export const sendMessage = operation<Body>({
 });
 
 async function startTurn(call: Call<Body>, message: Message): Promise<Received> {
-  const { deps, caller, params } = call;
-  const queue = async (db: Db): Promise<QueuedTurn> => {
-    const turn = await queueTurn(db, caller.projectId, params.session_id!, message, deps.workflows.namespace);
-    await call.record(db, present({ waits: null, started: turn }));
-    return turn;
-  };
-  // Queueing is a single atomic statement. With an idempotency record there are two, which need a transaction.
-  return { waits: null, started: call.hasKey ? await transaction(deps.db, queue) : await queue(deps.db) };
+  const { deps, caller, params, recordInStatement } = call;
+  const answer = recordInStatement === null ? null : recordInStatement();
+  const { namespace } = deps.workflows;
+  const started = await queueTurn(deps.db, caller.projectId, params.session_id!, message, namespace, answer);
+  return { waits: null, started };
 }
 
 function present(received: Received): object {
   if (received.waits !== null) return presentWaiting(received.waits);
-  return JSON.parse(eventJson(received.started.event)) as object;
+  return new JsonText(eventJson(received.started.event));
 }
 
 /** A message that waits, as clients see it. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ServiceError } from '../platform/errors.js';
 import { jsonText } from '../platform/json-text.js';
+import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 
 /** The key of an idempotency record. Its scope is project and path (contract.md §1 "Idempotency-Key"). */
@@ -28,15 +29,17 @@ const row = ({ projectId, path, key }: IdempotencyKey): unknown[] => [projectId,
 const held = (lease: Lease): unknown[] => [...row(lease), lease.leaseId];
 
 /**
- * Takes the lease for `key`, or returns the stored answer of an earlier request with the same content.
+ * Takes the lease for `key`, or returns the stored answer of an earlier request with the same content. The commit is
+ * asynchronous: an answer is stored by a later commit, and only while there is a lease.
  * @throws ServiceError `idempotency_key_reused` for other content, `idempotency_key_in_use` while the first request
  * runs
  */
 export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer): Promise<Lease | StoredAnswer> {
   const leaseId = randomUUID();
   const [taken] = await db.query<unknown[]>(
-    `INSERT INTO idempotency_records AS r (project_id, path, key, lease_id, request_hash, lease_until)
-     VALUES ($1, $2, $3, $4, $5, clock_timestamp() + ${LEASE})
+    `WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+     INSERT INTO idempotency_records AS r (project_id, path, key, lease_id, request_hash, lease_until)
+     SELECT $1, $2, $3, $4, $5::bytea, clock_timestamp() + ${LEASE} FROM setting
      ON CONFLICT (project_id, path, key) DO UPDATE
        SET lease_id = excluded.lease_id, request_hash = excluded.request_hash, lease_until = excluded.lease_until,
            created_at = clock_timestamp(), status = NULL, response = NULL
@@ -72,6 +75,32 @@ export async function storeAnswer(db: Db, lease: Lease, { status, response }: St
     [...held(lease), status, jsonText(response)],
   );
   if (count === 0) throw inUse();
+}
+
+/** Stores the answer in the statement that has the effect. */
+export interface AnswerInStatement {
+  /** Selects a row, and locks it, while the lease is held. Without one the statement must have no effect. */
+  held: Sql;
+  /** Stores a response, an expression over the row of the CTE `effect`. */
+  store: (response: Sql, effect: Sql) => Sql;
+  /** Call after a statement without effect. @throws ServiceError `idempotency_key_in_use` */
+  requireHeld: (db: Db) => Promise<void>;
+}
+
+export function answerInStatement(lease: Lease, status: number): AnswerInStatement {
+  const { projectId, path, key, leaseId } = lease;
+  const isHeld = sql`r.project_id = ${projectId} AND path = ${path} AND key = ${key} AND lease_id = ${leaseId}
+    AND status IS NULL`;
+  const held = sql`SELECT 1 FROM idempotency_records r WHERE ${isHeld} FOR UPDATE`;
+  return {
+    held,
+    store: (response, effect) => sql`
+      UPDATE idempotency_records r SET status = ${status}::integer, response = ${response}, lease_until = NULL
+      FROM ${effect} WHERE ${isHeld}`,
+    requireHeld: async (db) => {
+      if ((await runSql(db, held)).length === 0) throw inUse();
+    },
+  };
 }
 
 export async function renewLease(db: Db, lease: Lease): Promise<void> {

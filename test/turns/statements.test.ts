@@ -62,14 +62,16 @@ describe('the statements of a turn', () => {
     replies: Reply[],
     body: Record<string, unknown> = {},
     more: Record<string, unknown> = {},
+    withKey = false,
   ): Promise<string[]> => {
     let common: string[] | undefined;
     for (let turn = 0; turn < TURNS; turn += 1) {
       service.model.on(/Go/, steps(...replies, message([text('')])));
       const sessionId = await service.session({ thinking_enabled: false, ...body });
       sent.length = 0;
-      // Without an Idempotency-Key, which the client would send: its record is a transaction of its own.
-      await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Go', ...more });
+      // Not by the client, which sends an Idempotency-Key: its lease is a transaction of its own.
+      const headers: Record<string, string> = withKey ? { 'Idempotency-Key': sessionId } : {};
+      await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Go', ...more }, headers);
       // No look at the session, which would be statements too.
       const isOver = (): boolean => {
         const end = sent.findIndex(
@@ -88,6 +90,12 @@ describe('the statements of a turn', () => {
   it('are at most ten for one answer', async () => {
     const sent = await statementsOf([]);
     expect(sent.length, sent.join('\n')).to.be.at.most(10);
+  });
+
+  it('are one more with an Idempotency-Key: the answer is stored by the statement that queues the turn', async () => {
+    const one = await statementsOf([]);
+    const keyed = await statementsOf([], {}, {}, true);
+    expect(keyed.length - one.length, keyed.join('\n')).to.equal(1);
   });
 
   it('are one for a stream that opens, with all frames so far', async () => {

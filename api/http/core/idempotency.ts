@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import { ServiceError } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import {
+  answerInStatement,
   beginIdempotent,
   releaseLease,
   renewLease,
@@ -15,10 +16,14 @@ import type { Call } from './operation.js';
 /** A third of the lease, so that one late renewal does not lose it. */
 const RENEW_MS = 10_000;
 
-type Idempotency = Pick<Call, 'once' | 'record' | 'hasKey'>;
+type Idempotency = Pick<Call, 'once' | 'record' | 'recordInStatement'>;
 
 /** For a request without the header: runs the work and records nothing. */
-export const withoutKey: Idempotency = { once: (_hash, work) => work(), record: async () => undefined, hasKey: false };
+export const withoutKey: Idempotency = {
+  once: (_hash, work) => work(),
+  record: async () => undefined,
+  recordInStatement: null,
+};
 
 /**
  * Reads the request's `Idempotency-Key` (contract.md §1).
@@ -41,8 +46,11 @@ function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, sta
     recorded = true;
   };
   return {
-    hasKey: true,
     record: (tx, response) => store(tx, response),
+    recordInStatement: () => {
+      recorded = true;
+      return answerInStatement(lease!, status);
+    },
     once: async <T>(
       hash: Buffer,
       work: () => Promise<T>,

@@ -2,6 +2,7 @@ import type Koa from 'koa';
 import type { Db } from '../../../src/db/transaction.js';
 import type { ErrorType } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
+import type { AnswerInStatement } from '../../../src/projects/idempotency.js';
 import type { Scope } from '../../../src/projects/permissions.js';
 import type { ApiDeps } from '../../deps.js';
 
@@ -35,8 +36,8 @@ export interface Call<Body = unknown, Resource = unknown> {
    * Does nothing without an `Idempotency-Key`. Every POST that creates something calls it.
    */
   record: (tx: Db, response: unknown) => Promise<void>;
-  /** True if the request has an `Idempotency-Key`, so that `record` writes. */
-  hasKey: boolean;
+  /** As `record`, for an effect that is one statement. Null without an `Idempotency-Key`. */
+  recordInStatement: (() => AnswerInStatement) | null;
   /**
    * Only for uploads, whose content is known after reading: runs `work` under the request's `Idempotency-Key`, or
    * returns the response of an earlier request with the same content.

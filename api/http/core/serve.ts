@@ -67,7 +67,7 @@ function requestOf(
   ctx: Context,
   deps: ApiDeps,
   caller: Caller,
-): Omit<Call, 'resource' | 'body' | 'once' | 'record' | 'hasKey'> {
+): Omit<Call, 'resource' | 'body' | 'once' | 'record' | 'recordInStatement'> {
   return {
     deps,
     caller,
