@@ -1,15 +1,40 @@
 /**
- * The attacker, as a process of its own: its clients and its MCP server do not share the event loop of those who measure.
- * Forked by bench/hostile/main.ts; runs each attack that it is told.
+ * The attacker, as a process of its own: its clients, its model and its MCP server do not share the event loop of those who
+ * measure. Runs each attack that it is told, or with `seconds` the pressure of images, lists, probes, uploads and streams.
  */
-import { attack, type Attacker } from './attacks.js';
+import { startSinkModel } from '../../test/support/sink-model.js';
+import { pause } from '../measure.js';
+import { attack, callOf, imageTurns, pressApi, tally, type Attacker } from './attacks.js';
 import { startEvilMcp } from './evil-mcp.js';
 
-const mcp = await startEvilMcp();
-process.send!({ host: mcp.host });
-process.on('message', ({ name, url, key }: { name: string } & Pick<Attacker, 'url' | 'key'>) => {
-  attack(name, { url, key, mcpUrl: mcp.url }).then(
-    () => process.send!({ outcome: 'done' }),
+export type Order = Pick<Attacker, 'url' | 'key'> & ({ name: string } | { seconds: number });
+
+const [mcp, model] = await Promise.all([startEvilMcp(), startSinkModel()]);
+process.send!({ mcpHost: mcp.host, modelUrl: model.url });
+process.on('message', (order: Order) => {
+  const attacker = { ...order, mcpUrl: mcp.url };
+  const work = 'name' in order ? attack(order.name, attacker).then(() => 'done') : press(attacker, order.seconds);
+  work.then(
+    (outcome) => process.send!({ outcome }),
     (error: unknown) => process.send!({ outcome: String(error).slice(0, 100) }),
   );
 });
+
+/** Returns how often each answer came. */
+async function press(attacker: Attacker, seconds: number): Promise<string> {
+  const answers: string[] = [];
+  const end = performance.now() + seconds * 1000;
+  const repeat = async (work: () => Promise<string[]>): Promise<void> => {
+    while (performance.now() < end) {
+      try {
+        answers.push(...(await work()));
+      } catch (error) {
+        answers.push(`failed: ${String(error).slice(0, 80)}`);
+        await pause(100);
+      }
+    }
+  };
+  const call = callOf(attacker);
+  await Promise.all([repeat(() => imageTurns(call, 40)), repeat(() => pressApi(call, attacker, 200))]);
+  return JSON.stringify(tally(answers));
+}

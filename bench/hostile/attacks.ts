@@ -1,12 +1,13 @@
 import { connect } from 'node:net';
 import { randomBytes } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
-import { openSse } from '../../test/support/sse-reader.js';
-import { zip } from '../../test/src/skills/zip.js';
 import { MIB } from '../../src/platform/units.js';
-import { callerOf, newSession, runTurn, uploadImages, type Caller } from '../support/hostile-system.js';
+import { zip } from '../../test/src/skills/zip.js';
+import { apiClient, type ApiCall } from '../../test/support/client.js';
+import { openSse } from '../../test/support/sse-reader.js';
+import { pause } from '../measure.js';
+import { newSession, runTurn, uploadImages } from './project.js';
 
-/** What an attacker has: a key, the service's address, and an MCP server of its own. */
+/** What an attacker has: a key, the service's address, and an MCP server of its own with a path for each trick. */
 export interface Attacker {
   url: string;
   key: string;
@@ -17,24 +18,24 @@ const EMPTY = Array(990).fill('{}').join(',');
 /** 30 KB that parse to 10,000 values. */
 const DENSE_SCHEMA = `{"type":"object","anyOf":[${Array(10).fill(`{"anyOf":[${EMPTY}]}`).join(',')}]}`;
 
-const register = async (call: Caller, { mcpUrl }: Attacker, trick: string, auth?: object): Promise<string> => {
+const register = async (call: ApiCall, { mcpUrl }: Attacker, trick: string, auth?: object): Promise<string> => {
   const name = `${trick}-${randomBytes(3).toString('hex')}`;
   return (await call('POST', '/v1/mcp-servers', { name, url: `${mcpUrl(trick)}/${name}`, ...(auth && { auth }) })).body
-    ?.id;
+    ?.id as string;
 };
 
 /** Registers the trick's server and has a turn call its tool. */
 const inTurn =
   (trick: string) =>
-  async (call: Caller, attacker: Attacker): Promise<void> => {
+  async (call: ApiCall, attacker: Attacker): Promise<void> => {
     const id = await register(call, attacker, trick);
-    const server = (await call('GET', `/v1/mcp-servers/${id}`)).body as unknown as { name: string };
+    const server = (await call('GET', `/v1/mcp-servers/${id}`)).body as { name: string };
     const session = await newSession(call, { model_id: 'local-rules', mcp_servers: [id] });
     await runTurn(call, session, [], `call mcp__${server.name}__dump with {}`);
   };
 const atRegistration =
   (trick: string, auth?: object) =>
-  async (call: Caller, attacker: Attacker): Promise<void> =>
+  async (call: ApiCall, attacker: Attacker): Promise<void> =>
     void (await Promise.all(Array.from({ length: 8 }, () => register(call, attacker, trick, auth))));
 
 const denseSession = (): string =>
@@ -71,7 +72,7 @@ async function unread(attacker: Attacker, path: string, count: number, ms: numbe
 }
 
 /** Every attack, by name. */
-export const ATTACKS: Record<string, (call: Caller, attacker: Attacker) => Promise<void>> = {
+export const ATTACKS: Record<string, (call: ApiCall, attacker: Attacker) => Promise<void>> = {
   'an array of pings at a probe': atRegistration('pings-at-probe'),
   'an array of pings at a connection': inTurn('pings-at-connect'),
   'an upload with 20,000 parameters': async (_, attacker) => {
@@ -152,5 +153,50 @@ export const ATTACKS: Record<string, (call: Caller, attacker: Attacker) => Promi
   },
 };
 
-export const attack = (name: string, attacker: Attacker): Promise<void> =>
-  ATTACKS[name]!(callerOf({ url: attacker.url }, attacker.key), attacker);
+export const attack = (name: string, attacker: Attacker): Promise<void> => ATTACKS[name]!(callOf(attacker), attacker);
+
+export const callOf = ({ url, key }: Pick<Attacker, 'url' | 'key'>): ApiCall => apiClient(url, key, () => undefined);
+
+/** How often each answer came. */
+export function tally(answers: string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const answer of answers) counts[answer] = (counts[answer] ?? 0) + 1;
+  return counts;
+}
+
+/** Turns with 13 MB of images each, all at once. Returns how each ended. */
+export async function imageTurns(call: ApiCall, count: number): Promise<string[]> {
+  const files = await uploadImages(call);
+  const sessions = await Promise.all(Array.from({ length: count }, () => newSession(call)));
+  return Promise.all(sessions.map((session) => runTurn(call, session, files)));
+}
+
+/** Lists of long sessions, probes, readiness, uploads and streams at once. Returns every answer's name and status. */
+export async function pressApi(call: ApiCall, { url, key, mcpUrl }: Attacker, streams: number): Promise<string[]> {
+  const server = await call('POST', '/v1/mcp-servers', { name: `s${Date.now()}`, url: mcpUrl('plain') });
+  await Promise.all(Array.from({ length: 100 }, () => newSession(call, { instruction: 'x'.repeat(100_000) })));
+  const session = await newSession(call);
+  const open = await Promise.all(
+    Array.from({ length: streams }, () => openSse(`${url}/v1/sessions/${session}/events/stream`, key)),
+  );
+  const work: Promise<string>[] = [];
+  const named = async (name: string, answer: Promise<{ status: number }>): Promise<string> =>
+    `${name} ${(await answer).status}`;
+  for (let round = 0; round < 20; round += 1) {
+    work.push(named('list', call('GET', '/v1/sessions?limit=100')));
+    work.push(named('probe', call('POST', `/v1/mcp-servers/${server.body.id}/probe`)));
+    work.push(named('readyz', fetch(`${url}/readyz`)));
+    work.push(named('upload', upload(call, 20 * MIB)));
+    await pause(50);
+  }
+  const statuses = await Promise.all(work);
+  for (const stream of open) stream.close();
+  await call('DELETE', `/v1/mcp-servers/${server.body.id}`);
+  return [...open.map(({ status }) => `stream ${status}`), ...statuses];
+}
+
+function upload(call: ApiCall, bytes: number): Promise<{ status: number }> {
+  const form = new FormData();
+  form.set('file', new Blob([new Uint8Array(bytes)]), 'large.bin');
+  return call('POST', '/v1/files', form);
+}

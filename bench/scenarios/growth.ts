@@ -1,21 +1,16 @@
-/**
- * Measures a message, a page of a history and a purge on full tables: `npx tsx bench/growth.ts --turns 2000000`. SQL
- * writes rows of ended turns, ten turns per session. Then the service's own statements are timed, first on a few rows and
- * then on all. Starts its own Postgres.
- */
-import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { openDataSource } from '../src/db/data-source.js';
-import { readHistory } from '../src/events/read-history.js';
-import { createKey } from '../src/projects/api-keys.js';
-import { purgeSessions } from '../src/sessions/purge.js';
-import { queueTurn } from '../src/turns/queue.js';
-import { insertSessions } from '../test/support/factories.js';
-import { startPostgres } from '../test/support/postgres.js';
-import { row } from './support/in-process.js';
-import { median, quantile } from './support/run.js';
+import type { DataSource } from 'typeorm';
+import { openDataSource } from '../../src/db/data-source.js';
+import { readHistory } from '../../src/events/read-history.js';
+import { createKey } from '../../src/projects/api-keys.js';
+import { purgeSessions } from '../../src/sessions/purge.js';
+import { queueTurn } from '../../src/turns/queue.js';
+import { insertSessions } from '../../test/support/factories.js';
+import { shown, timed, timedEach } from '../measure.js';
+import { scenario } from '../scenario.js';
+import { row } from '../table.js';
 
-const { values } = parseArgs({ options: { turns: { type: 'string', default: '2000000' } } });
+const FEW_TURNS = 20_000;
 const TURNS_PER_SESSION = 10;
 const SAMPLES = 300;
 const BATCH = 200_000;
@@ -23,18 +18,41 @@ const PURGED_SESSIONS = 1000;
 const MESSAGE = { content: 'Hello', files: [], skills: [] };
 const WORDS = 'The quick brown fox jumps over the lazy dog. ';
 
-const postgres = await startPostgres();
-const db = await openDataSource(postgres.url, 4, 'bench');
-const connect = async (): Promise<pg.Client> => {
-  const client = new pg.Client({ connectionString: postgres.url });
-  await client.connect();
-  return client;
-};
-const [admin, second] = await Promise.all([connect(), connect()]);
-const { projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1_000_000 });
+/** SQL writes rows of ended turns. Then the service's own statements are timed, first on a few rows and then on all. */
+export default scenario({
+  measures: 'a message, a page of a history and a purge on full tables, ten turns per session',
+  options: { turns: 2_000_000 },
+  async run(bench, { turns }) {
+    const postgres = await bench.postgres();
+    const connect = async (): Promise<pg.Client> => {
+      const client = new pg.Client({ connectionString: postgres.url });
+      await client.connect();
+      bench.atEnd(() => client.end());
+      return client;
+    };
+    const db = await openDataSource(postgres.url, 4, 'bench');
+    bench.atEnd(() => db.destroy());
+    const [admin, second] = await Promise.all([connect(), connect()]);
+    const { projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1_000_000 });
+    await fill(admin, projectId, 0, FEW_TURNS);
+    await admin.query('VACUUM (ANALYZE)');
+    await measure(db, admin, projectId, FEW_TURNS);
+    const took = await timed(async () => {
+      const build = await dropIndexes(admin);
+      const middle = Math.ceil((FEW_TURNS + turns) / 2 / BATCH) * BATCH;
+      await Promise.all([
+        fillInBatches(admin, projectId, FEW_TURNS, middle),
+        fillInBatches(second, projectId, middle, turns),
+      ]);
+      await build();
+    });
+    row('filled in', `${(took / 1000).toFixed(0)} s`);
+    await measure(db, admin, projectId, turns);
+  },
+});
 
 /** Adds ended turns with their rows: three events, a model call and its answer. */
-async function fill(from: number, to: number, client = admin): Promise<void> {
+async function fill(client: pg.Client, projectId: string, from: number, to: number): Promise<void> {
   await client.query(`SET synchronous_commit = off`);
   // Without foreign key checks, to save time: the generated rows are consistent.
   await client.query(`SET session_replication_role = replica`);
@@ -62,12 +80,12 @@ async function fill(from: number, to: number, client = admin): Promise<void> {
   await client.query('SET session_replication_role = origin');
 }
 
-async function fillInBatches(from: number, to: number, client: pg.Client): Promise<void> {
-  for (let next = from; next < to; next += BATCH) await fill(next, Math.min(next + BATCH, to), client);
+async function fillInBatches(client: pg.Client, projectId: string, from: number, to: number): Promise<void> {
+  for (let next = from; next < to; next += BATCH) await fill(client, projectId, next, Math.min(next + BATCH, to));
 }
 
 /** Drops what slows the filling down; the function that it returns builds it again. */
-async function dropIndexes(): Promise<() => Promise<void>> {
+async function dropIndexes(admin: pg.Client): Promise<() => Promise<void>> {
   const { rows: constraints } = await admin.query<{ name: string; relation: string; definition: string }>(
     `SELECT conname AS name, conrelid::regclass AS relation, pg_get_constraintdef(oid) AS definition FROM pg_constraint
      WHERE conrelid IN ('turns'::regclass, 'events'::regclass) AND contype = 'u'`,
@@ -89,17 +107,7 @@ async function dropIndexes(): Promise<() => Promise<void>> {
   };
 }
 
-async function timed(count: number, work: (n: number) => Promise<unknown>): Promise<string> {
-  const took: number[] = [];
-  for (let n = 0; n < count; n += 1) {
-    const began = performance.now();
-    await work(n);
-    took.push(performance.now() - began);
-  }
-  return `p50 ${median(took).toFixed(1)} ms, p95 ${quantile(took, 0.95).toFixed(1)} ms`;
-}
-
-async function measure(turns: number): Promise<void> {
+async function measure(db: DataSource, admin: pg.Client, projectId: string, turns: number): Promise<void> {
   const { rows } = await admin.query<{ id: string }>(
     `SELECT id FROM sessions WHERE last_turn_id IS NOT NULL ORDER BY md5(id || $1) LIMIT ${SAMPLES}`,
     [String(turns)],
@@ -110,39 +118,21 @@ async function measure(turns: number): Promise<void> {
   );
   const name = `${turns.toLocaleString('en')} turns`;
   row(`${name}: database`, size[0]!.size);
-  row(`${name}: queue a turn`, await timed(SAMPLES, (n) => queueTurn(db, projectId, fresh[n]!, MESSAGE, 'bench')));
+  const queued = await timedEach(SAMPLES, (n) => queueTurn(db, projectId, fresh[n]!, MESSAGE, 'bench'));
+  row(`${name}: queue a turn`, shown(queued, 1));
   // Each message counts the project's open turns, and these would stay open.
   await admin.query(`UPDATE turns SET state = 'completed', ended_at = now() WHERE state = 'queued'`);
   await admin.query('DELETE FROM open_turns');
   await admin.query('VACUUM turns, open_turns');
-  row(
-    `${name}: page of a history (25)`,
-    await timed(rows.length, (n) => readHistory(db, rows[n]!.id, null, 25, { isNewestFirst: false })),
-  );
+  const read = await timedEach(rows.length, (n) => readHistory(db, rows[n]!.id, null, 25, { isNewestFirst: false }));
+  row(`${name}: page of a history (25)`, shown(read, 1));
   await admin.query(
     `UPDATE sessions SET deleted_at = now() - interval '2 hours' WHERE id IN (
        SELECT id FROM sessions WHERE turn_count = ${TURNS_PER_SESSION} AND deleted_at IS NULL LIMIT ${PURGED_SESSIONS})`,
   );
-  const began = performance.now();
   let purged = 0;
-  for (let count = 1; count > 0; purged += count) count = (await purgeSessions(db, 1000)).turns;
-  row(`${name}: purge`, `${((purged / (performance.now() - began)) * 1000).toFixed(0)} turns/s`);
-}
-
-try {
-  const few = 20_000;
-  await fill(0, few);
-  await admin.query('VACUUM (ANALYZE)');
-  await measure(few);
-  const all = Number(values.turns);
-  const began = performance.now();
-  const build = await dropIndexes();
-  const middle = Math.ceil((few + all) / 2 / BATCH) * BATCH;
-  await Promise.all([fillInBatches(few, middle, admin), fillInBatches(middle, all, second)]);
-  await build();
-  row('filled in', `${((performance.now() - began) / 1000).toFixed(0)} s`);
-  await measure(all);
-} finally {
-  await Promise.all([db.destroy(), admin.end(), second.end()]);
-  await postgres.stop();
+  const took = await timed(async () => {
+    for (let count = 1; count > 0; purged += count) count = (await purgeSessions(db, 1000)).turns;
+  });
+  row(`${name}: purge`, `${((purged / took) * 1000).toFixed(0)} turns/s`);
 }

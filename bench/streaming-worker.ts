@@ -1,12 +1,12 @@
 /**
- * The deltas of one worker of `bench/deltas.ts`: every stream writes a token in each `pace` ms, spread over that time. A
+ * The deltas of one worker of `bench/scenarios/deltas.ts`: every stream writes a token in each `pace` ms, spread over that time. A
  * token is the time of its writing.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { openDataSource } from '../../src/db/data-source.js';
-import { DeltaStore } from '../../src/stream/delta-store.js';
-import { Notifier } from '../../src/stream/notify.js';
-import { createLogger } from '../../src/platform/logger.js';
+import { openDataSource } from '../src/db/data-source.js';
+import { DeltaStore } from '../src/stream/delta-store.js';
+import { Notifier } from '../src/stream/notify.js';
+import { createLogger } from '../src/platform/logger.js';
 
 const [databaseUrl, ids, seconds, pace] = process.argv.slice(2) as [string, string, string, string];
 const log = createLogger('warn', 'bench');

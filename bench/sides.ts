@@ -1,19 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { migrate } from '../../src/db/migrate.js';
-import { openDataSource } from '../../src/db/data-source.js';
-import { freePort } from '../../src/platform/free-port.js';
-import { createKey } from '../../src/projects/api-keys.js';
-import { startRole } from '../../test/support/role-process.js';
-import { startScriptedModel, type ScriptedModel } from '../../test/support/scripted-model.js';
-import { startMcpServer, type TestMcpServer } from '../../test/support/mcp-server.js';
-import { apiClient } from '../../test/support/client.js';
-import { embeddedDatabaseUrl } from '../../temporal-dev/embedded-postgres.js';
-import { openSse, type SseReader } from '../../test/support/sse-reader.js';
+import { migrate } from '../src/db/migrate.js';
+import { openDataSource } from '../src/db/data-source.js';
+import { freePort } from '../src/platform/free-port.js';
+import { createKey } from '../src/projects/api-keys.js';
+import { startRole } from '../test/support/role-process.js';
+import { startScriptedModel, type ScriptedModel } from '../test/support/scripted-model.js';
+import { startMcpServer, type TestMcpServer } from '../test/support/mcp-server.js';
+import { apiClient } from '../test/support/client.js';
+import type { Bench } from './bench.js';
+import { cpuOf, cpuOfPostgres } from './measure.js';
+import { embeddedDatabaseUrl } from '../temporal-dev/embedded-postgres.js';
+import { openSse, type SseReader } from '../test/support/sse-reader.js';
 
 /** One of the compared systems: the baseline (bench/baseline), the service in one process or two, or LangGraph. */
 export interface Side {
@@ -28,7 +30,7 @@ export interface Side {
   memoryKb(): number;
 }
 
-export interface Bench {
+export interface Sides {
   /** The scripted model in this process, which answers all sides. */
   model: ScriptedModel;
   baseline: Side;
@@ -38,41 +40,38 @@ export interface Bench {
   apart: Side;
   /** In memory, without a server (bench/langgraph); null if it is not installed. */
   langgraph: Side | null;
-  close(): Promise<void>;
 }
 
 /** Starts the sides on the same Temporal and Postgres, which are those of `npm start`. */
-export async function startBench(): Promise<Bench> {
-  const model = await startScriptedModel();
-  const mcp = await startMcpServer({ tools: [{ name: 'ping' }], json: true });
+export async function startSides(bench: Bench): Promise<Sides> {
   const dataDir = mkdtempSync(join(tmpdir(), 'bench-service-'));
   chmodSync(dataDir, 0o711);
-  const service = await startService(dataDir, model, mcp);
-  const baseline = await startBaseline(dataDir, model, mcp);
-  const apart = await startApart(dataDir, mcp);
-  const langgraph = existsSync('bench/langgraph/node_modules') ? await startLangGraph(model) : null;
-  const pidOfTemporal = temporalOf(dataDir).pid;
-  const pidOfPostgres = Number(
-    readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n')[0],
-  );
+  bench.atEnd(() => rmSync(dataDir, { recursive: true, force: true }));
+  const model = await startScriptedModel();
+  bench.atEnd(() => model.close().catch(() => undefined));
+  const mcp = await startMcpServer({ tools: [{ name: 'ping' }], json: true });
+  bench.atEnd(() => mcp.close());
   const sum = (pids: number[], of: (pid: number) => number): number => pids.reduce((all, pid) => all + of(pid), 0);
-  const side = ({ pids, stop: _stop, ...rest }: Process): Side => ({
-    ...rest,
-    cpu: () => ({ service: sum(pids, cpuOf), temporal: cpuOf(pidOfTemporal), postgres: cpuOfPostgres(pidOfPostgres) }),
-    memoryKb: () => sum(pids, memoryOf),
-  });
-  return {
-    model,
-    baseline: side(baseline),
-    service: side(service),
-    apart: side(apart),
-    langgraph: langgraph && side(langgraph),
-    async close() {
-      for (const process of [apart, baseline, langgraph, service]) await process?.stop();
-      await Promise.all([model.close().catch(() => undefined), mcp.close()]);
-      rmSync(dataDir, { recursive: true, force: true });
-    },
+  const side = async (started: Promise<Process>): Promise<Side> => {
+    const { pids, stop, ...rest } = await started;
+    bench.atEnd(stop);
+    const pidOfTemporal = temporalOf(dataDir).pid;
+    const [pidOfPostgres] = readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n');
+    return {
+      ...rest,
+      cpu: () => ({
+        service: sum(pids, cpuOf),
+        temporal: cpuOf(pidOfTemporal),
+        postgres: cpuOfPostgres(Number(pidOfPostgres)),
+      }),
+      memoryKb: () => sum(pids, memoryKbOf),
+    };
   };
+  const service = await side(startService(dataDir, model, mcp));
+  const baseline = await side(startBaseline(dataDir, model, mcp));
+  const apart = await side(startApart(dataDir, mcp));
+  const langgraph = existsSync('bench/langgraph/node_modules') ? await side(startLangGraph(model)) : null;
+  return { model, baseline, service, apart, langgraph };
 }
 
 type Process = Pick<Side, 'name' | 'session' | 'send' | 'stream'> & { pids: number[]; stop: () => Promise<void> };
@@ -221,40 +220,6 @@ async function end(child: ChildProcess): Promise<void> {
   await new Promise((resolve) => child.once('exit', resolve));
 }
 
-function memoryOf(pid: number): number {
+function memoryKbOf(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
 }
-
-const TICKS = Number(execFileSync('getconf', ['CLK_TCK']).toString());
-
-/** CPU seconds that a process has used so far. */
-export function cpuOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  // utime, stime and those of children that have ended.
-  return [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0) / TICKS;
-}
-
-/** CPU seconds of a Postgres: its main process and those of the connections. */
-export function cpuOfPostgres(pid: number): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
-  return cpuOf(pid) + children.reduce((sum, child) => sum + cpuOfConnection(Number(child)), 0);
-}
-
-/** A connection may end while we read: then the main process adopts what it used. */
-function cpuOfConnection(pid: number): number {
-  try {
-    return cpuOf(pid);
-  } catch (error) {
-    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return 0;
-    throw error;
-  }
-}
-
-/** The p-quantile of samples, 0 ≤ p ≤ 1. */
-export function quantile(samples: number[], p: number): number {
-  const sorted = samples.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? Number.NaN;
-}
-
-export const median = (samples: number[]): number => quantile(samples, 0.5);
