@@ -55,14 +55,13 @@ export async function startSides(bench: Bench): Promise<Sides> {
   const side = async (started: Promise<Process>): Promise<Side> => {
     const { pids, stop, ...rest } = await started;
     bench.atEnd(stop);
-    const pidOfTemporal = temporalOf(dataDir).pid;
-    const [pidOfPostgres] = readFileSync(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n');
+    const [pidOfTemporal, pidOfPostgres] = [pidOf(dataDir, 'temporal'), pidOf(dataDir, 'postgres')];
     return {
       ...rest,
       cpu: () => ({
         service: sum(pids, cpuOf),
         temporal: cpuOf(pidOfTemporal),
-        postgres: cpuOfPostgres(Number(pidOfPostgres)),
+        postgres: cpuOfPostgres(pidOfPostgres),
       }),
       memoryKb: () => sum(pids, memoryKbOf),
     };
@@ -123,7 +122,7 @@ async function startApart(dataDir: string, mcp: TestMcpServer): Promise<Process>
   await db.destroy();
   const env = {
     DATABASE_URL: url.href,
-    TEMPORAL_ADDRESS: `127.0.0.1:${temporalOf(dataDir).port}`,
+    TEMPORAL_ADDRESS: temporalAddressOf(dataDir),
     TASK_QUEUE: 'apart',
     DATA_DIR: join(dataDir, 'apart'),
     ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
@@ -164,7 +163,7 @@ async function clientOf(
 }
 
 async function startBaseline(dataDir: string, model: ScriptedModel, mcp: TestMcpServer): Promise<Process> {
-  const temporal = `127.0.0.1:${temporalOf(dataDir).port}`;
+  const temporal = temporalAddressOf(dataDir);
   const child = spawn(
     process.execPath,
     ['--import', 'tsx', 'bench/baseline/main.ts', temporal, embeddedDatabaseUrl(dataDir)!, model.url, mcp.url],
@@ -198,8 +197,13 @@ async function bareSide(name: 'baseline' | 'langgraph', child: ChildProcess): Pr
   };
 }
 
-function temporalOf(dataDir: string): { pid: number; port: number } {
-  return JSON.parse(readFileSync(join(dataDir, 'temporal.json'), 'utf8')) as { pid: number; port: number };
+function pidOf(dataDir: string, server: 'temporal' | 'postgres'): number {
+  return (JSON.parse(readFileSync(join(dataDir, `${server}.pid`), 'utf8')) as { pid: number }).pid;
+}
+
+function temporalAddressOf(dataDir: string): string {
+  const { port } = JSON.parse(readFileSync(join(dataDir, 'temporal.json'), 'utf8')) as { port: number };
+  return `127.0.0.1:${port}`;
 }
 
 function says(child: ChildProcess, what: RegExp): Promise<RegExpExecArray> {

@@ -1,16 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { freePort } from '../src/platform/free-port.js';
-import { cleanEnvironment, initialiseCluster, stopOrphanPostgres } from './postgres-cluster.js';
+import { readKept, writeKept } from './data-dir.js';
+import { cleanEnvironment, initialiseCluster } from './postgres-cluster.js';
 import { clusterHome, postgresBinaries } from './postgres-files.js';
 import { serverUser } from './postgres-user.js';
-import { EmbeddedServer } from './server-process.js';
+import { EmbeddedServer, endLeftBehind } from './server-process.js';
 
 export const DATABASE = 'agent_sessions';
 /** Folder used under root for files that the Postgres user must read when it cannot reach DATA_DIR or the checkout. */
 const SHARED_HOME = '/var/lib/agent-session-service';
+
+const STATE_FILE = 'postgres.json';
 
 /** Kept beside the cluster. */
 interface State {
@@ -52,20 +55,22 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   const user = serverUser();
   const binaries = await postgresBinaries(sharedHome, user);
   const cluster = join(clusterHome(resolve(dataDir), sharedHome, user), 'cluster');
-  const stateFile = join(dataDir, 'postgres.json');
-  const state = readState(stateFile) ?? { port: 0, password: randomBytes(24).toString('base64url') };
+  const kept = readState(dataDir);
+  const state = kept ?? { port: 0, password: randomBytes(24).toString('base64url') };
   if (!existsSync(cluster)) {
-    writeState(stateFile, state);
+    writeState(dataDir, state);
     await initialiseCluster(binaries.initdb, cluster, { password: state.password, durable }, user);
-  } else if (!existsSync(stateFile)) {
+  } else if (kept === null) {
     throw new Error(
-      `${stateFile} is gone, and with it the password of the database beside it. Restore it, or remove ${dataDir} to start anew.`,
+      `${join(dataDir, STATE_FILE)} is gone, and with it the password of the database beside it. Restore it, or remove ${dataDir} to start anew.`,
     );
   }
-  await stopOrphanPostgres(cluster);
+  await endLeftBehind(dataDir, 'postgres');
+  // In a restarted container its number may belong to another program: Postgres would refuse to start.
+  rmSync(join(cluster, 'postmaster.pid'), { force: true });
 
   const chosen = port ?? (await freePort(state.port));
-  writeState(stateFile, { ...state, port: chosen });
+  writeState(dataDir, { ...state, port: chosen });
   const urlOf = (database: string): string => `postgres://postgres:${state.password}@127.0.0.1:${chosen}/${database}`;
   const settings = [
     `port=${chosen}`,
@@ -79,7 +84,8 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
     {
       command: binaries.postgres,
       args: ['-D', cluster, ...settings.flatMap((setting) => ['-c', setting])],
-      logFile: join(dataDir, 'postgres.log'),
+      dataDir,
+      name: 'postgres',
       // Fast shutdown: open transactions are rolled back. SIGTERM would wait for every client to leave.
       stopSignal: 'SIGINT',
       env: cleanEnvironment(),
@@ -93,7 +99,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
 
 /** The address of the database whose state is under `dataDir`; null if there is none yet. */
 export function embeddedDatabaseUrl(dataDir: string): string | null {
-  const state = readState(join(dataDir, 'postgres.json'));
+  const state = readState(dataDir);
   return state === null ? null : `postgres://postgres:${state.password}@127.0.0.1:${state.port}/${DATABASE}`;
 }
 
@@ -115,13 +121,12 @@ export async function postgresAnswers(url: string): Promise<boolean> {
   }
 }
 
-function readState(file: string): State | null {
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as State) : null;
+function readState(dataDir: string): State | null {
+  return JSON.parse(readKept(dataDir, STATE_FILE) ?? 'null') as State | null;
 }
 
-function writeState(file: string, state: State): void {
-  writeFileSync(`${file}.new`, JSON.stringify(state), { mode: 0o600 });
-  renameSync(`${file}.new`, file);
+function writeState(dataDir: string, state: State): void {
+  writeKept(dataDir, STATE_FILE, JSON.stringify(state));
 }
 
 async function createDatabase(adminUrl: string): Promise<void> {

@@ -1,4 +1,3 @@
-export function processIdentity(pid: number): string | null;
 export function acquireLock(
   path: string,
   role: string,

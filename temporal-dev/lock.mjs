@@ -1,32 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { processIdentity } from './processes.mjs';
 
 const POLL_MS = 100;
-
-/**
- * Returns the start time of a process, which distinguishes it from a later one with the same id. Returns null if it does
- * not run. A zombie counts as gone, because in a container it may never be reaped.
- * @param {number} pid
- * @returns {string | null}
- */
-export function processIdentity(pid) {
-  if (process.platform === 'linux') {
-    try {
-      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      return fields[0] === 'Z' || fields[0] === 'X' ? null : fields[19];
-    } catch {
-      return null;
-    }
-  }
-  try {
-    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim() || null;
-  } catch {
-    return null;
-  }
-}
 
 /**
  * Takes a lock file. The file names the process that holds it; the lock of a process that no longer runs is ignored.

@@ -81,8 +81,8 @@ async function bringUp(
     LOG_LEVEL: env.LOG_LEVEL || 'warn',
   };
   const failures: Promise<never>[] = [];
-  const supervise = (name: string, server: EmbeddedServer, restart: () => Promise<void>): void => {
-    const failure = keepRunning(name, server, restart, shutdown);
+  const supervise = (name: string, server: EmbeddedServer): void => {
+    const failure = keepRunning(name, server, shutdown);
     failure.catch(() => undefined);
     failures.push(failure);
   };
@@ -98,14 +98,14 @@ async function bringUp(
       () => startPostgres({ dataDir }),
       ({ server }) => server.stop(),
     );
-    supervise('Postgres', server, () => server.restart());
+    supervise('Postgres', server);
     settings.DATABASE_URL = url;
     embedded.postgresPort = postgresPort;
   };
   const bringUpTemporal = async (): Promise<void> => {
     const start = (): ReturnType<typeof startTemporal> => startTemporal({ dataDir, persistent: true, ui: true });
-    const { address, uiUrl, ...temporal } = await shutdown.bringUp('Temporal', start, ({ server }) => server.stop());
-    supervise('The Temporal server', temporal.server, temporal.restart);
+    const { address, uiUrl, server } = await shutdown.bringUp('Temporal', start, ({ server }) => server.stop());
+    supervise('The Temporal server', server);
     if (uiUrl !== null) settings.TEMPORAL_UI_URL ||= uiUrl;
     nameTemporal(address, dataDir);
     embedded.temporal = { address, uiUrl, cli: await temporalCli() };
@@ -174,12 +174,7 @@ function nameTemporal(address: string, dataDir: string): void {
  * Restarts a server that ended unexpectedly, so that accepted work continues.
  * @throws if it keeps ending
  */
-async function keepRunning(
-  name: string,
-  server: EmbeddedServer,
-  restart: () => Promise<void>,
-  shutdown: Shutdown,
-): Promise<never> {
+async function keepRunning(name: string, server: EmbeddedServer, shutdown: Shutdown): Promise<never> {
   let restarts: number[] = [];
   for (;;) {
     const how = await server.ended();
@@ -187,7 +182,7 @@ async function keepRunning(
     restarts = [...restarts.filter((time) => time > Date.now() - 60_000), Date.now()];
     if (restarts.length > RESTARTS_PER_MINUTE) throw new Error(`${name} keeps ending (${how}). See its log.`);
     console.error(`${name} ended unexpectedly (${how}); restarting it.`);
-    await restart();
+    await server.restart();
   }
 }
 

@@ -1,8 +1,7 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { chownSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { chownSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { endProcess } from '#temporal-dev/end-process.mjs';
 import type { ServerUser } from './postgres-user.js';
 
 const execute = promisify(execFile);
@@ -39,26 +38,4 @@ export async function initialiseCluster(
     rmSync(passwordFile, { force: true });
   }
   renameSync(draft, cluster);
-}
-
-/**
- * Stops a server that still runs on this cluster though the process that started it is gone. If the number in the pid
- * file now belongs to another program (a restarted container counts from one again), only the file is removed: Postgres
- * would refuse to start.
- */
-export async function stopOrphanPostgres(cluster: string): Promise<void> {
-  const pidFile = join(cluster, 'postmaster.pid');
-  if (!existsSync(pidFile)) return;
-  const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
-  await endProcess(pid, 'SIGINT', () => commandLine(pid).includes(cluster));
-  rmSync(pidFile, { force: true });
-}
-
-function commandLine(pid: number): string {
-  try {
-    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-    return execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
-  } catch {
-    return '';
-  }
 }

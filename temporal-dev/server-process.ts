@@ -2,14 +2,19 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { endProcess, processIdentity, type ServerRecord } from '#temporal-dev/processes.mjs';
+import { readKept, writeKept } from './data-dir.js';
 
 /** How to run a server. */
 interface ServerCommand {
   command: string;
   args: string[];
-  logFile: string;
+  /** Folder and name of its log (`.log`) and of the record of its process (`.pid`). */
+  dataDir: string;
+  name: string;
   /** The signal for a graceful shutdown. */
   stopSignal: NodeJS.Signals;
   env?: NodeJS.ProcessEnv;
@@ -108,14 +113,14 @@ export class EmbeddedServer {
   }
 
   async #spawn(): Promise<void> {
-    const { command, args, logFile, env, uid, gid, stopSignal } = this.#command;
+    const { command, args, dataDir, name, env, uid, gid, stopSignal } = this.#command;
+    const logFile = join(dataDir, `${name}.log`);
     const log = openSync(logFile, 'a', 0o600);
     const child = spawn(command, args, { detached: true, stdio: ['ignore', log, log], cwd: '/', env, uid, gid });
     closeSync(log);
     const failed = new Promise<never>((_, reject) => child.once('error', reject));
     failed.catch(() => undefined);
-    if (child.pid !== undefined) sendToGuard({ watch: child.pid, signal: stopSignal });
-    child.once('exit', () => sendToGuard({ forget: child.pid }));
+    if (child.pid !== undefined) record(dataDir, name, child.pid, stopSignal);
     child.unref();
     this.#child = child;
     const deadline = Date.now() + READY_TIMEOUT_MS;
@@ -133,6 +138,19 @@ export class EmbeddedServer {
       throw error;
     }
   }
+}
+
+/** Both the guard and the next start end the server when we are gone without having stopped it. */
+function record(dataDir: string, name: string, pid: number, signal: NodeJS.Signals): void {
+  const server: ServerRecord = { pid, started: processIdentity(pid), signal };
+  writeKept(dataDir, `${name}.pid`, JSON.stringify(server));
+  sendToGuard({ end: server });
+}
+
+/** Ends the server of this name that an earlier process has left running, should its guard be gone too or not yet be done. */
+export async function endLeftBehind(dataDir: string, name: string): Promise<void> {
+  const server = readKept(dataDir, `${name}.pid`);
+  if (server !== null) await endProcess(JSON.parse(server) as ServerRecord);
 }
 
 class EndedAtOnce extends Error {
@@ -161,7 +179,7 @@ let guard: Writable | null = null;
  * Sends a command to the guard, one process for all servers of this process. When we die, the kernel closes the pipe, and
  * the guard ends the servers.
  */
-function sendToGuard(order: { watch?: number; signal?: NodeJS.Signals; forget?: number; remove?: string }): void {
+function sendToGuard(order: { end: ServerRecord } | { remove: string }): void {
   if (guard === null) {
     const script = createRequire(import.meta.url).resolve('#temporal-dev/guard.mjs');
     const child = spawn(process.execPath, [script], {

@@ -1,13 +1,12 @@
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
-import { endProcess } from '#temporal-dev/end-process.mjs';
-import { processIdentity } from '#temporal-dev/lock.mjs';
 import { temporalCli } from '#temporal-dev/temporal-cli.mjs';
 import { freePort } from '../src/platform/free-port.js';
-import { EmbeddedServer } from './server-process.js';
+import { readKept, writeKept } from './data-dir.js';
+import { EmbeddedServer, endLeftBehind } from './server-process.js';
 
 /**
  * Without these settings a no-op activity takes 101 ms instead of 8-12, because by default the server polls its own queues
@@ -51,12 +50,10 @@ function settingsOf(own: { persistent: boolean; dynamicConfig?: Record<string, u
   ];
 }
 
-/** Saved state of a server: its ports for the next start, and its process in case it is left behind. */
-interface State {
+/** Kept for the next start. */
+interface Ports {
   port: number;
   uiPort: number;
-  pid: number;
-  started: string | null;
 }
 
 interface TemporalOptions {
@@ -78,8 +75,6 @@ export interface EmbeddedTemporal {
   /** host:port, as TEMPORAL_ADDRESS takes it. */
   readonly address: string;
   readonly uiUrl: string | null;
-  /** Starts it again on the same ports and state. */
-  readonly restart: () => Promise<void>;
 }
 
 /**
@@ -94,12 +89,8 @@ export async function startTemporal({
   dynamicConfig = {},
 }: TemporalOptions): Promise<EmbeddedTemporal> {
   mkdirSync(dataDir, { recursive: true });
-  const stateFile = join(dataDir, 'temporal.json');
-  const last = existsSync(stateFile) ? (JSON.parse(readFileSync(stateFile, 'utf8')) as State) : null;
-  if (last !== null) {
-    const { pid, started } = last;
-    await endProcess(pid, 'SIGTERM', () => started !== null && processIdentity(pid) === started);
-  }
+  await endLeftBehind(dataDir, 'temporal');
+  const last = JSON.parse(readKept(dataDir, 'temporal.json') ?? 'null') as Ports | null;
   const chosen = port ?? (await freePort(last?.port));
   const uiPort = await freePort(last?.uiPort, { exclude: [chosen] });
   const address = `127.0.0.1:${chosen}`;
@@ -115,27 +106,16 @@ export async function startTemporal({
         // A developer's own CLI settings may point to other servers.
         ...['--disable-config-file', '--disable-config-env'],
       ],
-      logFile: join(dataDir, 'temporal.log'),
+      dataDir,
+      name: 'temporal',
       stopSignal: 'SIGTERM',
       env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR },
     },
     () => answers(address, chosen),
   );
-  const remember = (): void => {
-    const state: State = { port: chosen, uiPort, pid: server.pid, started: processIdentity(server.pid) };
-    writeFileSync(`${stateFile}.new`, JSON.stringify(state));
-    renameSync(`${stateFile}.new`, stateFile);
-  };
-  remember();
-  return {
-    server,
-    address,
-    uiUrl: ui ? `http://127.0.0.1:${uiPort}` : null,
-    restart: async () => {
-      await server.restart();
-      remember();
-    },
-  };
+  const ports: Ports = { port: chosen, uiPort };
+  writeKept(dataDir, 'temporal.json', JSON.stringify(ports));
+  return { server, address, uiUrl: ui ? `http://127.0.0.1:${uiPort}` : null };
 }
 
 /** Waits until the namespace exists and has our search attributes; an open port is not enough. */

@@ -52,7 +52,8 @@ logfile = ${join(dir, 'pgbouncer.log')}
       {
         command: process.env.PGBOUNCER ?? 'pgbouncer',
         args: [config],
-        logFile: join(dir, 'out.log'),
+        dataDir: dir,
+        name: 'out',
         stopSignal: 'SIGINT',
         env: process.env,
         ...(user !== undefined && { uid: user.uid, gid: user.gid }),

@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -99,10 +99,8 @@ export class OrderDesk {
 
   private serverPids(): number[] {
     const dir = this.env.DATA_DIR!;
-    if (!existsSync(join(dir, 'temporal.json'))) return [];
-    const postmaster = readFileSync(join(realpathSync(join(dir, 'postgres')), 'cluster', 'postmaster.pid'), 'utf8');
-    const temporal = JSON.parse(readFileSync(join(dir, 'temporal.json'), 'utf8')) as { pid: number };
-    return [Number(postmaster.split('\n')[0]), temporal.pid];
+    const records = ['postgres.pid', 'temporal.pid'].map((name) => join(dir, name)).filter(existsSync);
+    return records.map((record) => (JSON.parse(readFileSync(record, 'utf8')) as { pid: number }).pid);
   }
 }
 

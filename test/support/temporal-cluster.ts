@@ -104,7 +104,8 @@ export async function startTemporalCluster(
     {
       command: join(folder, 'server'),
       args: ['--root', dir, '--env', 'cluster', '--allow-no-auth', 'start'],
-      logFile: join(dir, 'temporal.log'),
+      dataDir: dir,
+      name: 'temporal',
       stopSignal: 'SIGTERM',
     },
     () => isReady(address),

@@ -33,14 +33,14 @@ export async function startTemporalServer({
   dynamicConfig?: Record<string, number | boolean>;
 } = {}): Promise<TestTemporal> {
   const dataDir = makeStateDir();
-  const { server, address, restart } = await startTemporal({ dataDir, persistent, ui, dynamicConfig });
+  const { server, address } = await startTemporal({ dataDir, persistent, ui, dynamicConfig });
   return {
     address,
     get pid() {
       return server.pid;
     },
     kill: () => server.kill(),
-    restart,
+    restart: () => server.restart(),
     stop: async () => {
       await server.kill();
       rmSync(dataDir, { recursive: true, force: true });

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, realpathSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
-import { processIdentity } from '#temporal-dev/lock.mjs';
+import { processIdentity } from '#temporal-dev/processes.mjs';
 import { makeStateDir } from '../support/state-dir.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -64,9 +64,9 @@ async function end(child: ChildProcess, send: () => void): Promise<{ code: numbe
 }
 
 function serverPids(dataDir: string): { postgres: number; temporal: number } {
-  const postmaster = readFileSync(join(realpathSync(join(dataDir, 'postgres')), 'cluster', 'postmaster.pid'), 'utf8');
-  const temporal = JSON.parse(readFileSync(join(dataDir, 'temporal.json'), 'utf8')) as { pid: number };
-  return { postgres: Number(postmaster.split('\n')[0]), temporal: temporal.pid };
+  const pidOf = (name: string): number =>
+    (JSON.parse(readFileSync(join(dataDir, `${name}.pid`), 'utf8')) as { pid: number }).pid;
+  return { postgres: pidOf('postgres'), temporal: pidOf('temporal') };
 }
 
 async function eventually(what: string, holds: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {

@@ -1,1 +1,0 @@
-export function endProcess(pid: number, signal: NodeJS.Signals, isRunning: () => boolean): Promise<void>;
