@@ -1,13 +1,12 @@
 import { spawn } from 'node:child_process';
 import { setPriority } from 'node:os';
 
-const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const QUIET_MS = 1_000;
 const REMINDER_MS = 20_000;
 
 /**
- * Runs `work` and shows its progress if it takes longer than a second: a spinner on a terminal, lines elsewhere. Writes
- * to standard error, so that a command's own output stays clean.
+ * Runs `work` and says so if it takes longer than a second, again every twenty seconds, and when it has ended. Writes to
+ * standard error, so that a command's own output stays clean.
  * @template T
  * @param {string} title
  * @param {() => Promise<T>} work
@@ -16,39 +15,21 @@ const REMINDER_MS = 20_000;
 export async function step(title, work) {
   const started = Date.now();
   const seconds = () => ((Date.now() - started) / 1_000).toFixed(1);
-  const terminal = process.stderr.isTTY;
-  let shown = false;
-  let reminded = started;
-  let frame = 0;
-  const timer = setInterval(
-    () => {
-      const now = Date.now();
-      if (now - started < QUIET_MS) return;
-      if (terminal) {
-        process.stderr.write(
-          `\r\x1b[K${FRAMES[frame++ % FRAMES.length]} ${title} … ${Math.floor((now - started) / 1_000)} s`,
-        );
-      } else if (!shown) {
-        process.stderr.write(`${title} …\n`);
-      } else if (now - reminded >= REMINDER_MS) {
-        reminded = now;
-        process.stderr.write(`${title} … ${Math.floor((now - started) / 1_000)} s\n`);
-      }
-      shown = true;
-    },
-    terminal ? 100 : 250,
-  );
-  const finish = (outcome) => {
-    clearInterval(timer);
-    if (shown) process.stderr.write(`${terminal ? '\r\x1b[K' : ''}${title}: ${outcome} after ${seconds()} s\n`);
-  };
+  let isShown = false;
+  const first = setTimeout(() => {
+    process.stderr.write(`${title} …\n`);
+    isShown = true;
+  }, QUIET_MS);
+  const reminders = setInterval(() => process.stderr.write(`${title} … ${seconds()} s\n`), REMINDER_MS);
+  let outcome = 'failed';
   try {
     const result = await work();
-    finish('done');
+    outcome = 'done';
     return result;
-  } catch (error) {
-    finish('failed');
-    throw error;
+  } finally {
+    clearTimeout(first);
+    clearInterval(reminders);
+    if (isShown) process.stderr.write(`${title}: ${outcome} after ${seconds()} s\n`);
   }
 }
 
