@@ -117,7 +117,7 @@ module.exports = {
       name: 'nothing-imports-test-or-temporal-dev',
       severity: 'error',
       from: { path: '^(src|api|activities|workflows)/' },
-      to: { path: '^(test|ops|temporal-dev|bench)/' },
+      to: { path: '^(test|ops|temporal-dev|tools|bench)/' },
     },
     {
       name: 'packages-are-declared',

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { STORED_EVENT_TYPES } from '../src/events/schema.js';
 import { SCOPES } from '../src/projects/permissions.js';
 import { ERROR_STATUS } from '../src/platform/errors.js';
-import { settingsPage } from '../temporal-dev/settings-page.js';
+import { settingsPage } from '../tools/settings-page.js';
 import { LIMITS } from './support/rows.js';
 
 const page = (name: string): Promise<string> => readFile(new URL(`../${name}`, import.meta.url), 'utf8');

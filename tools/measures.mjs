@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const PRODUCTION = ['src', 'api', 'activities', 'workflows', 'ops', 'client/src', 'console/src'];
-const TOOLS = ['temporal-dev', 'bench', 'client', 'deploy'];
+const TOOLS = ['temporal-dev', 'tools', 'bench', 'client', 'deploy'];
 const CODE = /\.(ts|tsx|mts|mjs)$/;
 const GENERATED = /generated\//;
 

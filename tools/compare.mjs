@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' });
 
 function interfaceIn(folder) {
-  const args = ['--import', 'tsx', join(root, 'temporal-dev/interface.mjs')];
+  const args = ['--import', 'tsx', join(root, 'tools/interface.mjs')];
   return JSON.parse(execFileSync('node', args, { cwd: folder, encoding: 'utf8', maxBuffer: 2 ** 28 }));
 }
 
