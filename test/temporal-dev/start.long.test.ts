@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import { processIdentity } from '#temporal-dev/processes.mjs';
+import { eventually } from '../support/eventually.js';
 import { makeStateDir } from '../support/state-dir.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -67,11 +68,6 @@ function serverPids(dataDir: string): { postgres: number; temporal: number } {
   const pidOf = (name: string): number =>
     (JSON.parse(readFileSync(join(dataDir, `${name}.pid`), 'utf8')) as { pid: number }).pid;
   return { postgres: pidOf('postgres'), temporal: pidOf('temporal') };
-}
-
-async function eventually(what: string, holds: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
-  for (const deadline = Date.now() + withinMs; Date.now() < deadline; await sleep(50)) if (await holds()) return;
-  throw new Error(`not within ${withinMs} ms: ${what}`);
 }
 
 async function call(
