@@ -10,6 +10,12 @@ import type { Slots } from './slots.js';
 import type { ToolDeps } from './tools/tool.js';
 import type { StepResult } from './turn/turn-activities.js';
 
+/** The first steps that run ahead of their activities (activities/turn/run-ahead). */
+export interface AheadSteps extends Ahead {
+  /** Waits for the first step of a turn if it runs ahead, here or elsewhere; null if the activity has to run it. */
+  join(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<StepResult | null>;
+}
+
 /** Dependencies of the activities; the worker creates them once. */
 export interface ActivityDeps extends ToolDeps {
   deltas: DeltaStore;
@@ -18,11 +24,7 @@ export interface ActivityDeps extends ToolDeps {
   answers: AnswerWatch;
   /** Starts the workflow of the turn that follows, and shows there which calls wait for a person. */
   workflows: LaunchDeps['workflows'] & Pick<TurnWorkflows, 'signalAsking'>;
-  /** The first steps that run ahead of their activities (activities/turn/run-ahead). */
-  ahead: Ahead & {
-    /** Waits for the first step of a turn if it runs ahead, here or elsewhere; null if the activity has to run it. */
-    join(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<StepResult | null>;
-  };
+  ahead: AheadSteps;
   slots: Slots;
   models: ModelClients;
   /** The identity in Temporal of the worker that runs the activities. */

@@ -166,8 +166,8 @@ export async function startWorker(
       const workers = [worker, schedules, ...(deliveries === null ? [] : [deliveries.worker])];
       ahead = steps;
       const stop = async (): Promise<void> => {
-        cancels.remove(channelOfWorker(workerId));
         await Promise.all([deliveries?.stop(), steps.close()]);
+        cancels.remove(channelOfWorker(workerId));
       };
       return { lease, workers, stop };
     } catch (error) {

@@ -10,14 +10,18 @@ export class Slots {
 
   constructor(private readonly total: number) {}
 
-  /** Takes a slot for a step that runs ahead, while less than half of them are in use. */
-  tryTake(): boolean {
-    if (this.#waiting.length > 0 || this.#used >= this.total / 2) return false;
+  /** Takes a slot for a step that runs ahead, while less than half of them are in use. Returns how to give it back, once. */
+  tryTake(): (() => void) | null {
+    if (this.#waiting.length > 0 || this.#used >= this.total / 2) return null;
     this.#used += 1;
-    return true;
+    let isFree = false;
+    return () => {
+      if (!isFree) this.#free();
+      isFree = true;
+    };
   }
 
-  free(): void {
+  #free(): void {
     this.#used -= 1;
     for (const wake of this.#waiting.splice(0)) wake();
   }
@@ -32,7 +36,7 @@ export class Slots {
     try {
       return await work();
     } finally {
-      this.free();
+      this.#free();
     }
   }
 }

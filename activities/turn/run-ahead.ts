@@ -15,7 +15,6 @@
  *
  * A session with MCP servers must connect them first, which takes longer than all that this saves: its turns do not run ahead.
  */
-import { ApplicationFailure } from '@temporalio/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closeAheadCall, joinAheadCall, neverJoined } from '../../src/steps/ahead.js';
 import { loadTurnModels } from '../../src/steps/model-change.js';
@@ -24,9 +23,9 @@ import { withTrace } from '../../src/platform/tracing.js';
 import { LeaseLostError } from '../../src/turns/running-turns.js';
 import type { ActivityTask } from '../../src/turns/turn.js';
 import type { StartableTurn } from '../../src/temporal/turn-workflows.js';
-import type { ActivityDeps } from '../deps.js';
+import type { ActivityDeps, AheadSteps } from '../deps.js';
 import { failureOf, isTooLong } from '../model/call-once.js';
-import { retryDelay } from '../model/retry-delay.js';
+import { retryDelay, sooner } from '../model/retry-delay.js';
 import { retrySecondsOf } from './fall-back.js';
 import { endCancelled, storeWithRetries } from './run-activity.js';
 import { runStep } from './run-step.js';
@@ -41,10 +40,8 @@ const UNASKED_MS = 5_000;
 const MAX_UNASKED = 1000;
 /** How long after a step of this process began Temporal asks for it, unless it is behind. */
 const MAX_LAG_MS = 250;
-/** For Temporal to start them when the worker ends. */
+/** For Temporal to start them when the worker ends, and for Postgres to close their records. */
 const CLOSE_MS = 1000;
-
-type Joinable = ActivityDeps['ahead'];
 
 interface Step {
   turn: StartableTurn;
@@ -54,16 +51,18 @@ interface Step {
   /** Temporal is behind if it has not asked for it by then. Of a cancelled turn it may never ask. */
   dueAt: number;
   hasBegun: boolean;
-  isJoined: boolean;
-  /** The worker whose activity waits for it. */
+  /** Temporal has asked for it: it is dropped when it ends. */
+  isAsked: boolean;
+  /** The other worker whose activity waits for it. */
   waiter: string | null;
-  hasSlot: boolean;
+  /** Gives its slot back, once. */
+  free: () => void;
   endedAt: number | null;
   /** What the step came to; null if the activity has to run it. */
   result: Promise<{ outcome: StepResult } | { error: unknown } | null>;
 }
 
-export class RunAhead implements Joinable {
+export class RunAhead implements AheadSteps {
   readonly #steps = new Map<string, Step>();
   /** Activities that wait for the call of another worker. */
   readonly #waiting = new Map<string, () => void>();
@@ -80,11 +79,12 @@ export class RunAhead implements Joinable {
   begin(turn: StartableTurn, isOwn = false): Promise<unknown> | null {
     const { config, slots } = this.#deps;
     if (!config.runAhead || turn.mcpServers > 0 || this.#isClosed || this.#steps.has(turn.id)) return null;
-    if (this.#steps.size >= MAX_UNASKED || (isOwn && this.#isTemporalBehind()) || !slots.tryTake()) return null;
-    const dueAt = performance.now() + MAX_LAG_MS;
+    if (this.#steps.size >= MAX_UNASKED || (isOwn && this.#isTemporalBehind())) return null;
+    const free = slots.tryTake();
+    if (free === null) return null;
     const step: Step = {
-      ...{ turn, isOwn, stop: new AbortController(), dueAt, hasBegun: false, isJoined: false, waiter: null },
-      ...{ hasSlot: true, endedAt: null, result: Promise.resolve(null) },
+      ...{ turn, isOwn, stop: new AbortController(), dueAt: performance.now() + MAX_LAG_MS, free },
+      ...{ hasBegun: false, isAsked: false, waiter: null, endedAt: null, result: Promise.resolve(null) },
     };
     this.#steps.set(turn.id, step);
     return (step.result = this.#run(step));
@@ -92,22 +92,41 @@ export class RunAhead implements Joinable {
 
   #isTemporalBehind(): boolean {
     const now = performance.now();
-    return [...this.#steps.values()].some(({ isOwn, isJoined, dueAt }) => isOwn && !isJoined && dueAt < now);
+    return [...this.#steps.values()].some(({ isOwn, isAsked, dueAt }) => isOwn && !isAsked && dueAt < now);
   }
 
   /** Handles a notice on the channel of this worker. */
   receive(notice: AheadNotice): void {
     if ('begin' in notice) void this.begin(notice.begin);
     else if ('stop' in notice) this.#steps.get(notice.stop)?.stop.abort(new Error('its activity has ended'));
-    else if ('waits' in notice) this.#noteWaiter(notice.waits, notice.worker);
+    else if ('waits' in notice) void this.#noteWaiter(notice.waits, notice.worker);
     else this.#waiting.get(notice.ended)?.();
   }
 
-  /** Lets the worker be notified when the step has ended. */
-  #noteWaiter(turnId: string, worker: string): void {
+  async #noteWaiter(turnId: string, worker: string): Promise<void> {
     const step = this.#steps.get(turnId);
-    if (step === undefined || step.endedAt !== null) this.#notify(worker, { ended: turnId });
-    else step.waiter = worker;
+    if (step === undefined) await this.#close(turnId);
+    else this.#ask(step);
+    if (step?.endedAt === null) step.waiter = worker;
+    else this.#notify(worker, { ended: turnId });
+  }
+
+  /** An activity elsewhere waits for a record that is open, also for one without a step, whose commit was in doubt. */
+  #close(turnId: string): Promise<void> {
+    const { db, workerId, log } = this.#deps;
+    return storeWithRetries(() => closeAheadCall(db, turnId, workerId), this.#late.signal).catch((err: unknown) =>
+      log.warn({ err, turn_id: turnId }, 'the end of a call that ran ahead could not be recorded'),
+    );
+  }
+
+  #ask(step: Step): void {
+    step.isAsked = true;
+    if (step.endedAt !== null) this.#drop(step);
+  }
+
+  #drop(step: Step): void {
+    this.#steps.delete(step.turn.id);
+    step.free();
   }
 
   async join(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<StepResult | null> {
@@ -121,8 +140,10 @@ export class RunAhead implements Joinable {
     this.#isClosed = true;
     clearInterval(this.#unaskedTimer);
     const late = setTimeout(() => {
-      for (const { stop } of this.#steps.values()) stop.abort(new Error('this worker ends'));
-      this.#late.abort();
+      // Temporal ends the others, by their activities here.
+      const alone = [...this.#steps.values()].filter(({ isAsked, waiter }) => !isAsked || waiter !== null);
+      for (const { stop } of alone) stop.abort(new Error('this worker ends'));
+      setTimeout(() => this.#late.abort(), CLOSE_MS).unref();
     }, this.#deps.config.shutdownGraceSeconds * 1000);
     await Promise.all([...this.#steps.values()].map(({ result }) => result));
     clearTimeout(late);
@@ -130,7 +151,6 @@ export class RunAhead implements Joinable {
   }
 
   async #run(step: Step): Promise<Awaited<Step['result']>> {
-    const { db, workerId, log } = this.#deps;
     const { turn } = step;
     const running = this.#deps.runningTurns.track(turn.id);
     const began = performance.now();
@@ -139,7 +159,7 @@ export class RunAhead implements Joinable {
       const signal = AbortSignal.any([running.signal, step.stop.signal]);
       const input = { turnId: turn.id, step: 1, compacted: false };
       const onBegin = () => (step.hasBegun = true);
-      const work = () => runStep(this.#deps, input, signal, { workerId, token: null }, onBegin);
+      const work = () => runStep(this.#deps, input, signal, { workerId: this.#deps.workerId, token: null }, onBegin);
       result = { outcome: await withTrace(turn.trace, work) };
     } catch (error) {
       const isCancelled = running.signal.aborted && !(running.signal.reason instanceof LeaseLostError);
@@ -150,18 +170,14 @@ export class RunAhead implements Joinable {
     running.done();
     const isStored = result !== null && 'outcome' in result;
     const outcome = isStored ? 'ok' : result === null ? 'left' : 'failed';
-    log.info({ turn_id: turn.id, outcome, ms: Math.round(performance.now() - began) }, 'first step ran ahead');
-    if (step.hasBegun && !isStored) {
-      // As long as it is open, an activity elsewhere waits for it.
-      await storeWithRetries(() => closeAheadCall(db, turn.id, workerId), this.#late.signal).catch((err: unknown) =>
-        log.warn({ err, turn_id: turn.id }, 'the end of a call that ran ahead could not be recorded'),
-      );
-    }
+    const ms = Math.round(performance.now() - began);
+    this.#deps.log.info({ turn_id: turn.id, outcome, ms }, 'first step ran ahead');
+    if (!isStored) await this.#close(turn.id);
     step.endedAt = performance.now();
     if (!isStored) step.dueAt = Number.POSITIVE_INFINITY;
     if (step.waiter !== null) this.#notify(step.waiter, { ended: turn.id });
-    if (step.isJoined || step.waiter !== null || result === null) this.#steps.delete(turn.id);
-    if (step.isJoined || result === null || !step.isOwn) this.#free(step);
+    if (step.isAsked || result === null) this.#drop(step);
+    else if (!step.isOwn) step.free();
     return result;
   }
 
@@ -172,41 +188,38 @@ export class RunAhead implements Joinable {
   async #joinHere(step: Step, task: ActivityTask, signal: AbortSignal): Promise<StepResult | null> {
     const { db, log } = this.#deps;
     const { id } = step.turn;
-    step.isJoined = true;
-    if (step.endedAt !== null) {
-      this.#steps.delete(id);
-      this.#free(step);
-    }
+    this.#ask(step);
     const stop = (): void => step.stop.abort(signal.reason);
     if (signal.aborted) stop();
     signal.addEventListener('abort', stop);
-    const record = setTimeout(() => {
+    const record = setInterval(() => {
+      if (!step.hasBegun) return;
+      clearInterval(record);
       joinAheadCall(db, id, task).catch((err: unknown) => log.warn({ err, turn_id: id }, 'a join was not recorded'));
     }, RECORD_JOIN_AFTER_MS);
     const result = await step.result;
-    clearTimeout(record);
+    clearInterval(record);
     signal.removeEventListener('abort', stop);
     if (result !== null && 'outcome' in result) return result.outcome;
     // No later attempt takes this failure a second time.
     if (step.hasBegun && !signal.aborted) await storeWithRetries(() => joinAheadCall(db, id, task), signal);
-    if (result === null) return null;
-    // Another activity has stopped it, whose place this one has taken.
-    if (step.stop.signal.aborted && !signal.aborted) return null;
+    // Null if another activity has stopped it, whose place this one has taken.
+    if (result === null || (step.stop.signal.aborted && !signal.aborted)) return null;
     throw sooner(result.error, performance.now() - step.endedAt!);
   }
 
   async #joinElsewhere(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<StepResult | null> {
     const { db, workerId } = this.#deps;
     for (;;) {
-      const ended = new Promise<void>((resolve) => this.#waiting.set(turnId, resolve));
       const call = await joinAheadCall(db, turnId, task);
       if (call?.isOpen) {
+        const ended = new Promise<void>((resolve) => this.#waiting.set(turnId, resolve));
         this.#notify(call.workerId, { waits: turnId, worker: workerId });
         const pause = sleep(POLL_MS, undefined, { signal, ref: false }).catch(() => undefined);
         await Promise.race([ended, pause]);
+        this.#waiting.delete(turnId);
+        if (signal.aborted) this.#notify(call.workerId, { stop: turnId });
       }
-      this.#waiting.delete(turnId);
-      if (signal.aborted && call?.isOpen) this.#notify(call.workerId, { stop: turnId });
       signal.throwIfAborted();
       if (call === null || (!call.isOpen && call.failure === null)) return null;
       if (call.isOpen) continue;
@@ -215,11 +228,6 @@ export class RunAhead implements Joinable {
       const waitMs = retryDelay(call.failure!, { failures: 0, failingForMs: 0 }, retrySeconds);
       throw sooner(failureOf(call.failure!.type, 1, waitMs), call.endedForMs);
     }
-  }
-
-  #free(step: Step): void {
-    if (step.hasSlot) this.#deps.slots.free();
-    step.hasSlot = false;
   }
 
   /** A turn that ended before its workflow started gets one all the same: operators search for it in Temporal. */
@@ -233,18 +241,10 @@ export class RunAhead implements Joinable {
       const unasked = await neverJoined(db, ids, workerId);
       for (const step of due) {
         if (unasked.has(step.turn.id)) await workflows.start(step.turn);
-        this.#steps.delete(step.turn.id);
-        this.#free(step);
+        this.#drop(step);
       }
     } catch (err) {
       log.warn({ err }, 'workflows of turns that ran ahead could not be started yet');
     }
   }
-}
-
-/** The error of a call that ended so long ago: part of the pause before the next attempt is over. */
-function sooner(error: unknown, endedForMs: number): unknown {
-  if (!(error instanceof ApplicationFailure) || typeof error.nextRetryDelay !== 'number') return error;
-  const nextRetryDelay = Math.max(1, error.nextRetryDelay - endedForMs);
-  return ApplicationFailure.create({ message: error.message, type: error.type ?? undefined, nextRetryDelay });
 }

@@ -57,7 +57,8 @@ export async function closeAheadCall(db: Db, turnId: string, workerId: string): 
   await runSql(
     db,
     sql`UPDATE model_attempts SET ended_at = clock_timestamp()
-        WHERE turn_id = ${turnId} AND step = 1 AND worker_id = ${workerId} AND ended_at IS NULL`,
+        WHERE turn_id = ${turnId} AND step = 1 AND worker_id = ${workerId} AND ended_at IS NULL
+          AND (task_token IS NULL OR joined_by IS NOT NULL)`,
   );
 }
 

@@ -1,8 +1,16 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import pg from 'pg';
 import type { Client, WorkflowHandle } from '@temporalio/client';
+import { beginModelCall } from '../../src/steps/model-call.js';
+import { Notifier } from '../../src/stream/notify.js';
+import { channelOfWorker } from '../../src/turns/ahead-hints.js';
 import type { QueuedTurn } from '../../src/turns/open.js';
 import { queueTurn } from '../../src/turns/queue.js';
 import { TURN_WORKFLOW, type TurnInput } from '../../workflows/contract.js';
+import { breakNext } from '../support/broken-connection.js';
 import { TEST_MODEL } from '../support/config.js';
 import { eventually } from '../support/eventually.js';
 import {
@@ -14,6 +22,7 @@ import {
   type Gate,
   type ScriptedModel,
 } from '../support/scripted-model.js';
+import { testLogger } from '../support/log.js';
 import { temporalAddress } from '../support/temporal.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { connectClient } from '../support/workflow-history.js';
@@ -54,6 +63,17 @@ describe('the first step of a turn', () => {
     const sessionId = await service.session({ thinking_enabled: false });
     return { sessionId, turnId: await service.send(sessionId, 'Go'), gate };
   };
+  /** Listens on a channel; `next` is the first notification. */
+  const listen = async ({ config }: TurnService, channel: string): Promise<{ next: Promise<unknown> }> => {
+    const listener = new pg.Client({ connectionString: config.databaseUrl });
+    await listener.connect();
+    await listener.query(`LISTEN ${channel}`);
+    const next = (once(listener, 'notification') as Promise<[pg.Notification]>).then(async ([{ payload }]) => {
+      await listener.end();
+      return JSON.parse(payload!) as unknown;
+    });
+    return { next };
+  };
   const typesOf = async (service: TurnService, sessionId: string): Promise<string[]> =>
     (await service.history(sessionId)).map(({ type }) => type as string);
   const request = (turnId: string) => ({
@@ -63,6 +83,27 @@ describe('the first step of a turn', () => {
     type: 'callModel',
   });
   const TOLD = ['user.message', 'agent.message', 'turn.completed'];
+  /** A turn that a process has accepted, and then ended without a word to Temporal. */
+  const queued = async (service: TurnService, content: string): Promise<{ sessionId: string; turn: QueuedTurn }> => {
+    const sessionId = await service.session({ thinking_enabled: false });
+    const [{ project_id: projectId }] = await service.db.query<[{ project_id: string }]>(
+      'SELECT project_id FROM sessions WHERE id = $1',
+      [sessionId],
+    );
+    const message = { content, files: [], skills: [] };
+    return { sessionId, turn: await queueTurn(service.db, projectId, sessionId, message, 'default') };
+  };
+  /** The same, after its first worker has begun the first step. */
+  const orphan = async (service: TurnService, content: string): Promise<{ sessionId: string; turnId: string }> => {
+    const { sessionId, turn } = await queued(service, content);
+    expect(service.workers[0]!.ahead.begin(turn)).to.be.a('promise');
+    return { sessionId, turnId: turn.id };
+  };
+  const startWorkflow = (service: TurnService, turnId: string, startDelay?: '1 s'): Promise<WorkflowHandle> => {
+    const input: TurnInput = { id: turnId, modelId: 'scripted', mcpServers: 0, maxSteps: 9, remainingMs: 60_000 };
+    const { taskQueue } = service.config;
+    return client.workflow.start(TURN_WORKFLOW, { workflowId: turnId, taskQueue, args: [input], startDelay });
+  };
 
   for (const place of ['here', 'elsewhere'] as const) {
     describe(`whose activity joins it ${place}`, () => {
@@ -179,31 +220,9 @@ describe('the first step of a turn', () => {
     after(() => service.close());
     beforeEach(() => service.model.reset());
 
-    /** Queues a turn without a word to Temporal. */
-    const queued = async (content: string): Promise<QueuedTurn> => {
-      const sessionId = await service.session({ thinking_enabled: false });
-      const [{ project_id: projectId }] = await service.db.query<[{ project_id: string }]>(
-        'SELECT project_id FROM sessions WHERE id = $1',
-        [sessionId],
-      );
-      const message = { content, files: [], skills: [] };
-      return queueTurn(service.db, projectId, sessionId, message, 'default');
-    };
-    /** A turn that a process has accepted and begun, and then ended without a word to Temporal. */
-    const orphan = async (content: string): Promise<{ sessionId: string; turnId: string }> => {
-      const turn = await queued(content);
-      expect(service.workers[0]!.ahead.begin(turn)).to.be.a('promise');
-      return { sessionId: turn.sessionId, turnId: turn.id };
-    };
-    const startWorkflow = (turnId: string, options = {}): Promise<WorkflowHandle> => {
-      const input: TurnInput = { id: turnId, modelId: 'scripted', mcpServers: 0, maxSteps: 9, remainingMs: 60_000 };
-      const start = { workflowId: turnId, taskQueue: service.config.taskQueue, args: [input] };
-      return client.workflow.start(TURN_WORKFLOW, { ...start, ...options });
-    };
-
     it('ends the turn, which gets its workflow all the same', async () => {
       service.model.script(() => 'Done.');
-      const { sessionId, turnId } = await orphan('Go');
+      const { sessionId, turnId } = await orphan(service, 'Go');
       expect((await service.ended(sessionId)).type).to.equal('turn.completed');
       await eventually('there is a workflow', async () => {
         const workflow = await client.workflow
@@ -217,20 +236,20 @@ describe('the first step of a turn', () => {
 
     it('is cancelled', async () => {
       const gate = hold(service);
-      const { sessionId, turnId } = await orphan('Go');
+      const { sessionId, turnId } = await orphan(service, 'Go');
       await gate.reached;
       await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
       expect((await service.ended(sessionId)).type).to.equal('turn.cancelled');
-      await (await startWorkflow(turnId)).result();
+      await (await startWorkflow(service, turnId)).result();
     });
 
     it('counts what it has used when the workflow is cancelled before its first task', async () => {
       const gate = service.model.gate();
       const words = text(`${'x'.repeat(400)} two`, { every: 0, before: { 1: wait(gate) } });
       service.model.script(() => words);
-      const { sessionId, turnId } = await orphan('Go');
+      const { sessionId, turnId } = await orphan(service, 'Go');
       await gate.reached;
-      const workflow = await startWorkflow(turnId, { startDelay: '1 s' });
+      const workflow = await startWorkflow(service, turnId, '1 s');
       await workflow.cancel();
       const end = await service.ended(sessionId);
       expect(end.type).to.equal('turn.cancelled');
@@ -241,20 +260,42 @@ describe('the first step of a turn', () => {
       service.model.script(() => 'Done.');
       const turns: string[] = [];
       await eventually('a step does not run ahead', async () => {
-        const turn = await queued('Go');
+        const { turn } = await queued(service, 'Go');
         turns.push(turn.id);
         const step = service.workers[0]!.ahead.begin(turn);
         await step;
         return step === null;
       });
       expect(service.model.requests).to.have.length(turns.length - 1);
-      for (const turnId of turns) await (await startWorkflow(turnId)).result();
+      for (const turnId of turns) await (await startWorkflow(service, turnId)).result();
       expect(service.model.requests).to.have.length(turns.length);
+    });
+
+    it('is recorded as that of its activity, which has waited for its beginning', async () => {
+      const gate = hold(service);
+      const { sessionId, turn } = await queued(service, 'Go');
+      const lock = service.db.createQueryRunner();
+      await lock.startTransaction();
+      await lock.query('SELECT FROM turns WHERE id = $1 FOR UPDATE', [turn.id]);
+      void service.workers[0]!.ahead.begin(turn);
+      const workflow = await startWorkflow(service, turn.id);
+      await eventually('its activity waits', async () => {
+        const [activity] = (await workflow.describe()).raw.pendingActivities ?? [];
+        return Boolean(activity?.lastWorkerIdentity);
+      });
+      // Longer than an activity waits before it records itself.
+      await sleep(400);
+      await lock.commitTransaction();
+      await lock.release();
+      const call = await joined(service, turn.id);
+      expect(call).to.include({ joined_by: call.worker_id, is_open: true });
+      gate.open();
+      expect((await service.ended(sessionId)).type).to.equal('turn.completed');
     });
 
     it('is left to Temporal when a worker ends', async () => {
       const gate = hold(service);
-      const { sessionId, turnId } = await orphan('Go');
+      const { sessionId, turnId } = await orphan(service, 'Go');
       await gate.reached;
       const [worker] = service.workers;
       const another = await service.startWorker();
@@ -263,6 +304,40 @@ describe('the first step of a turn', () => {
       expect((await service.ended(sessionId)).type).to.equal('turn.completed');
       expect(await callsOf(service, turnId)).to.have.length(2);
       await another.close();
+    });
+  });
+
+  describe('whose record is in doubt', () => {
+    let service: TurnService;
+    let worker: string;
+    before(async () => {
+      service = await startTurnService({ own: OWN });
+      [{ id: worker }] = await service.db.query<[{ id: string }]>('SELECT id FROM workers');
+    });
+    after(() => service.close());
+    beforeEach(() => service.model.reset());
+
+    it('is closed by its worker', async () => {
+      const broken = breakNext('INSERT INTO model_attempts', 'after');
+      const { turnId } = await orphan(service, 'Go');
+      await eventually('the call was recorded', () => broken.broken);
+      broken.restore();
+      await eventually(
+        'its record is closed',
+        async () => (await callsOf(service, turnId))[0]?.is_open === false,
+        3000,
+      );
+    });
+
+    it('does not hold up the activity', async () => {
+      service.model.script(() => 'one two');
+      const { sessionId, turn } = await queued(service, 'Go');
+      const notifier = new Notifier(service.db, testLogger());
+      const deps = { db: service.db, notifier, log: testLogger() };
+      await beginModelCall(deps, turn.id, 1, { workerId: worker, token: null }, { id: 'scripted', price: null });
+      await startWorkflow(service, turn.id);
+      expect((await service.ended(sessionId, 20_000)).type).to.equal('turn.completed');
+      expect(await typesOf(service, sessionId)).to.deep.equal(TOLD);
     });
   });
 
@@ -290,6 +365,34 @@ describe('the first step of a turn', () => {
       expect(calls.map(([call]) => call!.joined_by !== null)).to.deep.equal([true, true, false, false]);
       gate.open();
       for (const { sessionId } of turns) await service.ended(sessionId);
+    });
+  });
+
+  describe('with two slots', () => {
+    let service: TurnService;
+    let worker: string;
+    before(async () => {
+      service = await startTurnService({ own: OWN, config: { workerMaxActivities: 2 } });
+      [{ id: worker }] = await service.db.query<[{ id: string }]>('SELECT id FROM workers');
+    });
+    after(() => service.close());
+    beforeEach(() => service.model.reset());
+
+    it('gives its slot back at its end if another worker waits for it', async () => {
+      const gate = hold(service);
+      const { sessionId, turnId } = await orphan(service, 'Go');
+      await gate.reached;
+      const another = `1@another-${randomUUID()}`;
+      const told = await listen(service, channelOfWorker(another));
+      const waits = JSON.stringify({ waits: turnId, worker: another });
+      await service.db.query('SELECT pg_notify($1, $2)', [channelOfWorker(worker), waits]);
+      // Both reach the worker on one connection, in this order.
+      await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+      expect(await told.next).to.deep.equal({ ended: turnId });
+      service.model.script(() => 'one two');
+      const next = await orphan(service, 'Go on');
+      expect((await service.ended(next.sessionId)).type).to.equal('turn.completed');
+      expect((await callsOf(service, next.turnId))[0]).to.include({ worker_id: worker, has_token: false });
     });
   });
 

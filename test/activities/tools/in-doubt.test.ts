@@ -1,6 +1,5 @@
-import type { Socket } from 'node:net';
 import { expect } from 'chai';
-import { PreparedClient } from '../../../src/db/prepared-client.js';
+import { breakNext } from '../../support/broken-connection.js';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
 import { steps, toolUse } from '../../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
@@ -21,45 +20,21 @@ describe('the start of a tool call whose commit is in doubt', () => {
     await mcp.close();
   });
 
-  // oxlint-disable-next-line typescript/unbound-method -- applied to the client it was called on
-  const query = PreparedClient.prototype.query;
+  let broken: ReturnType<typeof breakNext>;
   afterEach(() => {
-    PreparedClient.prototype.query = query;
+    broken.restore();
     service.model.reset();
     mcp.calls.length = 0;
   });
-
-  /** Breaks the connection of the next start of a tool call, before or after Postgres commits it. */
-  const breakNextStart = (moment: 'before' | 'after'): { broken: boolean } => {
-    const state = { broken: false };
-    PreparedClient.prototype.query = function (this: PreparedClient, ...args: unknown[]): never {
-      const [form] = args as [string | { text: string }];
-      const statement = typeof form === 'string' ? form : form.text;
-      const run = (): unknown => query.apply(this, args as never);
-      if (state.broken || !statement.includes("SET state = 'started'")) return run() as never;
-      state.broken = true;
-      const cut = (): void => {
-        const { stream } = (this as unknown as { connection: { stream: Socket } }).connection;
-        stream.destroy(new Error('Connection terminated by the test'));
-      };
-      if (moment === 'before') cut();
-      return Promise.resolve(run()).then((result) => {
-        cut();
-        void result;
-        throw new Error('Connection terminated by the test');
-      }) as never;
-    };
-    return state;
-  };
 
   for (const moment of ['before', 'after'] as const) {
     it(`sends the call once if the connection breaks ${moment} the commit`, async () => {
       service.model.on(/Buy/, steps(toolUse('mcp__shop__buy'), 'Done.'));
       const sessionId = await service.session({ mcp_servers: [serverId] });
-      const state = breakNextStart(moment);
+      broken = breakNext("SET state = 'started'", moment);
       await service.send(sessionId, 'Buy');
       expect(await service.ended(sessionId)).to.have.property('type', 'turn.completed');
-      expect(state.broken).to.equal(true);
+      expect(broken.broken).to.equal(true);
       expect(mcp.calls).to.have.length(1);
       const result = (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
       expect(result).to.include({ is_error: false, content: 'bought' });
