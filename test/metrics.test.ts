@@ -141,6 +141,8 @@ describe('the metrics of turns', () => {
     }
     expect(valueIn(text, 'delta_partitions', {})).to.be.at.least(4);
     expect(valueIn(text, 'turns_due', {})).to.equal(0);
+    expect(valueIn(text, 'turns_oldest_running_seconds', {})).to.equal(0);
+    expect(valueIn(text, 'db_pool_connections', { state: 'waiting' })).to.be.at.least(0);
     expect(valueIn(text, 'notification_delay_seconds_count', {})).to.be.greaterThan(0);
     expect(valueIn(text, 'postgres_transaction_id_age', {})).to.be.greaterThan(0);
     expect(valueIn(text, 'postgres_notification_queue_ratio', {})).to.be.within(0, 1);
