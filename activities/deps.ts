@@ -1,4 +1,5 @@
 import type { AnswerWatch } from '../src/answers/answer-watch.js';
+import type { ConversationCache } from '../src/steps/conversation-cache.js';
 import type { DeltaStore } from '../src/stream/delta-store.js';
 import type { Notifier } from '../src/stream/notify.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
@@ -27,6 +28,7 @@ export interface ActivityDeps extends ToolDeps {
   ahead: AheadSteps;
   slots: Slots;
   models: ModelClients;
+  conversations: ConversationCache;
   /** The identity in Temporal of the worker that runs the activities. */
   workerId: string;
   /** Aborts the activities of turns that are cancelled. */

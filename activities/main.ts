@@ -7,6 +7,7 @@ import { ConfigError, type Config } from '../src/platform/config.js';
 import { openDataSource, openUpkeepPool } from '../src/db/data-source.js';
 import { Listener } from '../src/db/listen.js';
 import { isReady, waitForSchema } from '../src/db/schema-version.js';
+import { ConversationCache } from '../src/steps/conversation-cache.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
 import { Notifier } from '../src/stream/notify.js';
 import { takeWorkerLease } from '../src/reconciler/worker-lease.js';
@@ -84,6 +85,7 @@ export async function startWorker(
   const deltas = new DeltaStore(db, notifier, log);
   const runningTurns = new RunningTurns();
   const slots = new Slots(config.workerMaxActivities);
+  const conversations = new ConversationCache();
   const answers = new AnswerWatch();
   let ahead: RunAhead | null = null;
   const cancels = new Listener(
@@ -134,6 +136,7 @@ export async function startWorker(
       workflows,
       deltas,
       models,
+      conversations,
       mcp,
       budget,
       runningTurns,

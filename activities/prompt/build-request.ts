@@ -1,7 +1,8 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ModelEntry } from '../../src/models/entry.js';
 import type { ModelRequest, ToolDefinition } from '../../src/models/request.js';
-import { loadConversation, type PastTurn, type RequestContext } from '../../src/steps/conversation.js';
+import { loadConversation, type RequestContext } from '../../src/steps/conversation.js';
+import type { PastTurn } from '../../src/steps/past-turn.js';
 import { attachmentBlocks } from './attachment-blocks.js';
 import { isWorthCompacting } from './compaction.js';
 import { loadMedia } from './media.js';
@@ -26,6 +27,8 @@ export interface BuiltRequest {
   fullName: (alias: string) => string | undefined;
   /** Ids of the messages in it that still wait to be given to the turn. */
   steering: string[];
+  /** What it was built from. */
+  loaded: Pick<RequestContext, 'conversation' | 'bytes'>;
 }
 
 interface BuildOptions {
@@ -53,7 +56,7 @@ export async function buildRequest(
   signal: AbortSignal,
 ): Promise<BuiltRequest | 'compact' | { tooDear: number }> {
   const { turn } = loaded;
-  let { conversation } = loaded;
+  let { conversation, bytes } = loaded;
   const aliases = toolAliases(tools.map(({ name }) => name));
   const attached = await attachmentBlocks(deps.db, deps.storage, turn);
   // An estimate that is wrong by half still leaves the whole output.
@@ -75,7 +78,7 @@ export async function buildRequest(
     if (share > FULL_SHARE) {
       if (!compacted && isWorthCompacting(conversation, entry.context_window)) return 'compact';
       if (await makeRoom(deps, conversation.turns.at(-1)!, tokens, entry.context_window)) {
-        ({ conversation } = await loadConversation(deps.db, turn.id));
+        ({ conversation, bytes } = await loadConversation(deps.db, turn.id));
         continue;
       }
     }
@@ -90,6 +93,7 @@ export async function buildRequest(
       estimated,
       fullName: aliases.toFull,
       steering: steering.filter(({ step }) => step === null).map(({ id }) => id),
+      loaded: { conversation, bytes },
     };
   }
 }

@@ -1,6 +1,7 @@
 import type { ModelEntry } from '../../src/models/entry.js';
 import type { ModelRequest } from '../../src/models/request.js';
-import type { Conversation, PastTurn } from '../../src/steps/conversation.js';
+import type { Conversation } from '../../src/steps/conversation.js';
+import type { PastTurn } from '../../src/steps/past-turn.js';
 import { transcriptOf } from './transcript.js';
 import { bytesOf, estimate } from './tokens.js';
 

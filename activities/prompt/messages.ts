@@ -1,7 +1,8 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { TurnState } from '../../src/db/turn-states.js';
 import { describeFile } from '../../src/steps/session-files.js';
-import type { Conversation, PastCall, PastStep, PastTurn, SteeringMessage } from '../../src/steps/conversation.js';
+import type { Conversation } from '../../src/steps/conversation.js';
+import type { PastCall, PastStep, PastTurn, SteeringMessage } from '../../src/steps/past-turn.js';
 import type { ResultBlock } from '../../src/models/content.js';
 
 type ContentBlock = Anthropic.ContentBlockParam;

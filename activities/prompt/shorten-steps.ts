@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { Storage } from '../../src/files/storage.js';
 import { textOf, type AssistantBlock } from '../../src/models/content.js';
-import type { PastCall, PastStep, PastTurn } from '../../src/steps/conversation.js';
+import type { PastCall, PastStep, PastTurn } from '../../src/steps/past-turn.js';
 import { shortenResult, storeShortenedSteps } from '../../src/steps/shorten-result.js';
 import type { TurnDeps } from '../../src/turns/write.js';
 import { bytesOf, estimate } from './tokens.js';

@@ -1,6 +1,6 @@
 import { describeFile } from '../../src/steps/session-files.js';
 import { textOf } from '../../src/models/content.js';
-import type { PastTurn, SteeringMessage } from '../../src/steps/conversation.js';
+import type { PastTurn, SteeringMessage } from '../../src/steps/past-turn.js';
 
 /** A summary reads only the start and the end of longer texts. */
 const MAX_SAID = 12_000;

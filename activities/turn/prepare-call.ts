@@ -1,5 +1,5 @@
 import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
-import { loadConversation } from '../../src/steps/conversation.js';
+import { loadConversation, type RequestContext } from '../../src/steps/conversation.js';
 import type { Steering } from '../../src/steps/model-call.js';
 import { storedOutcome, type StepOutcome } from '../../src/steps/model-step.js';
 import type { CallPermission } from '../../src/steps/step-calls.js';
@@ -18,6 +18,8 @@ import { offeredTools, permissionsOf } from '../tools/offered-tools.js';
 
 export interface StepInput {
   turnId: string;
+  /** Given if it is known before the turn is loaded. */
+  sessionId?: string;
   step: number;
   /** Earlier turns have been summarised for this step already. */
   compacted: boolean;
@@ -27,7 +29,7 @@ export interface StepInput {
 
 /**
  * The next model call of a turn, with what storing its answer needs. Nothing else of the turn stays in memory while
- * the model answers: schemas and messages may take megabytes.
+ * the model answers, but what the cache of conversations has room for: schemas and messages may take megabytes.
  */
 export interface PreparedCall {
   projectId: string;
@@ -48,6 +50,8 @@ export interface PreparedCall {
   toolUseIds: Set<string>;
   /** The messages of the request that the call takes as it begins. */
   steering: Steering;
+  /** For the cache of conversations, which takes it when the call begins. */
+  loaded: Pick<RequestContext, 'conversation' | 'bytes'> | null;
 }
 
 /**
@@ -57,12 +61,12 @@ export interface PreparedCall {
  */
 export async function prepareCall(
   deps: ActivityDeps,
-  { turnId, step, compacted, undercount }: StepInput,
+  { turnId, sessionId, step, compacted, undercount }: StepInput,
   signal: AbortSignal,
 ): Promise<
   PreparedCall | (Pick<PreparedCall, 'permissions' | 'mayAsk'> & { stored: StepOutcome }) | 'compact' | BudgetReached
 > {
-  const loaded = await loadConversation(deps.db, turnId);
+  const loaded = await loadConversation(deps.db, turnId, deps.conversations.find(turnId, sessionId));
   const { turn } = loaded;
   const offered = offeredTools(loaded);
   const permissions = permissionsOf(turn, offered);
@@ -95,5 +99,6 @@ export async function prepareCall(
     fullName: built.fullName,
     toolUseIds: toolUseIds(built.request.messages),
     steering: { mayWait: turn.hasWaiting, ids: built.steering },
+    loaded: built.loaded,
   };
 }

@@ -157,7 +157,7 @@ export class RunAhead implements AheadSteps {
     let result: Awaited<Step['result']> = null;
     try {
       const signal = AbortSignal.any([running.signal, step.stop.signal]);
-      const input = { turnId: turn.id, step: 1, compacted: false };
+      const input = { turnId: turn.id, sessionId: turn.sessionId, step: 1, compacted: false };
       const onBegin = () => (step.hasBegun = true);
       const work = () => runStep(this.#deps, input, signal, { workerId: this.#deps.workerId, token: null }, onBegin);
       result = { outcome: await withTrace(turn.trace, work) };

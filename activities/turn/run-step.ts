@@ -24,15 +24,16 @@ const MAX_UNDERCOUNT = 3;
  */
 export async function runStep(
   deps: ActivityDeps,
-  { turnId, step, compacted }: Omit<StepInput, 'undercount'>,
+  input: Omit<StepInput, 'undercount'>,
   signal: AbortSignal,
   task: ActivityTask,
   onBegin: () => unknown = () => undefined,
 ): Promise<StepResult> {
+  const { turnId, step } = input;
   let refused: { estimated: number; error: unknown } | null = null;
   for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
     if (refused !== null && undercount > MAX_UNDERCOUNT) throw refused.error;
-    const prepared = await prepareCall(deps, { turnId, step, compacted, undercount }, signal);
+    const prepared = await prepareCall(deps, { ...input, undercount }, signal);
     if (prepared === 'compact') return { kind: 'compact' };
     if ('kind' in prepared) return prepared;
     if ('stored' in prepared) return withOfferedNames(prepared, prepared.stored);
@@ -41,6 +42,9 @@ export async function runStep(
       await prepared.model.authorize();
       const call = await beginModelCall(deps, turnId, step, task, prepared.model.called, prepared.steering);
       onBegin();
+      const { conversation, bytes } = prepared.loaded!;
+      deps.conversations.keep(call, conversation.turns, bytes);
+      prepared.loaded = null;
       return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
     } catch (error) {
       // The request lacks a message, or has one that was withdrawn: it is built again.

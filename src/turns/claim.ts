@@ -3,6 +3,7 @@ import { open, writeTurn, type TurnDeps } from './write.js';
 
 interface Claimed {
   projectId: string;
+  sessionId: string;
   serverIds: string[];
   /** True once the turn has connected them. */
   isConnected: boolean;
@@ -23,7 +24,7 @@ export async function claimTurn(deps: TurnDeps, turnId: string): Promise<Claimed
           transition_at = CASE turns.state WHEN 'queued' THEN now.at ELSE turns.transition_at END
         FROM now WHERE turns.id = now.id
         RETURNING project_id, session_id, connected_at)
-    SELECT written.project_id AS "projectId", mcp_servers AS "serverIds", connected_at IS NOT NULL AS "isConnected"
+    SELECT written.project_id AS "projectId", session_id AS "sessionId", mcp_servers AS "serverIds", connected_at IS NOT NULL AS "isConnected"
     FROM written JOIN sessions ON sessions.id = session_id`;
   const { row } = await writeTurn<Claimed>(deps, turnId, { statement });
   return row;

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { PreparedClient } from '../../src/db/prepared-client.js';
+import { ConversationCache } from '../../src/steps/conversation-cache.js';
 import { eventually } from '../support/eventually.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { streaming } from '../support/open-turn.js';
@@ -148,5 +149,30 @@ describe('the statements of a turn', () => {
     const one = await statementsOf([], session);
     const called = await statementsOf([toolUse('mcp__eyes__look')], session);
     expect(called.length - one.length, called.join('\n')).to.be.at.most(10);
+  });
+
+  it('read of a conversation what came since the last call, in the turn and in the next one', async () => {
+    const { body } = await service.api('GET', '/v1/mcp-servers');
+    // oxlint-disable-next-line typescript/unbound-method -- applied to the cache it was called on
+    const find = ConversationCache.prototype.find;
+    const known: (number[] | null)[] = [];
+    ConversationCache.prototype.find = function (this: ConversationCache, ...of) {
+      const found = find.apply(this, of);
+      known.push(found === null ? null : found.turns.map((turn) => turn.steps.length));
+      return found;
+    };
+    try {
+      for (const mcp_servers of [[], (body as { items: { id: string }[] }).items.map(({ id }) => id)]) {
+        known.length = 0;
+        const sessionId = await service.session({ thinking_enabled: false, mcp_servers });
+        for (let turn = 0; turn < 2; turn += 1) {
+          service.model.on(/Go/, steps(toolUse('list_files'), toolUse('list_files'), 'Done.'));
+          await service.run(sessionId, 'Go');
+        }
+        expect(known).to.deep.equal([null, [0], [1], [2], [3, 0], [3, 1]]);
+      }
+    } finally {
+      ConversationCache.prototype.find = find;
+    }
   });
 });

@@ -102,7 +102,8 @@ describe('turns in Postgres', () => {
 
   it('may be claimed again while they run, and not after their end', async () => {
     const turn = await running();
-    expect(await claim(turn.id)).to.deep.equal({ projectId, serverIds: [], isConnected: false });
+    const { sessionId } = turn;
+    expect(await claim(turn.id)).to.deep.equal({ projectId, sessionId, serverIds: [], isConnected: false });
     await end(turn, FAILED);
     expect(await claim(turn.id)).to.equal(null);
     expect(await cancel(turn)).to.equal(null);
