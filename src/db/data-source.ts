@@ -1,5 +1,6 @@
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { clientConfig } from './client-config.js';
+import { DirectDataSource } from './direct-data-source.js';
 import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
 import { PreparedClient } from './prepared-client.js';
@@ -43,7 +44,7 @@ export async function openDataSource(
   const limits = purpose === 'service' ? SERVICE_LIMITS : MIGRATION_LIMITS;
   // Compiling a statement costs more than it saves: the service reads few rows at a time.
   const settings = Object.entries({ timezone: 'UTC', jit: 'off', ...limits });
-  const dataSource = new DataSource({
+  const dataSource = new DirectDataSource({
     type: 'postgres',
     applicationName: name,
     entities,

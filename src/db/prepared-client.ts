@@ -8,7 +8,8 @@ const ALL_COLUMNS = /\b(SELECT|RETURNING) (\w+\.)?\*/i;
 /** SQLSTATE read_only_sql_transaction: the server is a standby, or a primary that became one. */
 const READ_ONLY = '25006';
 
-const names = new Map<string, string>();
+/** Null: it is not prepared. */
+const names = new Map<string, string | null>();
 
 type ClientConfig = pg.ClientConfig & { answerTimeoutMs?: number };
 
@@ -34,9 +35,8 @@ export class PreparedClient extends pg.Client {
   // typeorm calls it with (text, values). Every other form passes through.
   override query(...args: unknown[]): never {
     const [text, values, ...rest] = args;
-    const isPrepared =
-      typeof text === 'string' && Array.isArray(values) && values.length > 0 && !ALL_COLUMNS.test(text);
-    const form = isPrepared ? [{ name: nameOf(text), text, values }, ...rest] : args;
+    const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? nameOf(text) : null;
+    const form = name === null ? args : [{ name, text, values }, ...rest];
     const answer: unknown = (super.query as (...form: unknown[]) => unknown).apply(this, form);
     if (answer instanceof Promise) this.#watch(answer);
     return answer as never;
@@ -63,10 +63,10 @@ export class PreparedClient extends pg.Client {
   }
 }
 
-function nameOf(text: string): string {
+function nameOf(text: string): string | null {
   let name = names.get(text);
   if (name === undefined) {
-    name = createHash('sha256').update(text).digest('base64url').slice(0, 32);
+    name = ALL_COLUMNS.test(text) ? null : createHash('sha256').update(text).digest('base64url').slice(0, 32);
     names.set(text, name);
   }
   return name;
