@@ -5,7 +5,7 @@ const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 30_000;
 /** From then on a server that asks for less than the pause gets the pause: it would be called without end. */
 const MAX_SHORT_WAITS = 5;
-/** The last attempt is due so much before the end: Temporal takes a moment to begin it. */
+/** The last attempt is due this much before the end: Temporal takes a moment to begin it. */
 const END_LEAD_MS = 100;
 /** With less time left than this, the attempt that failed was the last one. */
 const MIN_LEFT_MS = 300;

@@ -40,7 +40,7 @@ interface BuildOptions {
   compacted: boolean;
   /** Factor by which the API's count exceeds our estimate. */
   undercount: number;
-  /** The most output tokens that the budget allows after so many input tokens; null if the call does not fit. */
+  /** The most output tokens that the budget allows a call with these input tokens; null if it does not fit. */
   outputWithin: (inputTokens: number) => number | null;
 }
 

@@ -19,7 +19,7 @@ const SUMMARY_SHARE = 1 / 8;
 const SUMMARY_TOKENS = 4096;
 const MIN_SUMMARY = 256;
 
-/** True if earlier turns fill so much of the window that a summary saves room. */
+/** True if earlier turns fill enough of the window for a summary to save room. */
 export function isWorthCompacting(conversation: Conversation, contextWindow: number): boolean {
   const earlier = conversation.turns.slice(0, -1);
   return earlier.reduce((sum, turn) => sum + tokensOf(turn), 0) > contextWindow * KEPT_SHARE;

@@ -46,7 +46,7 @@ export function toMessages(conversation: Conversation, rendering: Rendering): An
     else addTurn(messages, turn, { before, next: conversation.turns[index + 1], shows: holder === turn }, rendering);
     before = turn.state;
   }
-  mendEnd(messages);
+  trimEnd(messages);
   return messages;
 }
 
@@ -165,7 +165,7 @@ function resultContent(call: PastCall, rendering: Rendering): ShownBlock[] {
 }
 
 /** An answer that the model should continue must not end with thinking or white space. */
-function mendEnd(messages: Anthropic.MessageParam[]): void {
+function trimEnd(messages: Anthropic.MessageParam[]): void {
   const last = messages.at(-1)!;
   if (last.role !== 'assistant') return;
   const blocks = last.content as ContentBlock[];

@@ -9,7 +9,7 @@ import type { ActivityDeps } from '../deps.js';
 import type { ModelClient } from '../model/clients.js';
 import type { BudgetReached, EndedTurn, Paused } from './turn-activities.js';
 
-/** The most output tokens that the session's budget allows a call of the model after so many input tokens. */
+/** Returns the most output tokens that the session's budget allows a call with the given input tokens; null if it does not fit. */
 export function budgetOf(
   { budget, spent }: Pick<TurnContext, 'budget' | 'spent'>,
   { called }: Pick<ModelClient, 'called'>,

@@ -31,7 +31,7 @@ import { endCancelled, storeWithRetries } from './run-activity.js';
 import { runStep } from './run-step.js';
 import type { StepResult } from './turn-activities.js';
 
-/** A call that lasts so long records the activity that waits for it. */
+/** A call that lasts longer records the activity that waits for it. */
 const RECORD_JOIN_AFTER_MS = 250;
 /** How often an activity checks the call of another worker, whose notice may be lost. */
 const POLL_MS = 1000;

@@ -109,7 +109,7 @@ export class OpenStreams {
       const live = await liveKeyIds(this.db, [...new Set(checked.map(({ owner }) => owner.keyId))]);
       for (const stream of checked) if (!live.has(stream.owner.keyId)) stream.end();
     } catch (err) {
-      this.log.warn({ err }, 'the keys of open streams could not be checked, the next check follows');
+      this.log.warn({ err }, 'the keys of open streams could not be checked; the next check tries again');
     }
   }
 }

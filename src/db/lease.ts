@@ -41,7 +41,7 @@ export class Lease {
   }
 
   /**
-   * SQL condition: this process holds the lease now, and Postgres has answered it for that long without a gap. A gap is at least as
+   * SQL condition: this process holds the lease now, and Postgres has answered it without a gap for the given time. A gap is at least as
    * long as the lease.
    */
   heldAfter(steadyMs: number): Sql {

@@ -98,7 +98,7 @@ export const WORKER = {
   SCHEDULE_CATCHUP_SECONDS: { type: 'number', default: 600, minimum: 10, maximum: 31_536_000,
     description: 'times of schedules that are later than this, after an outage, are skipped; at least 10' },
   RETENTION_DAYS: { type: 'integer', default: 0, minimum: 0, maximum: 36_500,
-    description: 'sessions without activity for so long are deleted; 0: never' },
+    description: 'sessions without activity for this many days are deleted; 0: never' },
   MAINTENANCE: { ...onOff, default: 'on',
     description: '`off`: this worker makes no maintenance schedules, because another deployment on the same task queue does' },
 } as const;

@@ -33,7 +33,7 @@ export function startReconciler(
       try {
         return leader.isHeld && (await round()) === true ? 0 : intervalMs;
       } catch (err) {
-        deps.log.warn({ err }, 'a round of the reconciler failed; the next one follows');
+        deps.log.warn({ err }, 'a round of the reconciler failed; the next one tries again');
         return intervalMs;
       }
     });

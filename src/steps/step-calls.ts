@@ -69,7 +69,7 @@ async function loadDeniedCalls(db: Db, turnId: string): Promise<Map<string, Deni
 
 function deniedAgain(message: string | null): string {
   return (
-    'A person denied the same call earlier in this turn, so it was not run and nobody was asked again. ' +
+    'A person denied the same call earlier in this turn, so it was not run and no one was asked again. ' +
     (message === null ? 'Go on without it.' : `The reason given then: ${message}`)
   );
 }

@@ -12,7 +12,7 @@ import { SessionChannels } from './session-channels.js';
 import { SessionOpening } from './session-opening.js';
 
 const POLL_INTERVAL_MS = 1000;
-/** A poll looks for deltas of all turns that often, otherwise only of those whose notifications may have been missed. */
+/** At this interval a poll reads the deltas of all turns; other polls only those whose notifications may have been missed. */
 const DELTAS_POLL_INTERVAL_MS = 5000;
 /** Deltas are notified at once and stored a moment later: a reader that begins in between finds them in neither place. */
 const UNSETTLED_MS = 2000;
@@ -154,7 +154,7 @@ export class Feed {
     try {
       await Promise.all([this.#pollReaders(), this.#pollSessions()]);
     } catch (err) {
-      this.log.warn({ err }, 'the poll for stream readers failed, the next one follows');
+      this.log.warn({ err }, 'the poll for stream readers failed; the next one tries again');
     } finally {
       this.#polling = false;
     }

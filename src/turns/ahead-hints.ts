@@ -5,7 +5,7 @@ import type { Notifier } from '../stream/notify.js';
 import type { StartableTurn } from '../temporal/turn-workflows.js';
 import type { Ahead } from './launch.js';
 
-/** A worker that has died meanwhile gets hints in vain for so long. */
+/** The list of workers is read again after this time. Until then a worker that has died gets hints in vain. */
 const WORKERS_KNOWN_MS = 2_000;
 
 /** A message on the channel of a worker. */

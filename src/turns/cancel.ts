@@ -60,7 +60,7 @@ export async function cancelTurn(
   const state = await requestCancel(deps, turnId);
   if (state === null) return;
   deliverCancel(deps, turnId, state === 'running').catch((err: unknown) =>
-    deps.log.warn({ err, turn_id: turnId }, 'a cancel was not delivered, the reconciler follows'),
+    deps.log.warn({ err, turn_id: turnId }, 'a cancel was not delivered; the reconciler tries again'),
   );
 }
 

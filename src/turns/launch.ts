@@ -33,6 +33,6 @@ export function launchTurn(deps: LaunchDeps, turn: QueuedTurn): void {
     .then(() => deps.workflows.start(turn))
     .then(() => turn.hasWaiting && showWaiting(deps, turn.id))
     .catch((err: unknown) =>
-      deps.log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet, the reconciler follows'),
+      deps.log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet; the reconciler tries again'),
     );
 }

@@ -1,7 +1,7 @@
 import type { Logger } from '../platform/logger.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
 
-/** Tells the workflow of a turn that what it waits for is stored. If the signal is lost, the reconciler sends it again. */
+/** Signals the workflow of a turn that answers are stored. If the signal is lost, the reconciler sends it again. */
 export function signalAnswers(
   { workflows, log }: { workflows: Pick<TurnWorkflows, 'signalAnswers'>; log: Logger },
   turnId: string,
@@ -9,6 +9,6 @@ export function signalAnswers(
   workflows
     .signalAnswers(turnId)
     .catch((err: unknown) =>
-      log.warn({ err, turn_id: turnId }, 'a signal did not reach Temporal, the reconciler follows'),
+      log.warn({ err, turn_id: turnId }, 'a signal did not reach Temporal; the reconciler tries again'),
     );
 }

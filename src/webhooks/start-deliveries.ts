@@ -46,7 +46,7 @@ export function startDeliveryReconciler(deps: ReconcileDeps): () => Promise<void
     try {
       if (lease.isHeld) started = await reconcileDeliveries(deps);
     } catch (err) {
-      deps.log.warn({ err }, 'a round of the delivery reconciler failed, the next one follows');
+      deps.log.warn({ err }, 'a round of the delivery reconciler failed; the next one tries again');
     }
     return (started > 0 ? BUSY_INTERVAL_MS : INTERVAL_MS) * (0.75 + Math.random() / 2);
   });

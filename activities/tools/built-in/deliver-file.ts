@@ -30,7 +30,7 @@ export const deliverFile: BuiltInTool = {
     properties: {
       filename: { type: 'string', description: 'Name with extension, for example report.csv.' },
       content: { type: 'string', description: 'The whole content: text, or base64 for binary files.' },
-      encoding: { type: 'string', enum: ['utf-8', 'base64'], description: 'What content is (default utf-8).' },
+      encoding: { type: 'string', enum: ['utf-8', 'base64'], description: 'Encoding of content (default utf-8).' },
     },
     required: ['filename', 'content'],
     additionalProperties: false,

@@ -69,7 +69,9 @@ function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, sta
         if (!recorded) await store(db, answer);
         return answer;
       } catch (error) {
-        await releaseLease(db, begun).catch((err: unknown) => log.warn({ err }, 'a lease is left to run out'));
+        await releaseLease(db, begun).catch((err: unknown) =>
+          log.warn({ err }, 'a lease was not released; it expires'),
+        );
         throw error;
       } finally {
         stopRenewing();
@@ -80,7 +82,7 @@ function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, sta
 
 function keepLease(db: ApiDeps['db'], lease: Lease, log: Logger): () => void {
   const timer = setInterval(() => {
-    renewLease(db, lease).catch((err: unknown) => log.warn({ err }, 'a lease was not renewed'));
+    renewLease(db, lease).catch((err: unknown) => log.warn({ err }, 'a lease could not be renewed'));
   }, RENEW_MS);
   return () => clearInterval(timer);
 }
