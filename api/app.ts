@@ -1,6 +1,8 @@
 import cors from '@koa/cors';
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
+import helmet from 'koa-helmet';
+import { newId } from '../src/platform/ids.js';
 import type { ApiDeps } from './deps.js';
 import { authenticate } from './http/core/authenticate.js';
 import { answerBroken, errorResponse } from './http/core/error-response.js';
@@ -10,9 +12,7 @@ import { healthz, metrics, readyz } from './http/core/health.js';
 import { observe } from './http/core/observe.js';
 import { openApiDocument } from './http/openapi/openapi.js';
 import type { Route } from './http/core/operation.js';
-import { requestId } from './http/core/request-id.js';
 import { responseTimeout } from './http/core/response-timeout.js';
-import { securityHeaders } from './http/core/security-headers.js';
 import { serve } from './http/core/serve.js';
 import { unmatched } from './http/core/unmatched.js';
 import { routes } from './routes.js';
@@ -86,5 +86,25 @@ function crossOrigin(origins: string[]): Middleware {
     ],
     maxAge: 3600,
     keepHeadersOnError: true,
+  });
+}
+
+/** Gives the request an id, or keeps the client's (contract.md §1). */
+function requestId(): Middleware {
+  return async (ctx, next) => {
+    const sent = ctx.get('X-Request-Id');
+    const id = /^[A-Za-z0-9_-]{1,128}$/.test(sent) ? sent : newId('request');
+    ctx.state.requestId = id;
+    ctx.set('X-Request-Id', id);
+    await next();
+  };
+}
+
+/** Responses of an API are data: browsers must not run, frame or sniff them. */
+function securityHeaders(): Middleware {
+  return helmet({
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    crossOriginResourcePolicy: { policy: 'cross-origin' },
+    referrerPolicy: { policy: 'no-referrer' },
   });
 }

@@ -3,11 +3,10 @@ import type { TurnState } from '../src/db/turn-states.js';
 import type { StopReason } from '../src/events/fields.js';
 import type { EndedTurn, ModelOutcome, OpenStep, Paused, TurnActivities } from '../activities/turn/turn-activities.js';
 import type { TurnInput } from './contract.js';
-import { Details } from './details.js';
+import { Details, formatToolNames } from './details.js';
 import { continueAsNew } from './new-run.js';
 import { TaskWaits } from './tasks.js';
 import { turnActivities } from './turn-activities.js';
-import { formatToolNames } from './tool-names.js';
 import { countSignals, waitForAnswers, waitForBudget } from './wait.js';
 import { WaitsFor } from './waits-for.js';
 

@@ -1,16 +1,16 @@
 import { TurnEndedError } from '../../src/turns/turn.js';
 import { advanceWait as advance } from '../../src/answers/wait.js';
 import type { ActivityDeps } from '../deps.js';
+import { remainingMs } from './remaining.js';
 import type { TurnActivities } from './turn-activities.js';
 
 /** A local activity, so that a turn that waits for days occupies no activity slot. */
 export function advanceWait(deps: ActivityDeps): TurnActivities['advanceWait'] {
   return async ({ turnId, step }) => {
-    const { actionTimeoutSeconds, turnTimeoutSeconds, longWaitSeconds } = deps.config;
+    const { actionTimeoutSeconds, longWaitSeconds } = deps.config;
     try {
       const { runningMs, ...wait } = await advance(deps, turnId, step, actionTimeoutSeconds);
-      const remainingMs = Math.max(0, Math.round(turnTimeoutSeconds * 1000 - runningMs));
-      return { ...wait, remainingMs, longWaitMs: longWaitSeconds * 1000 };
+      return { ...wait, remainingMs: remainingMs(deps, runningMs), longWaitMs: longWaitSeconds * 1000 };
     } catch (error) {
       if (error instanceof TurnEndedError) return null;
       throw error;

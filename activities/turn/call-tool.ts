@@ -9,7 +9,8 @@ import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/steps/t
 import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
 import { keepTask } from '../tools/mcp/keep-task.js';
 import { closeElicitations } from '../../src/answers/elicitation.js';
-import { remainingMsOf } from './remaining.js';
+import { loadRunningMs } from '../../src/turns/totals.js';
+import { remainingMs } from './remaining.js';
 import { askPerson } from './ask-person.js';
 import { TurnClock } from './turn-clock.js';
 import type { TurnActivities } from './turn-activities.js';
@@ -32,7 +33,8 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
         return;
       }
       return limit.within(turn.projectId, async () => {
-        const clock = call.mayAsk ? new TurnClock(await remainingMsOf(deps, turnId)) : null;
+        const loadRemaining = async (): Promise<number> => remainingMs(deps, await loadRunningMs(deps.db, turnId));
+        const clock = call.mayAsk ? new TurnClock(await loadRemaining()) : null;
         const run = (): ReturnType<typeof resultOf> => resultOf(deps, turn, call, { task, lostWorkers }, signal, clock);
         const result = await deps.slots.within(signal, run).finally(() => clock?.stop());
         if (call.mayAsk) await storeWithRetries(() => closeElicitations(deps, turnId, call, 'withdrawn'), signal);
@@ -41,7 +43,7 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
           return openTask;
         }
         await storeWithRetries(() => storeToolResult(deps, call, result), signal);
-        return clock === null ? undefined : { kind: 'done' as const, remainingMs: await remainingMsOf(deps, turnId) };
+        return clock === null ? undefined : { kind: 'done' as const, remainingMs: await loadRemaining() };
       });
     });
 }

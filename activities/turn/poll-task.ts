@@ -22,6 +22,7 @@ import { serverRemoved } from '../tools/mcp/call-for-turn.js';
 import { storeToolResult } from '../tools/store-call.js';
 import type { ToolResult } from '../tools/tool.js';
 import { MAX_LOST_WORKERS, runActivity, storeWithRetries } from './run-activity.js';
+import { remainingMs } from './remaining.js';
 import { deliverAnswers, dueQuestions, TaskQuestionBasket } from './task-questions.js';
 import { showAsking } from './show-asking.js';
 import { recordState } from './task-progress.js';
@@ -48,13 +49,13 @@ export function pollTask(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
       async (signal) => {
         const loaded = await loadTask(deps.db, place);
         const { turn, call, task } = loaded;
-        const remainingMs = Math.max(0, Math.round(deps.config.turnTimeoutSeconds * 1000 - turn.runningMs));
-        if (call.state === 'done') return { remainingMs, isOverdue: false };
+        const left = { remainingMs: remainingMs(deps, turn.runningMs) };
+        if (call.state === 'done') return { ...left, isOverdue: false };
         // Without its task the tables were restored from a backup.
         if (turn.state !== 'running' || task === null) throw new TurnEndedError(turn.id, turn.state);
         if (task.storedAgoMs < FIRST_POLL_MS) throw openTask(FIRST_POLL_MS - task.storedAgoMs, 'working');
         const isOverdue = await limit.within(turn.projectId, () => poll(deps, place, { ...loaded, task }, signal));
-        return { remainingMs, isOverdue };
+        return { ...left, isOverdue };
       },
       { isPoll: true },
     );

@@ -1,7 +1,6 @@
-import { loadRunningMs } from '../../src/turns/running-ms.js';
 import type { ActivityDeps } from '../deps.js';
 
-/** What is left of the turn's time. */
-export async function remainingMsOf({ db, config }: ActivityDeps, turnId: string): Promise<number> {
-  return Math.max(0, Math.round(config.turnTimeoutSeconds * 1000 - (await loadRunningMs(db, turnId))));
+/** What is left of the time of a turn that has run for `runningMs`. */
+export function remainingMs({ config }: ActivityDeps, runningMs: number): number {
+  return Math.max(0, Math.round(config.turnTimeoutSeconds * 1000 - runningMs));
 }

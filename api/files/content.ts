@@ -1,11 +1,9 @@
 import type { Context } from 'koa';
 import type { ByteRange } from '../../src/files/storage.js';
-import { openContent } from '../../src/files/content.js';
 import { verifyLink } from '../../src/files/download-link.js';
 import { contentDisposition } from '../../src/files/filename.js';
-import { getLinkedFile, type FileRow } from '../../src/files/store.js';
+import { getLinkedFile, openContent, type FileRow } from '../../src/files/store.js';
 import { operation } from '../http/core/operation.js';
-import { askedRange } from './range.js';
 
 /**
  * GET /files/{file_id}: the target of a link to local storage (contract.md §2 "Location"). The link replaces the API
@@ -62,4 +60,20 @@ function answerHead(ctx: Context, file: FileRow): Required<ByteRange> | null {
   }
   if (size === 0) ctx.body = '';
   return size === 0 ? null : { start: 0, end: size - 1 };
+}
+
+/** The requested part of `size` bytes (RFC 9110, 14): everything, one range, or a range outside the file. */
+type Asked = 'all' | 'unsatisfiable' | { start: number; end: number };
+
+/** Multiple ranges, other units and malformed headers get the whole file, as RFC 9110 allows. */
+function askedRange(header: string | undefined, size: number): Asked {
+  const [, from, to] = /^bytes=[\t ]*(\d{0,15})-(\d{0,15})[\t ]*$/i.exec(header ?? '') ?? [];
+  if (from === undefined || to === undefined || (from === '' && to === '')) return 'all';
+  if (from === '') {
+    const suffix = Math.min(Number(to), size);
+    return suffix === 0 ? 'unsatisfiable' : { start: size - suffix, end: size - 1 };
+  }
+  if (to !== '' && Number(to) < Number(from)) return 'all';
+  if (Number(from) >= size) return 'unsatisfiable';
+  return { start: Number(from), end: Math.min(to === '' ? size - 1 : Number(to), size - 1) };
 }

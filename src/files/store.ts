@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { IsNull } from 'typeorm';
 import {
   findResource,
@@ -11,6 +12,7 @@ import type { Db } from '../db/transaction.js';
 import { FileEntity, type FileOrigin, type FileRow } from '../db/entities/files.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
+import { ObjectMissingError, type ByteRange, type Storage } from './storage.js';
 import { MIB } from '../platform/units.js';
 
 export type { FileOrigin, FileRow };
@@ -59,4 +61,13 @@ export function listFiles(
 
 export function fileNotFound(ids: string[]): ServiceError {
   return new ServiceError('file_not_found', `No such file: ${ids.join(', ')}.`, { file_ids: ids });
+}
+
+/** Opens a file's content. @throws ServiceError `file_not_found` if its object is missing, `storage_error` */
+export async function openContent(storage: Storage, file: FileRow, range: ByteRange): Promise<Readable> {
+  try {
+    return await storage.open(file.storage_key, range);
+  } catch (error) {
+    throw error instanceof ObjectMissingError ? fileNotFound([file.id]) : error;
+  }
 }

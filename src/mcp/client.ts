@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { unlessLate } from '../platform/limited-wait.js';
-import { McpProtocolError } from './protocol-error.js';
+import { McpProtocolError } from './wire/errors.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ErrorCode, McpError, ResultSchema, type ServerCapabilities } from '@modelcontextprotocol/sdk/types.js';

@@ -9,8 +9,7 @@ import {
   type ElicitResult,
 } from '@modelcontextprotocol/sdk/types.js';
 import { codePointLength } from '../platform/text.js';
-import { cleanJson } from './clean-json.js';
-import type { Cleaner } from './cleaner.js';
+import { cleanJson, type Cleaner } from './cleaner.js';
 
 /** What a server may ask the person: MCP's elicitation (contract.md §11). */
 export const QUESTION_CAPABILITIES = { elicitation: { form: {}, url: {} } };

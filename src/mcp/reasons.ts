@@ -3,9 +3,8 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { errors } from 'undici';
 import { UnsealError } from '../platform/sealed.js';
 import { ResponseTooLargeError } from '../network/bounded-body.js';
-import { McpProtocolError } from './protocol-error.js';
 import { AnswerLostError } from './mcp-request.js';
-import { AnswerRefusedError } from './wire/answer-refused.js';
+import { AnswerRefusedError, McpProtocolError } from './wire/errors.js';
 import { RedirectError, UnsafeAddressError } from '../network/network.js';
 import { AuthorizationRequiredError, OauthFailure, OauthUnavailableError } from './oauth/failure.js';
 

@@ -2,7 +2,7 @@ import { ErrorCode, McpError, type Task } from '@modelcontextprotocol/sdk/types.
 import { isStorableText } from '../platform/text.js';
 import type { McpConnection } from './client.js';
 import type { RequestOptions } from './mcp-request.js';
-import { McpProtocolError } from './protocol-error.js';
+import { McpProtocolError } from './wire/errors.js';
 import { shortLimits } from './wire/answer-limits.js';
 
 /** Tasks are experimental in MCP 2025-11-25 and in its SDK. This file is all that knows their messages. */

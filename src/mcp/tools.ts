@@ -2,8 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import { isDeeperThan } from '../platform/depth.js';
 import { codePointLength, isStorableText } from '../platform/text.js';
-import { cleanJson } from './clean-json.js';
-import type { Cleaner } from './cleaner.js';
+import { cleanJson, type Cleaner } from './cleaner.js';
 import { taskSupportOf } from './tasks.js';
 import { MAX_SCHEMA_DEPTH, sanitizeInputSchema } from './input-schema.js';
 

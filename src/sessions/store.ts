@@ -7,7 +7,6 @@ import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
-import { continuable } from './continuable.js';
 import { OPEN_ACTIONS } from './required-actions.js';
 
 /** A session with the state of its latest turn. */
@@ -158,4 +157,11 @@ export async function softDeleteSession(tx: EntityManager, id: string): Promise<
 export async function missingMcpServers(db: Db, projectId: string, ids: string[]): Promise<string[]> {
   const found = new Set((await findResources(db, McpServerEntity, projectId, ids)).map(({ id }) => id));
   return ids.filter((id) => !found.has(id));
+}
+
+/** SQL for whether a turn `t` can be continued: it did not finish its work, and more of the same may help. */
+export function continuable(t: string): string {
+  return `CASE ${t}.state WHEN 'cancelled' THEN true
+    WHEN 'failed' THEN ${t}.end_reason <> 'context_too_long'
+    WHEN 'completed' THEN ${t}.end_reason = 'budget_reached' END`;
 }

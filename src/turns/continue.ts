@@ -5,7 +5,7 @@ import { insertEvents, newEvents } from '../events/store.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
-import { continuable } from '../sessions/continuable.js';
+import { continuable } from '../sessions/store.js';
 import { lockForTurn, openTurn, refusal, requireRoom, type QueuedTurn } from './open.js';
 
 /**

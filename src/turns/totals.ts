@@ -1,6 +1,7 @@
 import type { Timing, Usage, UsageDetails } from '../events/fields.js';
 import { moneyJson } from '../db/money.js';
-import { rawSql, sql, type Sql } from '../db/sql.js';
+import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
 import { waitsForAnswer } from '../sessions/required-actions.js';
 import type { TurnOutcome } from './outcome.js';
 
@@ -131,4 +132,13 @@ function jsonWith(name: string, value: Sql): Sql {
 function jsonObject(fields: Record<string, string>): string {
   const columns = Object.entries(fields).map(([name, expression]) => `${expression} AS ${name}`);
   return `(SELECT row_to_json(fields) FROM (SELECT ${columns.join(', ')}) AS fields)`;
+}
+
+/** Milliseconds that a turn has run so far; 0 if it does not exist. */
+export async function loadRunningMs(db: Db, turnId: string): Promise<number> {
+  const [turn] = await runSql<{ ms: number }>(
+    db,
+    sql`SELECT ${rawSql(runningMs('turns'))} AS ms FROM turns WHERE id = ${turnId}`,
+  );
+  return turn?.ms ?? 0;
 }

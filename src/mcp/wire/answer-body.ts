@@ -1,4 +1,4 @@
-import { AnswerRefusedError } from './answer-refused.js';
+import { AnswerRefusedError } from './errors.js';
 import { unlessLate } from '../../platform/limited-wait.js';
 import { MIB } from '../../platform/units.js';
 

@@ -1,4 +1,4 @@
-import { AnswerRefusedError } from './answer-refused.js';
+import { AnswerRefusedError } from './errors.js';
 import { MIB } from '../../platform/units.js';
 
 /** What is left for the answers of a request. Reading them lowers it, and a request of several pages shares it. */

@@ -1,9 +1,8 @@
 import { ResponseTooLargeError } from '../../network/bounded-body.js';
-import { McpProtocolError } from '../protocol-error.js';
 import type { McpRequest } from '../mcp-request.js';
 import { AnswerBody } from './answer-body.js';
 import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES, type AnswerLimits } from './answer-limits.js';
-import { AnswerRefusedError } from './answer-refused.js';
+import { AnswerRefusedError, McpProtocolError } from './errors.js';
 import { JsonScan } from '../../platform/json-scan.js';
 import type { Pacer } from './pacer.js';
 import { sdkMessage } from './sdk-message.js';
