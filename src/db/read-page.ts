@@ -7,7 +7,7 @@ type PageOrder =
   | 'turn_number DESC, position DESC'
   | 'number DESC';
 
-export interface PageQuery {
+interface PageQuery {
   query: string;
   values: unknown[];
   order: PageOrder;

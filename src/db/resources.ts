@@ -2,6 +2,7 @@ import type { EntitySchema, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { readPage, type LargeRows } from './read-page.js';
+import { rawSql, runSql, sql } from './sql.js';
 import type { Db } from './transaction.js';
 
 interface ResourceRow extends ObjectLiteral {
@@ -87,6 +88,16 @@ export async function insertResource<Row extends ResourceRow>(
   const values = row as unknown as QueryDeepPartialEntity<Row>;
   const result = await tx.createQueryBuilder().insert().into(entity).values(values).returning('*').execute();
   return (result.raw as [Row])[0];
+}
+
+/** Counts the rows of a project under the lock of the project's row, so that a limit is exact. */
+export async function countLocked(tx: Db, projectId: string, table: 'schedules' | 'webhooks'): Promise<number> {
+  await runSql(tx, sql`SELECT FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`);
+  const [counted] = await runSql<{ count: number }>(
+    tx,
+    sql`SELECT count(*)::integer AS count FROM ${rawSql(table)} WHERE project_id = ${projectId} AND deleted_at IS NULL`,
+  );
+  return counted!.count;
 }
 
 /** Soft-deletes a row. Returns false if another request deleted it first. */

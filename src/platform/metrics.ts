@@ -11,7 +11,7 @@ export function counter<Label extends string = never>(name: string, help: string
   return new Counter({ name, help, labelNames: options.labels ?? [], registers: [registry] });
 }
 
-export function gauge(name: string, help: string) {
+function gauge(name: string, help: string) {
   return new Gauge({ name, help, registers: [registry] });
 }
 

@@ -72,15 +72,12 @@ export async function createKey(
 }
 
 export function listKeys(db: Db): Promise<ListedKey[]> {
-  return db
-    .createQueryBuilder(ApiKeyEntity, 'k')
-    .innerJoin(ProjectEntity.options.name, 'p', 'p.id = k.project_id')
-    .select(
-      `k.id, p.name AS project, k.name, k.scopes, k.created_at, k.revoked_at, k.expires_at, k.last_used_at, ${LIVE} AS live`,
-    )
-    .orderBy('k.created_at', 'DESC')
-    .addOrderBy('k.id', 'DESC')
-    .getRawMany();
+  return runSql(
+    db,
+    sql`SELECT k.id, p.name AS project, k.name, k.scopes, k.created_at, k.revoked_at, k.expires_at, k.last_used_at,
+          ${rawSql(LIVE)} AS live
+        FROM api_keys k JOIN projects p ON p.id = k.project_id ORDER BY k.created_at DESC, k.id DESC`,
+  );
 }
 
 /** Revokes a key for good. A second call keeps the first time. Returns false if the key does not exist. */
@@ -133,12 +130,11 @@ export async function findLiveKeys(db: Db, hashes: string[]): Promise<Map<string
  * Returns which of the keys are still valid. Open streams of the others are closed (contract.md §5, `keys -- revoke`).
  */
 export async function liveKeyIds(db: Db, ids: string[]): Promise<Set<string>> {
-  const rows = await db
-    .createQueryBuilder(ApiKeyEntity, 'k')
-    .where('k.id = ANY(:ids)', { ids })
-    .andWhere(LIVE)
-    .getMany();
-  return new Set(rows.map((row) => row.id));
+  const rows = await runSql<{ id: string }>(
+    db,
+    sql`SELECT id FROM api_keys WHERE id = ANY(${ids}::text[]) AND ${rawSql(LIVE)}`,
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 export function hashOf(key: string): Buffer {

@@ -1,4 +1,5 @@
 import { ProjectEntity } from '../db/entities/projects.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { LIVE } from './api-keys.js';
 
@@ -14,13 +15,13 @@ export interface ListedProject {
 }
 
 export function listProjects(db: Db): Promise<ListedProject[]> {
-  return db
-    .createQueryBuilder(ProjectEntity, 'p')
-    .select('p.id, p.name, p.max_running_turns, p.rate_per_minute, p.created_at')
-    .addSelect(`(SELECT count(*) FROM open_turns WHERE project_id = p.id)::integer`, 'open_turns')
-    .addSelect(`(SELECT count(*) FROM api_keys WHERE project_id = p.id AND ${LIVE})::integer`, 'live_keys')
-    .orderBy('p.name')
-    .getRawMany();
+  return runSql(
+    db,
+    sql`SELECT id, name, max_running_turns, rate_per_minute, created_at,
+          (SELECT count(*) FROM open_turns WHERE project_id = p.id)::integer AS open_turns,
+          (SELECT count(*) FROM api_keys WHERE project_id = p.id AND ${rawSql(LIVE)})::integer AS live_keys
+        FROM projects p ORDER BY name`,
+  );
 }
 
 interface ProjectLimits {

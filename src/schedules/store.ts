@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { readPage } from '../db/read-page.js';
+import { countLocked } from '../db/resources.js';
 import { joinSql, rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
@@ -40,7 +41,7 @@ type ScheduleFields = Pick<
 >;
 
 /**
- * Stores a schedule. The lock on the project makes the limit exact.
+ * Stores a schedule.
  * @throws ServiceError `schedule_limit_reached`
  */
 export async function insertSchedule(
@@ -48,12 +49,7 @@ export async function insertSchedule(
   projectId: string,
   fields: ScheduleFields & { next_run_at: string },
 ): Promise<Schedule> {
-  await tx.query('SELECT FROM projects WHERE id = $1 FOR NO KEY UPDATE', [projectId]);
-  const [counted]: [{ count: number }] = await tx.query(
-    'SELECT count(*)::integer AS count FROM schedules WHERE project_id = $1 AND deleted_at IS NULL',
-    [projectId],
-  );
-  if (counted.count >= MAX_SCHEDULES_PER_PROJECT) {
+  if ((await countLocked(tx, projectId, 'schedules')) >= MAX_SCHEDULES_PER_PROJECT) {
     throw new ServiceError(
       'schedule_limit_reached',
       `The project has ${MAX_SCHEDULES_PER_PROJECT} schedules, its limit. Delete one before you create another.`,

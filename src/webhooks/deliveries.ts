@@ -22,7 +22,7 @@ export interface Attempt {
   duration_ms: number;
 }
 
-export interface DeliveryRow {
+interface DeliveryRow {
   id: string;
   event_type: string;
   event_id: string | null;

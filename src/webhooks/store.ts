@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { WebhookEntity, type WebhookRow } from '../db/entities/webhooks.js';
-import { listResources, resourcesOf, selectRows } from '../db/resources.js';
+import { countLocked, listResources, resourcesOf, selectRows } from '../db/resources.js';
+import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
@@ -17,9 +18,6 @@ export function listWebhooks(db: Db, projectId: string, page: PageRequest): Prom
   return listResources(db, selectRows(resourcesOf(db, WebhookEntity, projectId)), page);
 }
 
-/** One time for both columns: their defaults look at the clock twice. */
-const NOW = (): string => 'statement_timestamp()';
-
 interface NewWebhook {
   url: string;
   event_types: WebhookEventType[];
@@ -28,7 +26,7 @@ interface NewWebhook {
 }
 
 /**
- * Stores a webhook. The lock on the project makes the limit exact.
+ * Stores a webhook.
  * @throws ServiceError `webhook_limit_reached`
  */
 export async function insertWebhook(
@@ -38,33 +36,22 @@ export async function insertWebhook(
   webhook: NewWebhook,
   secret: string,
 ): Promise<WebhookRow> {
-  await tx.query('SELECT FROM projects WHERE id = $1 FOR NO KEY UPDATE', [projectId]);
-  const [counted]: [{ count: number }] = await tx.query(
-    'SELECT count(*)::integer AS count FROM webhooks WHERE project_id = $1 AND deleted_at IS NULL',
-    [projectId],
-  );
-  if (counted.count >= MAX_WEBHOOKS_PER_PROJECT) {
+  if ((await countLocked(tx, projectId, 'webhooks')) >= MAX_WEBHOOKS_PER_PROJECT) {
     throw new ServiceError(
       'webhook_limit_reached',
       `The project has ${MAX_WEBHOOKS_PER_PROJECT} webhooks, its limit. Delete one before you create another.`,
     );
   }
   const id = newId('webhook');
-  const inserted = await tx
-    .createQueryBuilder()
-    .insert()
-    .into(WebhookEntity)
-    .values({
-      id,
-      project_id: projectId,
-      ...webhook,
-      secret: seal(keys, 'webhooks.secret', id, secret),
-      created_at: NOW,
-      updated_at: NOW,
-    })
-    .returning('*')
-    .execute();
-  return (inserted.raw as WebhookRow[])[0]!;
+  const { url, event_types, description, enabled } = webhook;
+  const [row] = await runSql<WebhookRow>(
+    tx,
+    sql`INSERT INTO webhooks (id, project_id, url, event_types, description, enabled, secret, created_at, updated_at)
+        VALUES (${id}, ${projectId}, ${url}, ${event_types}, ${description}, ${enabled},
+          ${seal(keys, 'webhooks.secret', id, secret)}, statement_timestamp(), statement_timestamp())
+        RETURNING *`,
+  );
+  return row!;
 }
 
 /**

@@ -81,12 +81,11 @@ export async function takeState(tx: EntityManager, state: string): Promise<McpOa
 /** Which of the states belong to an authorization that has begun. */
 export async function findStates(db: Db, states: string[]): Promise<Map<string, true>> {
   const hashes = new Map(states.map((state) => [hashState(state).toString('base64'), state]));
-  const rows = await db
-    .getRepository<McpOauthRow>(McpOauthEntity)
-    .createQueryBuilder('oauth')
-    .select('oauth.state_hash', 'hash')
-    .where('oauth.state_hash = ANY(:hashes)', { hashes: [...hashes.keys()].map((hash) => Buffer.from(hash, 'base64')) })
-    .getRawMany<{ hash: Buffer }>();
+  const bytes = [...hashes.keys()].map((hash) => Buffer.from(hash, 'base64'));
+  const rows = await runSql<{ hash: Buffer }>(
+    db,
+    sql`SELECT state_hash AS hash FROM mcp_oauth WHERE state_hash = ANY(${bytes}::bytea[])`,
+  );
   return new Map(rows.map(({ hash }) => [hashes.get(hash.toString('base64'))!, true]));
 }
 

@@ -42,7 +42,7 @@ export async function readJsonAnswer(response: Response, request: McpRequest): P
   return new Response(text, { status: response.status, headers: headersOf(response, 'application/json') });
 }
 
-export interface StreamOptions {
+interface StreamOptions {
   /** Undefined for a stream of the server's own messages. */
   request: McpRequest | undefined;
   pacer: Pacer;
