@@ -4,6 +4,7 @@ import pRetry from 'p-retry';
 import type { Logger } from '../src/platform/logger.js';
 import { workerLeasesLost } from '../src/platform/metrics.js';
 import type { WorkerLease } from '../src/reconciler/worker-lease.js';
+import { ignored } from '../src/platform/ignored.js';
 
 /** Workers of this process that share a lease and an identity. */
 export interface LeasedWorkers {
@@ -63,13 +64,13 @@ export async function keepWorking(
   };
   const worked = work();
   const failed = worked.then(() => new Promise<never>(() => undefined));
-  failed.catch(() => undefined);
+  failed.catch(ignored('who waits for it has the error'));
   return {
     failed,
     async close() {
       isClosing = true;
       await Promise.all([current.shutDown(), ...drains]);
-      await worked.catch(() => undefined);
+      await worked.catch(ignored('`failed` has the error'));
     },
   };
 }
@@ -81,7 +82,7 @@ function run({ lease, workers, stop }: LeasedWorkers): {
 } {
   const runs = workers.map((worker) => worker.run());
   const ended = Promise.all(runs).then(() => undefined);
-  ended.catch(() => undefined);
+  ended.catch(ignored('who waits for it has the error'));
   return {
     lease,
     ended,

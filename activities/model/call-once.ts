@@ -15,6 +15,7 @@ import type { ModelClient } from './clients.js';
 import { describeFailure, modelFailureOf } from './failures.js';
 import { retryDelay } from './retry-delay.js';
 import { streamAnswer, type StreamObserver } from './stream.js';
+import { ignored } from '../../src/platform/ignored.js';
 
 /** The same delay as for the first batch of deltas. */
 const RECORD_USAGE_AFTER_MS = 250;
@@ -64,8 +65,8 @@ export async function callOnce(
       observer.retry({ reason: failure.type, attempt, retry_at: isoIn(waitMs) });
     }
     // Best effort: an unreachable database must not hide why the call failed.
-    await observer.settle().catch(() => undefined);
-    await endModelCall(deps, call, answer, failure).catch(() => undefined);
+    await observer.settle().catch(ignored('why the call failed counts'));
+    await endModelCall(deps, call, answer, failure).catch(ignored('why the call failed counts'));
     if (failure === null) throw error;
     const { turnId, step } = call;
     const ids = { turn_id: turnId, step, model: model.entry.id };
@@ -98,7 +99,9 @@ class UsageRecording {
 
   start(usage: CallUsage): void {
     this.#timer = setTimeout(() => {
-      this.#underWay = recordUsage(this.deps, this.call, usage, this.answer.firstTokenMs).catch(() => undefined);
+      this.#underWay = recordUsage(this.deps, this.call, usage, this.answer.firstTokenMs).catch(
+        ignored('the outcome of the call records its usage'),
+      );
     }, RECORD_USAGE_AFTER_MS);
   }
 

@@ -9,6 +9,7 @@ import { googleTokens } from '../../src/platform/google-tokens.js';
 import { Redactor } from '../../src/platform/redactor.js';
 import type { SendRequest } from './send.js';
 import { watchedFetch } from './watchdog.js';
+import { ignored } from '../../src/platform/ignored.js';
 
 export interface ModelClient {
   entry: ModelEntry;
@@ -52,7 +53,7 @@ export class ModelClients {
         },
         countsTokens: true,
         async authorize() {
-          await tokens?.get().catch(() => undefined);
+          await tokens?.get().catch(ignored('the request for a token shows the error'));
         },
       };
       return [entry.id, client];

@@ -16,6 +16,7 @@ import {
   type ToolDeps,
   type ToolResult,
 } from './tool.js';
+import { ignored } from '../../src/platform/ignored.js';
 
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });
 
@@ -82,7 +83,7 @@ export async function runTool(
     }
     throw error;
   } finally {
-    work.catch(() => undefined);
+    work.catch(ignored('the outcome is decided'));
     limit.stop();
     toolCallSeconds.observe({ kind: found.kind, outcome }, (performance.now() - began) / 1000);
   }

@@ -30,6 +30,7 @@ import { retrySecondsOf } from './fall-back.js';
 import { endCancelled, storeWithRetries } from './run-activity.js';
 import { runStep } from './run-step.js';
 import type { StepResult } from './turn-activities.js';
+import { ignored } from '../../src/platform/ignored.js';
 
 /** A call that lasts longer records the activity that waits for it. */
 const RECORD_JOIN_AFTER_MS = 250;
@@ -215,7 +216,7 @@ export class RunAhead implements AheadSteps {
       if (call?.isOpen) {
         const ended = new Promise<void>((resolve) => this.#waiting.set(turnId, resolve));
         this.#notify(call.workerId, { waits: turnId, worker: workerId });
-        const pause = sleep(POLL_MS, undefined, { signal, ref: false }).catch(() => undefined);
+        const pause = sleep(POLL_MS, undefined, { signal, ref: false }).catch(ignored('the pause was cut short'));
         await Promise.race([ended, pause]);
         this.#waiting.delete(turnId);
         if (signal.aborted) this.#notify(call.workerId, { stop: turnId });

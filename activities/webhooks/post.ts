@@ -3,6 +3,7 @@ import { RedirectError, UnsafeAddressError } from '../../src/network/network.js'
 import { connectionFailure } from '../../src/mcp/reasons.js';
 import type { AttemptResult } from '../../src/webhooks/attempts.js';
 import { parseRetryAfter } from '../../src/platform/retry-after.js';
+import { ignored } from '../../src/platform/ignored.js';
 
 const ATTEMPT_TIMEOUT_SECONDS = 15;
 /** Only the headers of an answer are read. */
@@ -33,7 +34,7 @@ export async function postWebhook(
     );
     // Closes the connection, because the body may be endless.
     aborted.abort();
-    void response.body?.cancel().catch(() => undefined);
+    void response.body?.cancel().catch(ignored('the status is the answer'));
     return resultOf(response);
   } catch (error) {
     signal.throwIfAborted();

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import { runSql, sql, type Sql } from './sql.js';
+import { ignored } from '../platform/ignored.js';
 
 /** A name that one process at a time can hold, measured by the clock of Postgres. */
 interface LeaseOptions {
@@ -57,14 +58,16 @@ export class Lease {
     await this.#work;
     this.#heldUntil = 0;
     const { name, holder } = this.options;
-    await runSql(this.db, sql`DELETE FROM leases WHERE name = ${name} AND holder = ${holder}`).catch(() => undefined);
+    await runSql(this.db, sql`DELETE FROM leases WHERE name = ${name} AND holder = ${holder}`).catch(
+      ignored('the lease runs out by itself'),
+    );
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      await this.#take().catch(() => undefined);
-      await sleep(this.options.intervalMs, undefined, { signal }).catch(() => undefined);
+      await this.#take().catch(ignored('the next round tries again'));
+      await sleep(this.options.intervalMs, undefined, { signal }).catch(ignored('the pause was cut short'));
     }
   }
 

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { clientConfig } from './client-config.js';
 import type { Logger } from '../platform/logger.js';
+import { ignored } from '../platform/ignored.js';
 
 const BACKOFF_MS = [50, 100, 250, 500, 1000, 2000];
 const PROBE_INTERVAL_MS = 10_000;
@@ -58,13 +59,13 @@ export class Listener {
 
   async #listen(client: pg.Client, channel: string): Promise<void> {
     // If this fails, the connection is lost, and the next connection listens on the channel.
-    await this.#ask(client, `LISTEN ${channel}`).catch(() => undefined);
+    await this.#ask(client, `LISTEN ${channel}`).catch(ignored('the next connection listens on the channel'));
   }
 
   /** Runs statements one after the other: a client cannot run two at a time. */
   #ask(client: pg.Client, statement: string): Promise<unknown> {
     const answer = this.#statements.then(() => client.query(statement));
-    this.#statements = answer.catch(() => undefined);
+    this.#statements = answer.catch(ignored('the caller has the error'));
     return answer;
   }
 
@@ -74,7 +75,7 @@ export class Listener {
     clearTimeout(this.#timer);
     const open = this.#client;
     this.#client = null;
-    await open?.end().catch(() => undefined);
+    await open?.end().catch(ignored('the connection may be gone'));
   }
 
   async #connect(): Promise<void> {
@@ -119,7 +120,7 @@ export class Listener {
     if (this.#client !== client) return;
     this.#client = null;
     this.#isConnected = false;
-    void client.end().catch(() => undefined);
+    void client.end().catch(ignored('the connection may be gone'));
     if (this.#isClosed) return;
     // At random: after a failover all processes lose their connections at the same time.
     const delay = Math.round(BACKOFF_MS[Math.min(this.#failures, BACKOFF_MS.length - 1)]! * (0.5 + Math.random()));
@@ -139,7 +140,7 @@ export class Listener {
     const statements = ['SELECT 1', ...[...this.#dropped].map((channel) => `UNLISTEN ${channel}`)];
     this.#dropped.clear();
     this.#ask(client, statements.join('; '))
-      .catch(() => undefined)
+      .catch(ignored('an event of the client reports a lost connection'))
       .finally(() => clearTimeout(late));
   }
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from './data-source.js';
 import { sqlState } from './transaction.js';
+import { ignored } from '../platform/ignored.js';
 
 /** Key of the advisory lock: processes that migrate at the same time run one after the other. */
 const LOCK = 7_301_842_115;
@@ -21,7 +22,7 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
     await retryOnLockTimeout(() => runner.query('SELECT pg_advisory_lock($1)', [LOCK]));
     return await runMigrations(dataSource);
   } finally {
-    await runner.query('SELECT pg_advisory_unlock($1)', [LOCK]).catch(() => undefined);
+    await runner.query('SELECT pg_advisory_unlock($1)', [LOCK]).catch(ignored('the lock ends with the connection'));
     await runner.release();
     await dataSource.destroy();
   }

@@ -8,6 +8,7 @@ import { ulid } from 'ulid';
 import type { Config } from '../platform/config.js';
 import { signedPath } from './download-link.js';
 import { checkedKey, ObjectMissingError, storageError, type Storage, type StoredObject } from './storage.js';
+import { ignored } from '../platform/ignored.js';
 
 /** The folder of unfinished writes. It holds valid keys, so that maintenance finds what a crash left there. */
 const TEMP = 'tmp';
@@ -36,7 +37,7 @@ export function openLocalStorage(config: Pick<Config, 'storageUrl' | 'publicUrl'
         return size;
       } catch (error) {
         if (!Buffer.isBuffer(content)) content.destroy();
-        await rm(temp, { force: true }).catch(() => undefined);
+        await rm(temp, { force: true }).catch(ignored('maintenance removes old temporary files'));
         throw storageError(error);
       }
     },

@@ -6,6 +6,7 @@ import { mimeTypeOf } from './filename.js';
 import { requireStorage } from './storage-limit.js';
 import { newStorageKey, type Storage } from './storage.js';
 import { insertFile, type FileRow } from './store.js';
+import { ignored } from '../platform/ignored.js';
 
 interface Content {
   filename: string;
@@ -45,7 +46,8 @@ export async function saveUpload(
     });
   } catch (error) {
     // If Postgres was lost, the commit may have succeeded: maintenance decides about the object later.
-    if (!isDatabaseAway(error)) await storage.delete(storage_key).catch(() => undefined);
+    if (!isDatabaseAway(error))
+      await storage.delete(storage_key).catch(ignored('maintenance removes objects without a row'));
     throw error;
   }
 }

@@ -9,6 +9,7 @@ import { AnswerLostError, McpRequest, type RequestOptions } from './mcp-request.
 import type { OnLarge } from './wire/answer-body.js';
 import { answerQuestions, MAX_OPEN_QUESTIONS, QUESTION_CAPABILITIES, type QuestionHandler } from './questions.js';
 import { callLimits, listLimits, shortLimits } from './wire/answer-limits.js';
+import { ignored } from '../platform/ignored.js';
 
 /** The maximum of setTimeout, so that the SDK's own timeout never fires. Callers limit the time by their signals. */
 const NO_TIMEOUT = 2 ** 31 - 1;
@@ -211,7 +212,7 @@ export class McpConnection {
   /** Ends the session and closes all its connections. */
   async close(): Promise<void> {
     if (this.hasSession) {
-      const goodbye = this.#transport.terminateSession().catch(() => undefined);
+      const goodbye = this.#transport.terminateSession().catch(ignored('the server may be gone'));
       await unlessLate(goodbye, GOODBYE_TIMEOUT_MS, () => undefined);
     }
     await this.detach();

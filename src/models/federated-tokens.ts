@@ -1,4 +1,5 @@
 import { BearerTokens } from '../platform/bearer-tokens.js';
+import { ignored } from '../platform/ignored.js';
 
 /** Variables of Anthropic's SDK for identity federation; the last two are optional. */
 export const FEDERATION_VARIABLES = [
@@ -28,7 +29,7 @@ export function federatedTokens(env: NodeJS.ProcessEnv, baseURL: string): Bearer
     return new TokenCache(exchange);
   });
   // The error shows in the first request for a token.
-  cached.catch(() => undefined);
+  cached.catch(ignored('the first request for a token shows the error'));
   return new BearerTokens('Anthropic', async (renew) => {
     const cache = await cached;
     if (renew) cache.invalidate();

@@ -1,3 +1,4 @@
+import { ignored } from '../platform/ignored.js';
 export interface FetchLimits {
   /** Remaining bytes of bodies, after decompression. Several responses may share it. */
   budget: { bytes: number };
@@ -24,7 +25,7 @@ export function boundedBody(response: Response, { budget }: FetchLimits): Respon
         controller.enqueue(value);
       } catch (error) {
         controller.error(error);
-        await reader.cancel(error).catch(() => undefined);
+        await reader.cancel(error).catch(ignored('the body has failed already'));
       }
     },
     cancel: (reason) => reader.cancel(reason),

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import pg from 'pg';
 import { clientConfig } from '../db/client-config.js';
+import { ignored } from '../platform/ignored.js';
 
 export interface LeaseThreadData {
   databaseUrl: string;
@@ -46,7 +47,8 @@ port.on('message', (order: LeaseOrder) => {
 });
 
 await keepLease();
-if (released.signal.aborted) await ask('DELETE FROM workers WHERE id = $1', [workerId]).catch(() => undefined);
+if (released.signal.aborted)
+  await ask('DELETE FROM workers WHERE id = $1', [workerId]).catch(ignored('the lease runs out by itself'));
 disconnect();
 port.close();
 
@@ -72,7 +74,7 @@ async function keepLease(): Promise<void> {
       isLate = true;
       pauseMs = RETRY_INTERVAL_MS;
     }
-    await sleep(pauseMs, undefined, { signal: released.signal }).catch(() => undefined);
+    await sleep(pauseMs, undefined, { signal: released.signal }).catch(ignored('the pause was cut short'));
   }
 }
 
@@ -108,7 +110,7 @@ async function connect(): Promise<pg.Client> {
 }
 
 function disconnect(): void {
-  void client?.end().catch(() => undefined);
+  void client?.end().catch(ignored('the connection may be gone'));
   client = null;
 }
 

@@ -6,6 +6,7 @@ import { repeat } from '../platform/repeat.js';
 import { Lease } from '../db/lease.js';
 import type { DeliveryWorkflows, StartableDelivery } from '../temporal/delivery-workflows.js';
 import { WAKE_MARGIN } from './attempts.js';
+import { ignored } from '../platform/ignored.js';
 
 /** Longest delay until the workflow of a new delivery starts, while a process leads. */
 export const INTERVAL_MS = 200;
@@ -73,7 +74,7 @@ async function start({ db, workflows, log }: ReconcileDeps, delivery: StartableD
       .query(`UPDATE webhook_deliveries SET wake_at = now() + ${START_RETRY} WHERE id = $1 AND state = 'pending'`, [
         delivery.id,
       ])
-      .catch(() => undefined);
+      .catch(ignored('a later round starts it'));
     return false;
   }
 }

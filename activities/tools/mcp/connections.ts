@@ -13,6 +13,7 @@ import type { OnLarge } from '../../../src/mcp/wire/answer-body.js';
 import { Pacer } from '../../../src/mcp/wire/pacer.js';
 import { ToolLists } from './tool-lists.js';
 import { Cleaner } from '../../../src/mcp/cleaner.js';
+import { ignored } from '../../../src/platform/ignored.js';
 
 /** contract.md §2 "Tools of a turn": one attempt to connect. */
 const CONNECT_SECONDS = 8;
@@ -187,7 +188,7 @@ async function answers(connection: McpConnection, signal: AbortSignal): Promise<
 
 async function close(entry: Entry): Promise<void> {
   const connection = await entry.connection.catch(() => null);
-  await connection?.close().catch(() => undefined);
+  await connection?.close().catch(ignored('the server may be gone'));
 }
 
 function keyOf({ id, credential_version, url }: ConnectTarget): string {

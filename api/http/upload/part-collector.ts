@@ -9,6 +9,7 @@ import { MultipartParser } from './multipart-parser.js';
 import { readPartHeader } from './part-header.js';
 import { BodyWatch, type BodyPace } from '../core/body-watch.js';
 import { MIB } from '../../../src/platform/units.js';
+import { ignored } from '../../../src/platform/ignored.js';
 
 /** Limit of bytes in addition to the file: other parts, headers and boundaries (docs/contract.md §1 "Uploads"). */
 const MAX_OTHER_BYTES = MIB;
@@ -53,7 +54,7 @@ export class PartCollector {
     private readonly path: string,
   ) {
     this.refused = new Promise((_, reject) => (this.reject = reject));
-    this.refused.catch(() => undefined);
+    this.refused.catch(ignored('who waits for the parts has the error'));
     this.parts = new MultipartParser(boundary, {
       onHeader: (header) => this.onHeader(header),
       onContent: (content) => this.isInFile && this.write(this.file!.stream, content),

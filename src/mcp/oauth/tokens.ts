@@ -5,6 +5,7 @@ import { AuthorizationRequiredError, OauthUnavailableError } from './failure.js'
 import { openGrant, readGrant, type Grant, type StoredGrant } from './grants.js';
 import { refreshTokens, type RefreshDeps } from './refresh.js';
 import { RememberedTokens, type OauthServer } from './remembered.js';
+import { ignored } from '../../platform/ignored.js';
 
 /** A token is refreshed this long before it expires, or in the last fifth of a shorter lifetime. */
 const REFRESH_MARGIN_MS = 60_000;
@@ -43,7 +44,7 @@ export class OauthAccess {
       return this.#renew(server, rejected?.token);
     }
     // A token that is still valid need not wait for its refresh.
-    if (known.refreshAt <= Date.now()) void this.#renew(server, known.token).catch(() => undefined);
+    if (known.refreshAt <= Date.now()) void this.#renew(server, known.token).catch(ignored('the token is still valid'));
     return { token: known.token, isNew: false };
   }
 

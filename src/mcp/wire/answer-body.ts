@@ -1,6 +1,7 @@
 import { AnswerRefusedError } from './errors.js';
 import { unlessLate } from '../../platform/limited-wait.js';
 import { MIB } from '../../platform/units.js';
+import { ignored } from '../../platform/ignored.js';
 
 /** A larger message counts against the process' budget for bytes in flight. */
 const LARGE_BYTES = MIB;
@@ -39,7 +40,7 @@ export class AnswerBody {
       this.#arrived += result?.value?.length ?? 0;
       if (this.#waitedMs >= RATE_WINDOW_MS) {
         if ((this.#arrived / this.#waitedMs) * 1000 < MIN_BYTES_PER_SECOND) {
-          reading.catch(() => undefined);
+          reading.catch(ignored('the answer is refused already'));
           throw new AnswerRefusedError('its answer arrives at less than 64 KiB a second');
         }
         this.#waitedMs = 0;
@@ -58,6 +59,6 @@ export class AnswerBody {
   }
 
   async cancel(reason: unknown): Promise<void> {
-    await this.#reader.cancel(reason).catch(() => undefined);
+    await this.#reader.cancel(reason).catch(ignored('the connection may be gone'));
   }
 }
