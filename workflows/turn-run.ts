@@ -77,17 +77,14 @@ export class TurnRun {
     if (free.length > 0) await this.#call(tools, free, outcome.mayAsk === true);
     if (this.tasks.isLong) {
       const tasks = free.filter((index) => this.tasks.isOpen(index));
-      await this.#continueAsNew({
-        step: this.#step,
-        wait: { tools, waiting, tasks, ...(outcome.mayAsk && { mayAsk: true as const }) },
-      });
+      await this.#continueWait({ ...outcome, tasks });
     }
   }
 
   /** Waits until the other calls of the step are answered and have run. Returns `ended` if the turn has ended. */
   async waitForOthers(outcome: OpenStep): Promise<'closed' | 'ended'> {
     if (outcome.kind === 'again' || outcome.waiting.length === 0) return 'closed';
-    const { tools, waiting } = outcome;
+    const { tools } = outcome;
     const result = await waitForAnswers({
       signals: this.#signals,
       advance: async () => {
@@ -102,12 +99,7 @@ export class TurnRun {
       isLong: () => this.tasks.isLong,
       mayContinue: this.input.wait === undefined,
     });
-    return result === 'long'
-      ? this.#continueAsNew({
-          step: this.#step,
-          wait: { tools, waiting, ...(outcome.mayAsk && { mayAsk: true as const }) },
-        })
-      : result;
+    return result === 'long' ? this.#continueWait({ ...outcome, tasks: undefined }) : result;
   }
 
   /** Goes on with the next step: in a new run if this one is long, is replaced, or began in the middle of a wait. */
@@ -171,14 +163,12 @@ export class TurnRun {
   async #call(tools: string[], indices: number[], mayAsk: boolean): Promise<void> {
     this.#tools = tools;
     this.#details.show(`${this.#progress}: ${formatToolNames(tools, indices)}`);
-    const { id: turnId } = this.input;
     const waits: Promise<void>[] = [];
     const callOne = async (index: number): Promise<void> => {
       this.#running.add(index);
-      const place = { turnId, step: this.#step, index };
-      const open = await this.#activity(`tool ${tools[index]}`, mayAsk)
-        .callTool(place)
-        .finally(() => this.#running.delete(index));
+      const place = { turnId: this.input.id, step: this.#step, index };
+      const call = this.#activity(`tool ${tools[index]}`, mayAsk).callTool(place);
+      const open = await call.finally(() => this.#running.delete(index));
       if (open?.kind === 'done') this.#deadline = Date.now() + open.remainingMs;
       if (open?.kind !== 'task') return this.#waitsFor.endQuestions(index);
       const wait = this.#waitForTask(tools, index, open.longWaitMs);
@@ -203,6 +193,11 @@ export class TurnRun {
 
   #activity(summary: string, mayAsk = false): TurnActivities {
     return turnActivities(summary, this.#deadline - Date.now(), mayAsk);
+  }
+
+  #continueWait({ tools, waiting, tasks, mayAsk }: NonNullable<TurnInput['wait']>): Promise<never> {
+    const wait = { tools, waiting, ...(tasks && { tasks }), ...(mayAsk && { mayAsk }) };
+    return this.#continueAsNew({ step: this.#step, wait });
   }
 
   #continueAsNew(next: Required<Pick<TurnInput, 'step'>> & Pick<TurnInput, 'wait' | 'paused'>): Promise<never> {

@@ -5,7 +5,6 @@ import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
 import type { EventRow } from '../events/store.js';
 import { validationError, ServiceError } from '../platform/errors.js';
-import type { ActionKind } from '../sessions/required-actions.js';
 import { findOtherCalls, loadActions, loadElicitations, type Action, type Elicitation } from './actions.js';
 import { NOW } from '../turns/append.js';
 import { changeWait, waitWrite } from './change-wait.js';
@@ -19,11 +18,6 @@ import type { TurnDeps } from '../turns/write.js';
 export type Answer = CallAnswer | ElicitationAnswerEvent;
 type CallAnswer = Extract<NewEvent, { type: 'user.tool_confirmation' | 'user.custom_tool_result' }>;
 type ElicitationAnswerEvent = Extract<NewEvent, { type: 'user.elicitation_result' }>;
-
-const KIND_OF: Record<CallAnswer['type'], ActionKind> = {
-  'user.tool_confirmation': 'tool_confirmation',
-  'user.custom_tool_result': 'custom_tool_result',
-};
 
 interface StoredAnswers {
   /** The events, one per answer, in order. */
@@ -134,7 +128,7 @@ async function requireFitting(db: Db, sessionId: string, answers: Answer[], aske
       continue;
     }
     const needed = asked.actions.get(idOf(answer))?.kind ?? 'tool_confirmation';
-    if (KIND_OF[answer.type] !== needed)
+    if (answer.type !== `user.${needed}`)
       throw validationError(`/events/${index}/type`, `must be user.${needed} for this call`);
   }
   if (missing.length > 0) throw notPending(missing[0]!, 'not_required');
