@@ -2,6 +2,9 @@ import { Client, Connection, type ConnectionLike } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { clientInterceptors } from './tracing.js';
 
+/** Time limit of a call to Temporal. */
+export const CALL_TIMEOUT_MS = 10_000;
+
 /**
  * Temporal's address from its own environment configuration (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY,
  * TLS variables; contract.md §5).

@@ -8,8 +8,8 @@ import {
 } from '@temporalio/client';
 import pRetry from 'p-retry';
 import { workflowCalls } from '../platform/metrics.js';
+import { CALL_TIMEOUT_MS } from './connection.js';
 
-const DEADLINE_MS = 10_000;
 /** Retries for a connection that was just lost. After them, the reconciler retries. */
 const RETRIES = 3;
 /** gRPC status codes. */
@@ -23,7 +23,7 @@ const ANSWERS = [ActivityNotFoundError, WorkflowNotFoundError, WorkflowExecution
 /** Returns a function that runs calls of the client with a deadline of 10 s. After that, the reconciler tries again. */
 export function createDeadline(client: Client): <T>(work: () => Promise<T>) => Promise<T> {
   return (work) => {
-    const deadline = Date.now() + DEADLINE_MS;
+    const deadline = Date.now() + CALL_TIMEOUT_MS;
     return pRetry(() => counted(client.withDeadline(deadline, work)), {
       retries: RETRIES,
       minTimeout: 50,

@@ -5,6 +5,7 @@ import {
   webhookTaskQueue,
   type DeliveryInput,
 } from '../../workflows/contract.js';
+import { CALL_TIMEOUT_MS } from './connection.js';
 import { deliverySearchAttributes } from './search-attributes.js';
 
 /** The input of a delivery's workflow: ids only. */
@@ -30,13 +31,11 @@ interface DeliveryWorkflowOptions {
   searchable: () => boolean;
 }
 
-const DEADLINE_MS = 10_000;
-
 export function createDeliveryWorkflows(client: Client, options: DeliveryWorkflowOptions): DeliveryWorkflows {
   return {
     async wake(delivery) {
       const input: DeliveryInput = { deliveryId: delivery.id };
-      await client.withDeadline(Date.now() + DEADLINE_MS, () =>
+      await client.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
         client.workflow.signalWithStart(WEBHOOK_DELIVERY_WORKFLOW, {
           workflowId: delivery.id,
           args: [input],

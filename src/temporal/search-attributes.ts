@@ -4,6 +4,7 @@ import proto from '@temporalio/proto';
 import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
 import type { Turn } from '../db/entities/turns.js';
 import type { Logger } from '../platform/logger.js';
+import { CALL_TIMEOUT_MS } from './connection.js';
 
 const NAMES = Object.values(SEARCH_ATTRIBUTES);
 /** gRPC codes DEADLINE_EXCEEDED and UNAVAILABLE. */
@@ -33,8 +34,6 @@ function pair(name: string, value: string): SearchAttributePair {
   return { key: defineSearchAttributeKey(name, 'KEYWORD'), value };
 }
 
-const DEADLINE_MS = 10_000;
-
 /**
  * Adds the missing search attributes to the namespace: a workflow start with an unknown attribute is refused. Returns
  * `absent` with a warning if listing or adding is not allowed (Temporal Cloud: use tcld or Terraform), and `unknown`
@@ -46,7 +45,7 @@ export async function ensureSearchAttributes(
   log: Logger,
 ): Promise<'present' | 'absent' | 'unknown'> {
   try {
-    return await client.withDeadline(Date.now() + DEADLINE_MS, () => addMissing(client, namespace, log));
+    return await client.withDeadline(Date.now() + CALL_TIMEOUT_MS, () => addMissing(client, namespace, log));
   } catch (err) {
     if (isGrpcServiceError(err) && AWAY.has(err.code)) return 'unknown';
     log.warn({ err, attributes: NAMES }, 'search attributes cannot be checked or added: turns start without them');
