@@ -1,13 +1,11 @@
+import { objectSchema } from '../../src/platform/object-schema.js';
 import { LINK_SECONDS, type FileRow } from '../../src/files/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { fileOfPath } from './resource.js';
 
 const linkSchema = {
   $id: 'DownloadLink',
-  type: 'object',
-  properties: { url: { type: 'string', description: 'Signed link to the content; it needs no key.' } },
-  required: ['url'],
-  additionalProperties: false,
+  ...objectSchema({ url: { type: 'string', description: 'Signed link to the content; it needs no key.' } }),
 } as const satisfies JsonSchema;
 
 /**

@@ -1,6 +1,6 @@
 import type { McpOauthRow } from '../../src/db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
-import { objectSchema } from '../../src/events/fields.js';
+import { objectSchema } from '../../src/platform/object-schema.js';
 import type { AuthorizationLink } from '../../src/mcp/oauth/authorize.js';
 import { presented } from '../http/core/presenter.js';
 

@@ -1,3 +1,4 @@
+import { objectSchema } from '../../src/platform/object-schema.js';
 import type { FromSchema } from 'json-schema-to-ts';
 import { transaction } from '../../src/db/transaction.js';
 import { newId } from '../../src/platform/ids.js';
@@ -7,22 +8,21 @@ import { refuseTaken } from '../../src/mcp/names-taken.js';
 import { startOauth, storeStarted } from '../../src/mcp/oauth/authorize.js';
 import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { insertServer, requireKnownTools } from '../../src/mcp/store.js';
-import { operation, type JsonSchema } from '../http/core/operation.js';
+import { operation } from '../http/core/operation.js';
 import { allowedToolsField, authField, nameField, pinToolsField } from './fields.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 
-const body = {
-  type: 'object',
-  properties: {
+const body = objectSchema(
+  {
     name: nameField,
     url: { type: 'string', maxLength: 2048, description: 'Streamable HTTP endpoint: https, at a public address.' },
+  },
+  {
     auth: authField,
     allowed_tools: { ...allowedToolsField, default: null },
     pin_tools: { ...pinToolsField, default: false },
   },
-  required: ['name', 'url'],
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+);
 
 export const registerMcpServer = operation<FromSchema<typeof body>>({
   id: 'registerMcpServer',

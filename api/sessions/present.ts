@@ -1,4 +1,5 @@
-import { count, money, objectSchema, requiredAction } from '../../src/events/fields.js';
+import { count, money, requiredAction } from '../../src/events/fields.js';
+import { objectSchema } from '../../src/platform/object-schema.js';
 import { budgetSchema } from '../../src/sessions/budget.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { JsonText } from '../../src/platform/json-text.js';

@@ -1,3 +1,4 @@
+import { objectSchema } from '../../src/platform/object-schema.js';
 import type { FromSchema } from 'json-schema-to-ts';
 import { validationError } from '../../src/platform/errors.js';
 import { actionsAnswered } from '../../src/platform/metrics.js';
@@ -97,12 +98,7 @@ export const sendAnswers = operation<Body, SessionState>({
   success: {
     status: 201,
     description: 'The stored events, one for each answer.',
-    schema: {
-      type: 'object',
-      properties: { items: { type: 'array', items: answerEventSchema } },
-      required: ['items'],
-      additionalProperties: false,
-    },
+    schema: objectSchema({ items: { type: 'array', items: answerEventSchema } }),
   },
   errors: [
     'session_not_found',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { count, money, objectSchema } from '../../src/events/fields.js';
+import { count, money } from '../../src/events/fields.js';
+import { objectSchema } from '../../src/platform/object-schema.js';
 import { validationError } from '../../src/platform/errors.js';
 import { invalidCursor, pageOf } from '../../src/platform/page.js';
 import { isStorableText } from '../../src/platform/text.js';

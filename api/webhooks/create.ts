@@ -1,3 +1,4 @@
+import { objectSchema } from '../../src/platform/object-schema.js';
 import type { FromSchema } from 'json-schema-to-ts';
 import { transaction } from '../../src/db/transaction.js';
 import { newSecret } from '../../src/webhooks/sign.js';
@@ -9,15 +10,10 @@ import { webhookWithSecretSchema } from './present.js';
 import { answerWithSecret, replaySecret } from './secret-answer.js';
 
 const body = {
-  type: 'object',
-  properties: {
-    url: urlField,
-    event_types: eventTypesField,
-    description: { ...descriptionField, default: null },
-    enabled: { ...enabledField, default: true },
-  },
-  required: ['url', 'event_types'],
-  additionalProperties: false,
+  ...objectSchema(
+    { url: urlField, event_types: eventTypesField },
+    { description: { ...descriptionField, default: null }, enabled: { ...enabledField, default: true } },
+  ),
 } as const satisfies JsonSchema;
 
 export const createWebhook = operation<FromSchema<typeof body>>({

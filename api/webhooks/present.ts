@@ -1,4 +1,4 @@
-import { objectSchema } from '../../src/events/fields.js';
+import { objectSchema } from '../../src/platform/object-schema.js';
 import { DELIVERY_STATES } from '../../src/webhooks/deliveries.js';
 import { WEBHOOK_EVENT_TYPES } from '../../src/webhooks/event-types.js';
 import { presented } from '../http/core/presenter.js';

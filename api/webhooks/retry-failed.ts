@@ -1,3 +1,5 @@
+import { count } from '../../src/events/fields.js';
+import { objectSchema } from '../../src/platform/object-schema.js';
 import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { transaction } from '../../src/db/transaction.js';
 import { retryFailed } from '../../src/webhooks/retry-failed.js';
@@ -12,12 +14,7 @@ export const retryFailedWebhookDeliveries = operation<undefined, WebhookRow>({
     status: 202,
     description:
       'Number of deliveries that are sent again, oldest first. If it is 10,000, there may be more: send the request again.',
-    schema: {
-      type: 'object',
-      properties: { count: { type: 'integer', minimum: 0 } },
-      required: ['count'],
-      additionalProperties: false,
-    },
+    schema: objectSchema({ count }),
   },
   errors: ['webhook_not_found', 'webhook_disabled'],
   resource: webhookOfPath,

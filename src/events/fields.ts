@@ -1,17 +1,5 @@
 import type { FromSchema } from 'json-schema-to-ts';
-
-/** A JSON Schema object with `required` fields first, then `optional` ones, and no additional properties. */
-export function objectSchema<const Required extends object, const Optional extends object = Record<never, never>>(
-  required: Required,
-  optional?: Optional,
-) {
-  return {
-    type: 'object',
-    properties: { ...required, ...(optional as Optional) },
-    required: Object.keys(required) as (keyof Required & string)[],
-    additionalProperties: false,
-  } as const;
-}
+import { objectSchema } from '../platform/object-schema.js';
 
 export const text = { type: 'string' } as const;
 export const flag = { type: 'boolean' } as const;

@@ -6,7 +6,6 @@ import {
   file,
   flag,
   MODEL_FAILURE_TYPES,
-  objectSchema,
   requiredAction,
   skill,
   spent,
@@ -14,6 +13,7 @@ import {
   text,
   turnError,
 } from './fields.js';
+import { objectSchema } from '../platform/object-schema.js';
 
 const actor = { type: ['string', 'null'], description: 'The actor in the answer; null without one.' } as const;
 

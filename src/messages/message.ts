@@ -1,3 +1,4 @@
+import { objectSchema } from '../platform/object-schema.js';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Db } from '../db/transaction.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
@@ -23,13 +24,8 @@ export const messageBody = {
       items: {
         anyOf: [
           { type: 'string' },
-          { type: 'object', properties: { id: { type: 'string' } }, required: ['id'], additionalProperties: false },
-          {
-            type: 'object',
-            properties: { skill_id: { type: 'string' } },
-            required: ['skill_id'],
-            additionalProperties: false,
-          },
+          objectSchema({ id: { type: 'string' } }),
+          objectSchema({ skill_id: { type: 'string' } }),
         ],
       },
     },

@@ -1,21 +1,17 @@
 import type { FromSchema } from 'json-schema-to-ts';
+import { objectSchema } from '../platform/object-schema.js';
 
 const text = { type: 'string', minLength: 1 } as const;
 const rate = { type: 'number', minimum: 0 } as const;
 
 /** What a million tokens cost. */
-export const PRICE_SCHEMA = {
-  type: 'object',
-  properties: {
-    currency: { type: 'string', pattern: '^[A-Z]{3}$' },
-    input: rate,
-    output: rate,
-    cache_read: rate,
-    cache_write: rate,
-  },
-  required: ['currency', 'input', 'output', 'cache_read', 'cache_write'],
-  additionalProperties: false,
-} as const;
+export const PRICE_SCHEMA = objectSchema({
+  currency: { type: 'string', pattern: '^[A-Z]{3}$' },
+  input: rate,
+  output: rate,
+  cache_read: rate,
+  cache_write: rate,
+});
 
 /** An entry of MODELS_FILE: a model that sessions can use. It names where its credentials are, and never contains them. */
 export const MODEL_ENTRY_SCHEMA = {

@@ -1,5 +1,5 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import { objectSchema } from '../events/fields.js';
+import { objectSchema } from '../platform/object-schema.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import type { Price } from '../models/price.js';
 import { DECIMAL_PATTERN, toDecimal, toUnits } from '../platform/decimal.js';

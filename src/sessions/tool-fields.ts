@@ -1,3 +1,4 @@
+import { objectSchema } from '../platform/object-schema.js';
 import { setImmediate } from 'node:timers/promises';
 import { ServiceError, validationError } from '../platform/errors.js';
 import type { Db } from '../db/transaction.js';
@@ -33,24 +34,14 @@ const sessionToolSchema = {
       properties: {
         type: { const: 'mcp_toolset' },
         mcp_server_id: { type: 'string', description: 'One of the session’s mcp_servers.' },
-        default_config: {
-          type: 'object',
-          properties: { permission_policy: permissionPolicy },
-          required: ['permission_policy'],
-          additionalProperties: false,
-        },
+        default_config: objectSchema({ permission_policy: permissionPolicy }),
         configs: {
           type: 'array',
           maxItems: MAX_CONFIGS,
-          items: {
-            type: 'object',
-            properties: {
-              name: { type: 'string', description: 'The server’s own name of the tool.' },
-              permission_policy: permissionPolicy,
-            },
-            required: ['name', 'permission_policy'],
-            additionalProperties: false,
-          },
+          items: objectSchema({
+            name: { type: 'string', description: 'The server’s own name of the tool.' },
+            permission_policy: permissionPolicy,
+          }),
         },
         elicitation: {
           type: 'boolean',

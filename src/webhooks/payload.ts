@@ -1,3 +1,4 @@
+import { objectSchema } from '../platform/object-schema.js';
 import { TEST_EVENT_TYPE, WEBHOOK_EVENT_TYPES } from './event-types.js';
 
 const metadata = {
@@ -7,21 +8,11 @@ const metadata = {
 } as const;
 
 function payloadOf<const Type extends object, const Id extends object>(type: Type, id: Id) {
-  return {
-    type: 'object',
-    properties: {
-      type,
-      timestamp: { type: 'string', format: 'date-time', description: 'When the event happened.' },
-      data: {
-        type: 'object',
-        properties: { session_id: id, turn_id: id, event_id: id, metadata },
-        required: ['session_id', 'turn_id', 'event_id', 'metadata'],
-        additionalProperties: false,
-      },
-    },
-    required: ['type', 'timestamp', 'data'],
-    additionalProperties: false,
-  } as const;
+  return objectSchema({
+    type,
+    timestamp: { type: 'string', format: 'date-time', description: 'When the event happened.' },
+    data: objectSchema({ session_id: id, turn_id: id, event_id: id, metadata }),
+  });
 }
 
 /** The body of a delivery (contract.md §7): it names the event and holds no content. */

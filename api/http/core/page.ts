@@ -1,4 +1,4 @@
-import { objectSchema } from '../../../src/events/fields.js';
+import { objectSchema } from '../../../src/platform/object-schema.js';
 import { validationError } from '../../../src/platform/errors.js';
 import { decodeCursor, invalidCursor, type PageRequest } from '../../../src/platform/page.js';
 import type { JsonSchema } from './operation.js';

@@ -1,4 +1,4 @@
-import { objectSchema } from '../../../src/events/fields.js';
+import { objectSchema } from '../../../src/platform/object-schema.js';
 import type { JsonSchema } from './operation.js';
 
 interface Presented<Field extends string> {
