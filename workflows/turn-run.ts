@@ -1,6 +1,5 @@
-import { proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
+import { workflowInfo } from '@temporalio/workflow';
 import type { TurnState } from '../src/db/turn-states.js';
-import type { StopReason } from '../src/events/fields.js';
 import type { EndedTurn, ModelOutcome, OpenStep, Paused, TurnActivities } from '../activities/turn/turn-activities.js';
 import type { TurnInput } from './contract.js';
 import { Details, formatToolNames } from './details.js';
@@ -12,21 +11,17 @@ import { WaitsFor } from './waits-for.js';
 
 /** Tool calls of one step that run in parallel. A step with hundreds of calls must leave slots for other turns. */
 const PARALLEL_TOOLS = 16;
-const { advanceWait, advanceBudget } = proxyLocalActivities<TurnActivities>({
-  startToCloseTimeout: '5 s',
-  retry: { initialInterval: '200 ms', maximumInterval: '5 s' },
-});
 
 export class TurnRun {
   /** How the turn ended, as operators see it in Temporal; `state` is null if the workflow does not know it. */
-  readonly summary = { state: null as TurnState | null, stop_reason: null as StopReason | null, steps: 0 };
+  readonly summary = { state: null as TurnState | null, stop_reason: null as EndedTurn['stopReason'], steps: 0 };
   readonly #signals: { received: number };
   readonly tasks: TaskWaits;
   readonly #waitsFor: WaitsFor;
   readonly #details: Details;
   #step: number;
   /** The end of the turn's time, in ms since 1970. */
-  #deadline: number;
+  #deadline = 0;
   #tools: string[] = [];
   /** Calls that run in activities, without those whose tasks are waited for. */
   readonly #running = new Set<number>();
@@ -34,7 +29,7 @@ export class TurnRun {
   constructor(private readonly input: TurnInput) {
     this.#step = input.step ?? 1;
     this.#details = new Details(input.waiting);
-    this.#deadline = Date.now() + input.remainingMs;
+    this.#setRemaining(input.remainingMs);
     this.#tools = input.wait?.tools ?? [];
     this.#waitsFor = new WaitsFor(input.searchable ?? false, input.asking);
     this.tasks = new TaskWaits(input.id, this.#waitsFor, input.wait === undefined, () => this.#running.size > 0);
@@ -69,8 +64,7 @@ export class TurnRun {
     if (outcome.kind === 'again') return;
     const { tools, waiting } = outcome;
     if (this.input.wait !== undefined) {
-      const { tasks = [] } = this.input.wait;
-      await Promise.all(tasks.map((index) => this.#waitForTask(tools, index)));
+      await Promise.all((this.input.wait.tasks ?? []).map((index) => this.#waitForTask(tools, index)));
       return;
     }
     const free = [...tools.keys()].filter((index) => !waiting.includes(index));
@@ -87,12 +81,8 @@ export class TurnRun {
     const { tools } = outcome;
     const result = await waitForAnswers({
       signals: this.#signals,
-      advance: async () => {
-        const advanced = await advanceWait({ turnId: this.input.id, step: this.#step });
-        // The time a turn waited for answers does not count against its time limit.
-        if (advanced !== null) this.#deadline = Date.now() + advanced.remainingMs;
-        return advanced;
-      },
+      place: { turnId: this.input.id, step: this.#step },
+      setRemaining: (ms) => this.#setRemaining(ms),
       call: (indices) => this.#call(tools, indices, outcome.mayAsk === true),
       show: (open) => this.#details.show(`${this.#progress}: waits for answers to ${formatToolNames(tools, open)}`),
       waitsFor: this.#waitsFor,
@@ -106,9 +96,8 @@ export class TurnRun {
   async nextStep(): Promise<void> {
     this.#step += 1;
     const { continueAsNewSuggested, targetWorkerDeploymentVersionChanged: isReplaced } = workflowInfo();
-    if (this.input.wait !== undefined || continueAsNewSuggested || isReplaced) {
-      await this.#continueAsNew({ step: this.#step, wait: undefined });
-    }
+    const isDue = this.input.wait !== undefined || continueAsNewSuggested || isReplaced;
+    if (isDue) await this.#continueAsNew({ step: this.#step, wait: undefined });
   }
 
   /** Makes the model call of the step, as often as the session's budget lets the turn wait before it. */
@@ -142,22 +131,17 @@ export class TurnRun {
 
   /** Waits for a larger budget. A run that began in the middle of this wait goes on in a new one. */
   async #waitForBudget(): Promise<EndedTurn | null> {
-    const { id: turnId, paused = false } = this.input;
     const result = await waitForBudget({
       signals: this.#signals,
-      advance: async () => {
-        const advanced = await advanceBudget({ turnId, step: this.#step });
-        // The time a turn waited for a budget does not count against its time limit.
-        if (advanced.kind !== 'ended') this.#deadline = Date.now() + advanced.remainingMs;
-        return advanced;
-      },
+      place: { turnId: this.input.id, step: this.#step },
+      setRemaining: (ms) => this.#setRemaining(ms),
       show: () => this.#details.show(`${this.#progress}: waits for a larger budget`),
       waitsFor: this.#waitsFor,
-      mayContinue: !paused,
+      mayContinue: !this.input.paused,
     });
     if (result === 'long') return this.#continueAsNew({ step: this.#step, paused: true });
     if (result !== 'over') return result;
-    return paused ? this.#continueAsNew({ step: this.#step }) : null;
+    return this.input.paused ? this.#continueAsNew({ step: this.#step }) : null;
   }
 
   async #call(tools: string[], indices: number[], mayAsk: boolean): Promise<void> {
@@ -169,7 +153,7 @@ export class TurnRun {
       const place = { turnId: this.input.id, step: this.#step, index };
       const call = this.#activity(`tool ${tools[index]}`, mayAsk).callTool(place);
       const open = await call.finally(() => this.#running.delete(index));
-      if (open?.kind === 'done') this.#deadline = Date.now() + open.remainingMs;
+      if (open?.kind === 'done') this.#setRemaining(open.remainingMs);
       if (open?.kind !== 'task') return this.#waitsFor.endQuestions(index);
       const wait = this.#waitForTask(tools, index, open.longWaitMs);
       wait.catch(() => undefined);
@@ -188,7 +172,11 @@ export class TurnRun {
     const ended = await waiting;
     if (ended === null) return;
     this.#waitsFor.endQuestions(index);
-    this.#deadline = Date.now() + ended.remainingMs;
+    this.#setRemaining(ended.remainingMs);
+  }
+
+  #setRemaining(ms: number): void {
+    this.#deadline = Date.now() + ms;
   }
 
   #activity(summary: string, mayAsk = false): TurnActivities {

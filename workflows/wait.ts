@@ -1,8 +1,12 @@
-import { condition, defineSignal, setHandler } from '@temporalio/workflow';
-import type { AdvancedBudget, AdvancedWait, EndedTurn } from '../activities/turn/turn-activities.js';
+import { condition, defineSignal, proxyLocalActivities, setHandler } from '@temporalio/workflow';
+import type { EndedTurn, TurnActivities } from '../activities/turn/turn-activities.js';
 import { ANSWERED_SIGNAL } from './contract.js';
 import type { WaitsFor } from './waits-for.js';
 
+const { advanceWait, advanceBudget } = proxyLocalActivities<TurnActivities>({
+  startToCloseTimeout: '5 s',
+  retry: { initialInterval: '200 ms', maximumInterval: '5 s' },
+});
 const answered = defineSignal(ANSWERED_SIGNAL);
 
 /** Counts the signals of answers. `onSignal` runs at each. */
@@ -18,8 +22,9 @@ export function countSignals(onSignal: () => void): { received: number } {
 /** A step whose tool calls wait for answers. */
 interface Wait {
   signals: { received: number };
-  /** Reads the state of the step; null if the turn has ended. */
-  advance: () => Promise<AdvancedWait | null>;
+  place: { turnId: string; step: number };
+  /** Sets what is left of the turn's time, against which a wait does not count. */
+  setRemaining: (ms: number) => void;
   /** Runs or closes calls of the step. */
   call: (indices: number[]) => Promise<void>;
   /** Shows the open calls in the workflow's current details. */
@@ -50,8 +55,9 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | '
   try {
     for (;;) {
       const seen = wait.signals.received;
-      const step = await wait.advance();
+      const step = await advanceWait(wait.place);
       if (step === null) return 'ended';
+      wait.setRemaining(step.remainingMs);
       const ready = step.ready.filter((index) => !taken.has(index));
       if (ready.length > 0) start(ready);
       if (step.open.length === 0) break;
@@ -75,8 +81,7 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | '
 }
 
 /** A step whose model call waits for a larger budget. */
-interface BudgetWait extends Pick<Wait, 'signals' | 'waitsFor' | 'mayContinue'> {
-  advance: () => Promise<AdvancedBudget | EndedTurn>;
+interface BudgetWait extends Pick<Wait, 'signals' | 'place' | 'setRemaining' | 'waitsFor' | 'mayContinue'> {
   show: () => void;
 }
 
@@ -84,8 +89,9 @@ interface BudgetWait extends Pick<Wait, 'signals' | 'waitsFor' | 'mayContinue'> 
 export async function waitForBudget(wait: BudgetWait): Promise<'over' | 'long' | EndedTurn> {
   for (;;) {
     const seen = wait.signals.received;
-    const step = await wait.advance();
+    const step = await advanceBudget(wait.place);
     if (step.kind === 'ended') return step;
+    wait.setRemaining(step.remainingMs);
     if (step.kind === 'over') break;
     wait.show();
     wait.waitsFor.answer(true);
