@@ -34,7 +34,7 @@ function denied(message: string | null): string {
 
 const NOT_ANSWERED = {
   tool_confirmation:
-    'This call was not answered in time, so it was not run. No one approved or denied it. ' +
+    'This call was not answered in time, so it was not run. No one decided about it. ' +
     'Go on without it, or make it again if it is still needed.',
   custom_tool_result:
     'This call was not answered in time: the client sent no result, so its outcome is unknown. ' +
