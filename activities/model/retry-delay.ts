@@ -28,7 +28,7 @@ export function retryDelay(
   return failures < MAX_SHORT_WAITS ? retryAfterMs : Math.max(retryAfterMs, Math.min(pauseMs, untilEndMs));
 }
 
-/** The error of a call that ended so long ago: part of the pause before the next attempt is over. */
+/** The error of a call that ended `endedForMs` ago: part of the pause before the next attempt is over. */
 export function sooner(error: unknown, endedForMs: number): unknown {
   if (!(error instanceof ApplicationFailure) || typeof error.nextRetryDelay !== 'number') return error;
   const nextRetryDelay = Math.max(1, error.nextRetryDelay - endedForMs);
