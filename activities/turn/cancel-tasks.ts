@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
-import { abandonedTasks, markCancelled } from '../../src/steps/task-call.js';
+import { abandonedTasks, markCancelled } from '../../src/steps/abandoned-tasks.js';
 import { failureReason } from '../../src/mcp/reasons.js';
 import type { ActivityDeps } from '../deps.js';
 import { cancelOnServer } from '../tools/mcp/task-session.js';
