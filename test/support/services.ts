@@ -1,7 +1,7 @@
 import { startPostgres, type EmbeddedPostgres } from '../../temporal-dev/embedded-postgres.js';
 import { startTemporal, type EmbeddedTemporal } from '../../temporal-dev/temporal-server.js';
 import { closeSharedServices } from './shared-service.js';
-import { makeStateDir } from './state-dir.js';
+import { makeMemoryStateDir, makeStateDir } from './state-dir.js';
 
 let postgres: EmbeddedPostgres | undefined;
 let temporal: EmbeddedTemporal | undefined;
@@ -13,7 +13,7 @@ let temporal: EmbeddedTemporal | undefined;
 export async function mochaGlobalSetup(): Promise<void> {
   const dataDir = makeStateDir();
   [postgres, temporal] = await Promise.all([
-    process.env.TEST_DATABASE_URL ? undefined : startPostgres({ dataDir, durable: false }),
+    process.env.TEST_DATABASE_URL ? undefined : startPostgres({ dataDir: makeMemoryStateDir(), durable: false }),
     process.env.TEST_TEMPORAL_ADDRESS ? undefined : startTemporal({ dataDir, persistent: false, ui: false }),
   ]);
   process.env.TEST_STATE_DIR = dataDir;
