@@ -29,7 +29,7 @@ const args = LONG ? others : process.argv.slice(2);
 const WHOLE_RUN = args.length === 0;
 const CHECKED_RUN = WHOLE_RUN && !LONG;
 /** Mocha's workers. Most tests wait most of the time; the long ones start many processes, and some of them measure time. */
-const JOBS = availableParallelism() * (LONG ? 1 : 2);
+const JOBS = availableParallelism() * (LONG ? 1 : 3);
 
 const summary = { passed: 0, failed: 0, skipped: [], files: {} };
 try {
