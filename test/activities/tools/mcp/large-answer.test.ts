@@ -82,13 +82,6 @@ for (const form of ['json', 'stream'] as const) {
       for (const result of await Promise.all([...own, other])) expect(textOf(result)).to.have.length(LARGE_TEXT.length);
     });
 
-    it('is cut off when it trickles', async () => {
-      const result = await call('large');
-      expect(textOf(result)).to.include('its answer arrives at less than 64 KiB a second');
-      expect(result).to.include({ isError: true, outcomeUnknown: true });
-      await eventually('nothing is held', () => budget.used === 0);
-    });
-
     it('takes its share for many values, too', async () => {
       server.options.gateway = (_req, res, body) => {
         if (!body.includes('"large"')) return false;
