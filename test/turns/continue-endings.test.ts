@@ -115,7 +115,7 @@ describe('a turn that is continued after', function () {
   });
 
   it('a cancel while the model is away: sees the finished work', async () => {
-    const { sessionId, turnId } = await begin([buy()], busyFor('overloaded_error', 200_000));
+    const { sessionId, turnId } = await begin([buy()], busyFor('overloaded_error', 5000));
     const stream = await service.stream(sessionId);
     await stream.until(({ event }) => event === 'agent.retry.delta');
     await cancel(sessionId);

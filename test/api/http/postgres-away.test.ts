@@ -19,6 +19,8 @@ describe('Postgres away', () => {
     expect((await service.api('GET', '/v1/sessions')).status).to.equal(200);
     expect((await service.api('GET', '/readyz')).body.postgres).to.equal('ok');
     await postgres.kill();
+    // Its backends end a moment after it.
+    await eventually('Postgres is away', async () => (await service.api('GET', '/v1/sessions')).status === 503);
 
     const cached = await service.api('GET', '/v1/sessions');
     const limited = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
