@@ -128,13 +128,14 @@ describe('schedules that fire', () => {
       ],
     ];
     const before = await service.db.query(`SELECT count(*) FROM sessions`);
-    for (const [fields, statement] of gone) {
+    const skipped = gone.map(async ([fields, statement]) => {
       const { id } = await create(fields);
       await service.db.query(statement, [id]);
       await makeDue(id, 0);
       await isEnded(id);
       expect((await get(id)).last_run, statement).to.include({ state: 'skipped', reason: 'not_found', turn_id: null });
-    }
+    });
+    await Promise.all(skipped);
     expect(await service.db.query(`SELECT count(*) FROM sessions`)).to.deep.equal(before);
     expect(await service.history(sessionId)).to.deep.equal([]);
   });
