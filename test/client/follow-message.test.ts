@@ -8,7 +8,7 @@ describe('followMessage() of the client', () => {
   let service: TurnService;
   let client: AgentSessionClient;
   before(async () => {
-    service = await startTurnService({ config: { rateLimitPerMinute: 10_000 } });
+    service = await startTurnService();
     client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key });
   });
   after(() => service.close());

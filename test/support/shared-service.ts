@@ -13,9 +13,13 @@ const KEPT = ['migrations', 'installation', 'leases', 'workers'];
 /** Settings that the service reads each time it needs them, so that each borrower can have its own. */
 const LENT_SETTINGS = [
   'actionTimeoutSeconds',
+  'elicitationTimeoutSeconds',
+  'fallbackAfterSeconds',
   'longWaitSeconds',
   'modelIdleSeconds',
   'modelRetrySeconds',
+  'taskTimeoutSeconds',
+  'toolTimeoutSeconds',
 ] as const satisfies (keyof Config)[];
 
 const isLent = (setting: string): boolean => (LENT_SETTINGS as readonly string[]).includes(setting);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { budget as budgetOf, cost, PRICE, tokens } from '../support/money.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService, type TurnServiceOptions } from '../support/turns.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
 import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 import { connectClient, runIdsOf } from '../support/workflow-history.js';
 
@@ -10,10 +10,16 @@ const budget = (amount: string, on_reached: 'pause' | 'stop' = 'pause') => budge
 
 describe('a turn that waits for a larger budget', () => {
   let service: TurnService;
-  const open = async (config: NonNullable<TurnServiceOptions['config']>) => {
-    service = await startTurnService({ model: { price: PRICE }, config });
-  };
-  afterEach(() => service.close());
+  let settings: TurnService['config'];
+  before(async () => {
+    service = await startTurnService({ model: { price: PRICE } });
+    settings = { ...service.config };
+  });
+  after(() => service.close());
+  afterEach(() => {
+    Object.assign(service.config, settings);
+    service.model.reset();
+  });
 
   const sessionOf = async (id: string) => (await service.api('GET', `/v1/sessions/${id}`)).body;
   const patch = async (id: string, to: object | null) => {
@@ -32,8 +38,6 @@ describe('a turn that waits for a larger budget', () => {
   const calls = () => service.model.requests.length;
 
   describe('without a long wait', () => {
-    beforeEach(() => open({}));
-
     it('asks for one, waits on after a raise that is too small, and goes on after one that is enough', async () => {
       const { session, action } = await waitingTurn();
       const { expires_at, ...shown } = action;
@@ -187,7 +191,7 @@ describe('a turn that waits for a larger budget', () => {
   });
 
   it('ends as budget_reached when nobody changes the budget in time', async () => {
-    await open({ actionTimeoutSeconds: 1 });
+    service.config.actionTimeoutSeconds = 1;
     const session = await service.session({ budget: budget('0.1') });
     await service.send(session, 'Hello');
     const end = await service.ended(session);
@@ -197,7 +201,7 @@ describe('a turn that waits for a larger budget', () => {
   });
 
   it('waits for long in a new run, and goes on in another one', async () => {
-    await open({ longWaitSeconds: 0.5 });
+    service.config.longWaitSeconds = 0.5;
     const { session, turnId, action } = await waitingTurn();
     const { client, close } = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
     await runIdsOf(client, turnId, 2);

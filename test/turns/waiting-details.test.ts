@@ -8,7 +8,7 @@ import { upload } from '../support/upload.js';
 describe('the turn of a message that waited', () => {
   let service: TurnService;
   before(async () => {
-    service = await startTurnService({ config: { rateLimitPerMinute: 10_000 } });
+    service = await startTurnService();
   });
   after(() => service.close());
   afterEach(() => {

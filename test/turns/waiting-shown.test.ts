@@ -11,7 +11,7 @@ describe('the current details of a turn', () => {
   let temporal: Awaited<ReturnType<typeof connectClient>>;
   before(async () => {
     temporal = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
-    service = await startTurnService({ config: { rateLimitPerMinute: 10_000 } });
+    service = await startTurnService();
   });
   after(async () => {
     await service.close();
