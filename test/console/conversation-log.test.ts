@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Event, StreamEvent } from '../../client/src/index.js';
 import { ConversationLog, hasEnded } from '../../console/src/conversation/conversation-log.js';
+import { openBudget } from '../../console/src/conversation/tool-calls.js';
 import { itemsOf } from '../../console/src/conversation/turn-items.js';
 
 const TIMES = { created_at: '2026-11-21T09:48:03.123456Z' };
@@ -105,6 +106,37 @@ describe("the console's conversation log", () => {
     const log = logOf([user('turn_1'), delta('turn_1', 'msg_1', 'Cut'), cancelled('turn_1')]);
     expect(textsOf(log)).to.deep.equal([]);
     expect(hasEnded(log.turns[0]!)).to.equal(true);
+  });
+
+  it('drops the answer of a model whose turn goes on with another one', () => {
+    const change: Event = {
+      ...{ id: 'evt_change', type: 'agent.model_changed', turn_id: 'turn_1', ...TIMES },
+      ...{ from: 'a', to: 'b', reason: 'model_error' },
+    };
+    const log = logOf([user('turn_1'), delta('turn_1', 'msg_1', 'Dropped'), change]);
+    expect(textsOf(log)).to.deep.equal([]);
+    log.add(delta('turn_1', 'msg_2', 'Kept'));
+    expect(textsOf(log)).to.deep.equal(['[Kept]']);
+  });
+
+  it('asks for a larger budget until somebody decides, or the next call answers', () => {
+    const cost = { amount: '1', currency: 'USD' };
+    const action = { type: 'budget' as const, spent: cost, max_cost: cost, expires_at: '2026-11-22T09:48:03.123456Z' };
+    const asks: Event = {
+      ...{ id: 'evt_asks', type: 'agent.requires_action', turn_id: 'turn_1', ...TIMES },
+      required_actions: [action],
+    };
+    const log = logOf([user('turn_1'), asks]);
+    const isOpen = (): boolean => openBudget(log.turns[0]!) !== null;
+    // Read before the turn asked, and while it still waits.
+    log.settle({ updated_at: TIMES.created_at, required_actions: [] });
+    log.settle({ updated_at: '2026-11-21T09:50:00.000000Z', required_actions: [action] });
+    expect(isOpen()).to.equal(true);
+    log.settle({ updated_at: '2026-11-21T09:51:00.000000Z', required_actions: [] });
+    expect(isOpen()).to.equal(false);
+
+    const other = logOf([user('turn_1'), asks, delta('turn_1', 'msg_1', 'Hi')]);
+    expect(openBudget(other.turns[0]!)).to.equal(null);
   });
 
   it('puts a turn that is read late before the later ones', () => {

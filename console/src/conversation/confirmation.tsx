@@ -3,7 +3,7 @@ import type { WaitingCall } from '../../../client/src/index.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Time } from '../parts/time.js';
-import { useAnswer } from './answer-context.js';
+import { useAnswer } from './decision-context.js';
 
 export function Confirmation({ action }: { action: WaitingCall }) {
   const answer = useAnswer();

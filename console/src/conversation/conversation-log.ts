@@ -3,6 +3,7 @@ import {
   type DeltaEvent,
   type Event,
   type RetryEvent,
+  type Session,
   type StreamEvent,
 } from '../../../client/src/index.js';
 
@@ -21,6 +22,8 @@ export interface Turn {
   draft: Draft | null;
   /** The model is away, and is called again: the newest notice, until the turn goes on. */
   retry: RetryEvent | null;
+  /** The event that asked for a larger budget, when somebody has decided: no event tells of it. */
+  decided: string | null;
 }
 
 /**
@@ -53,6 +56,15 @@ export class ConversationLog {
     });
   }
 
+  /** Takes what a session says of a turn that has asked for a larger budget, if it was read later than that. */
+  settle({ updated_at: readAt, required_actions: actions }: Pick<Session, 'updated_at' | 'required_actions'>): void {
+    const turn = this.#turns.at(-1);
+    const last = turn?.events.at(-1);
+    if (last?.type !== 'agent.requires_action' || readAt <= last.created_at) return;
+    if (actions.some(({ type }) => type === 'budget')) return;
+    this.#change(turn!.id, (before) => ({ ...before, decided: last.id }));
+  }
+
   #addDelta({ turn_id: turnId, message_id: messageId, type, content }: DeltaEvent): void {
     this.#change(turnId, (turn) => {
       const draft = turn.draft?.messageId === messageId ? turn.draft : { messageId, thinking: '', text: '' };
@@ -68,7 +80,7 @@ export class ConversationLog {
     const index = this.#turns.findLastIndex(({ id }) => id === turnId);
     if (index === -1) {
       const later = this.#turns.findIndex(({ id }) => id > turnId);
-      const turn = change({ id: turnId, events: [], draft: null, retry: null });
+      const turn = change({ id: turnId, events: [], draft: null, retry: null, decided: null });
       this.#turns = this.#turns.toSpliced(later === -1 ? this.#turns.length : later, 0, turn);
     } else {
       const changed = change(this.#turns[index]!);
@@ -87,7 +99,13 @@ function isDelta(event: StreamEvent): event is DeltaEvent {
 }
 
 /** A model call has ended when one of these is stored; thinking alone does not end it. */
-const CALL_ENDS = new Set<Event['type']>(['agent.message', 'agent.tool_use', 'agent.custom_tool_use']);
+const CALL_ENDS = new Set<Event['type']>([
+  'agent.message',
+  'agent.tool_use',
+  'agent.custom_tool_use',
+  // The answer of the model before is dropped.
+  'agent.model_changed',
+]);
 
 /** What a stored event leaves of a draft. Events of one model call come in the order thinking, message, tool uses. */
 function restOfDraft(draft: Draft, event: Event): Draft | null {

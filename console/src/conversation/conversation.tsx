@@ -2,29 +2,33 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { useAnnounce } from '../parts/announcer.js';
 import { Empty } from '../parts/empty.js';
 import { ErrorNote } from '../parts/error-note.js';
-import { AnswerContext } from './answer-context.js';
 import { Composer } from './composer.js';
 import { hasEnded, type Turn } from './conversation-log.js';
+import { DecisionContext } from './decision-context.js';
 import { SessionHead } from './session-head.js';
-import { openActions } from './tool-calls.js';
+import { openActions, openBudget } from './tool-calls.js';
 import { TurnView } from './turn-view.js';
 import { useConversation } from './use-conversation.js';
 import { useFollowEnd } from './use-follow-end.js';
 import { WaitingMessages } from './waiting-messages.js';
 
 export function Conversation({ sessionId }: { sessionId: string }) {
-  const { session, turns, loading, error, answer, ...conversation } = useConversation(sessionId);
+  const { session, turns, loading, error, decisions, ...conversation } = useConversation(sessionId);
   const last = turns.at(-1);
   const running = session?.status === 'RUNNING' || (last !== undefined && !hasEnded(last));
-  const actions = last === undefined ? [] : openActions(last.events);
+  const actions = last === undefined ? [] : openActions(last);
   useFollowEnd(turns);
   useTurnAnnouncements(last, loading);
 
   return (
     <div class="conversation">
-      <SessionHead sessionId={sessionId} session={session && { ...session, required_actions: actions }} />
+      <SessionHead
+        sessionId={sessionId}
+        session={session && { ...session, required_actions: actions }}
+        onBudget={decisions.setBudget}
+      />
       <ErrorNote error={error} />
-      <AnswerContext.Provider value={answer}>
+      <DecisionContext.Provider value={decisions}>
         <div class="turns" aria-busy={loading}>
           {loading && error === null && <p class="hint">Loading …</p>}
           {!loading && turns.length === 0 && (
@@ -36,7 +40,7 @@ export function Conversation({ sessionId }: { sessionId: string }) {
             <TurnView key={turn.id} turn={turn} />
           ))}
         </div>
-      </AnswerContext.Provider>
+      </DecisionContext.Provider>
       {error === null && (
         <div class="foot">
           {session !== null && (
@@ -71,6 +75,7 @@ function stateOf(turn: Turn | undefined): string | null {
   if (last?.type === 'turn.completed') return 'The agent has answered';
   if (last?.type === 'turn.cancelled') return 'The turn was cancelled';
   if (last?.type === 'turn.failed') return 'The turn failed';
-  if (openActions(turn.events).length > 0) return 'The agent waits for your answer';
+  if (openBudget(turn) !== null) return 'The agent waits for a larger budget';
+  if (openActions(turn).length > 0) return 'The agent waits for your answer';
   return 'The agent is working';
 }

@@ -3,7 +3,7 @@ import type { Elicitation } from '../../../client/src/index.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Time } from '../parts/time.js';
-import { useAnswer } from './answer-context.js';
+import { useAnswer } from './decision-context.js';
 import { contentOf, formFields, type FieldValue, type FormField } from './form-fields.js';
 
 /** Answers what an MCP server asks: with a form made from its schema, or by opening its address. */

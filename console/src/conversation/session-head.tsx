@@ -6,13 +6,17 @@ import { formatMoney } from '../parts/format.js';
 import { PageHead } from '../parts/page-head.js';
 import { SessionStatus } from '../parts/status.js';
 import { navigate } from '../route.js';
+import { leftOf, type Budget } from './budget.js';
+import type { SetBudget } from './decision-context.js';
+import { EditBudget } from './edit-budget.js';
 
 interface Props {
   sessionId: string;
   session: Session | null;
+  onBudget: SetBudget;
 }
 
-export function SessionHead({ sessionId, session }: Props) {
+export function SessionHead({ sessionId, session, onBudget }: Props) {
   const client = useClient();
   const remove = async (): Promise<void> => {
     await client.deleteSession(sessionId);
@@ -32,6 +36,7 @@ export function SessionHead({ sessionId, session }: Props) {
           <>
             <span>{session.model_id}</span>
             {session.cost !== null && <span>{formatMoney(session.cost)} so far</span>}
+            {session.budget !== null && <span>{budgetText(session.budget, session.cost)}</span>}
             {session.thinking_enabled && <span>thinking on</span>}
             {session.mcp_servers.length > 0 && (
               <span>
@@ -41,6 +46,7 @@ export function SessionHead({ sessionId, session }: Props) {
           </>
         )}
       </div>
+      {session !== null && <EditBudget key={JSON.stringify(session.budget)} session={session} onChange={onBudget} />}
       {session !== null && <SessionSettings session={session} />}
     </>
   );
@@ -67,4 +73,10 @@ function SessionSettings({ session }: { session: Session }) {
       )}
     </details>
   );
+}
+
+function budgetText(budget: Budget, cost: Session['cost']): string {
+  const left = leftOf(budget, cost);
+  const total = `budget ${formatMoney(budget.max_cost)}`;
+  return left === null ? total : `${total}, ${left.amount} left`;
 }

@@ -6,6 +6,7 @@ import {
   type RequiredAction,
   type WaitingCall,
 } from '../../../client/src/index.js';
+import type { Turn } from './conversation-log.js';
 
 type EventOf<Type extends Event['type']> = Extract<Event, { type: Type }>;
 
@@ -64,17 +65,17 @@ function addQuestion(calls: Map<string, ToolCall>, question: Elicitation): void 
   change(calls, question.tool_use_id, { questions: [...questions, question] });
 }
 
-/** The budget that a turn waits for: only its answer brings another event. */
-export function openBudget(events: Event[]): BudgetAction | null {
+/** The budget that a turn waits for. */
+export function openBudget({ events, draft, decided }: Turn): BudgetAction | null {
   const last = events.at(-1);
-  if (last?.type !== 'agent.requires_action') return null;
+  if (last?.type !== 'agent.requires_action' || draft !== null || decided === last.id) return null;
   return last.required_actions.find((action) => action.type === 'budget') ?? null;
 }
 
-export function openActions(events: Event[]): RequiredAction[] {
-  const budget = openBudget(events);
+export function openActions(turn: Turn): RequiredAction[] {
+  const budget = openBudget(turn);
   if (budget !== null) return [budget];
-  return [...toolCallsOf(events).values()].flatMap(({ waitsFor, questions }) => [
+  return [...toolCallsOf(turn.events).values()].flatMap(({ waitsFor, questions }) => [
     ...(waitsFor === null ? [] : [waitsFor]),
     ...questions,
   ]);

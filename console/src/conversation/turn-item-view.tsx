@@ -42,6 +42,14 @@ export function TurnItemView({ item }: { item: TurnItem }) {
           <span>{item.event.compacted_turns} older turns were summarised to fit the model’s context</span>
         </p>
       );
+    case 'model-changed':
+      return (
+        <p class="divider">
+          <span>
+            {item.event.from} failed ({item.event.reason}): the turn goes on with {item.event.to}
+          </span>
+        </p>
+      );
     case 'end':
       return <Receipt event={item.event} />;
   }

@@ -14,6 +14,7 @@ export type TurnItem =
   | { kind: 'file'; key: string; event: EventOf<'agent.file'> }
   | { kind: 'mcp-error'; key: string; event: EventOf<'agent.mcp_error'> }
   | { kind: 'compacted'; key: string; event: EventOf<'agent.context_compacted'> }
+  | { kind: 'model-changed'; key: string; event: EventOf<'agent.model_changed'> }
   | { kind: 'end'; key: string; event: TerminalEvent };
 
 export function itemsOf(turn: Turn): TurnItem[] {
@@ -43,6 +44,8 @@ function itemOf(event: Event, calls: Map<string, ToolCall>): TurnItem | null {
       return { kind: 'mcp-error', key, event };
     case 'agent.context_compacted':
       return { kind: 'compacted', key, event };
+    case 'agent.model_changed':
+      return { kind: 'model-changed', key, event };
     default:
       return isTerminal(event) ? { kind: 'end', key, event } : null;
   }

@@ -1,6 +1,7 @@
 import { useService } from '../client/service.js';
 import { CopyText } from '../parts/copy-text.js';
 import { memo } from '../parts/memo.js';
+import { BudgetForm } from './budget-form.js';
 import { hasEnded, type Turn } from './conversation-log.js';
 import { openActions, openBudget } from './tool-calls.js';
 import { RetryNotice } from './retry-notice.js';
@@ -10,23 +11,17 @@ import { itemsOf } from './turn-items.js';
 /** A message and everything the agent did about it. */
 export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
   const items = itemsOf(turn);
-  const waits = openActions(turn.events).length > 0;
-  const budget = openBudget(turn.events);
-  const progress =
-    budget !== null
-      ? `Waiting for a larger budget: ${budget.spent.amount} of ${budget.max_cost.amount} ${budget.max_cost.currency} is spent`
-      : waits
-        ? 'Waiting for your answer'
-        : turn.draft === null
-          ? 'Working'
-          : 'Writing';
+  const waits = openActions(turn).length > 0;
+  const budget = openBudget(turn);
+  const progress = waits ? 'Waiting for your answer' : turn.draft === null ? 'Working' : 'Writing';
   return (
     <article class="turn" aria-label="Turn">
       {items.map((item) => (
         <TurnItemView key={item.key} item={item} />
       ))}
       {turn.retry !== null && <RetryNotice notice={turn.retry} />}
-      {!hasEnded(turn) && <p class={waits ? 'waiting' : 'working'}>{progress}</p>}
+      {budget !== null && <BudgetForm action={budget} />}
+      {budget === null && !hasEnded(turn) && <p class={waits ? 'waiting' : 'working'}>{progress}</p>}
       <div class="facts">
         <CopyText text={turn.id} label="turn id">
           turn id

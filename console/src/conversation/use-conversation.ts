@@ -1,9 +1,14 @@
 import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
-import type { Answer, NewMessage, Session, WaitingMessage } from '../../../client/src/index.js';
+import type { NewMessage, Session, WaitingMessage } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { ConversationLog, type Turn } from './conversation-log.js';
+import { openBudget } from './tool-calls.js';
 import { useWaiting } from './use-waiting.js';
+import type { Decisions } from './decision-context.js';
 import { followSession } from './follow-session.js';
+
+/** How often to look whether a budget that a turn waits for was changed elsewhere. */
+const POLL_INTERVAL_MS = 5_000;
 
 interface ConversationState {
   session: Session | null;
@@ -20,8 +25,7 @@ interface ConversationState {
   release: () => Promise<void>;
   /** Goes on with a turn that did not complete. */
   goOn: () => Promise<void>;
-  /** Answers a tool call that waits. */
-  answer: (answer: Answer) => Promise<void>;
+  decisions: Decisions;
 }
 
 export function useConversation(sessionId: string): ConversationState {
@@ -33,11 +37,17 @@ export function useConversation(sessionId: string): ConversationState {
   const changed = useRenderPerFrame();
   const wake = useRef<() => void>(() => undefined);
 
+  const takeSession = (next: Session): void => {
+    setSession(next);
+    log.settle(next);
+    changed();
+  };
+
   useEffect(() => {
     const leave = new AbortController();
     const follower = followSession(client, sessionId, leave.signal, {
       onEvent: (event) => (log.add(event), changed()),
-      onSession: setSession,
+      onSession: takeSession,
       onHistory: () => setLoading(false),
     });
     wake.current = follower.wake;
@@ -48,6 +58,17 @@ export function useConversation(sessionId: string): ConversationState {
   }, [client, sessionId, log]);
 
   const { messages: waiting, reload } = useWaiting(sessionId, session, log.turns);
+
+  // Somebody else may decide about a budget, and the stream does not tell.
+  const last = log.turns.at(-1);
+  const asks = last !== undefined && openBudget(last) !== null;
+  useEffect(() => {
+    if (!asks) return;
+    const look = (): void => void (document.hidden || client.getSession(sessionId).then(takeSession, () => undefined));
+    look();
+    const timer = setInterval(look, POLL_INTERVAL_MS);
+    return () => clearInterval(timer);
+  }, [client, sessionId, asks]);
 
   return {
     session,
@@ -75,10 +96,17 @@ export function useConversation(sessionId: string): ConversationState {
       changed();
       wake.current();
     },
-    async answer(answer) {
-      const stored = await client.sendAnswers(sessionId, [answer]);
-      stored.forEach((event) => log.add(event));
-      changed();
+    decisions: {
+      async answer(answer) {
+        const stored = await client.sendAnswers(sessionId, [answer]);
+        stored.forEach((event) => log.add(event));
+        changed();
+      },
+      async setBudget(budget) {
+        const changed = await client.updateSession(sessionId, { budget });
+        takeSession(changed);
+        return !changed.required_actions.some(({ type }) => type === 'budget');
+      },
     },
     async cancel() {
       setSession(await client.cancelTurn(sessionId));

@@ -10,6 +10,8 @@ const LABELS: Record<Session['status'], string> = {
 
 export function SessionStatus({ session }: { session: Pick<Session, 'status' | 'required_actions'> }) {
   const { status, required_actions: actions } = session;
+  const isBudget = actions.some(({ type }) => type === 'budget');
+  if (isBudget) return <span class="status waiting">Waiting for a larger budget</span>;
   if (actions.length > 0) return <span class="status waiting">Waiting for an answer</span>;
   return <span class={`status ${status.toLowerCase()}`}>{LABELS[status]}</span>;
 }

@@ -6,13 +6,16 @@ export function UsageTable({ groupBy, groups }: { groupBy: string; groups: Usage
   const isPriced = groups.every(({ cost }) => cost !== null);
   const sizeOf = ({ cost, input_tokens: input, output_tokens: output }: UsageGroup): number =>
     isPriced ? Number(cost!.amount) : input + output;
+  const title = groupBy.startsWith('metadata.')
+    ? groupBy.slice('metadata.'.length)
+    : groupBy[0]!.toUpperCase() + groupBy.slice(1);
   const largest = Math.max(...groups.map(sizeOf));
   return (
     <div class="table usage" role="region" aria-label="Usage" tabIndex={0}>
       <table>
         <thead>
           <tr>
-            <th scope="col">{groupBy[0]!.toUpperCase() + groupBy.slice(1)}</th>
+            <th scope="col">{title}</th>
             <th scope="col" class="right">
               Cost
             </th>
@@ -32,7 +35,11 @@ export function UsageTable({ groupBy, groups }: { groupBy: string; groups: Usage
           {groups.map((usage) => (
             <tr key={usage.group}>
               <th scope="row">
-                {groupBy === 'session' ? <a href={`#/sessions/${usage.group}`}>{usage.group}</a> : usage.group}
+                {groupBy === 'session' ? (
+                  <a href={`#/sessions/${usage.group}`}>{usage.group}</a>
+                ) : (
+                  (usage.group ?? `without ${title}`)
+                )}
               </th>
               <td class="right">{usage.cost === null ? 'no price' : formatMoney(usage.cost)}</td>
               <td>

@@ -9,20 +9,27 @@ import { UsageTable } from './usage-table.js';
 
 const DAY_MS = 86_400_000;
 const PERIODS = [7, 30, 90];
+const METADATA = 'metadata.';
 const GROUPS: [string, string][] = [
   ['day', 'Day (UTC)'],
   ['model', 'Model'],
   ['session', 'Session'],
+  [METADATA, 'Metadata'],
 ];
 
-/** What the project's turns took: tokens and money, by day, model or session. */
+/** What the project's turns took: tokens and money, by day, model, session or a key of the sessions' metadata. */
 export function UsageView() {
   const client = useClient();
   const [days, setDays] = useState(30);
-  const [groupBy, setGroupBy] = useState('day');
+  const [kind, setKind] = useState('day');
+  const [key, setKey] = useState('');
+  const groupBy = kind === METADATA ? METADATA + key : kind;
   const from = useMemo(() => new Date(Date.now() - days * DAY_MS).toISOString(), [days]);
   const { value: loaded, error } = useLoad(
-    async (signal) => ({ groupBy, groups: await collect(client.eachUsage({ from, group_by: groupBy }, { signal })) }),
+    async (signal) => {
+      if (groupBy === METADATA) return null;
+      return { groupBy, groups: await collect(client.eachUsage({ from, group_by: groupBy }, { signal })) };
+    },
     [client, from, groupBy],
   );
   return (
@@ -41,7 +48,7 @@ export function UsageView() {
         </label>
         <label class="field">
           <span>By</span>
-          <select value={groupBy} onChange={(event) => setGroupBy(event.currentTarget.value)}>
+          <select value={kind} onChange={(event) => setKind(event.currentTarget.value)}>
             {GROUPS.map(([name, label]) => (
               <option key={name} value={name}>
                 {label}
@@ -49,9 +56,17 @@ export function UsageView() {
             ))}
           </select>
         </label>
+        {kind === METADATA && (
+          <label class="field">
+            <span>Key</span>
+            <input value={key} maxLength={64} onChange={(event) => setKey(event.currentTarget.value)} />
+          </label>
+        )}
       </div>
       <ErrorNote error={error} />
-      {loaded === null && error === null && <p class="hint">Loading …</p>}
+      {loaded === null && error === null && (
+        <p class="hint">{groupBy === METADATA ? 'Name a key of the sessions’ metadata.' : 'Loading …'}</p>
+      )}
       {loaded?.groups.length === 0 && <Empty title="No turn ended in this time">Every turn counts when it ends.</Empty>}
       {loaded !== null && loaded.groups.length > 0 && <UsageTable {...loaded} />}
     </>

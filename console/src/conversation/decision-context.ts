@@ -1,0 +1,26 @@
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { Answer } from '../../../client/src/index.js';
+import type { Budget } from './budget.js';
+
+/** Gives the session another budget. Returns false if its turn still waits for a larger one. */
+export type SetBudget = (budget: Budget | null) => Promise<boolean>;
+
+/** What a person can decide about a turn that waits. */
+export interface Decisions {
+  /** Sends the answer to a tool call that waits. */
+  answer: (answer: Answer) => Promise<void>;
+  setBudget: SetBudget;
+}
+
+const nobody = (): Promise<never> => Promise.reject(new Error('There is no session'));
+
+export const DecisionContext = createContext<Decisions>({ answer: nobody, setBudget: nobody });
+
+export function useAnswer(): Decisions['answer'] {
+  return useContext(DecisionContext).answer;
+}
+
+export function useSetBudget(): Decisions['setBudget'] {
+  return useContext(DecisionContext).setBudget;
+}
