@@ -30,8 +30,13 @@ export interface Session extends Omit<
   updated_at: string;
 }
 
+/** What a call that is under way has reported: it counts when it ends, or when another one begins. */
+const UNFINISHED = `CASE WHEN t.state = 'running' AND t.waiting_started_at IS NULL THEN (
+  SELECT CASE WHEN a.ended_at IS NULL AND a.currency = t.currency THEN a.cost END FROM model_attempts a
+  WHERE a.turn_id = t.id ORDER BY a.position DESC, a.attempt DESC LIMIT 1) END`;
+
 /** The calls of all turns: those before the latest one `t`, and its own. */
-const COST = moneyJson('coalesce(t.cost_before + t.cost, 0)', {
+const COST = moneyJson(`coalesce(t.cost_before + t.cost - coalesce(${UNFINISHED}, 0), 0)`, {
   isUnpriced: 'coalesce(t.was_unpriced OR t.is_unpriced, false)',
   currency: 'coalesce(t.currency, r.currency)',
 });

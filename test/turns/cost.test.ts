@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { cut, failure, message, text, toolUse } from '../support/scripted-model.js';
+import { cut, failure, message, steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { createTestDatabase } from '../support/postgres.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
@@ -55,6 +55,29 @@ describe('the cost of turns', () => {
       BigInt(input - read - write) * 100n + BigInt(output) * 10_000n + BigInt(read) + BigInt(write) * 1_000_000n;
     expect(end.usage_details.cost).to.deep.equal(usd(`0.${millionths.toString().padStart(8, '0')}`.replace(/0+$/, '')));
     expect((await sessionOf(session)).cost).to.deep.equal(end.usage_details.cost);
+  });
+
+  it('has in a session what its finished calls cost, and not what one under way has reported', async () => {
+    const gate = service.model.gate();
+    service.model.on(
+      /Under way/,
+      steps(message([toolUse('list_files')], { usage: USAGE }), message([wait(gate), text('done')], { usage: USAGE })),
+    );
+    const session = await service.session({ thinking_enabled: false });
+    await service.send(session, 'Under way');
+    await gate.reached;
+    await eventually('the second call has reported its input', async () => {
+      const rows = await service.db.query<unknown[]>(
+        `SELECT FROM model_attempts a JOIN turns ON turns.id = turn_id
+         WHERE session_id = $1 AND a.ended_at IS NULL AND usage IS NOT NULL`,
+        [session],
+      );
+      return rows.length > 0;
+    });
+    expect((await sessionOf(session)).cost).to.deep.equal(usd(COST_OF_CALL));
+    gate.open();
+    await service.ended(session);
+    expect((await sessionOf(session)).cost).to.deep.equal(usd('0.04100614'));
   });
 
   it('is counted by model and project, failed calls included', async () => {
