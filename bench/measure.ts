@@ -130,3 +130,16 @@ export function watchMemory(pid: number): { stop(): { before: number; most: numb
     },
   };
 }
+
+/** Samples of what is held, as they are printed. */
+export const held = (samples: number[]): string => `${median(samples)} (most ${Math.max(...samples)})`;
+
+/** The slots for activities that a worker uses at this moment. */
+export async function usedSlots(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const lines = text.matchAll(/^temporal_worker_task_slots_used\{([^}]*)\} (\d+)/gm);
+  return [...lines].reduce(
+    (sum, [, labels, value]) => sum + (labels!.includes('ActivityWorker') ? Number(value) : 0),
+    0,
+  );
+}

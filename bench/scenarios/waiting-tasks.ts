@@ -1,7 +1,18 @@
 import type { FaultSystem, Turn } from '../../test/support/fault-system.js';
 import type { TestTask } from '../../test/support/mcp-server.js';
 import { toolUse } from '../../test/support/scripted-model.js';
-import { busyConnections, count, inParallel, median, pause, timed, until, usageOf, usedBetween } from '../measure.js';
+import {
+  busyConnections,
+  count,
+  held,
+  inParallel,
+  pause,
+  timed,
+  until,
+  usageOf,
+  usedBetween,
+  usedSlots,
+} from '../measure.js';
 import { scenario } from '../scenario.js';
 import { row } from '../table.js';
 
@@ -67,7 +78,6 @@ export default scenario({
     const perHour = (value: number, digits: number): string =>
       ((value / used.seconds / waiting) * 3600).toFixed(digits);
 
-    const held = (values: number[]): string => `${median(values)} (most ${Math.max(...values)})`;
     row('  slots of the worker in use, once a second', held(samples.slots));
     row('  database connections that do something', held(samples.postgres));
     row('  connections to the MCP server', held(samples.mcp));
@@ -123,13 +133,4 @@ async function sample({ db, mcp, workers }: FaultSystem, ms: number) {
     samples.mcp.push(await mcp.connections());
   }
   return samples;
-}
-
-async function usedSlots(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const lines = text.matchAll(/^temporal_worker_task_slots_used\{([^}]*)\} (\d+)/gm);
-  return [...lines].reduce(
-    (sum, [, labels, value]) => sum + (labels!.includes('ActivityWorker') ? Number(value) : 0),
-    0,
-  );
 }
