@@ -75,9 +75,7 @@ describe('the statements of a turn', () => {
       await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Go', ...more }, headers);
       // No look at the session, which would be statements too.
       const isOver = (): boolean => {
-        const end = sent.findIndex(
-          (statement) => statement.includes('stop_reason') && statement.includes('UPDATE turns'),
-        );
+        const end = sent.findIndex((statement) => statement.includes('DELETE FROM open_turns'));
         return end >= 0 && sent.slice(end).some((statement) => statement.includes('pg_notify'));
       };
       await eventually('the turn is over', isOver);
@@ -88,9 +86,9 @@ describe('the statements of a turn', () => {
     return common!;
   };
 
-  it('are at most ten for one answer', async () => {
+  it('are at most seven for one answer', async () => {
     const sent = await statementsOf([]);
-    expect(sent.length, sent.join('\n')).to.be.at.most(10);
+    expect(sent.length, sent.join('\n')).to.be.at.most(7);
   });
 
   it('are one more with an Idempotency-Key: the answer is stored by the statement that queues the turn', async () => {
@@ -119,7 +117,7 @@ describe('the statements of a turn', () => {
     }
   });
 
-  it('are at most eight for the answer to a message that waits', async () => {
+  it('are at most seven for the answer to a message that waits', async () => {
     for (const when_running of ['queue', 'steer']) {
       const { sessionId, gate } = await streaming(service);
       let common: string[] | undefined;
@@ -131,24 +129,24 @@ describe('the statements of a turn', () => {
         common = common === undefined ? own : inBoth(common, own);
         await service.api('DELETE', `/v1/sessions/${sessionId}/queue/${answer.body.id}`);
       }
-      expect(common!.length, common!.join('\n')).to.be.at.most(8);
+      expect(common!.length, common!.join('\n')).to.be.at.most(7);
       gate.open();
       await service.ended(sessionId);
     }
   });
 
-  it('are at most five more for each model step, and five for a tool call', async () => {
+  it('are at most nine more for a tool call and the model step after it', async () => {
     const one = await statementsOf([]);
     const builtIn = await statementsOf([toolUse('list_files')]);
-    expect(builtIn.length - one.length, builtIn.join('\n')).to.be.at.most(10);
+    expect(builtIn.length - one.length, builtIn.join('\n')).to.be.at.most(9);
   });
 
-  it('are at most five for a call of an MCP tool', async () => {
+  it('are at most nine more with a call of an MCP tool', async () => {
     const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'eyes', url: mcp.url });
     const session = { mcp_servers: [(body as { id: string }).id] };
     const one = await statementsOf([], session);
     const called = await statementsOf([toolUse('mcp__eyes__look')], session);
-    expect(called.length - one.length, called.join('\n')).to.be.at.most(10);
+    expect(called.length - one.length, called.join('\n')).to.be.at.most(9);
   });
 
   it('read of a conversation what came since the last call, in the turn and in the next one', async () => {
