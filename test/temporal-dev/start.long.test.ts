@@ -105,7 +105,7 @@ describe('npm start', () => {
   const dataDir = makeStateDir();
   let session: string;
   let turn: string;
-  /** Servers of a service that was killed; they end soon after it. */
+  /** Servers of a service that was killed. */
   let orphans: ReturnType<typeof serverPids>;
 
   after(() => running.forEach((child) => child.kill('SIGKILL')));
@@ -180,11 +180,15 @@ describe('npm start', () => {
       async () => (await call(service, 'GET', `/sessions/${session}`)).body.status === 'RUNNING',
     );
     orphans = serverPids(dataDir);
+    // Its guard as well, so that only the next start can end the servers.
+    const search = ['-P', String(service.child.pid), '-f', 'guard.mjs'];
+    process.kill(Number((await promisify(execFile)('pgrep', search)).stdout), 'SIGKILL');
     await end(service.child, () => service.child.kill('SIGKILL'));
   });
 
-  it('starts after kill -9, which also ended its servers, and finishes the interrupted turn', async () => {
+  it('starts after kill -9 of it and its guard, ends the servers left behind, and finishes the interrupted turn', async () => {
     const { postgres, temporal } = orphans;
+    expect([processIdentity(postgres), processIdentity(temporal)]).not.to.include(null);
     const service = await start(dataDir);
     expect([processIdentity(postgres), processIdentity(temporal)]).to.deep.equal([null, null]);
     // The model's activity is given to somebody else when its heartbeat has been missing for 10 s.
