@@ -29,6 +29,8 @@ async function run(scenario: Scenario, args: string[]): Promise<void> {
     typeof scenario.options[option] === 'number' ? Number(value) : value,
   ]);
   const bench = new Bench();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void bench.close().finally(() => process.exit(1)));
   try {
     await scenario.run(bench, Object.fromEntries(given));
   } finally {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { migrate } from '../src/db/migrate.js';
@@ -16,6 +15,7 @@ import type { Bench } from './bench.js';
 import { cpuOf, cpuOfPostgres } from './measure.js';
 import { embeddedDatabaseUrl } from '../temporal-dev/embedded-postgres.js';
 import { openSse, type SseReader } from '../test/support/sse-reader.js';
+import { makeStateDir } from '../test/support/state-dir.js';
 
 /** One of the compared systems: the baseline (bench/baseline), the service in one process or two, or LangGraph. */
 export interface Side {
@@ -44,9 +44,7 @@ export interface Sides {
 
 /** Starts the sides on the same Temporal and Postgres, which are those of `npm start`. */
 export async function startSides(bench: Bench): Promise<Sides> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'bench-service-'));
-  chmodSync(dataDir, 0o711);
-  bench.atEnd(() => rmSync(dataDir, { recursive: true, force: true }));
+  const dataDir = makeStateDir();
   const model = await startScriptedModel();
   bench.atEnd(() => model.close().catch(() => undefined));
   const mcp = await startMcpServer({ tools: [{ name: 'ping' }], json: true });

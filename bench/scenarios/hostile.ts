@@ -1,10 +1,9 @@
 import { execFileSync, fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { constants, setPriority, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { ATTACKS, callOf } from '../hostile/attacks.js';
+import { makeStateDir } from '../../test/support/state-dir.js';
 import type { Bench } from '../bench.js';
 import type { Order } from '../hostile/attacker.js';
 import { newSession, runTurn } from '../hostile/project.js';
@@ -153,9 +152,7 @@ async function startService(
   bench: Bench,
   mcpHost: string,
 ): Promise<{ url: string; newKey: (project: string) => string }> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'bench-hostile-'));
-  bench.atEnd(() => rmSync(dataDir, { recursive: true, force: true }));
-  const env = { ...process.env, DATA_DIR: dataDir, MCP_ALLOWED_HOSTS: mcpHost };
+  const env = { ...process.env, DATA_DIR: makeStateDir(), MCP_ALLOWED_HOSTS: mcpHost };
   const service = spawn('npm', ['start'], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
   bench.atEnd(async () => {
     process.kill(-service.pid!, 'SIGINT');
