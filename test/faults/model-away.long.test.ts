@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { failure } from '../support/scripted-model.js';
 
@@ -24,6 +25,11 @@ describe('a model that is away for 60 s, and for 200 s', function () {
     const stream = await system.stream(longer);
     await stream.until(({ event, data }) => event === 'agent.retry.delta' && data.attempt === 4);
     stream.close();
+    // Readers see a failure a moment before it is recorded; one that a kill prevents from that is not counted.
+    await eventually('the failure is recorded', async () => {
+      const failed = `SELECT FROM model_attempts WHERE turn_id = $1 AND error IS NOT NULL`;
+      return (await system.db.query<unknown[]>(failed, [longer.turnId])).length === 4;
+    });
     const processes = [...system.apis, ...system.workers];
     await Promise.all(processes.map((each) => each.kill()));
     await Promise.all(processes.map((each) => each.start()));
