@@ -65,7 +65,7 @@ export async function runBudgetTurns(turns: number): Promise<Kept> {
     const price = {
       currency: 'USD',
       input: rate(20),
-      output: 1 + rate(50),
+      output: rate(50) || 1,
       cache_read: rate(2),
       cache_write: rate(30),
     };
