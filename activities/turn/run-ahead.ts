@@ -235,13 +235,12 @@ export class RunAhead implements AheadSteps {
   async #startUnasked(): Promise<void> {
     const { db, workerId, workflows, log } = this.#deps;
     const until = this.#isClosed ? Number.POSITIVE_INFINITY : performance.now() - UNASKED_MS;
-    const due = [...this.#steps.values()].filter(({ endedAt }) => endedAt !== null && endedAt <= until);
+    const due = [...this.#steps].filter(([, { endedAt }]) => endedAt !== null && endedAt <= until);
     if (due.length === 0) return;
     try {
-      const ids = due.map(({ turn }) => turn.id);
-      const unasked = await neverJoined(db, ids, workerId);
-      for (const step of due) {
-        if (unasked.has(step.turn.id)) await workflows.start(step.turn);
+      const unasked = await neverJoined(db, [...new Map(due).keys()], workerId);
+      for (const [turnId, step] of due) {
+        if (unasked.has(turnId)) await workflows.start(step.turn);
         this.#drop(step);
       }
     } catch (err) {
