@@ -162,6 +162,7 @@ describe('the requests about a task', () => {
 
   it('cancel it again and again while its server is away, in its MCP session', async () => {
     const { sessionId, task } = await start();
+    await eventually('the task is stored, and asked for', () => of('tasks/get').length > 0);
     let refused = 0;
     answerFor = (method) => {
       if (method !== 'tasks/cancel' || refused === 3) return null;
