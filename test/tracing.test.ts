@@ -68,7 +68,14 @@ describe('traces', () => {
       await service.ended(session);
       const rows = await service.db.query<{ trace: string }[]>('SELECT trace FROM turns WHERE id = $1', [body.turn_id]);
       const connection = await Connection.connect({ address: await temporalAddress() });
-      const history = await new Client({ connection }).workflow.getHandle(body.turn_id as string).fetchHistory();
+      const workflow = new Client({ connection }).workflow.getHandle(body.turn_id as string);
+      await eventually('its workflow exists', () =>
+        workflow.describe().then(
+          () => true,
+          () => false,
+        ),
+      );
+      const history = await workflow.fetchHistory();
       await connection.close();
       const fields = history.events![0]!.workflowExecutionStartedEventAttributes!.header!.fields!;
       const started = Object.values(fields).map(({ data }) => Buffer.from(data!).toString());

@@ -17,10 +17,10 @@ export interface LaunchDeps extends ShowDeps {
 }
 
 /**
- * A workflow's start and its first task take the CPU that a first step in the same process needs. After this time the step
- * has ended or waits for its model.
+ * A workflow's start takes the CPU that a first step in the same process needs to record its call. It does not wait for the
+ * step's end: whoever sees the turn end finds its workflow.
  */
-const START_DELAY_MS = 50;
+const START_DELAY_MS = 5;
 
 /** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
 export function launchTurn(deps: LaunchDeps, turn: QueuedTurn): void {
