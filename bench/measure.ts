@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import type { DataSource } from 'typeorm';
 import type { FaultSystem } from '../test/support/fault-system.js';
 import { memoryOf } from '../test/support/memory.js';
@@ -37,13 +38,12 @@ export async function timedEach(count: number, work: (n: number) => Promise<unkn
   return took;
 }
 
-/** Runs `work` while `more` holds, `atOnce` at a time. */
-export async function inParallel(atOnce: number, more: () => boolean, work: () => Promise<unknown>): Promise<void> {
-  const sender = async (): Promise<void> => {
-    while (more()) await work();
-  };
-  await Promise.all(Array.from({ length: atOnce }, sender));
-}
+/** The results of `work` on 0, 1 and so on, `atOnce` at a time. */
+export const inParallel = <Result>(
+  atOnce: number,
+  count: number,
+  work: (n: number) => Promise<Result>,
+): Promise<Result[]> => pLimit(atOnce).map(Array(count).keys(), work);
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await pause(20);

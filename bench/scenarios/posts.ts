@@ -84,17 +84,11 @@ async function measure(
       )
       .catch(() => undefined);
   }, 50);
-  let next = 0;
   const all = await timed(() =>
-    inParallel(
-      AT_ONCE,
-      () => next < POSTS,
-      async () => {
-        const n = next++;
-        const target = targets[n % projects]!;
-        took.push(await timed(() => post(target, target.sessions[Math.floor(n / projects)]!)));
-      },
-    ),
+    inParallel(AT_ONCE, POSTS, async (n) => {
+      const target = targets[n % projects]!;
+      took.push(await timed(() => post(target, target.sessions[Math.floor(n / projects)]!)));
+    }),
   );
   clearInterval(ending);
   row(name, `${((POSTS / all) * 1000).toFixed(0)}/s, ${shown(took)}`);

@@ -8,16 +8,11 @@ const AT_ONCE = 8;
 /** A connection that is idle reports its statistics to Postgres after 10 s. */
 const SETTLED_MS = 11_000;
 const IDLE_MS = 21_000;
-const KINDS = [
-  { content: 'no tool', turns: 300 },
-  { content: 'one tool', turns: 300 },
-  { content: 'a call of 28 s', turns: 8 },
-];
 
 export default scenario({
   measures: 'what a turn costs each part, as docs/operations/sizing.md counts it; 8 turns at a time',
-  options: {},
-  async run(bench) {
+  options: { turns: 300 },
+  async run(bench, { turns: most }) {
     const system = await bench.system({ ownPostgres: true, ownTemporal: { persistent: true } });
     const { model } = system;
     model.on(/no tool/, text('ok'));
@@ -29,7 +24,11 @@ export default scenario({
     const idle: [Usage, Usage] = [await settled(system), await settled(system, IDLE_MS)];
     const [start, end] = idle;
     row('idle', `${((end.commits - start.commits) / (end.seconds - start.seconds)).toFixed(1)} commits/s`);
-    for (const { content, turns } of KINDS) {
+    for (const [content, turns] of [
+      ['no tool', most],
+      ['one tool', most],
+      ['a call of 28 s', AT_ONCE],
+    ] as const) {
       const [before, asked] = [await settled(system), await requests(system)];
       const ms = await timed(() => run(system, content, turns));
       const [after, answered] = [await settled(system), await requests(system)];
@@ -68,14 +67,8 @@ async function requests({ workers }: FaultSystem): Promise<Map<string, number>> 
 }
 
 async function run(system: FaultSystem, content: string, turns: number): Promise<void> {
-  let left = turns;
-  await inParallel(
-    AT_ONCE,
-    () => left-- > 0,
-    async () => {
-      const turn = await system.send(await system.session(), content);
-      const { ended } = await system.stream(turn);
-      await ended;
-    },
-  );
+  await inParallel(AT_ONCE, turns, async () => {
+    const { ended } = await system.stream(await system.send(await system.session(), content));
+    await ended;
+  });
 }
