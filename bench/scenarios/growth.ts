@@ -39,7 +39,7 @@ export default scenario({
     await measure(db, admin, projectId, FEW_TURNS);
     const took = await timed(async () => {
       const build = await dropIndexes(admin);
-      const middle = Math.ceil((FEW_TURNS + turns) / 2 / BATCH) * BATCH;
+      const middle = Math.ceil((FEW_TURNS + turns) / 2 / TURNS_PER_SESSION) * TURNS_PER_SESSION;
       await Promise.all([
         fillInBatches(admin, projectId, FEW_TURNS, middle),
         fillInBatches(second, projectId, middle, turns),
