@@ -39,7 +39,7 @@ const ROWS: Row[] = [
  */
 export default scenario({
   measures:
-    'the service beside a minimal Temporal turn and LangGraph; --only takes the beginning of a part: turn, growth, tool, throughput, streaming, watchers, idle watchers',
+    'the service beside a minimal Temporal turn and LangGraph; --only takes the beginning of a part: turn, tool, throughput, streaming, watchers, idle watchers',
   options: { rounds: 3, only: '' },
   async run(bench, { rounds, only }) {
     const sides = await startSides(bench);
@@ -86,7 +86,6 @@ function parts({ model, baseline, service, apart, langgraph }: Sides): Part[] {
   const one = [baseline, service];
   return [
     ['turn', [...all, langgraph], (side) => oneToken(side, 100)],
-    ['growth', [service], (side) => growth(side)],
     ['tool', all, (side) => toolStep(side)],
     ['throughput 1', one, (side) => throughput(side, 1)],
     ['throughput 32', all, (side) => throughput(side, 32)],
@@ -130,14 +129,6 @@ async function oneToken(side: Side, turns: number): Promise<Figures> {
     'turn of one token, p95': quantile(totals, 0.95),
     'first delta, p50': median(firstDeltas),
   };
-}
-
-/** The first turns of a session against those after 190 others, whose messages the model's request has too. */
-async function growth(side: Side): Promise<Figures> {
-  const sessionId = await side.session();
-  const totals: number[] = [];
-  for (let n = 0; n < 205; n += 1) totals.push((await turn(side, sessionId, 'one token')).total);
-  return { 'turn 10 of a session': median(totals.slice(5, 15)), 'turn 200 of a session': median(totals.slice(195)) };
 }
 
 async function toolStep(side: Side): Promise<Figures> {
@@ -245,9 +236,4 @@ function printRest(service: Figures, langgraph: Figures): void {
       `LangGraph in memory: ${name} ${langgraph[name].toFixed(1)} ms, the service ${service[name]!.toFixed(1)} ms`,
     );
   }
-  const [few, many] = [service['turn 10 of a session'], service['turn 200 of a session']];
-  if (few === undefined || many === undefined) return;
-  console.log(
-    `turn 10 of a session ${few.toFixed(1)} ms, turn 200 ${many.toFixed(1)} ms (${(many / few).toFixed(2)} ×)`,
-  );
 }
