@@ -20,9 +20,9 @@ export default scenario({
   async run(bench) {
     const folder = mkdtempSync(join(tmpdir(), 'zip-bomb-'));
     bench.atEnd(() => rmSync(folder, { recursive: true }));
-    for (const [name, entries] of Object.entries(CASES)) {
+    for (const [name, entries] of Object.entries(await packages())) {
       const path = join(folder, 'package');
-      const content = zip(await entries());
+      const content = zip(entries);
       writeFileSync(path, content);
       const args = ['--expose-gc', '--import', 'tsx', MEASURE, path];
       const { stdout } = await promisify(execFile)(process.execPath, args);
@@ -35,7 +35,7 @@ export default scenario({
 const stored = (name: string, content: Buffer): ZipEntry => ({ name, content, method: 0 });
 
 /** Gigabytes of zeros, deflated to a thousandth of their size. */
-async function zeros(name: string, size: number, declaredSize = Math.min(size, MAX_DECLARED_SIZE)): Promise<ZipEntry> {
+async function zeros(size: number): Promise<Omit<ZipEntry, 'name'>> {
   const deflate = createDeflateRaw({ level: 9 });
   const block = Buffer.alloc(MIB);
   const chunks: Buffer[] = [];
@@ -48,33 +48,26 @@ async function zeros(name: string, size: number, declaredSize = Math.min(size, M
   }
   deflate.end();
   await once(deflate, 'end');
-  return { name, data: Buffer.concat(chunks), method: 8, declaredSize, declaredCrc };
+  return { data: Buffer.concat(chunks), method: 8, declaredSize: Math.min(size, MAX_DECLARED_SIZE), declaredCrc };
 }
-const skill = stored('SKILL.md', SKILL_MD);
-const CASES: Record<string, () => Promise<ZipEntry[]>> = {
-  'one entry of 10 GiB': async () => [skill, await zeros('bomb', 10 * 1024 * MIB)],
-  'the same, said to be 1 KiB': async () => [skill, await zeros('bomb', 1024 * MIB, 1024)],
-  '10 GiB as SKILL.md': async () => [await zeros('SKILL.md', 10 * 1024 * MIB)],
-  '410 entries of 25 MiB (10 GiB)': async () => {
-    const one = await zeros('', 25 * MIB);
-    return [skill, ...Array.from({ length: 410 }, (_, index) => ({ ...one, name: `f${index}` }))];
-  },
-  '25 MiB + 1': async () => [skill, await zeros('big', 25 * MIB + 1)],
-  '200 MiB + 1': async () => {
-    const one = await zeros('', 25 * MIB);
-    const last = await zeros('last', 1 + SKILL_MD.length);
-    const all = Array.from({ length: 7 }, (_, index) => ({ ...one, name: `f${index}` }));
-    return [skill, ...all, await zeros('f7', 25 * MIB - 2 * SKILL_MD.length), last];
-  },
-  '200 MiB, a skill': async () => {
-    const one = await zeros('', 25 * MIB);
-    const all = Array.from({ length: 7 }, (_, index) => ({ ...one, name: `f${index}` }));
-    return [skill, ...all, await zeros('f7', 25 * MIB - SKILL_MD.length)];
-  },
-  '501 entries': async () => Array.from({ length: 501 }, (_, index) => stored(`f${index}`, Buffer.alloc(1))),
-  '65,535 entries': async () => {
-    const one = stored('', Buffer.alloc(0));
-    return Array.from({ length: 65_535 }, (_, index) => ({ ...one, name: `${index}` }));
-  },
-  'SKILL.md of 32 KiB + 1': async () => [stored('SKILL.md', Buffer.concat([SKILL_MD, Buffer.alloc(32 * 1024)]))],
-};
+
+async function packages(): Promise<Record<string, ZipEntry[]>> {
+  const skill = stored('SKILL.md', SKILL_MD);
+  const huge = await zeros(10 * 1024 * MIB);
+  const largest = await zeros(25 * MIB);
+  const many = (count: number, entry: Omit<ZipEntry, 'name'>): ZipEntry[] =>
+    Array.from({ length: count }, (_, index) => ({ ...entry, name: `f${index}` }));
+  const almostFull = [...many(7, largest), { ...(await zeros(25 * MIB - 2 * SKILL_MD.length)), name: 'last' }];
+  return {
+    'one entry of 10 GiB': [skill, { ...huge, name: 'bomb' }],
+    'the same, said to be 1 KiB': [skill, { ...huge, name: 'bomb', declaredSize: 1024 }],
+    '10 GiB as SKILL.md': [{ ...huge, name: 'SKILL.md' }],
+    '410 entries of 25 MiB (10 GiB)': [skill, ...many(410, largest)],
+    '25 MiB + 1': [skill, { ...(await zeros(25 * MIB + 1)), name: 'big' }],
+    '200 MiB + 1': [skill, ...almostFull, stored('more', Buffer.alloc(SKILL_MD.length + 1))],
+    '200 MiB, a skill': [skill, ...almostFull, stored('more', Buffer.alloc(SKILL_MD.length))],
+    '501 entries': many(501, stored('', Buffer.alloc(1))),
+    '65,535 entries': many(65_535, stored('', Buffer.alloc(0))),
+    'SKILL.md of 32 KiB + 1': [stored('SKILL.md', Buffer.concat([SKILL_MD, Buffer.alloc(32 * 1024)]))],
+  };
+}
