@@ -24,10 +24,11 @@ async function run(scenario: Scenario, args: string[]): Promise<void> {
     { type: 'string' as const, default: String(usual) },
   ]);
   const { values } = parseArgs({ args, options: Object.fromEntries(options) });
-  const given = Object.entries(values).map(([option, value]) => [
-    option,
-    typeof scenario.options[option] === 'number' ? Number(value) : value,
-  ]);
+  const given = Object.entries(values).map(([option, value]) => {
+    const isNumber = typeof scenario.options[option] === 'number';
+    if (isNumber && !/^\d+$/.test(String(value))) throw new Error(`Give --${option} a number`);
+    return [option, isNumber ? Number(value) : value];
+  });
   const bench = new Bench();
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void bench.close().finally(() => process.exit(1)));

@@ -75,6 +75,8 @@ export default scenario({
     '`npm start` under attacks of one project (--only: those with this text in their names), and what another one notices; fails if that is too much. Linux; --rest: seconds until memory must be back',
   options: { only: '', rest: 60 },
   async run(bench, { only, rest }) {
+    const attacks = Object.keys(ATTACKS).filter((each) => each.includes(only));
+    if (attacks.length === 0) throw new Error(`No attack has ${only} in its name:\n${Object.keys(ATTACKS).join('\n')}`);
     const attacker = await startAttacker(bench);
     const { url, newKey } = await startService(bench, attacker.mcpHost);
     const key = newKey('hostile');
@@ -91,7 +93,7 @@ export default scenario({
     let quietMs = 0;
     for (let n = 0; n < QUIET_TURNS; n += 1) quietMs = Math.max(quietMs, await turn());
     const costs: Cost[] = [];
-    for (const name of Object.keys(ATTACKS).filter((each) => each.includes(only))) {
+    for (const name of attacks) {
       const processes = processesOf(pid);
       const memory = watchMemory(pid);
       const health = watchHealth(url);

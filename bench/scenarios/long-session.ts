@@ -3,7 +3,7 @@ import { median } from '../measure.js';
 import { scenario } from '../scenario.js';
 import { row } from '../table.js';
 
-const AROUND = 5;
+const WARM_UP = 5;
 
 export default scenario({
   measures:
@@ -22,7 +22,7 @@ export default scenario({
     );
     model.on(/<transcript>/, 'The user has many messages noted in files. '.repeat(20));
     const warm = await service.session({});
-    for (let turn = 0; turn < AROUND; turn += 1) {
+    for (let turn = 0; turn < WARM_UP; turn += 1) {
       await service.send(warm, 'Warm up.');
       await service.ended(warm, 120_000);
     }
@@ -38,14 +38,14 @@ export default scenario({
     }
     const history = await service.history(sessionId);
     const count = (wanted: string): string => String(history.filter(({ type }) => type === wanted).length);
-    const early = median(waits.slice(0, AROUND * 2));
-    const late = median(waits.slice(-AROUND * 2));
+    const few = Math.min(10, Math.ceil(turns / 2));
+    const [early, late] = [median(waits.slice(0, few)), median(waits.slice(-few))];
     row('turns', String(turns));
     row('compactions', count('agent.context_compacted'));
     row('messages in the history', count('user.message'), `${turns}`);
     row('requests', `${model.requests.length}, refused ${model.refused.length}`, 'refused 0');
-    row(`POST to first request, turns 1 to ${AROUND * 2} (median)`, `${early.toFixed(1)} ms`);
+    row(`POST to first request, turns 1 to ${few} (median)`, `${early.toFixed(1)} ms`);
     const ratio = `${(late / early).toFixed(2)} ×`;
-    row(`the same, last ${AROUND * 2} turns (median)`, `${late.toFixed(1)} ms = ${ratio}`, '≤ 1.5 ×');
+    row(`the same, last ${few} turns (median)`, `${late.toFixed(1)} ms = ${ratio}`, '≤ 1.5 ×');
   },
 });

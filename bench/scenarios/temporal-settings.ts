@@ -17,8 +17,8 @@ const VARIANTS: Record<string, Record<string, number | boolean>> = {
 export default scenario({
   measures:
     "a turn and a tool step on a Temporal server with Postgres persistence and 128 shards: the server's defaults, eager activities, poll rates, and both, as docs/operations/temporal.md recommends",
-  options: {},
-  async run(bench) {
+  options: { turns: 60 },
+  async run(bench, { turns }) {
     const postgres = await bench.postgres();
     process.env.TEST_DATABASE_URL = postgres.adminUrl;
     const measured: Record<string, Figures> = {};
@@ -26,7 +26,7 @@ export default scenario({
       const cluster = await startTemporalCluster(postgres.adminUrl, dynamicConfig);
       process.env.TEST_TEMPORAL_ADDRESS = cluster.address;
       const system = await bench.system();
-      measured[name] = await measure(system);
+      measured[name] = await measure(system, turns);
       await system.close();
       await cluster.stop();
     }
@@ -38,7 +38,7 @@ export default scenario({
   },
 });
 
-async function measure(system: FaultSystem): Promise<Figures> {
+async function measure(system: FaultSystem, count: number): Promise<Figures> {
   system.model.on(/one token/, text('ok'));
   system.model.on(/use a tool/, ({ body }) => {
     const steps = body.messages.filter(({ role }) => role === 'assistant').length;
@@ -47,7 +47,7 @@ async function measure(system: FaultSystem): Promise<Figures> {
   const turns: number[] = [];
   const steps: number[] = [];
   for (let n = 0; n < 10; n += 1) await turn(system, 'one token');
-  for (let n = 0; n < 60; n += 1) turns.push(await turn(system, 'one token'));
+  for (let n = 0; n < count; n += 1) turns.push(await turn(system, 'one token'));
   for (let n = 0; n < 8; n += 1) steps.push(((await turn(system, 'use a tool')) - median(turns)) / STEPS);
   return { 'turn, median': median(turns), 'turn, p95': quantile(turns, 0.95), 'tool step, median': median(steps) };
 }
