@@ -15,7 +15,20 @@ function rowsOf(plan: Plan): number {
   return (plan.Plans ?? []).reduce((sum, child) => sum + rowsOf(child), own);
 }
 
-/** Runs queries, and returns their result with the number of rows that Postgres read for them. */
+/** Runs a query for its plan, and takes back what it wrote. */
+async function planOf(db: DataSource, text: string, values?: unknown[]): Promise<Plan> {
+  const runner = db.createQueryRunner();
+  try {
+    await runner.startTransaction();
+    const explained: unknown = await runner.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+    return (explained as [{ 'QUERY PLAN': [{ Plan: Plan }] }])[0]['QUERY PLAN'][0].Plan;
+  } finally {
+    await runner.rollbackTransaction();
+    await runner.release();
+  }
+}
+
+/** Runs queries, also those that write, and returns their result with the number of rows that Postgres read for them. */
 export async function countRowsRead<T>(
   db: DataSource,
   run: (db: DataSource) => Promise<T>,
@@ -23,11 +36,7 @@ export async function countRowsRead<T>(
   let read = 0;
   const explaining = Object.create(db) as DataSource;
   explaining.query = async <Rows>(text: string, values?: unknown[]): Promise<Rows> => {
-    const [row] = await db.query<[{ 'QUERY PLAN': [{ Plan: Plan }] }]>(
-      `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
-      values,
-    );
-    read += rowsOf(row['QUERY PLAN'][0].Plan);
+    read += rowsOf(await planOf(db, text, values));
     return db.query<Rows>(text, values);
   };
   return { result: await run(explaining), read };

@@ -331,7 +331,9 @@ export class Initial1800000000001 implements MigrationInterface {
       CREATE FUNCTION lock_session_for_turn(the_project text, the_session text)
       RETURNS TABLE (model_id text, mcp_servers integer, turn_count integer, last_state text, open_turns bigint,
         max_running_turns integer, has_waiting boolean, cost_before numeric, was_unpriced boolean, currency text)
-      LANGUAGE plpgsql AS $$
+      LANGUAGE plpgsql
+      -- Expecting more rows, the planner would read all sessions to find the one.
+      ROWS 1 AS $$
       #variable_conflict use_column
       DECLARE
         most integer;
