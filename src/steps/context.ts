@@ -38,7 +38,10 @@ export interface TurnContext extends Pick<
   hasTools: boolean;
 }
 
-/** The columns and tables of a `ContextRow`. Append a condition on `turns`. */
+/**
+ * The columns and tables of a `ContextRow`. Append a condition on `turns`. OFFSET 0 keeps the message's own query apart: in
+ * a join the planner, without statistics, reads the first messages of all turns of the session.
+ */
 export const CONTEXT = rawSql(`
   turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", turns.number, turns.state,
   turns.queued_at AS "queuedAt", message.data->'skills' AS skills, message.data->'files' AS files,
@@ -54,9 +57,9 @@ export const CONTEXT = rawSql(`
       'offeredTools', offered_tools) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
   FROM turns JOIN sessions ON sessions.id = turns.session_id
-    JOIN events message ON message.session_id = turns.session_id
-      AND message.turn_number = coalesce(turns.message_number, turns.number)
-      AND message.position = 1`);
+    CROSS JOIN LATERAL (
+      SELECT data FROM events WHERE events.session_id = turns.session_id
+        AND turn_number = coalesce(turns.message_number, turns.number) AND position = 1 OFFSET 0) AS message`);
 
 export interface ContextRow extends Omit<TurnContext, 'servers'> {
   servers: (Pick<TurnServer, 'id' | 'name' | 'offeredTools'> & { toolsetHash: string })[];

@@ -97,8 +97,9 @@ export async function loadConversation(
           CASE WHEN past.id = ${turnId} THEN (SELECT row_to_json(current) FROM current) END AS context,
           summary, summarised_state, latest.turn_number AS summarised,
           CASE WHEN past.id = ${turnId} THEN EXISTS (SELECT FROM known) END AS is_continued
-        FROM turns past JOIN events message ON message.session_id = past.session_id AND message.turn_number = past.number
-            AND message.position = 1
+        FROM turns past CROSS JOIN LATERAL (
+            SELECT data FROM events WHERE events.session_id = past.session_id AND turn_number = past.number
+              AND position = 1 OFFSET 0) AS message
           LEFT JOIN latest ON past.id = ${turnId}
         WHERE past.session_id = (SELECT "sessionId" FROM current)
           AND past.number > coalesce((SELECT turn_number FROM latest), 0)
