@@ -21,6 +21,12 @@ const SERVICE_LIMITS = {
   tcp_keepalives_count: 3,
 };
 
+/**
+ * Every statement has its index. But a connection keeps a plan that it made when the tables were new and empty: it would read
+ * whole tables until Postgres has analyzed them.
+ */
+const SERVICE_PLANS = { enable_seqscan: 'off' };
+
 /** A migration may run for long, but must not wait long for a lock: every other statement would queue behind it. */
 const MIGRATION_LIMITS = { statement_timeout: 0, lock_timeout: 2_000 };
 
@@ -41,7 +47,7 @@ export async function openDataSource(
   name: string,
   purpose: 'service' | 'migration' = 'service',
 ): Promise<DataSource> {
-  const limits = purpose === 'service' ? SERVICE_LIMITS : MIGRATION_LIMITS;
+  const limits = purpose === 'service' ? { ...SERVICE_LIMITS, ...SERVICE_PLANS } : MIGRATION_LIMITS;
   // Compiling a statement costs more than it saves: the service reads few rows at a time.
   const settings = Object.entries({ timezone: 'UTC', jit: 'off', ...limits });
   const dataSource = new DirectDataSource({
