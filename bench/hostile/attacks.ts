@@ -49,13 +49,6 @@ const denseSession = (): string =>
     })),
   }).replaceAll('"input_schema":0', `"input_schema":${DENSE_SCHEMA}`);
 
-const post = (attacker: Attacker, path: string, body: string): Promise<number> =>
-  fetch(attacker.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${attacker.key}`, 'content-type': 'application/json' },
-    body,
-  }).then(async (response) => (await response.arrayBuffer(), response.status));
-
 /** Opens sockets that send a request and read nothing. */
 async function unread(attacker: Attacker, path: string, count: number, ms: number): Promise<void> {
   const { hostname, port } = new URL(attacker.url);
@@ -75,23 +68,16 @@ async function unread(attacker: Attacker, path: string, count: number, ms: numbe
 export const ATTACKS: Record<string, (call: ApiCall, attacker: Attacker) => Promise<void>> = {
   'an array of pings at a probe': atRegistration('pings-at-probe'),
   'an array of pings at a connection': inTurn('pings-at-connect'),
-  'an upload with 20,000 parameters': async (_, attacker) => {
+  'an upload with 20,000 parameters': async (call) => {
     const parameters = Array.from({ length: 20_000 }, (__, n) => `;a${n}=b`).join('');
     const head = `--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"${parameters}\r\n\r\nx\r\n--b--\r\n`;
-    await fetch(`${attacker.url}/v1/files`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${attacker.key}`, 'content-type': 'multipart/form-data; boundary=b' },
-      body: head,
-    });
+    await call('POST', '/v1/files', head, { 'Content-Type': 'multipart/form-data; boundary=b' });
   },
   'streams of a dense session': async (call, attacker) => {
-    const response = await fetch(`${attacker.url}/v1/sessions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${attacker.key}`, 'content-type': 'application/json' },
-      body: denseSession(),
-    });
-    const { id } = (await response.json()) as { id?: string };
-    const session = id ?? (await newSession(call, { model_id: 'local-rules', instruction: 'x'.repeat(100_000) }));
+    const { body } = await call('POST', '/v1/sessions', denseSession());
+    const session =
+      (body?.id as string | undefined) ??
+      (await newSession(call, { model_id: 'local-rules', instruction: 'x'.repeat(100_000) }));
     const path = `${attacker.url}/v1/sessions/${session}/events/stream`;
     const streams = await Promise.all(Array.from({ length: 30 }, () => openSse(path, attacker.key)));
     await pause(2000);
@@ -106,12 +92,12 @@ export const ATTACKS: Record<string, (call: ApiCall, attacker: Attacker) => Prom
     token: `b${'a'.repeat(8000)}`,
   }),
   'wrong metadata of an authorization server': atRegistration('authorization', { type: 'OAUTH' }),
-  'sixty dense sessions': async (_, attacker) =>
-    void (await Promise.all(Array.from({ length: 60 }, () => post(attacker, '/v1/sessions', denseSession())))),
-  'rejected JSON': async (_, attacker) => {
+  'sixty dense sessions': async (call) =>
+    void (await Promise.all(Array.from({ length: 60 }, () => call('POST', '/v1/sessions', denseSession())))),
+  'rejected JSON': async (call) => {
     const body = `[${Array(690_000).fill('[]').join(',')}]`;
     for (const path of ['/v1/sessions', '/v1/mcp-servers', '/v1/webhooks'])
-      await Promise.all(Array.from({ length: 20 }, () => post(attacker, path, body)));
+      await Promise.all(Array.from({ length: 20 }, () => call('POST', path, body)));
   },
   'unread lists': async (call, attacker) => {
     await Promise.all(
@@ -119,23 +105,17 @@ export const ATTACKS: Record<string, (call: ApiCall, attacker: Attacker) => Prom
     );
     await unread(attacker, '/v1/sessions?limit=100', 40, 15_000);
   },
-  'unknown keys': async (_, attacker) => {
+  'unknown keys': async (_, { url }) => {
     for (let round = 0; round < 40; round += 1)
       await Promise.all(
         Array.from({ length: 50 }, () => {
           const key = `ask_${randomBytes(32).toString('base64url')}`;
-          return fetch(`${attacker.url}/v1/sessions`, { headers: { authorization: `Bearer ${key}` } }).then((r) =>
-            r.text(),
-          );
+          return callOf({ url, key })('GET', '/v1/sessions');
         }),
       );
   },
   'idle connections': async (_, attacker) => unread({ ...attacker, key: '' }, '', 10_300, 5000),
-  'forty turns with images': async (call) => {
-    const files = await uploadImages(call);
-    const sessions = await Promise.all(Array.from({ length: 40 }, () => newSession(call, { model_id: 'local-rules' })));
-    await Promise.all(sessions.map((session) => runTurn(call, session, files)));
-  },
+  'forty turns with images': async (call) => void (await imageTurns(call, 40, { model_id: 'local-rules' })),
   'ten stalled readers of a long stream': async (call, attacker) => {
     const session = await newSession(call, { model_id: 'local-rules' });
     await call('POST', `/v1/sessions/${session}/messages`, { content: 'write 20000 words at 2000 words per second' });
@@ -165,10 +145,10 @@ export function tally(answers: string[]): Record<string, number> {
 }
 
 /** Turns with 13 MB of images each, all at once. Returns how each ended. */
-export async function imageTurns(call: ApiCall, count: number): Promise<string[]> {
+export async function imageTurns(call: ApiCall, count: number, session: object = {}): Promise<string[]> {
   const files = await uploadImages(call);
-  const sessions = await Promise.all(Array.from({ length: count }, () => newSession(call)));
-  return Promise.all(sessions.map((session) => runTurn(call, session, files)));
+  const sessions = await Promise.all(Array.from({ length: count }, () => newSession(call, session)));
+  return Promise.all(sessions.map((id) => runTurn(call, id, files)));
 }
 
 /** Lists of long sessions, probes, readiness, uploads and streams at once. Returns every answer's name and status. */
