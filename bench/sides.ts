@@ -14,16 +14,26 @@ import { apiClient } from '../test/support/client.js';
 import type { Bench } from './bench.js';
 import { cpuOf, cpuOfPostgres } from './measure.js';
 import { embeddedDatabaseUrl } from '../temporal-dev/embedded-postgres.js';
-import { openSse, type SseReader } from '../test/support/sse-reader.js';
+import { openSse, readSse, type SseFrame, type SseReader } from '../test/support/sse-reader.js';
 import { makeStateDir } from '../test/support/state-dir.js';
 
-/** One of the compared systems: the baseline (bench/baseline), the service in one process or two, or LangGraph. */
+/**
+ * One of the compared systems: the baseline (bench/baseline), the service in one process or two, LangGraph's library or its
+ * server (bench/langgraph).
+ */
 export interface Side {
-  name: 'baseline' | 'service' | 'apart' | 'langgraph';
+  name: 'baseline' | 'service' | 'apart' | 'langgraph' | 'langgraphServer';
   /** Opens a conversation, with the tool `ping` of an MCP server if asked for. */
   session(withTool?: boolean): Promise<string>;
+  /**
+   * A turn as a client of the side runs it: `send` and then `stream`, two requests. LangGraph's server streams the answer to the
+   * POST that starts a run: there `send` ends with the headers of that answer, and `stream` takes it over.
+   */
   send(sessionId: string, content: string): Promise<void>;
   stream(sessionId: string): Promise<SseReader>;
+  isDelta(frame: SseFrame): boolean;
+  /** The last frame of a turn. Without it, a turn ends with its stream. */
+  isEnd?(frame: SseFrame): boolean;
   /** CPU seconds used so far by the side's own processes and by the servers that all sides share. */
   cpu(): Record<'service' | 'temporal' | 'postgres', number>;
   /** Resident memory of the side's processes, in KB. */
@@ -38,8 +48,10 @@ export interface Sides {
   service: Side;
   /** API and worker in a process of their own, as in production. */
   apart: Side;
-  /** In memory, without a server (bench/langgraph); null if it is not installed. */
+  /** In memory, behind a server of the bench (bench/langgraph/main.mjs); null if it is not installed. */
   langgraph: Side | null;
+  /** LangGraph's own server for development, in memory; null if it is not installed. */
+  langgraphServer: Side | null;
 }
 
 /** Starts the sides on the same Temporal and Postgres, which are those of `npm start`. */
@@ -67,11 +79,19 @@ export async function startSides(bench: Bench): Promise<Sides> {
   const service = await side(startService(dataDir, model, mcp));
   const baseline = await side(startBaseline(dataDir, model, mcp));
   const apart = await side(startApart(dataDir, mcp));
-  const langgraph = existsSync('bench/langgraph/node_modules') ? await side(startLangGraph(model)) : null;
-  return { model, baseline, service, apart, langgraph };
+  const installed = existsSync('bench/langgraph/node_modules/@langchain/langgraph-api');
+  const langgraph = installed ? await side(startLangGraph(model)) : null;
+  const langgraphServer = installed ? await side(startLangGraphServer(model)) : null;
+  return { model, baseline, service, apart, langgraph, langgraphServer };
 }
 
-type Process = Pick<Side, 'name' | 'session' | 'send' | 'stream'> & { pids: number[]; stop: () => Promise<void> };
+type Process = Omit<Side, 'cpu' | 'memoryKb'> & { pids: number[]; stop: () => Promise<void> };
+
+/** The frames of all sides but LangGraph's server. */
+const frames = {
+  isDelta: ({ event }: SseFrame): boolean => event.startsWith('agent.'),
+  isEnd: ({ event }: SseFrame): boolean => event === 'turn.completed',
+};
 
 async function startService(dataDir: string, model: ScriptedModel, mcp: TestMcpServer): Promise<Process> {
   const modelsFile = modelsFileOf(dataDir);
@@ -101,7 +121,7 @@ async function startService(dataDir: string, model: ScriptedModel, mcp: TestMcpS
   await says(child, /Ctrl-C stops everything/);
   const url = `http://127.0.0.1:${port}`;
   const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim();
-  return { name: 'service', ...(await clientOf(url, key, mcp)), pids: [child.pid!], stop: () => end(child) };
+  return { name: 'service', ...frames, ...(await clientOf(url, key, mcp)), pids: [child.pid!], stop: () => end(child) };
 }
 
 const modelsFileOf = (dataDir: string): string => join(dataDir, 'bench-models.json');
@@ -132,6 +152,7 @@ async function startApart(dataDir: string, mcp: TestMcpServer): Promise<Process>
   const roles = [await startRole('worker', env), await startRole('api', env)];
   return {
     name: 'apart',
+    ...frames,
     ...(await clientOf(roles[1]!.url, key, mcp)),
     pids: roles.map(({ pid }) => pid),
     stop: async () => void (await Promise.all(roles.map((role) => role.stop()))),
@@ -171,10 +192,54 @@ async function startBaseline(dataDir: string, model: ScriptedModel, mcp: TestMcp
 }
 
 async function startLangGraph(model: ScriptedModel): Promise<Process> {
-  const child = spawn(process.execPath, ['bench/langgraph/main.mjs', model.url], {
+  return bareSide('langgraph', spawnLangGraph(model, ['bench/langgraph/main.mjs']));
+}
+
+async function startLangGraphServer(model: ScriptedModel): Promise<Process> {
+  const child = spawnLangGraph(model, ['bench/langgraph/server.mjs', makeStateDir()]);
+  const [, port] = await says(child, /listening on (\d+)/);
+  const threads = `http://127.0.0.1:${port}/threads`;
+  const post = (body: object) => ({
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  const answers = new Map<string, SseReader>();
+  return {
+    name: 'langgraphServer',
+    pids: [child.pid!],
+    stop: () => end(child),
+    async session() {
+      const response = await fetch(threads, post({}));
+      return ((await response.json()) as { thread_id: string }).thread_id;
+    },
+    async send(threadId, content) {
+      const input = { messages: [{ role: 'user', content }] };
+      const run = post({ assistant_id: 'agent', input, stream_mode: ['messages'] });
+      const answer = await readSse(`${threads}/${threadId}/runs/stream`, run);
+      if (answer.status !== 200) throw new Error(`${threads} answered ${answer.status}`);
+      answers.set(threadId, answer);
+    },
+    stream(threadId) {
+      const answer = answers.get(threadId)!;
+      answers.delete(threadId);
+      return Promise.resolve(answer);
+    },
+    isDelta: ({ event, data }) => event === 'messages/partial' && (data as { content: string }[])[0]!.content !== '',
+  };
+}
+
+function spawnLangGraph(model: ScriptedModel, args: string[]): ChildProcess {
+  return spawn(process.execPath, args, {
+    env: {
+      ...process.env,
+      MODEL_URL: model.url,
+      LOG_LEVEL: 'error',
+      LANGSMITH_TRACING_V2: 'false',
+      LANGSMITH_TRACING: 'false',
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  return bareSide('langgraph', child);
 }
 
 /** A process with POST and GET /sessions/{id}. */
@@ -183,6 +248,7 @@ async function bareSide(name: 'baseline' | 'langgraph', child: ChildProcess): Pr
   const url = (sessionId: string): string => `http://127.0.0.1:${port}/sessions/${sessionId}`;
   return {
     name,
+    ...frames,
     pids: [child.pid!],
     stop: () => end(child),
     session: () => Promise.resolve(randomUUID()),

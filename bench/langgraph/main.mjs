@@ -1,37 +1,13 @@
 /**
- * An engine without a server, for `npm run bench`: a LangGraph graph with its state in memory, in this process. The interface is
- * that of bench/baseline: POST /sessions/{id} runs the graph, GET /sessions/{id} streams what it sends.
+ * LangGraph's library for `npm run bench`: a graph with its state in memory, in this process. The interface is that of
+ * bench/baseline: POST /sessions/{id} runs the graph, GET /sessions/{id} streams what it sends.
  */
 import { createServer } from 'node:http';
-import Anthropic from '@anthropic-ai/sdk';
-import { AIMessage, HumanMessage } from '@langchain/core/messages';
-import { MemorySaver, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph';
+import { AIMessageChunk, HumanMessage } from '@langchain/core/messages';
+import { MemorySaver } from '@langchain/langgraph';
+import { graph as builder } from './graph.mjs';
 
-const anthropic = new Anthropic({ apiKey: 'none', baseURL: process.argv[2] });
-
-async function callModel({ messages }, { writer }) {
-  const stream = await anthropic.messages.create({
-    model: 'scripted-1',
-    max_tokens: 8000,
-    stream: true,
-    messages: messages.map((message) => ({
-      role: message.getType() === 'human' ? 'user' : 'assistant',
-      content: message.content,
-    })),
-  });
-  let text = '';
-  for await (const event of stream) {
-    if (event.type !== 'content_block_delta' || event.delta.type !== 'text_delta') continue;
-    text += event.delta.text;
-    writer({ event: 'agent.message.delta', content: event.delta.text });
-  }
-  return { messages: [new AIMessage(text)] };
-}
-
-const graph = new StateGraph(MessagesAnnotation)
-  .addNode('model', callModel)
-  .addEdge(START, 'model')
-  .compile({ checkpointer: new MemorySaver() });
+const graph = builder.compile({ checkpointer: new MemorySaver() });
 
 /** The frames of each session's last turn, and their readers. */
 const sessions = new Map();
@@ -48,9 +24,9 @@ async function run(id, content) {
     frames.push(frame);
     for (const reader of readers) reader.write(frame);
   };
-  const options = { configurable: { thread_id: id }, streamMode: 'custom' };
-  for await (const { event, content: text } of await graph.stream({ messages: [new HumanMessage(content)] }, options)) {
-    send(event, text);
+  const options = { configurable: { thread_id: id }, streamMode: 'messages' };
+  for await (const [chunk] of await graph.stream({ messages: [new HumanMessage(content)] }, options)) {
+    if (AIMessageChunk.isInstance(chunk) && chunk.text !== '') send('agent.message.delta', chunk.text);
   }
   send('turn.completed', '');
   for (const reader of readers) reader.end();

@@ -28,15 +28,20 @@ export interface SseReader {
 
 /** Opens an event stream. `lastEventId` resumes. */
 export async function openSse(url: string, key: string, lastEventId?: string): Promise<SseReader> {
-  const controller = new AbortController();
-  const response = await fetch(url, {
+  const reader = await readSse(url, {
     headers: {
       Authorization: `Bearer ${key}`,
       ...(lastEventId !== undefined && { 'Last-Event-ID': lastEventId }),
     },
-    signal: controller.signal,
   });
-  reachedBy('GET', new URL(url).pathname, response.status, null);
+  reachedBy('GET', new URL(url).pathname, reader.status, null);
+  return reader;
+}
+
+/** Reads the event stream that answers any request. */
+export async function readSse(url: string, request: RequestInit): Promise<SseReader> {
+  const controller = new AbortController();
+  const response = await fetch(url, { ...request, signal: controller.signal });
   const waiting = new Set<() => void>();
   let over = false;
   const reader: SseReader = {
