@@ -92,18 +92,6 @@ describe('the event history', () => {
     }
     expect((await page(another, 1, next)).body.error.type).to.equal('invalid_cursor');
   });
-
-  it('belongs to the project', async () => {
-    const sessionId = await service.session();
-    const stranger = service.as(await service.newKey({ project: 'other' }));
-    for (const path of ['events', 'events/stream']) {
-      const { status, body } = await stranger('GET', `/v1/sessions/${sessionId}/${path}`);
-      expect(`${status} ${body.error.type}`).to.equal('404 session_not_found');
-    }
-    const writer = service.as(await service.newKey({ scopes: ['sessions:write'] }));
-    const { body } = await writer('GET', `/v1/sessions/${sessionId}/events`);
-    expect(body.error).to.deep.include({ type: 'insufficient_scope', details: { required: 'sessions:read' } });
-  });
 });
 
 /** contract.md §13 "Events". */

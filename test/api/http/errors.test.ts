@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
-import { eventually } from '../../support/eventually.js';
 import { rawHttp } from '../../support/raw-http.js';
 import { startService, type TestService } from '../../support/service.js';
 
@@ -71,22 +70,6 @@ describe('errors of every request (contract.md §1)', () => {
         Authorization: `bearer ${service.key}`,
       });
       expect(status).to.equal(200);
-    });
-
-    it('expires', async () => {
-      const key = await service.newKey({ project: 'expiring' });
-      const expireIn = (time: string): Promise<unknown> =>
-        service.db.query(
-          `UPDATE api_keys SET expires_at = clock_timestamp() + $1::interval
-           WHERE project_id = (SELECT id FROM projects WHERE name = 'expiring')`,
-          [time],
-        );
-      await expireIn('1 h');
-      expect((await service.as(key)('GET', '/v1/sessions')).status).to.equal(200);
-      await expireIn('1 s');
-      await eventually('the key is refused', async () => {
-        return (await service.as(key)('GET', '/v1/sessions')).status === 401;
-      });
     });
   });
 

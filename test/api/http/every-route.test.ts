@@ -26,32 +26,42 @@ const withUpload = withKey.filter(([, , , , { multipart }]) => multipart);
 const paged = withKey.filter(([, , , , { paged }]) => paged);
 const limited = withKey.filter(([, , , limited]) => limited);
 const title = ([method, path]: Route): string => `${method} ${path}`;
+const file = (...part: Parameters<typeof filePart>): Buffer => multipartBody([filePart(...part)]);
+const skillMd = (name: string): string => `---\nname: ${name}\n---\n`;
+const skill = (name: string): Buffer => file('SKILL.md', skillMd(name));
 
 /** What every operation has in common, shown of every operation. */
 describe('every route', () => {
   let service: TestService;
-  /** One resource of each kind, of project `demo`, by the name of its path parameter. */
+  /** One resource of each kind, of project `demo`, by the name of its path parameter. Of most there are two. */
   let ids: Record<string, string>;
   before(async () => {
     service = await startService();
     const { api, db } = service;
-    const skill = await api(
-      'POST',
-      '/v1/skills',
-      multipartBody([filePart('SKILL.md', '---\nname: a\n---\n')]),
-      MULTIPART,
-    );
-    const file = await api('POST', '/v1/files', multipartBody([filePart('a.txt')]), MULTIPART);
-    const session = await api('POST', '/v1/sessions', { model_id: 'test-model' });
+    const create = async (path: string, body: unknown, headers = {}): Promise<string> => {
+      const answer = await api('POST', path, body, headers);
+      expect(answer.status).to.equal(201);
+      return answer.body.id;
+    };
+    const session_id = await create('/v1/sessions', { model_id: 'test-model' });
+    await create('/v1/sessions', { model_id: 'test-model' });
+    const [skill_id] = [
+      await create('/v1/skills', skill('a'), MULTIPART),
+      await create('/v1/skills', skill('b'), MULTIPART),
+    ];
+    const [file_id] = [
+      await create('/v1/files', file('a.txt'), MULTIPART),
+      await create('/v1/files', file('b.txt'), MULTIPART),
+    ];
     await insertMcpServer(db, 'mcp_one');
-    await insertEndedTurns(db, session.body.id as string, { count: 1, results: 0 });
+    await insertMcpServer(db, 'mcp_two');
+    await insertEndedTurns(db, session_id, { count: 2, results: 0 });
+    await insertSchedule(db);
     const webhook = await insertWebhook(db);
     ids = {
-      skill_id: skill.body.id,
-      file_id: file.body.id,
-      session_id: session.body.id,
-      turn_id: `turn_1${session.body.id}`,
-      event_id: `evt_1_1${session.body.id}`,
+      ...{ skill_id, file_id, session_id },
+      turn_id: `turn_1${session_id}`,
+      event_id: `evt_1_1${session_id}`,
       mcp_server_id: 'mcp_one',
       tool_name: await insertChangedTool(db, 'mcp_one'),
       schedule_id: await insertSchedule(db),
@@ -106,6 +116,13 @@ describe('every route', () => {
         expect((await call(service.api, route)).status, title(route)).to.be.below(400);
       }
     });
+
+    it('in lists', async () => {
+      const stranger = service.as(await service.newKey({ project: 'strangers' }));
+      for (const route of paged.filter(([, path]) => !path.includes('{') && path !== '/v1/models')) {
+        expect((await call(stranger, route)).body.items, title(route)).to.deep.equal([]);
+      }
+    });
   });
 
   describe('takes JSON that it can read', () => {
@@ -145,6 +162,16 @@ describe('every route', () => {
         for (const limit of [1, 100]) expect((await get(`limit=${limit}`)).status).to.equal(200);
         for (const limit of [0, 101, -1, 'x', '']) refused(await get(`limit=${limit}`), 'validation_error');
         refused(await get('cursor=malformed'), 'invalid_cursor');
+
+        const { items } = (await get('limit=100')).body;
+        const read: object[] = [];
+        for (let cursor = ''; ;) {
+          const { body } = await get(`limit=1${cursor}`);
+          read.push(...body.items);
+          if (body.meta.next_cursor === null) break;
+          cursor = `&cursor=${body.meta.next_cursor}`;
+        }
+        expect(read).to.deep.equal(items);
       });
     }
   });
@@ -196,22 +223,20 @@ describe('every route', () => {
       await mcp.close();
     });
 
-    /** Two requests of different content for each operation. */
-    const contents = (): Record<string, [unknown, unknown]> => ({
-      uploadSkill: ['b', 'c'].map((name) => multipartBody([filePart('SKILL.md', `---\nname: ${name}\n---\n`)])) as [
-        Buffer,
-        Buffer,
-      ],
+    /** Requests of different content for each operation. */
+    const contents = (): Record<string, unknown[]> => ({
+      uploadSkill: [skill('b'), skill('c'), file('other.zip', skillMd('b'))],
       registerMcpServer: [
         { name: 'b', url: mcp.url },
         { name: 'c', url: mcp.url },
+        { name: 'b', url: mcp.url, auth: { type: 'BEARER', token: 'secret' } },
       ],
       createSession: [{ model_id: 'test-model' }, { model_id: 'test-model', instruction: 'other' }],
       sendMessage: [{ content: 'one' }, { content: 'other' }],
       sendAnswers: ['allow', 'deny'].map((result) => ({
         events: [{ type: 'user.tool_confirmation', tool_use_id: 'toolu_1', result }],
-      })) as [object, object],
-      uploadFile: [multipartBody([filePart('b.txt')]), multipartBody([filePart('c.txt')])],
+      })),
+      uploadFile: [file('b.txt'), file('c.txt'), file('b.txt', 'other bytes')],
       createWebhook: [NEW_WEBHOOK, { ...NEW_WEBHOOK, description: 'other' }],
       updateWebhook: [{ description: 'one' }, { description: 'other' }],
       createSchedule: [newSchedule(), newSchedule({ name: 'other' })],
@@ -223,7 +248,7 @@ describe('every route', () => {
         const session_id = (await own.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
         if (route[4].id === 'sendAnswers') await insertWaitingTurn(own.db, session_id);
         if (route[4].id === 'continueTurn') await insertTurn(own.db, session_id, 'cancelled');
-        const [content, other] = contents()[route[4].id] ?? [];
+        const [content, ...others] = contents()[route[4].id] ?? [];
         const send = (body: unknown, key = 'once'): Promise<ApiResponse> =>
           own.api(route[0], target(route, { session_id, schedule_id, ...webhook }), body, {
             'Idempotency-Key': key,
@@ -235,7 +260,7 @@ describe('every route', () => {
         expect(second.headers.get('idempotency-replayed')).to.equal('true');
         expect(second.body).to.deep.equal(first.body);
         // An operation without a body has one content.
-        if (other !== undefined) refused(await send(other), 'idempotency_key_reused');
+        for (const other of others) refused(await send(other), 'idempotency_key_reused');
         refused(await send(content, 'x'.repeat(256)), 'bad_request');
 
         await own.db.query("UPDATE idempotency_records SET status = NULL, lease_until = now() + interval '30 s'");

@@ -142,12 +142,6 @@ describe('POST /v1/mcp-servers', () => {
     }
   });
 
-  it('distinguishes a name that does not resolve from an address that is not public', async () => {
-    const { body } = await register({ name: newName(), url: 'https://no-such-host.invalid/mcp' });
-    expect(body.error.type).to.equal('mcp_probe_failed');
-    expect(body.error.message).to.match(/DNS/);
-  });
-
   it('stores no server when the probe fails', async () => {
     const server = await start({ auth: { header: 'authorization', value: 'other' } });
     const name = newName();
@@ -227,11 +221,5 @@ describe('POST /v1/mcp-servers', () => {
     expect(server.log.length).to.equal(before);
     const other = await register({ ...body, auth: { type: 'NONE' } }, { 'Idempotency-Key': 'register-1' });
     expect(other.body.error.type).to.equal('idempotency_key_reused');
-  });
-
-  it('asks for mcp_servers:write', async () => {
-    const reader = service.as(await service.newKey({ scopes: ['mcp_servers:read'] }));
-    const { status, body } = await reader('POST', '/v1/mcp-servers', { name: 'x', url: 'x' });
-    expect([status, body.error.type]).to.deep.equal([403, 'insufficient_scope']);
   });
 });

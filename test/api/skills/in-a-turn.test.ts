@@ -92,33 +92,4 @@ describe('skills in a turn', () => {
     expect(result.content).to.match(/cannot load/);
     expect(events[0].skills).to.deep.equal([skill]);
   });
-
-  it('selects only skills that are there, and names all that are not', async () => {
-    const [one, gone] = [await upload('here'), await upload('gone')];
-    await service.api('DELETE', `/v1/skills/${gone.id}`);
-    const elsewhere = service.as(await service.newKey({ project: 'elsewhere' }));
-    const sessionId = await service.session({ thinking_enabled: false });
-    const skills = [one.id, gone.id, { skill_id: 'skill_nothing' }];
-    const answer = await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'x', skills });
-    expect(answer.status).to.equal(404);
-    expect(answer.body.error).to.deep.include({
-      type: 'skill_not_found',
-      details: { skill_ids: [gone.id, 'skill_nothing'] },
-    });
-    const { body: session } = await elsewhere('POST', '/v1/sessions', { model_id: 'scripted' });
-    const theirs = await elsewhere('POST', `/v1/sessions/${session.id}/messages`, { content: 'x', skills: [one.id] });
-    expect(theirs.body.error.details).to.deep.equal({ skill_ids: [one.id] });
-  });
-
-  it('needs skills:read to select one', async () => {
-    const skill = await upload('guarded');
-    const writer = service.as(await service.newKey({ scopes: ['sessions:write'] }));
-    const sessionId = await service.session({ thinking_enabled: false });
-    const path = `/v1/sessions/${sessionId}/messages`;
-    const answer = await writer('POST', path, { content: 'x', skills: [skill.id] });
-    expect(answer.status).to.equal(403);
-    expect(answer.body.error).to.deep.include({ type: 'insufficient_scope', details: { required: 'skills:read' } });
-    expect((await writer('POST', path, { content: 'x', skills: [] })).status).to.equal(201);
-    await service.ended(sessionId);
-  });
 });
