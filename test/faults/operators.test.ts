@@ -69,12 +69,6 @@ describe('operators', () => {
     expect(textOfHistory(await fetchHistory(client, turnId))).not.to.include(CONTENT);
   });
 
-  it('cancel a turn in Temporal: the same as POST cancel', async () => {
-    const { sessionId, turnId } = await waiting();
-    await client.workflow.getHandle(turnId).cancel();
-    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
-  });
-
   it('pause an activity and let it go on: nothing twice', async () => {
     const { sessionId, turnId, gate } = await waiting();
     const request = { namespace: 'default', execution: { workflowId: turnId }, identity: 'test', type: 'callModel' };

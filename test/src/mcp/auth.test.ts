@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { authHeaders, readAuth, type AuthInput } from '../../../src/mcp/auth.js';
+import { readAuth, type AuthInput } from '../../../src/mcp/auth.js';
 
 /** The place that the refusal names. */
 function refusedAt(auth: AuthInput): string | undefined {
@@ -14,24 +14,6 @@ function refusedAt(auth: AuthInput): string | undefined {
 }
 
 describe('auth of an MCP server', () => {
-  it('defaults to none', () => {
-    expect(authHeaders(readAuth(undefined))).to.deep.equal({});
-    expect(authHeaders(readAuth({}))).to.deep.equal({});
-    expect(authHeaders(readAuth({ type: 'NONE' }))).to.deep.equal({});
-  });
-
-  it('is sent in the header of its type', () => {
-    expect(authHeaders(readAuth({ type: 'BEARER', token: 'abc.DEF-1' }))).to.deep.equal({
-      Authorization: 'Bearer abc.DEF-1',
-    });
-    expect(authHeaders(readAuth({ type: 'HEADER', name: 'X-Api-Key', value: 'a b' }))).to.deep.equal({
-      'X-Api-Key': 'a b',
-    });
-    expect(authHeaders(readAuth({ type: 'HEADER', name: 'Authorization', value: 'Basic eDp5' }))).to.deep.equal({
-      Authorization: 'Basic eDp5',
-    });
-  });
-
   it('takes exactly the fields of its type', () => {
     expect(refusedAt({ type: 'BEARER' })).to.equal('/auth/token');
     expect(refusedAt({ type: 'HEADER', value: 'x' })).to.equal('/auth/name');

@@ -60,17 +60,6 @@ describe('the network to MCP servers', () => {
       (error: unknown) => error,
     );
 
-  it('refuses a name that resolved to a public address when checked and to loopback when connected', async () => {
-    const { port, sockets } = await bait();
-    const answers = ['93.184.215.14', '127.0.0.1'];
-    const rebinding = network([], async () => [{ address: answers.shift()!, family: 4 }]);
-    const url = await rebinding.checkUrl(`https://rebind.example:${port}/mcp`);
-    const error = (await failureOf(rebinding.fetch(url, {}, LIMITS))) as Error;
-    expect(error.cause).to.be.instanceOf(UnsafeAddressError);
-    expect(answers).to.deep.equal([]);
-    expect(sockets()).to.equal(0);
-  });
-
   it('refuses at the check a name of which one address is private', async () => {
     const mixed = network([], async () => [
       { address: '93.184.215.14', family: 4 },

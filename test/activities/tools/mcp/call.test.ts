@@ -46,13 +46,6 @@ describe('calling a tool of an MCP server', () => {
     });
   }
 
-  it('enforces the allow-list again', async () => {
-    const { server, calls } = await start([{ name: 'a' }]);
-    const result = await calls.call(calls.row('s', server.url, { allowed_tools: ['b'] }), 'a');
-    expect([result.isError, result.outcomeUnknown, server.log]).to.deep.equal([true, undefined, []]);
-    expect(textOf(result)).to.match(/not allowed/);
-  });
-
   it('passes on tool errors and protocol errors', async () => {
     const { server, calls } = await start([
       { name: 'failing', run: () => ({ content: [{ type: 'text', text: 'no such city' }], isError: true }) },
@@ -197,17 +190,6 @@ describe('calling a tool of an MCP server', () => {
       };
     };
     const sent = ({ log }: TestMcpServer): number => log.filter((method) => method === 'tools/call').length;
-
-    it('sends the call of a repeatable tool once more, under the same key', async () => {
-      const { server, calls } = await start([{ name: 'look' }]);
-      const row = calls.row('s', server.url);
-      await calls.call(row, 'look');
-      breakCalls(server, 1);
-      const result = await calls.call(row, 'look', {}, { repeatable: true, idempotencyKey: 'turn_1-2-0' });
-      expect([textOf(result), result.isError]).to.deep.equal(['ok', false]);
-      expect(sent(server)).to.equal(3);
-      expect(server.calls[1]!.meta).to.include({ 'agent-session-service/idempotency-key': 'turn_1-2-0' });
-    });
 
     it('does so once only, and says then that the outcome is unknown', async () => {
       const { server, calls } = await start([{ name: 'look' }]);
