@@ -1,15 +1,12 @@
 import { expect } from 'chai';
 import { EventSource } from 'eventsource';
 import { message, text, thinking, wait } from './support/scripted-model.js';
-import { startTurnService, type TurnService } from './support/turns.js';
+import type { TurnService } from './support/turns.js';
+import { useTurnService } from './support/use.js';
 
 /** What a user does first, end to end on real parts. */
 describe('a journey', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
+  const service = useTurnService();
 
   it('creates a session, talks, watches, cancels and deletes', async () => {
     const { api, model } = service;

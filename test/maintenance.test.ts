@@ -10,14 +10,13 @@ import { createLogger } from '../src/platform/logger.js';
 import { metricsText } from '../src/platform/metrics.js';
 import { ensureMaintenanceSchedules, maintenanceScheduleId } from '../src/temporal/maintenance-schedules.js';
 import type { MaintenanceTask } from '../workflows/contract.js';
-import { startTurnService, type TurnService } from './support/turns.js';
 import { temporalAddress } from './support/temporal.js';
+import { useTurnService } from './support/use.js';
 
 describe('maintenance', () => {
-  let service: TurnService;
   let client: Client;
+  const service = useTurnService({ config: { maintenance: true, retentionDays: 30 } });
   before(async () => {
-    service = await startTurnService({ config: { maintenance: true, retentionDays: 30 } });
     client = new Client({ connection: await Connection.connect({ address: await temporalAddress() }) });
   });
   after(async () => {
@@ -26,7 +25,6 @@ describe('maintenance', () => {
       if (scheduleId.startsWith(taskQueue)) await client.schedule.getHandle(scheduleId).delete();
     }
     await client.connection.close();
-    await service.close();
   });
 
   const count = async (from: string): Promise<number> =>

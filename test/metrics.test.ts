@@ -4,16 +4,14 @@ import { TURNS_DUE } from '../src/reconciler/gauges.js';
 import { OPEN_TURNS } from '../src/turns/gauges.js';
 import { addMetricsSource, metricsText } from '../src/platform/metrics.js';
 import { failure, Gate, text, thinking, toolUse, wait } from './support/scripted-model.js';
-import { startTurnService, type TurnService } from './support/turns.js';
+import { useTurnService } from './support/use.js';
 
 describe('the metrics of turns', () => {
-  let service: TurnService;
   let atStart = '';
+  const service = useTurnService(() => ({ own: 'gauges are read from the newest service of a process' }));
   before(async () => {
-    service = await startTurnService({ own: 'gauges are read from the newest service of a process' });
     atStart = await scrape();
   });
-  after(() => service.close());
 
   async function scrape(): Promise<string> {
     return (await service.as(null)('GET', '/metrics')).body as string;

@@ -1,15 +1,11 @@
 import { expect } from 'chai';
 import { TEST_MODEL } from './support/config.js';
 import { eventually } from './support/eventually.js';
-import { startService, type TestService } from './support/service.js';
+import { useService } from './support/use.js';
 
 /** Requests that hold all connections of a process must not cost it the lead, and so stop what the leader does. */
 describe('the connections for upkeep', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService({ config: { databasePoolSize: 2 } });
-  });
-  after(() => service.close());
+  const service = useService({ config: { databasePoolSize: 2 } });
 
   interface LeaseState {
     since: string;

@@ -1,14 +1,12 @@
 import { expect } from 'chai';
 import type { ApiResponse } from '../support/client.js';
 import { reachedLimit, type LIMITS } from '../support/rows.js';
-import { startService, type TestService } from '../support/service.js';
 import { multipartBody, postParts } from '../support/upload.js';
+import { useService } from '../support/use.js';
 
 /** Requests that take little to send and much to serve (docs/limits.md "Work"): at the bound, and one beyond. */
 describe('limits of work', () => {
-  let service: TestService;
-  before(async () => (service = await startService()));
-  after(() => service.close());
+  const service = useService();
 
   const DISPOSITION = 'form-data; name="file"; filename="a.txt"';
   const send = (disposition: string, headers: string[] = []): Promise<ApiResponse> =>

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import type { ApiResponse } from '../support/client.js';
 import { insertMcpServer } from '../support/factories.js';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { reachedLimit, type LIMITS } from '../support/rows.js';
-import { startService, type TestService } from '../support/service.js';
 import { upload } from '../support/upload.js';
+import { useMcpServer, useService } from '../support/use.js';
 
 /** A request at the bound and one beyond it, and what they are answered, as `201` or `422 validation_error`. */
 interface Bound {
@@ -20,23 +19,17 @@ const pairs = (count: number, prefix = 'k'): Record<string, string> =>
 
 /** Limits of docs/limits.md that requests can go to: at the bound, and one beyond. Characters are code points. */
 describe('limits', () => {
-  let service: TestService;
-  let mcp: TestMcpServer;
-  before(async () => {
-    mcp = await startMcpServer({
-      tools: [
-        ...Array.from({ length: 255 }, (_, i) => ({ name: `tool-${i}`, description: i === 0 ? '😀'.repeat(501) : '' })),
-        { name: 'n'.repeat(129) },
-        { name: 'n'.repeat(128), description: 'd'.repeat(500) },
-        { name: 'the-257th' },
-      ],
-    });
-    service = await startService({ config: { mcpAllowedHosts: [mcp.host] } });
-    for (let number = 0; number < 11; number += 1) await insertMcpServer(service.db, `mcp_${number}`);
+  const mcp = useMcpServer({
+    tools: [
+      ...Array.from({ length: 255 }, (_, i) => ({ name: `tool-${i}`, description: i === 0 ? '😀'.repeat(501) : '' })),
+      { name: 'n'.repeat(129) },
+      { name: 'n'.repeat(128), description: 'd'.repeat(500) },
+      { name: 'the-257th' },
+    ],
   });
-  after(async () => {
-    await service.close();
-    await mcp.close();
+  const service = useService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));
+  before(async () => {
+    for (let number = 0; number < 11; number += 1) await insertMcpServer(service.db, `mcp_${number}`);
   });
 
   const create = (body: object): Promise<ApiResponse> =>

@@ -4,14 +4,10 @@ import { once } from 'node:events';
 import { startApi, type Api } from '../../api/main.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { eventually } from '../support/eventually.js';
-import { startService, type TestService } from '../support/service.js';
+import { useService } from '../support/use.js';
 
 describe('the end of an API process', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService();
-  });
-  after(() => service.close());
+  const service = useService();
 
   const open = async (api: Api): Promise<Socket> => {
     const socket = connect(Number(new URL(api.url).port), '127.0.0.1');

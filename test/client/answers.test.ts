@@ -7,18 +7,15 @@ import {
   type StreamEvent,
 } from '../../client/src/index.js';
 import { eventually } from '../support/eventually.js';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useMcpServer, useTurnService } from '../support/use.js';
 
 describe('the client answers calls that wait', () => {
-  let mcp: TestMcpServer;
-  let service: TurnService;
   let client: AgentSessionClient;
   let newSession: () => Promise<string>;
+  const mcp = useMcpServer({ tools: [{ name: 'send' }] });
+  const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));
   before(async () => {
-    mcp = await startMcpServer({ tools: [{ name: 'send' }] });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
     client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key, retryForMs: 0 });
     const { id } = await client.registerMcpServer({ name: 'mail', url: mcp.url });
     const tools: NewSession['tools'] = [
@@ -26,10 +23,6 @@ describe('the client answers calls that wait', () => {
       { type: 'custom', name: 'get_weather', description: 'Weather.', input_schema: { type: 'object' } },
     ];
     newSession = async () => (await client.createSession({ model_id: 'scripted', mcp_servers: [id], tools })).id;
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
   });
   afterEach(() => {
     service.model.reset();

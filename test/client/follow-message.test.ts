@@ -2,16 +2,14 @@ import { expect } from 'chai';
 import { AgentSessionClient, ApiError, type StreamEvent } from '../../client/src/index.js';
 import { streaming } from '../support/open-turn.js';
 import { message, text, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useTurnService } from '../support/use.js';
 
 describe('followMessage() of the client', () => {
-  let service: TurnService;
   let client: AgentSessionClient;
+  const service = useTurnService();
   before(async () => {
-    service = await startTurnService();
     client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key });
   });
-  after(() => service.close());
   afterEach(() => service.model.reset());
 
   it('waits for the turn of a message that queues behind others', async () => {

@@ -5,18 +5,16 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { AgentSessionClient, type Event } from '../../client/src/index.js';
 import { text, wait } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useTurnService } from '../support/use.js';
 
 const CALLER = fileURLToPath(new URL('../support/running-caller.ts', import.meta.url));
 
 describe('run() of the client', () => {
-  let service: TurnService;
   let client: AgentSessionClient;
+  const service = useTurnService();
   before(async () => {
-    service = await startTurnService();
     client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key });
   });
-  after(() => service.close());
 
   it('follows the same turn after a crash of its process, and finds its result when called once more', async () => {
     const rest = service.model.gate();

@@ -1,24 +1,23 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { FaultSystem, Turn } from '../support/fault-system.js';
 import type { TestTool } from '../support/mcp-server.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import type { SseFrame } from '../support/sse-reader.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import type { StoredEvent } from '../support/turn-checker.js';
 import { resetToStart } from '../support/workflow-history.js';
+import { useFaultSystem } from '../support/use.js';
 
 /** Workers and API processes die at the worst moments: the turn ends once, and no tool runs twice. */
 describe('a process dies in the middle', () => {
-  let system: FaultSystem;
   let serverId: string;
+  const system = useFaultSystem();
   before(async () => {
-    system = await startFaultSystem();
     system.mcp.options.tools = [{ name: 'buy' }, { name: 'reserve', annotations: { idempotentHint: true } }];
     const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'shop', url: system.mcp.url });
     serverId = body.id as string;
   });
-  after(() => system.close());
   afterEach(() => system.model.reset());
 
   describe('the worker', () => {

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { writeFileSync } from 'node:fs';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { memoryOf } from '../support/memory.js';
 import { startRole, type RoleProcess } from '../support/role-process.js';
 import { skip } from '../support/skip.js';
 import { startSinkModel, type SinkModel } from '../support/sink-model.js';
+import { useFaultSystem } from '../support/use.js';
 
 const MIB = 1024 * 1024;
 const TURNS = 40;
@@ -25,11 +25,10 @@ function image(): Buffer {
 
 describe('turns with large attachments, all at once', function () {
   this.timeout(180_000);
-  let system: FaultSystem;
   let model: SinkModel;
   let service: RoleProcess;
+  const system = useFaultSystem({ apis: 1, workers: 0 });
   before(async () => {
-    system = await startFaultSystem({ apis: 1, workers: 0 });
     model = await startSinkModel();
     const env: Record<string, string> = { ...system.apis[0]!.env, MEDIA_BUDGET_MB: String(BUDGET_MIB) };
     const entry = {
@@ -48,7 +47,6 @@ describe('turns with large attachments, all at once', function () {
   after(async () => {
     await service.kill();
     await model.close();
-    await system.close();
   });
 
   const call = async (

@@ -1,17 +1,14 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { Turn } from '../support/fault-system.js';
 import { budget, cost, PRICE, tokens } from '../support/money.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
+import { useFaultSystem } from '../support/use.js';
 
 /** Everything dies while a turn waits for money (contract.md §10: a PATCH that was accepted is never lost). */
 describe('a turn that waits for a larger budget', function () {
   this.timeout(180_000);
-  let system: FaultSystem;
-  before(async () => {
-    system = await startFaultSystem({ price: PRICE, ownPostgres: true, ownTemporal: { persistent: true } });
-  });
-  after(() => system.close());
+  const system = useFaultSystem({ price: PRICE, ownPostgres: true, ownTemporal: { persistent: true } });
   afterEach(() => system.model.reset());
 
   const required = async ({ sessionId }: Turn): Promise<unknown[]> =>

@@ -1,16 +1,12 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { connectClient } from '../support/workflow-history.js';
 import { answerFirstTask, CLOSING, WAITING } from '../support/workflow-tasks.js';
+import { useTurnService } from '../support/use.js';
 
 /** docs/operations/workflow-changes.md: a deploy of workflow code that running turns do not bear. */
 describe('a turn started by incompatible workflow code', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService({ workers: 0 });
-  });
-  after(() => service.close());
+  const service = useTurnService({ workers: 0 });
 
   it('continues on a worker that has its code, whatever other workers do meanwhile', async () => {
     const temporal = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);

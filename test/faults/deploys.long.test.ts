@@ -1,18 +1,14 @@
 import { expect } from 'chai';
 import { prepareLoad } from '../support/fault-load.js';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { describeTurn, pendingActivities } from '../support/turn-workflow.js';
 import type { RoleProcess } from '../support/role-process.js';
 import { text, wait } from '../support/scripted-model.js';
+import { useFaultSystem } from '../support/use.js';
 
 /** SIGTERM hands everything over: nothing is lost, nothing is cancelled. */
 describe('a deploy', () => {
-  let system: FaultSystem;
-  before(async () => {
-    system = await startFaultSystem({ apis: 2, workers: 2 });
-  });
-  after(() => system.close());
+  const system = useFaultSystem({ apis: 2, workers: 2 });
 
   it('restarts every process under load, half of them at a time, and loses nothing', async () => {
     const load = await (await prepareLoad(system))(40, { words: 60, everyMs: 100 });

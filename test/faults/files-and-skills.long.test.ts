@@ -5,11 +5,12 @@ import type { Storage } from '../../src/files/storage.js';
 import { skillMd, zip } from '../src/skills/zip.js';
 import { eventually } from '../support/eventually.js';
 import { apiClient, type ApiCall } from '../support/client.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { FaultSystem, Turn } from '../support/fault-system.js';
 import { checkAgainstOpenApi } from '../support/openapi-check.js';
 import { text, toolUse, wait, type Block, type Handler } from '../support/scripted-model.js';
 import { checkTurns, type StoredEvent, type Watched } from '../support/turn-checker.js';
 import { filePart, postParts, upload, type FileBody } from '../support/upload.js';
+import { useFaultSystem } from '../support/use.js';
 
 const BODY = 'Read `docs/format.md` before you write anything.';
 const FORMAT = 'One line for each fruit, as a heading.';
@@ -36,14 +37,13 @@ interface Work extends Turn {
 
 /** The agent's material and what it hands over outlive its worker: nothing is lost, and nothing is there twice. */
 describe('a turn with a skill, an attachment and a delivered file', () => {
-  let system: FaultSystem;
   let client: ApiCall;
   let storage: Storage;
   let skill: { id: string; name: string; description: string };
   let table: FileBody;
 
+  const system = useFaultSystem();
   before(async () => {
-    system = await startFaultSystem();
     client = apiClient(system.apis[0]!.url, await system.newKey('demo'), checkAgainstOpenApi);
     storage = await openStorage(loadConfig(system.workers[0]!.env));
     const archive = zip([
@@ -53,7 +53,6 @@ describe('a turn with a skill, an attachment and a delivered file', () => {
     skill = (await postParts({ api: client }, [filePart('report.zip', archive)], {}, '/v1/skills')).body;
     table = (await upload({ api: client }, 'table.csv', 'name,count\napples,3\n')).body as FileBody;
   });
-  after(() => system.close());
 
   const delivered = async (sessionId: string): Promise<FileBody[]> =>
     (await client('GET', `/v1/files?session_id=${sessionId}&origin=OUTPUT`)).body.items as FileBody[];

@@ -1,16 +1,12 @@
 import { prepareLoad } from '../support/fault-load.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { useFaultSystem } from '../support/use.js';
 
 const TURNS = 6;
 const PACE = { words: 40, everyMs: 100 };
 
 /** Each part is away for longer, under more load, in outages.long.test.ts. */
 describe('every part is killed once under load', () => {
-  let system: FaultSystem;
-  before(async () => {
-    system = await startFaultSystem({ ownPostgres: true, ownTemporal: true });
-  });
-  after(() => system.close());
+  const system = useFaultSystem({ ownPostgres: true, ownTemporal: true });
 
   it('no turn is lost, and no tool is called twice', async () => {
     const load = await (await prepareLoad(system))(TURNS, PACE);

@@ -2,9 +2,10 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { createTurnWorkflows } from '../../src/temporal/turn-workflows.js';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { Turn } from '../support/fault-system.js';
 import type { RoleProcess } from '../support/role-process.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
+import { useFaultSystem } from '../support/use.js';
 
 /** Well below the heartbeat timeout of 90 s, which would bring a takeover about too. */
 const MAX_TAKEOVER_MS = 45_000;
@@ -20,18 +21,16 @@ interface WorkerRow {
 /** Who is alive is decided by the leases alone. An API process leads, so that it can declare any worker dead. */
 describe('the lease of a worker', function () {
   this.timeout(180_000);
-  let system: FaultSystem;
   let serverId: string;
   let held: (() => void)[] = [];
+  const system = useFaultSystem({ workers: 0 });
   before(async () => {
-    system = await startFaultSystem({ workers: 0 });
     const { mcp } = system;
     // Each call waits until the test opens it.
     mcp.options.tools = [{ name: 'hold', run: () => new Promise((resolve) => held.push(() => resolve('held'))) }];
     const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'tools', url: mcp.url });
     serverId = body.id as string;
   });
-  after(() => system.close());
   afterEach(async () => {
     await Promise.all(system.workers.splice(0).map((worker) => worker.kill()));
     system.model.reset();

@@ -1,16 +1,12 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { failure } from '../support/scripted-model.js';
+import { useFaultSystem } from '../support/use.js';
 
 /** With the settings as shipped, in real time (contract.md §13 "A model that is away"). */
 describe('a model that is away for 60 s, and for 200 s', function () {
   this.timeout(400_000);
-  let system: FaultSystem;
-  before(async () => {
-    system = await startFaultSystem();
-  });
-  after(() => system.close());
+  const system = useFaultSystem();
 
   it('delays turns and fails none; attempts are counted on when every process was killed', async () => {
     const begun = performance.now();

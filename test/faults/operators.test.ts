@@ -2,28 +2,26 @@ import { expect } from 'chai';
 import type { Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { text, toolUse, wait, type Gate } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { eventually } from '../support/eventually.js';
 import { describeTurn, pendingActivities } from '../support/turn-workflow.js';
 import { connectClient, fetchHistory, textOfHistory } from '../support/workflow-history.js';
+import { useTurnService } from '../support/use.js';
 
 const CONTENT = 'Private words';
 const { PendingActivityState } = proto.temporal.api.enums.v1;
 
 /** What docs/operations/turns.md promises to whoever looks at a turn in Temporal, or acts on it there. */
 describe('operators', () => {
-  let service: TurnService;
   let client: Client;
   let close: () => Promise<void>;
+  const service = useTurnService();
   before(async () => {
-    service = await startTurnService();
     const connected = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
     client = connected.client;
     close = () => connected.close();
   });
   after(async () => {
     await close();
-    await service.close();
   });
   afterEach(() => service.model.reset());
 

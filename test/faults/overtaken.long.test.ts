@@ -1,22 +1,22 @@
 import { expect } from 'chai';
 import { storedDeltas } from '../support/deltas.js';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { Turn } from '../support/fault-system.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import type { StoredEvent } from '../support/turn-checker.js';
+import { useFaultSystem } from '../support/use.js';
 
 /**
  * A worker freezes for longer than its heartbeats may stay away, another one takes its work over, and then it goes on:
  * with the rest of the model's answer and the result of its tool call before it.
  */
 describe('a worker that comes back after it was overtaken', () => {
-  let system: FaultSystem;
   let ended: Turn;
   let goingOn: Turn;
   let buying: Turn;
+  const system = useFaultSystem({ workers: 0, env: { LOG_LEVEL: 'info' } });
   before(async () => {
-    system = await startFaultSystem({ workers: 0, env: { LOG_LEVEL: 'info' } });
     // Frozen with its connections alive, it would still be given tasks, for as long as its polls last (a minute).
     const [host, port] = process.env.TEST_TEMPORAL_ADDRESS!.split(':') as [string, string];
     const proxy = await startTcpProxy({ host, port: Number(port) });
@@ -58,7 +58,6 @@ describe('a worker that comes back after it was overtaken', () => {
     other.open();
     await system.verify();
   });
-  after(() => system.close());
 
   /** Until the worker has kept what the turn's model has said so far. */
   const streamsTwo = async ({ turnId }: Turn): Promise<void> => {

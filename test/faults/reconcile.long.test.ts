@@ -4,9 +4,10 @@ import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { requestCancel } from '../../src/turns/cancel.js';
 import { queueTurn } from '../../src/turns/queue.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { FaultSystem, Turn } from '../support/fault-system.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { CLOSING, startClosing, startTimingOut } from '../support/workflow-tasks.js';
+import { useFaultSystem } from '../support/use.js';
 
 /** The promise, with room for a machine that is busy. */
 const PROMISED_MS = 10_000;
@@ -27,11 +28,7 @@ async function reconciled({ apis, workers }: FaultSystem): Promise<Record<string
 
 /** Two API processes and a worker: one of them leads. What happens to a turn happens once. */
 describe('the reconciler', () => {
-  let system: FaultSystem;
-  before(async () => {
-    system = await startFaultSystem({ apis: 2, ownTemporal: { persistent: false } });
-  });
-  after(() => system.close());
+  const system = useFaultSystem({ apis: 2, ownTemporal: { persistent: false } });
 
   /** A turn accepted by a process that died before it told Temporal. */
   const accept = async (content = 'Hello'): Promise<Turn> => {

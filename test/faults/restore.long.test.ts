@@ -7,11 +7,12 @@ import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../src/db/data-source.js';
 import { copyLive, takeBackup, type Backup } from '../support/backup.js';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { Turn } from '../support/fault-system.js';
 import { steps, text, toolUse, wait, type Gate } from '../support/scripted-model.js';
 import { makeStateDir } from '../support/state-dir.js';
 import { startTemporalServer } from '../support/temporal.js';
 import { checkTurns, type Evidence, type StoredEvent } from '../support/turn-checker.js';
+import { useFaultSystem } from '../support/use.js';
 
 const execute = promisify(execFile);
 /** Turns of each kind, and of those that come and go meanwhile. */
@@ -23,12 +24,11 @@ const OPEN = ['queued', 'running'];
 /** docs/operations/backup.md, rehearsed: what it says is done here in its order. */
 describe('a backup taken under load', function () {
   this.timeout(300_000);
-  let system: FaultSystem;
   let backup: Backup;
   let savedFiles: string;
 
+  const system = useFaultSystem({ apis: FEW, workers: FEW, ownPostgres: true, ownTemporal: true });
   before(async () => {
-    system = await startFaultSystem({ apis: FEW, workers: FEW, ownPostgres: true, ownTemporal: true });
     const { model, mcp, db } = system;
     const gates = [model.gate(), model.gate(), model.gate()] as const;
     const [afterBackup, untilDeath, atDeath] = gates;
@@ -104,7 +104,6 @@ describe('a backup taken under load', function () {
     await system.postgres!.kill();
     for (const gate of gates) gate.open();
   });
-  after(() => system.close());
 
   /** Restores, starts the service on it, and has everything checked that the backup holds. */
   async function rehearse(temporal: string): Promise<void> {

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { Turn } from '../support/fault-system.js';
 import type { RoleProcess } from '../support/role-process.js';
 import { text, wait, type Gate } from '../support/scripted-model.js';
+import { useFaultSystem } from '../support/use.js';
 
 interface Call {
   worker_id: string;
@@ -15,11 +16,7 @@ interface Call {
  * terminal event, at most one call more.
  */
 describe('a first step that runs ahead, and what dies around it', () => {
-  let system: FaultSystem;
-  before(async () => {
-    system = await startFaultSystem({ workers: 2, proxies: true, env: { LOG_LEVEL: 'info' } });
-  });
-  after(() => system.close());
+  const system = useFaultSystem({ workers: 2, proxies: true, env: { LOG_LEVEL: 'info' } });
   beforeEach(async () => {
     system.model.reset();
     // A worker answers, and has its lease, before it works.

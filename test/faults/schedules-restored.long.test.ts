@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { takeBackup } from '../support/backup.js';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { createSchedule, inSeconds, newSchedule, ofSchedule, runsOf, type Shown } from '../support/schedules.js';
+import { useFaultSystem } from '../support/use.js';
 
 /** The service compares its schedules with Temporal's every minute. */
 const AGREE_MS = 150_000;
@@ -10,11 +10,7 @@ const AGREE_MS = 150_000;
 /** docs/operations/backup.md: Temporal's schedules follow a database that is older than they are. */
 describe('schedules after a restore', function () {
   this.timeout(AGREE_MS + 120_000);
-  let system: FaultSystem;
-  before(async () => {
-    system = await startFaultSystem({ ownPostgres: true, ownTemporal: true });
-  });
-  after(() => system.close());
+  const system = useFaultSystem({ ownPostgres: true, ownTemporal: true });
 
   const api = (method: string, path: string, body?: unknown) => system.insist(method, path, body);
   const create = (fields: Record<string, unknown>): Promise<Shown> =>

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { createSchedule, newSchedule, type Shown } from '../support/schedules.js';
+import { useFaultSystem } from '../support/use.js';
 
 const TIMES = Number(process.env.SCHEDULE_TIMES ?? 50);
 /** Schedules with one time, below the limit of a project. */
@@ -29,11 +29,7 @@ interface Taken {
 
 /** Everything is killed, in turn, at the times of schedules. */
 describe(`kills around ${KILLS * PER_KILL} times of schedules`, () => {
-  let system: FaultSystem;
-  before(async () => {
-    system = await startFaultSystem({ apis: 2, workers: 2, ownPostgres: true, ownTemporal: true });
-  });
-  after(() => system.close());
+  const system = useFaultSystem({ apis: 2, workers: 2, ownPostgres: true, ownTemporal: true });
 
   type Part = { kill(): Promise<void>; start(): Promise<void> };
   const again = async (each: Part): Promise<void> => {

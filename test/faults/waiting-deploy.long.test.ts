@@ -1,18 +1,15 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { Turn } from '../support/fault-system.js';
 import type { RoleProcess } from '../support/role-process.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { customResult, customTool } from '../support/waiting-turns.js';
+import { useFaultSystem } from '../support/use.js';
 
 /** docs/operations/workflow-changes.md "Turns that wait": they must not keep the workers of an old build alive. */
 describe('a deploy while a turn waits', function () {
   this.timeout(120_000);
-  let system: FaultSystem;
-  before(async () => {
-    system = await startFaultSystem({ workers: 0, env: { LONG_WAIT_SECONDS: '1' } });
-  });
-  after(() => system.close());
+  const system = useFaultSystem({ workers: 0, env: { LONG_WAIT_SECONDS: '1' } });
 
   const deployment = (): string => `deployment-${system.apis[0]!.env.TASK_QUEUE}`;
   const startBuild = (buildId: string): Promise<RoleProcess> =>

@@ -1,21 +1,20 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { Turn } from '../support/fault-system.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { confirmation } from '../support/waiting-turns.js';
+import { useFaultSystem } from '../support/use.js';
 
 /** docs/operations/backup.md: the tables count, whether Temporal knows more than they do, or nothing. */
 describe('a waiting turn after a restore', function () {
   this.timeout(120_000);
-  let system: FaultSystem;
   let serverId: string;
+  const system = useFaultSystem({ ownTemporal: { persistent: false } });
   before(async () => {
-    system = await startFaultSystem({ ownTemporal: { persistent: false } });
     system.mcp.options.tools = [{ name: 'send' }];
     const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'mail', url: system.mcp.url });
     serverId = body.id as string;
   });
-  after(() => system.close());
   beforeEach(() => {
     system.mcp.calls.length = 0;
     system.model.on(/Go/, steps(toolUse('mcp__mail__send', {}, { id: 'toolu_1' }), 'Done.'));

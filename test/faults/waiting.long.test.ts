@@ -1,21 +1,20 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { Turn } from '../support/fault-system.js';
 import { message, steps, toolUse } from '../support/scripted-model.js';
 import { confirmation, customResult, customTool } from '../support/waiting-turns.js';
+import { useFaultSystem } from '../support/use.js';
 
 /** A turn waits; everything dies meanwhile (contract.md §6: an answer that was accepted is never lost). */
 describe('a turn that waits for answers', function () {
   this.timeout(180_000);
-  let system: FaultSystem;
   let serverId: string;
+  const system = useFaultSystem({ ownPostgres: true, ownTemporal: { persistent: true } });
   before(async () => {
-    system = await startFaultSystem({ ownPostgres: true, ownTemporal: { persistent: true } });
     system.mcp.options.tools = [{ name: 'send' }, { name: 'search' }];
     const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'mail', url: system.mcp.url });
     serverId = body.id as string;
   });
-  after(() => system.close());
   afterEach(() => {
     system.model.reset();
     system.mcp.calls.length = 0;

@@ -12,16 +12,15 @@ import { diagnose, formatFindings } from '../../ops/doctor/diagnose.js';
 import type { Finding } from '../../ops/doctor/check.js';
 import { seal } from '../../src/platform/sealed.js';
 import { temporalAddress } from '../support/temporal.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useTurnService } from '../support/use.js';
 
 const KEY = Buffer.alloc(32, 7);
 
 describe('doctor', () => {
-  let service: TurnService;
   let dir: string;
   let env: NodeJS.ProcessEnv;
+  const service = useTurnService({ own: 'it damages its database' });
   before(async () => {
-    service = await startTurnService({ own: 'it damages its database' });
     dir = mkdtempSync(join(tmpdir(), 'doctor-'));
     writeModels({});
     env = {
@@ -35,7 +34,6 @@ describe('doctor', () => {
   });
   after(async () => {
     rmSync(dir, { recursive: true });
-    await service.close();
   });
 
   function writeModels(more: object): void {

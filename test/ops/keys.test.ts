@@ -4,16 +4,12 @@ import { runKeys } from '../../ops/keys.js';
 import { SCOPES } from '../../src/projects/permissions.js';
 import { eventually } from '../support/eventually.js';
 import { openSse } from '../support/sse-reader.js';
-import { startService, type TestService } from '../support/service.js';
+import { useService } from '../support/use.js';
 
 const FIELDS = ['id', 'project', 'name', 'scopes', 'created_at', 'expires_at', 'last_used_at', 'revoked_at'];
 
 describe('npm run keys (contract.md §5, §13)', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService();
-  });
-  after(() => service.close());
+  const service = useService();
 
   /** Runs the command as npm does, and catches what it writes. */
   const run = async (...args: string[]): Promise<{ code: number; out: string; err: string }> => {

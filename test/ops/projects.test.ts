@@ -1,15 +1,11 @@
 import { expect } from 'chai';
 import { UsageError } from '../../ops/command.js';
 import { runKeys } from '../../ops/keys.js';
-import { startService, type TestService } from '../support/service.js';
 import { eventually } from '../support/eventually.js';
+import { useService } from '../support/use.js';
 
 describe('keys: expiry, projects and limits', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService();
-  });
-  after(() => service.close());
+  const service = useService();
 
   const run = (...args: string[]): Promise<number> => runKeys(args, service.config.databaseUrl);
 

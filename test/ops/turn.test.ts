@@ -5,16 +5,13 @@ import { startMcpServer } from '../support/mcp-server.js';
 import { message, text, toolUse, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { requiredActions } from '../support/waiting-turns.js';
+import { useTurnService } from '../support/use.js';
 
 const SECRET = 'SECRET';
 const tool = { type: 'custom', name: 'ask', description: 'Asks.', input_schema: { type: 'object' } };
 
 describe('npm run turn', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
+  const service = useTurnService();
   afterEach(() => service.model.reset());
 
   const show = async (of: TurnService, ...args: string[]): Promise<{ code: number; out: string; err: string }> => {

@@ -1,23 +1,16 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { createSchedule, inSeconds, newSchedule, ofSchedule, runsOf, type Shown } from '../support/schedules.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { failure } from '../support/scripted-model.js';
+import { useMcpServer, useTurnService } from '../support/use.js';
 
 const FAR = '2998-01-01T00:00:00Z';
 
 describe('schedules that fire', () => {
-  let service: TurnService;
-  let mcp: TestMcpServer;
+  const mcp = useMcpServer({ tools: [{ name: 'buy' }] });
+  const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));
   before(async () => {
-    mcp = await startMcpServer({ tools: [{ name: 'buy' }] });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
     service.model.on(/Report/, 'Nothing is late.');
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
   });
 
   const create = (fields: Record<string, unknown>): Promise<Shown> =>

@@ -2,16 +2,14 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { createSchedule, inSeconds, newSchedule, ofSchedule, runsOf, type Shown } from '../support/schedules.js';
 import { failure } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useTurnService } from '../support/use.js';
 
 describe('schedules that queue', () => {
-  let service: TurnService;
+  const service = useTurnService();
   before(async () => {
-    service = await startTurnService();
     service.model.on(/Report/, 'Nothing is late.');
     service.model.on(/Fail/, failure('invalid_request_error'));
   });
-  after(() => service.close());
 
   const create = (session_id: string, fields: Record<string, unknown> = {}): Promise<Shown> =>
     createSchedule(

@@ -5,9 +5,9 @@ import { createTurnSchedules } from '../../src/temporal/turn-schedules.js';
 import { eventually } from '../support/eventually.js';
 import { testLogger } from '../support/log.js';
 import { createSchedule, newSchedule, ofSchedule, type Shown } from '../support/schedules.js';
-import { startService, type TestService } from '../support/service.js';
 import { temporalAddress } from '../support/temporal.js';
 import { connectClient } from '../support/workflow-history.js';
+import { useService } from '../support/use.js';
 
 /** What Temporal has of a schedule. */
 interface Followed {
@@ -17,15 +17,13 @@ interface Followed {
 }
 
 describe('Temporal’s schedules follow the tables', () => {
-  let service: TestService;
   let temporal: { client: Client; close: () => Promise<void> };
+  const service = useService();
   before(async () => {
-    service = await startService();
     temporal = await connectClient(await temporalAddress());
   });
   after(async () => {
     await temporal.close();
-    await service.close();
   });
 
   const handle = (id: string) => temporal.client.schedule.getHandle(`${service.config.taskQueue}-${id}`);

@@ -2,16 +2,12 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { budget as budgetOf, PRICE, tokens } from '../support/money.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useTurnService } from '../support/use.js';
 
 const budget = (amount: string, on_reached: 'pause' | 'stop' = 'stop') => budgetOf(amount, on_reached);
 
 describe('the budget of a session', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService({ model: { price: PRICE } });
-  });
-  after(() => service.close());
+  const service = useTurnService({ model: { price: PRICE } });
 
   const sessionOf = async (id: string) => (await service.api('GET', `/v1/sessions/${id}`)).body;
   const patch = (id: string, body: object) => service.api('PATCH', `/v1/sessions/${id}`, body);

@@ -3,26 +3,21 @@ import { eventually } from '../support/eventually.js';
 import { Client, Connection } from '@temporalio/client';
 import { createTurnWorkflows } from '../../src/temporal/turn-workflows.js';
 import { message, silence, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { expectAcceptedRequests, useTurnService } from '../support/use.js';
 
 const RUNS = 20;
 
 /** docs/interface.md "The status of a session"; contract.md §3 "After cancel". */
 describe('cancel', () => {
-  let service: TurnService;
   let temporal: Client;
+  const service = useTurnService();
   before(async () => {
-    service = await startTurnService();
     temporal = new Client({ connection: await Connection.connect({ address: process.env.TEMPORAL_ADDRESS! }) });
   });
   after(async () => {
     await temporal.connection.close();
-    await service.close();
   });
-  afterEach(() => {
-    expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
-    service.model.reset();
-  });
+  expectAcceptedRequests(service);
 
   const cancel = (sessionId: string) => service.api('POST', `/v1/sessions/${sessionId}/cancel`);
   const statusOf = async (sessionId: string): Promise<string> =>

@@ -1,46 +1,31 @@
 import { expect } from 'chai';
 import { streaming } from '../support/open-turn.js';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { failure, text, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { expectAcceptedRequests, useRegisteredMcp } from '../support/use.js';
 
 /** contract.md §9 "Continue". */
 describe('a turn that is continued', () => {
-  let service: TurnService;
-  let mcp: TestMcpServer;
   let calls = 0;
   let hold: Promise<void> = Promise.resolve();
   let called = (): void => undefined;
-  let serverId: string;
-  before(async () => {
-    mcp = await startMcpServer({
-      tools: [
-        {
-          name: 'buy',
-          run: async () => {
-            calls += 1;
-            called();
-            await hold;
-            return 'bought a lamp';
-          },
+  const { service, registered } = useRegisteredMcp('shop', {
+    tools: [
+      {
+        name: 'buy',
+        run: async () => {
+          calls += 1;
+          called();
+          await hold;
+          return 'bought a lamp';
         },
-      ],
-    });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
-    serverId = (await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url })).body.id as string;
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
+      },
+    ],
   });
   beforeEach(() => {
     calls = 0;
     hold = Promise.resolve();
   });
-  afterEach(() => {
-    expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
-    service.model.reset();
-  });
+  expectAcceptedRequests(service);
 
   const goOn = (id: string) => service.api('POST', `/v1/sessions/${id}/continue`);
   const session = async (id: string) => (await service.api('GET', `/v1/sessions/${id}`)).body;
@@ -48,7 +33,7 @@ describe('a turn that is continued', () => {
 
   it('goes on after its last step, and calls no tool again', async () => {
     service.model.reply([text('I buy it.'), toolUse('mcp__shop__buy')], failure('invalid_request_error'));
-    const sessionId = await service.session({ mcp_servers: [serverId], thinking_enabled: false });
+    const sessionId = await service.session({ mcp_servers: [registered.id], thinking_enabled: false });
     const turnId = await service.send(sessionId, 'Buy a lamp');
     expect((await service.ended(sessionId)).type).to.equal('turn.failed');
     expect((await session(sessionId)).continuable).to.equal(true);
@@ -71,7 +56,7 @@ describe('a turn that is continued', () => {
       failure('invalid_request_error'),
       failure('invalid_request_error'),
     );
-    const sessionId = await service.session({ mcp_servers: [serverId], thinking_enabled: false });
+    const sessionId = await service.session({ mcp_servers: [registered.id], thinking_enabled: false });
     await service.send(sessionId, 'Buy a lamp');
     await service.ended(sessionId);
     const first = await goOn(sessionId);
@@ -89,7 +74,7 @@ describe('a turn that is continued', () => {
     hold = new Promise((resolve) => (release = resolve));
     const begun = new Promise<void>((resolve) => (called = resolve));
     service.model.reply([toolUse('mcp__shop__buy')]);
-    const sessionId = await service.session({ mcp_servers: [serverId], thinking_enabled: false });
+    const sessionId = await service.session({ mcp_servers: [registered.id], thinking_enabled: false });
     await service.send(sessionId, 'Buy a lamp');
     await begun;
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);

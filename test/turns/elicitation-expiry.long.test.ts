@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
-import { startMcpServer, type Question, type TestMcpServer } from '../support/mcp-server.js';
+import type { Question } from '../support/mcp-server.js';
 import { toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
+import { useRegisteredMcp } from '../support/use.js';
 
 const QUESTION: Question = {
   mode: 'form',
@@ -18,13 +18,11 @@ const TOOL_TIMEOUT_SECONDS = 5;
 
 /** contract.md §11: `ELICITATION_TIMEOUT_SECONDS`, and `TURN_TIMEOUT_SECONDS` and `TOOL_TIMEOUT_SECONDS` while a server asks. */
 describe('a question that nobody answers', () => {
-  let mcp: TestMcpServer;
-  let service: TurnService;
-  let mcpId: string;
   let answers: ElicitResult[];
 
-  before(async () => {
-    mcp = await startMcpServer({
+  const { service, registered } = useRegisteredMcp(
+    'ops',
+    {
       tasks: true,
       tools: [
         {
@@ -45,22 +43,15 @@ describe('a question that nobody answers', () => {
           },
         },
       ],
-    });
-    service = await startTurnService({
+    },
+    {
       config: {
-        mcpAllowedHosts: [mcp.host],
         turnTimeoutSeconds: TURN_TIMEOUT_SECONDS,
         toolTimeoutSeconds: TOOL_TIMEOUT_SECONDS,
         elicitationTimeoutSeconds: ELICITATION_TIMEOUT_SECONDS,
       },
-    });
-    const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'ops', url: mcp.url });
-    mcpId = body.id;
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
-  });
+    },
+  );
   beforeEach(() => {
     answers = [];
   });
@@ -74,8 +65,8 @@ describe('a question that nobody answers', () => {
       service.model.reply([toolUse(`mcp__ops__${tool}`, {}, { id: 'toolu_1' })]);
       service.model.reply('Done.');
       const sessionId = await service.session({
-        mcp_servers: [mcpId],
-        tools: [{ type: 'mcp_toolset', mcp_server_id: mcpId, elicitation: true }],
+        mcp_servers: [registered.id],
+        tools: [{ type: 'mcp_toolset', mcp_server_id: registered.id, elicitation: true }],
       });
       await service.send(sessionId, 'Go');
       const [{ elicitation_id, expires_at }] = await requiredActions(service, sessionId);

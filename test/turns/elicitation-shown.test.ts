@@ -1,17 +1,11 @@
 import { expect } from 'chai';
 import type { Client } from '@temporalio/client';
 import { eventually } from '../support/eventually.js';
-import {
-  startMcpServer,
-  type Question,
-  type TestMcpServer,
-  type TestTask,
-  type TestToolCall,
-} from '../support/mcp-server.js';
+import type { Question, TestTask, TestToolCall } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
 import { connectClient } from '../support/workflow-history.js';
+import { useRegisteredMcp } from '../support/use.js';
 
 const FORM: Question = {
   mode: 'form',
@@ -22,32 +16,28 @@ const PAGE: Question = { mode: 'url', message: 'Please pay.', elicitationId: 'p1
 
 /** What operators and clients see of the questions of servers (contract.md §11). */
 describe('a question of a server', () => {
-  let mcp: TestMcpServer;
-  let service: TurnService;
   let temporal: { client: Client; close: () => Promise<void> };
-  let mcpId: string;
   let work: (call: TestToolCall) => unknown;
   let workTask: (task: TestTask) => unknown;
   let slow: () => unknown;
 
-  before(async () => {
-    mcp = await startMcpServer({
+  const { service, registered } = useRegisteredMcp(
+    'ops',
+    {
       tasks: true,
       tools: [
         { name: 'deploy', run: (call) => work(call) },
         { name: 'slow', run: () => slow() },
         { name: 'build', pollInterval: 1000, task: (task) => workTask(task) },
       ],
-    });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host], longWaitSeconds: 2 } });
+    },
+    { config: { longWaitSeconds: 2 } },
+  );
+  before(async () => {
     temporal = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
-    const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'ops', url: mcp.url });
-    mcpId = body.id;
   });
   after(async () => {
-    await service.close();
     await temporal.close();
-    await mcp.close();
   });
   afterEach(() => service.model.reset());
 
@@ -55,8 +45,8 @@ describe('a question of a server', () => {
     const calls = tools.map((tool) => toolUse(`mcp__ops__${tool}`, {}, { id: `toolu_${tool}` }));
     service.model.on(/Go/, steps(calls, 'Done.'));
     const sessionId = await service.session({
-      mcp_servers: [mcpId],
-      tools: [{ type: 'mcp_toolset', mcp_server_id: mcpId, elicitation: true }],
+      mcp_servers: [registered.id],
+      tools: [{ type: 'mcp_toolset', mcp_server_id: registered.id, elicitation: true }],
     });
     return { sessionId, turnId: await service.send(sessionId, 'Go') };
   };

@@ -3,16 +3,10 @@ import { createServer, type AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
 import { eventually } from '../support/eventually.js';
-import {
-  startMcpServer,
-  type Question,
-  type TestMcpServer,
-  type TestTask,
-  type TestToolCall,
-} from '../support/mcp-server.js';
+import type { Question, TestTask, TestToolCall } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
+import { useRegisteredMcp } from '../support/use.js';
 
 const FORM = {
   mode: 'form',
@@ -34,35 +28,23 @@ const result = (elicitation_id: string, action: string, content?: object | null)
 
 /** contract.md §11 "Elicitation", against a server of the MCP SDK. */
 describe('a server that asks', () => {
-  let mcp: TestMcpServer;
-  let service: TurnService;
-  let mcpId: string;
   let work: (call: TestToolCall) => unknown;
   let workTask: (task: TestTask) => unknown;
 
-  before(async () => {
-    mcp = await startMcpServer({
-      tasks: true,
-      tools: [
-        { name: 'deploy', run: (call) => work(call) },
-        { name: 'build', pollInterval: 1000, task: (task) => workTask(task) },
-      ],
-    });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
-    const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'ops', url: mcp.url });
-    mcpId = body.id;
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
+  const { mcp, service, registered } = useRegisteredMcp('ops', {
+    tasks: true,
+    tools: [
+      { name: 'deploy', run: (call) => work(call) },
+      { name: 'build', pollInterval: 1000, task: (task) => workTask(task) },
+    ],
   });
   afterEach(() => service.model.reset());
 
   const start = async (tool = 'deploy', elicitation = true): Promise<string> => {
     service.model.on(/Go/, steps([toolUse(`mcp__ops__${tool}`, {}, { id: 'toolu_1' })], 'Done.'));
     const sessionId = await service.session({
-      mcp_servers: [mcpId],
-      tools: [{ type: 'mcp_toolset', mcp_server_id: mcpId, elicitation }],
+      mcp_servers: [registered.id],
+      tools: [{ type: 'mcp_toolset', mcp_server_id: registered.id, elicitation }],
     });
     await service.send(sessionId, 'Go');
     return sessionId;

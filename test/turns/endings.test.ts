@@ -1,18 +1,12 @@
 import { expect } from 'chai';
 import { message, redactedThinking, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
+import { expectAcceptedRequests, useTurnService } from '../support/use.js';
 
 /** contract.md §3 `turn.completed`, `agent.thinking`, `agent.message`; §5 MAX_STEPS, TURN_TIMEOUT_SECONDS. */
 describe('how a turn goes and ends', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService({ config: { maxSteps: 2 } });
-  });
-  after(() => service.close());
-  afterEach(() => {
-    expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
-    service.model.reset();
-  });
+  const service = useTurnService({ config: { maxSteps: 2 } });
+  expectAcceptedRequests(service);
 
   const run = async (body: Record<string, unknown> = {}) => {
     const sessionId = await service.session(body);

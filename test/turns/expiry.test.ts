@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { connectClient } from '../support/workflow-history.js';
 import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
+import { useRegisteredMcp } from '../support/use.js';
 
 const ACTION_TIMEOUT_SECONDS = 9;
 /** Less than a wait, and enough for three steps on a busy machine. */
@@ -13,34 +12,26 @@ const TURN_TIMEOUT_SECONDS = 8;
 /** contract.md §6: a call that nobody answers, and the turn's own time limit. */
 describe('a wait that ends by time', function () {
   this.timeout(60_000);
-  let mcp: TestMcpServer;
-  let service: TurnService;
-  let serverId: string;
-  before(async () => {
-    mcp = await startMcpServer({ tools: [{ name: 'send' }] });
-    service = await startTurnService({
+  const { mcp, service, registered } = useRegisteredMcp(
+    'mail',
+    { tools: [{ name: 'send' }] },
+    {
       config: {
-        mcpAllowedHosts: [mcp.host],
         actionTimeoutSeconds: ACTION_TIMEOUT_SECONDS,
         turnTimeoutSeconds: TURN_TIMEOUT_SECONDS,
       },
-    });
-    serverId = (await service.api('POST', '/v1/mcp-servers', { name: 'mail', url: mcp.url })).body.id;
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
-  });
+    },
+  );
   afterEach(() => service.model.reset());
 
   const newSession = (): Promise<string> =>
     service.session({
       thinking_enabled: false,
-      mcp_servers: [serverId],
+      mcp_servers: [registered.id],
       tools: [
         {
           type: 'mcp_toolset',
-          mcp_server_id: serverId,
+          mcp_server_id: registered.id,
           default_config: { permission_policy: { type: 'always_ask' } },
         },
         customTool('get_weather'),

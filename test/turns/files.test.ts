@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { text, toolUse, type Handler } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { upload, type FileBody } from '../support/upload.js';
+import { useTurnService } from '../support/use.js';
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -9,11 +9,7 @@ const PNG = Buffer.from(
 );
 
 describe('a turn with files', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
+  const service = useTurnService();
 
   const uploaded = async (name: string, content: string | Buffer): Promise<FileBody> =>
     (await upload(service, name, content)).body as FileBody;

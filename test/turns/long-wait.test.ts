@@ -1,16 +1,12 @@
 import { expect } from 'chai';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { connectClient, runIdsOf } from '../support/workflow-history.js';
 import { customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
+import { useTurnService } from '../support/use.js';
 
 /** docs/operations/workflow-changes.md "Turns that wait", without worker versioning. */
 describe('a long wait', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService({ config: { longWaitSeconds: 0.5 } });
-  });
-  after(() => service.close());
+  const service = useTurnService({ config: { longWaitSeconds: 0.5 } });
 
   it('goes on in a new run, and the turn in another one after the answer', async () => {
     const uses = (id: string) => toolUse('get_weather', {}, { id });

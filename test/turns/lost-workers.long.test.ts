@@ -6,22 +6,20 @@ import { failAttempt } from '../support/lost-worker.js';
 import { McpServers } from '../support/mcp-server.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { temporalAddress } from '../support/temporal.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { connectClient } from '../support/workflow-history.js';
+import { useTurnService } from '../support/use.js';
 
 /** An attempt is failed from outside, as the reconciler does for a dead worker; it never gets to say how it ended. */
 describe('an activity that loses one worker after the other', () => {
-  let service: TurnService;
   let client: Client;
   let closeClient: () => Promise<void>;
   const servers = new McpServers();
+  const service = useTurnService(() => ({ own: 'it closes a worker', config: { mcpAllowedHosts: servers.hosts } }));
   before(async () => {
-    service = await startTurnService({ own: 'it closes a worker', config: { mcpAllowedHosts: servers.hosts } });
     ({ client, close: closeClient } = await connectClient(await temporalAddress()));
   });
   after(async () => {
     await closeClient();
-    await service.close();
     await servers.close();
   });
   beforeEach(() => service.model.reset());

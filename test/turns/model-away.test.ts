@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { AgentSessionClient } from '../../client/src/index.js';
 import { cut, failure, http, message, text, toolUse } from '../support/scripted-model.js';
 import { openSse, type SseReader } from '../support/sse-reader.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import type { TurnService } from '../support/turns.js';
+import { useTurnService } from '../support/use.js';
 
 const busyFor = (ms: number) => failure('overloaded_error', { headers: { 'retry-after-ms': String(ms) } });
 const retries = (stream: SseReader) => stream.frames.filter(({ event }) => event === 'agent.retry.delta');
@@ -11,11 +12,7 @@ const untilAttempt = (stream: SseReader, attempt: number) =>
 
 /** contract.md §13 "A model that is away". */
 describe('a turn whose model is away', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService({ config: { modelRetrySeconds: 6, workerMaxActivities: 1 } });
-  });
-  after(() => service.close());
+  const service = useTurnService({ config: { modelRetrySeconds: 6, workerMaxActivities: 1 } });
   afterEach(() => service.model.reset());
 
   /** Starts a turn; returns a stream that watches it. */
@@ -135,11 +132,7 @@ describe('a turn whose model is away', () => {
   });
 
   describe('shows it', () => {
-    let patient: TurnService;
-    before(async () => {
-      patient = await startTurnService({ own: 'it starts a second worker', config: { modelRetrySeconds: 600 } });
-    });
-    after(() => patient.close());
+    const patient = useTurnService({ own: 'it starts a second worker', config: { modelRetrySeconds: 600 } });
     afterEach(() => patient.model.reset());
 
     it('to those who connect meanwhile by the newest notice alone, from any process', async () => {

@@ -12,18 +12,14 @@ import {
   toolUse,
 } from '../support/scripted-model.js';
 import { onLogLine } from '../support/log.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useTurnService } from '../support/use.js';
 
 /** Retried at once: what is tested is that it is retried, not how long that takes. */
 const soon = { 'retry-after-ms': '1' };
 
 /** contract.md §3 "agent.message", "turn.failed", "usage". */
 describe('a model call that fails', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService({ config: { modelIdleSeconds: 1, modelRetrySeconds: 3 } });
-  });
-  after(() => service.close());
+  const service = useTurnService({ config: { modelIdleSeconds: 1, modelRetrySeconds: 3 } });
   afterEach(() => service.model.reset());
 
   /** Runs one turn in a new session; returns its events and its terminal event. */

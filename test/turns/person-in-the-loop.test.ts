@@ -1,39 +1,30 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { sampleOf } from '../support/metrics.js';
 import { message, steps, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { startTurnService } from '../support/turns.js';
 import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
+import { expectAcceptedRequests, useRegisteredMcp } from '../support/use.js';
 
 const use = (name: string, id: string, input: object = {}) => toolUse(name, input as Record<string, unknown>, { id });
 
 /** contract.md §6 "Waiting" and "Answering". */
 describe('a turn with a person in the loop', function () {
   this.timeout(60_000);
-  let mcp: TestMcpServer;
-  let service: TurnService;
-  let serverId: string;
-  before(async () => {
-    mcp = await startMcpServer({ tools: ['send', 'search', 'slow'].map((name) => ({ name })) });
-    service = await startTurnService({
+  const { mcp, service, registered } = useRegisteredMcp(
+    'mail',
+    { tools: ['send', 'search', 'slow'].map((name) => ({ name })) },
+    {
       own: 'gauges are read from the newest service of a process',
-      config: { mcpAllowedHosts: [mcp.host] },
-    });
-    serverId = (await service.api('POST', '/v1/mcp-servers', { name: 'mail', url: mcp.url })).body.id;
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
-  });
+    },
+  );
+  expectAcceptedRequests(service);
   afterEach(() => {
-    expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
-    service.model.reset();
     mcp.calls.length = 0;
   });
 
   const ask = { permission_policy: { type: 'always_ask' } };
-  const toolset = () => ({ type: 'mcp_toolset', mcp_server_id: serverId, configs: [{ name: 'send', ...ask }] });
+  const toolset = () => ({ type: 'mcp_toolset', mcp_server_id: registered.id, configs: [{ name: 'send', ...ask }] });
   /** A session with a tool that asks and a custom one, whose turn waits for `count` answers. */
   const waitingTurn = async (
     calls: ReturnType<typeof use>[],
@@ -43,7 +34,7 @@ describe('a turn with a person in the loop', function () {
     service.model.on(/Go/, steps(message(calls), ...(then.length > 0 ? then : ['Done.'])));
     const sessionId = await service.session({
       thinking_enabled: false,
-      mcp_servers: [serverId],
+      mcp_servers: [registered.id],
       tools: [toolset(), customTool('get_weather')],
     });
     const turnId = await service.send(sessionId, 'Go');

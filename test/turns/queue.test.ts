@@ -2,19 +2,12 @@ import { expect } from 'chai';
 import { streaming } from '../support/open-turn.js';
 import { reachedLimit } from '../support/rows.js';
 import { steps, streamError, text, toolUse, wait } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { expectAcceptedRequests, useTurnService } from '../support/use.js';
 
 /** contract.md §9 "A message while a turn is open": the queue. */
 describe('messages that queue', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
-  afterEach(() => {
-    expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
-    service.model.reset();
-  });
+  const service = useTurnService();
+  expectAcceptedRequests(service);
 
   const post = (sessionId: string, content: string, more: object = { when_running: 'queue' }) =>
     service.api('POST', `/v1/sessions/${sessionId}/messages`, { content, ...more });

@@ -1,43 +1,38 @@
 import { expect } from 'chai';
 import { Client, Connection } from '@temporalio/client';
 import { failure, message, silence, steps, text, thinking, toolUse } from '../support/scripted-model.js';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { reachedLimit } from '../support/rows.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { fetchHistory, textOfHistory } from '../support/workflow-history.js';
+import { useMcpServer, useTurnService } from '../support/use.js';
 
 const MARK = 'zebra-7731';
 
 /** Cancel while a tool runs; and what Temporal keeps of a turn (docs/architecture.md). */
 describe('a turn with a remote tool', () => {
-  let mcp: TestMcpServer;
-  let service: TurnService;
   let temporal: Client;
   let called: () => void;
-  before(async () => {
-    mcp = await startMcpServer({
-      auth: { header: 'Authorization', value: `Bearer ${MARK}-token` },
-      tools: [
-        { name: 'answer', run: () => ({ content: [{ type: 'text', text: `${MARK} result` }] }) },
-        { name: 'break', run: () => ({ isError: true, content: [{ type: 'text', text: `${MARK} broke` }] }) },
-        {
-          name: 'hang',
-          run: ({ signal }) => {
-            called();
-            return new Promise((_, reject) => {
-              signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
-            });
-          },
+  const mcp = useMcpServer({
+    auth: { header: 'Authorization', value: `Bearer ${MARK}-token` },
+    tools: [
+      { name: 'answer', run: () => ({ content: [{ type: 'text', text: `${MARK} result` }] }) },
+      { name: 'break', run: () => ({ isError: true, content: [{ type: 'text', text: `${MARK} broke` }] }) },
+      {
+        name: 'hang',
+        run: ({ signal }) => {
+          called();
+          return new Promise((_, reject) => {
+            signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+          });
         },
-      ],
-    });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
+      },
+    ],
+  });
+  const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));
+  before(async () => {
     temporal = new Client({ connection: await Connection.connect({ address: process.env.TEMPORAL_ADDRESS! }) });
   });
   after(async () => {
     await temporal.connection.close();
-    await service.close();
-    await mcp.close();
   });
   afterEach(() => service.model.reset());
 

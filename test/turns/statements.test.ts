@@ -2,11 +2,10 @@ import { expect } from 'chai';
 import { PreparedClient } from '../../src/db/prepared-client.js';
 import { ConversationCache } from '../../src/steps/conversation-cache.js';
 import { eventually } from '../support/eventually.js';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { streaming } from '../support/open-turn.js';
 import { message, steps, text, toolUse, type Reply } from '../support/scripted-model.js';
 import { openSse } from '../support/sse-reader.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useMcpServer, useTurnService } from '../support/use.js';
 
 /** Rounds of the reconcilers may fall into a turn: what all of a few turns send is the turn's own. */
 const TURNS = 5;
@@ -35,14 +34,12 @@ function inBoth(one: string[], other: string[]): string[] {
  * event: transactions, notifications and all. A count, so that it holds on any machine.
  */
 describe('the statements of a turn', () => {
-  let service: TurnService;
-  let mcp: TestMcpServer;
   const sent: string[] = [];
   // oxlint-disable-next-line typescript/unbound-method -- applied to the client it was called on
   const query = PreparedClient.prototype.query;
+  const mcp = useMcpServer({ tools: [{ name: 'look', run: () => 'seen' }] });
+  const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host], rateLimitPerMinute: 1000 } }));
   before(async () => {
-    mcp = await startMcpServer({ tools: [{ name: 'look', run: () => 'seen' }] });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host], rateLimitPerMinute: 1000 } });
     PreparedClient.prototype.query = function (this: PreparedClient, ...args: unknown[]): never {
       const [form] = args as [string | { text: string }];
       const { application_name: pool } = (this as unknown as { connectionParameters: { application_name: string } })
@@ -54,8 +51,6 @@ describe('the statements of a turn', () => {
   });
   after(async () => {
     PreparedClient.prototype.query = query;
-    await service.close();
-    await mcp.close();
   });
 
   /** The statements that each of a few turns sends which the model answers like this; its text has no delta. */

@@ -1,15 +1,11 @@
 import { raceEnds } from '../support/steering-races.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useTurnService } from '../support/use.js';
 
 const RACES = 500;
 
 /** contract.md §9: what is accepted is never lost and never delivered twice. */
 describe('steering against the end of a turn', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
+  const service = useTurnService();
 
   it(`gives each message to exactly one turn (${RACES} times)`, async function () {
     this.timeout(900_000);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { streaming } from '../support/open-turn.js';
 import { raceEnds } from '../support/steering-races.js';
 import { steps, text, toolUse, wait, type Gate } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { expectAcceptedRequests, useTurnService } from '../support/use.js';
 
 /** More in steering.long.test.ts. */
 const RACES = 8;
@@ -14,15 +14,8 @@ interface Page {
 
 /** contract.md §9 "A message while a turn is open": steering. */
 describe('messages that steer', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
-  afterEach(() => {
-    expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
-    service.model.reset();
-  });
+  const service = useTurnService();
+  expectAcceptedRequests(service);
 
   const steer = (sessionId: string, content: string, more: object = {}) =>
     service.api('POST', `/v1/sessions/${sessionId}/messages`, { content, when_running: 'steer', ...more });

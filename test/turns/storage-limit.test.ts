@@ -1,20 +1,18 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { text, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { upload } from '../support/upload.js';
+import { useTurnService } from '../support/use.js';
 
 const MAX_BYTES = 1000;
 
 describe('a turn that delivers a file beyond the storage of its project', () => {
-  let service: TurnService;
+  const service = useTurnService({ config: { maxStoragePerProject: MAX_BYTES } });
   before(async () => {
-    service = await startTurnService({ config: { maxStoragePerProject: MAX_BYTES } });
     service.model.on(/Deliver/, ({ step }) =>
       step === 0 ? toolUse('deliver_file', { filename: 'a.txt', content: 'x'.repeat(100) }) : text('Done.'),
     );
   });
-  after(() => service.close());
 
   /** Sends the message; returns the result of the delivery once the turn has ended. */
   const delivery = async (session: string) => {

@@ -2,17 +2,13 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { McpServers, type TestMcpServer, type TestTask, type TestTool } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useTurnService } from '../support/use.js';
 
 /** contract.md §11 "Tasks", for each kind of server and tool. */
 describe('a task', () => {
   const servers = new McpServers();
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService({ config: { mcpAllowedHosts: servers.hosts } });
-  });
+  const service = useTurnService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));
   after(async () => {
-    await service.close();
     await servers.close();
   });
   afterEach(() => service.model.reset());

@@ -1,22 +1,19 @@
 import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
+import { useRegisteredMcp } from '../support/use.js';
 
 /** What a server may do with its tasks, at worst. */
 describe('tasks of a hostile server', () => {
-  let mcp: TestMcpServer;
-  let service: TurnService;
-  let mcpId: string;
   let task: () => Record<string, unknown>;
   let asked: number[];
   /** Answers `tasks/result`. */
   let fetched: (id: number, res: ServerResponse) => void;
 
-  before(async () => {
-    mcp = await startMcpServer({
+  const { mcp, service, registered } = useRegisteredMcp(
+    'ops',
+    {
       tasks: true,
       tools: [{ name: 'build', task: () => undefined }],
       gateway: (_, res, body) => {
@@ -32,15 +29,9 @@ describe('tasks of a hostile server', () => {
         res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
         return true;
       },
-    });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host], taskTimeoutSeconds: 8 } });
-    const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'ops', url: mcp.url });
-    mcpId = body.id;
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
-  });
+    },
+    { config: { taskTimeoutSeconds: 8 } },
+  );
   beforeEach(() => {
     asked = [];
     mcp.log.length = 0;
@@ -54,8 +45,8 @@ describe('tasks of a hostile server', () => {
   };
   const begin = async (elicitation: boolean): Promise<string> => {
     service.model.on(/Go/, steps([toolUse('mcp__ops__build', {}, { id: 'toolu_1' })], 'Done.'));
-    const tools = [{ type: 'mcp_toolset', mcp_server_id: mcpId, elicitation }];
-    const sessionId = await service.session({ mcp_servers: [mcpId], tools });
+    const tools = [{ type: 'mcp_toolset', mcp_server_id: registered.id, elicitation }];
+    const sessionId = await service.session({ mcp_servers: [registered.id], tools });
     await service.send(sessionId, 'Go');
     return sessionId;
   };

@@ -1,34 +1,28 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startMcpServer, type TestMcpServer, type TestTask } from '../support/mcp-server.js';
+import type { TestTask } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { connectClient, fetchHistory, textOfHistory } from '../support/workflow-history.js';
+import { useMcpServer, useTurnService } from '../support/use.js';
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 /** contract.md §11 "Tasks", against a server of the MCP SDK. */
 describe('a tool call that is a task', () => {
-  let mcp: TestMcpServer;
-  let service: TurnService;
   let name: string;
   let mcpId: string;
   const started = new Map<string, (task: TestTask) => void>();
 
+  const mcp = useMcpServer({
+    tasks: true,
+    tools: [{ name: 'build', pollInterval: 1000, task: (task) => started.get(String(task.arguments.what))?.(task) }],
+  });
+  const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));
   before(async () => {
-    mcp = await startMcpServer({
-      tasks: true,
-      tools: [{ name: 'build', pollInterval: 1000, task: (task) => started.get(String(task.arguments.what))?.(task) }],
-    });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
     name = 'builder';
     const { status, body } = await service.api('POST', '/v1/mcp-servers', { name, url: mcp.url });
     expect(status, JSON.stringify(body)).to.equal(201);
     mcpId = body.id;
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
   });
   afterEach(() => service.model.reset());
 

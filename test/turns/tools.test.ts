@@ -1,18 +1,11 @@
 import { expect } from 'chai';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { expectAcceptedRequests, useTurnService } from '../support/use.js';
 
 /** Tool use as the model may get it wrong (contract.md §3, §4): an error result, never a failed turn. */
 describe('tool calls of a turn', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
-  afterEach(() => {
-    expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
-    service.model.reset();
-  });
+  const service = useTurnService();
+  expectAcceptedRequests(service);
 
   /** A turn with one tool call; returns the call's events and what the model was told. */
   const call = async (use: ReturnType<typeof toolUse>) => {

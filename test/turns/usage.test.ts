@@ -5,6 +5,7 @@ import { TEST_MODEL } from '../support/config.js';
 import { eventually } from '../support/eventually.js';
 import { failure, message, startScriptedModel, text, wait, type ScriptedModel } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
+import { useTurnService } from '../support/use.js';
 
 const PRICE = { currency: 'EUR', input: 1, output: 0, cache_read: 0, cache_write: 0 };
 const NO_OUTPUT = { output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
@@ -18,10 +19,9 @@ interface Group {
 }
 
 describe('the sums of usage', () => {
-  let service: TurnService;
   const sessions: string[] = [];
+  const service = useTurnService(() => ({ model: { price: PRICE } }));
   before(async () => {
-    service = await startTurnService({ model: { price: PRICE } });
     const metadata = [{ team: 'b' }, { team: 'B', other: 'x' }, {}];
     for (const [index, pairs] of metadata.entries()) {
       service.model.on(/Go/, message([text('done')], { usage: { ...NO_OUTPUT, input_tokens: 10 ** index } }));
@@ -31,7 +31,6 @@ describe('the sums of usage', () => {
     service.model.on(/Go/, message([text('done')], { usage: { ...NO_OUTPUT, input_tokens: 1000 } }));
     await service.run(sessions[0]!, 'Go');
   });
-  after(() => service.close());
 
   const groups = async (query: string): Promise<Group[]> =>
     (await service.api('GET', `/v1/usage?${query}`)).body.items as Group[];

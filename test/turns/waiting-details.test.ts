@@ -1,20 +1,13 @@
 import { expect } from 'chai';
 import { streaming } from '../support/open-turn.js';
 import { failure, text, toolUse, wait } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { upload } from '../support/upload.js';
+import { expectAcceptedRequests, useTurnService } from '../support/use.js';
 
 /** contract.md §9: what holds for the turns that messages which wait and continue begin. */
 describe('the turn of a message that waited', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
-  afterEach(() => {
-    expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
-    service.model.reset();
-  });
+  const service = useTurnService();
+  expectAcceptedRequests(service);
 
   const post = async (sessionId: string, body: object) => {
     const answer = await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'More', ...body });

@@ -1,29 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { streaming } from '../support/open-turn.js';
 import { message, steps, text, toolUse, wait } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { startTurnService } from '../support/turns.js';
 import { upload } from '../support/upload.js';
 import { confirmation, requiredActions, sendAnswers } from '../support/waiting-turns.js';
+import { expectAcceptedRequests, useMcpServer, useTurnService } from '../support/use.js';
 
 /** contract.md §9: what a message that waits may carry, when it is refused, and the moments at which it is delivered. */
 describe('messages that wait', () => {
-  let service: TurnService;
-  let mcp: TestMcpServer;
-  before(async () => {
-    mcp = await startMcpServer({ tools: [{ name: 'send', run: () => 'sent' }] });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
-  });
-  afterEach(() => {
-    expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
-    service.model.reset();
-  });
+  const mcp = useMcpServer({ tools: [{ name: 'send', run: () => 'sent' }] });
+  const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));
+  expectAcceptedRequests(service);
 
   const post = (sessionId: string, body: object, headers: Record<string, string> = {}) =>
     service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'More', ...body }, headers);

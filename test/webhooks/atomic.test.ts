@@ -4,18 +4,16 @@ import { createLogger } from '../../src/platform/logger.js';
 import { claimTurn } from '../../src/turns/claim.js';
 import { endingWrite, endTurn } from '../../src/turns/finish.js';
 import { changeTurn, open, writeTurn } from '../../src/turns/write.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { webhookCalls, type WebhookCalls } from '../support/webhooks.js';
+import { useTurnService } from '../support/use.js';
 
 /** Rows of deliveries and events, without anything that sends them. */
 describe('deliveries and their events', () => {
-  let service: TurnService;
   let hooks: WebhookCalls;
+  const service = useTurnService({ workers: 0 });
   before(async () => {
-    service = await startTurnService({ workers: 0 });
     hooks = webhookCalls(service.api, 'https://hooks.invalid/');
   });
-  after(() => service.close());
 
   it('are stored together: a rollback leaves neither, a commit both', async () => {
     const log = createLogger('silent', 'test');

@@ -2,10 +2,11 @@ import { expect } from 'chai';
 import { listDeliveries } from '../../src/webhooks/deliveries.js';
 import { countRowsRead } from '../support/rows-read.js';
 import { reachedLimit } from '../support/rows.js';
-import { startService, type TestService } from '../support/service.js';
+import type { TestService } from '../support/service.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
 import { insertBacklog, webhookCalls, type WebhookCalls } from '../support/webhooks.js';
+import { useService } from '../support/use.js';
 
 /** Makes the pending deliveries of a webhook failed ones. */
 async function fail({ db }: TestService, webhookId: string, attempts: number): Promise<void> {
@@ -127,13 +128,11 @@ describe('what a receiver of webhooks does', () => {
 });
 
 describe('failed deliveries, very many of them', () => {
-  let service: TestService;
   let hooks: WebhookCalls;
+  const service = useService();
   before(async () => {
-    service = await startService();
     hooks = webhookCalls(service.api, 'https://93.184.216.34/');
   });
-  after(() => service.close());
 
   it('become due at a pace, up to 10,000 with one request', async () => {
     const { id: webhookId } = await hooks.create();

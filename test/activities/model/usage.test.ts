@@ -1,15 +1,11 @@
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { cut, failure, message, text, toolUse, wait } from '../../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { useTurnService } from '../../support/use.js';
 
 /** Exact over retries: it includes the cost of failed attempts. */
 describe('the usage of a turn', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
+  const service = useTurnService();
   beforeEach(() => service.model.reset());
 
   const cost = (input: number, read: number, written: number, output: number) => ({

@@ -1,16 +1,12 @@
 import { expect } from 'chai';
 import { thinking, toolUse } from '../../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { useTurnService } from '../../support/use.js';
 
 const TURNS = 20;
 
 /** A long session pays for its prefix once. The scripted model caches by the API's rules. */
 describe('the prompt cache', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService({ model: { thinking: 'adaptive' } });
-  });
-  after(() => service.close());
+  const service = useTurnService({ model: { thinking: 'adaptive' } });
 
   it('serves most of a session of twenty turns', async () => {
     const { model } = service;

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { failure, text, thinking, toolUse, wait, type ReceivedRequest } from '../../support/scripted-model.js';
-import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { useMcpServer, useTurnService } from '../../support/use.js';
 
 const WINDOW = 8000;
 /** More than a window holds. */
@@ -9,20 +8,14 @@ const MAX_TURNS = 20;
 
 /** Older turns are summarised before the window is full; nothing else changes. */
 describe('a session longer than its model’s context', () => {
-  let service: TurnService;
-  let mcp: TestMcpServer;
+  const mcp = useMcpServer({ tools: [{ name: 'look', run: () => 'Something that was found. '.repeat(100) }] });
+  const service = useTurnService(() => ({
+    config: { mcpAllowedHosts: [mcp.host], shutdownGraceSeconds: 0 },
+    model: { context_window: WINDOW, max_output_tokens: 1000, thinking: 'adaptive' },
+    scripted: { contextWindow: WINDOW },
+  }));
   before(async () => {
-    mcp = await startMcpServer({ tools: [{ name: 'look', run: () => 'Something that was found. '.repeat(100) }] });
-    service = await startTurnService({
-      config: { mcpAllowedHosts: [mcp.host], shutdownGraceSeconds: 0 },
-      model: { context_window: WINDOW, max_output_tokens: 1000, thinking: 'adaptive' },
-      scripted: { contextWindow: WINDOW },
-    });
     await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url });
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
   });
   beforeEach(() => {
     const { model } = service;

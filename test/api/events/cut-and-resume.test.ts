@@ -2,20 +2,18 @@ import { expect } from 'chai';
 import type { Gate } from '../../support/scripted-model.js';
 import { message, steps, text, thinking, toolUse, wait } from '../../support/scripted-model.js';
 import { openSse, type SseFrame, type SseReader } from '../../support/sse-reader.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { useTurnService } from '../../support/use.js';
 
 /** A frame without the time of its arrival. */
 const shown = ({ id, event, data }: SseFrame): unknown => ({ id, event, data });
 
 /** A stream that was cut anywhere and resumed equals the uncut one. */
 describe('a stream cut and resumed', () => {
-  let service: TurnService;
   let urls: string[];
+  const service = useTurnService();
   before(async () => {
-    service = await startTurnService();
     urls = [service.url, (await service.anotherApi()).url];
   });
-  after(() => service.close());
   afterEach(() => service.model.reset());
 
   const open = (sessionId: string, lastEventId?: string, process = 0): Promise<SseReader> =>

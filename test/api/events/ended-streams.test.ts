@@ -3,15 +3,11 @@ import { revokeKey } from '../../../src/projects/api-keys.js';
 import { eventually } from '../../support/eventually.js';
 import { text, wait } from '../../support/scripted-model.js';
 import { openSse, type SseReader } from '../../support/sse-reader.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { useTurnService } from '../../support/use.js';
 
 /** Streams that the service ends by itself (contract.md §5 `keys -- revoke`). */
 describe('a stream that the service ends', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
+  const service = useTurnService();
   afterEach(() => service.model.reset());
 
   it('its key is revoked: within 10 s, and the turn goes on', async () => {

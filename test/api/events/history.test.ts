@@ -3,17 +3,12 @@ import { findEvent, readHistory, type HistoryFilter } from '../../../src/events/
 import { STORED_EVENT_TYPES } from '../../../src/events/schema.js';
 import { insertEndedTurns, insertSessions } from '../../support/factories.js';
 import { countRowsRead } from '../../support/rows-read.js';
-import { startService, type TestService } from '../../support/service.js';
 import { steps, text, toolUse, wait } from '../../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { useService, useTurnService } from '../../support/use.js';
 
 /** docs/interface.md "Values"; contract.md §1 "Malformed `cursor`". */
 describe('the event history', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
+  const service = useTurnService();
   afterEach(() => service.model.reset());
 
   const page = async (sessionId: string, limit: number, cursor: string | null = null) => {
@@ -96,17 +91,15 @@ describe('the event history', () => {
 
 /** contract.md §13 "Events". */
 describe('the event history, filtered', () => {
-  let service: TestService;
   let sessionId: string;
   let turnIds: string[];
+  const service = useService();
   before(async () => {
-    service = await startService();
     const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
     sessionId = body.id as string;
     await insertEndedTurns(service.db, sessionId, { count: 3, results: 2 });
     turnIds = [1, 2, 3].map((number) => `turn_${number}${sessionId}`);
   });
-  after(() => service.close());
 
   const get = (query: string, ofSession = sessionId) => service.api('GET', `/v1/sessions/${ofSession}/events?${query}`);
   const read = async (query: string, limit = 100) => {

@@ -1,14 +1,10 @@
 import { expect } from 'chai';
 import { streaming } from '../../support/open-turn.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { useTurnService } from '../../support/use.js';
 
 /** contract.md §9: `Last-Event-ID` after the end of a turn leads to the turn that the queue started next. */
 describe('a stream that goes on behind the end of a turn', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
+  const service = useTurnService();
 
   it('shows each turn of the queue in order, then nothing', async () => {
     const { sessionId, gate, turnId } = await streaming(service);

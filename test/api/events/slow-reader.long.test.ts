@@ -2,18 +2,14 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { eventually } from '../../support/eventually.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { useTurnService } from '../../support/use.js';
 
 /** What the sockets of both sides hold is up to ten megabytes: a frame has to be larger to wait. */
 const FRAME = 20 * 1024 * 1024;
 
 /** contract.md §3 "Slow reader". */
 describe('the reader of a stream', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
+  const service = useTurnService();
 
   /** A session whose only turn has ended with one frame of that size, written as the model would not. */
   const sessionWithFrame = async (characters: number): Promise<{ sessionId: string; firstId: string }> => {

@@ -2,23 +2,21 @@ import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { heapInUse } from '../../support/heap.js';
 import { openSse, type SseReader } from '../../support/sse-reader.js';
-import { startService, type TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 const MIB = 1024 * 1024;
 
 /** docs/contract.md §5 `MAX_STREAMS_PER_PROJECT`. */
 describe('the open streams of a project', () => {
-  let service: TestService;
   let sessionId: string;
   const streams: SseReader[] = [];
+  const service = useService({ config: { maxStreamsPerProject: 2 } });
   before(async () => {
-    service = await startService({ config: { maxStreamsPerProject: 2 } });
     const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
     sessionId = body.id;
   });
   after(async () => {
     for (const stream of streams) stream.close();
-    await service.close();
   });
 
   const open = async (key = service.key, id = sessionId): Promise<SseReader> => {
@@ -45,12 +43,10 @@ describe('the open streams of a project', () => {
 });
 
 describe('the memory of an open stream', () => {
-  let service: TestService;
   const streams: SseReader[] = [];
-  before(async () => (service = await startService()));
+  const service = useService();
   after(async () => {
     for (const stream of streams) stream.close();
-    await service.close();
   });
 
   it('does not contain the tools of its session', async () => {

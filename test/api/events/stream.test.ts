@@ -5,7 +5,7 @@ import { checkFrame } from '../../support/openapi-check.js';
 import { rawHttp } from '../../support/raw-http.js';
 import { message, steps, text, thinking, toolUse, wait } from '../../support/scripted-model.js';
 import { openSse, type SseFrame, type SseReader } from '../../support/sse-reader.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { useTurnService } from '../../support/use.js';
 
 /** A frame without the time of its arrival. */
 const shown = ({ id, event, data }: SseFrame): unknown => ({ id, event, data });
@@ -13,13 +13,11 @@ const isDelta = ({ event }: SseFrame): boolean => event.endsWith('.delta');
 
 /** docs/interface.md "The events of a turn"; contract.md §3 "Stream, …", "Ping", "Data of a delta". */
 describe('the event stream', () => {
-  let service: TurnService;
   let otherUrl: string;
+  const service = useTurnService();
   before(async () => {
-    service = await startTurnService();
     otherUrl = (await service.anotherApi()).url;
   });
-  after(() => service.close());
   afterEach(() => service.model.reset());
 
   const onOther = (sessionId: string, lastEventId?: string): Promise<SseReader> =>

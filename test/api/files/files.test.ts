@@ -8,13 +8,10 @@ import { newId } from '../../../src/platform/ids.js';
 import { startService, type TestService } from '../../support/service.js';
 import { upload, type FileBody } from '../../support/upload.js';
 import { reachedLimit } from '../../support/rows.js';
+import { useService } from '../../support/use.js';
 
 describe('files', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService();
-  });
-  after(() => service.close());
+  const service = useService();
 
   const uploaded = async (name = 'a.txt', content = 'content'): Promise<FileBody> =>
     (await upload(service, name, content)).body as FileBody;

@@ -3,21 +3,20 @@ import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ApiResponse } from '../../support/client.js';
-import { startService, type TestService } from '../../support/service.js';
+import { startService } from '../../support/service.js';
 import { upload } from '../../support/upload.js';
+import { useService } from '../../support/use.js';
 
 describe('download links when something is away', () => {
-  let service: TestService;
   let fileId: string;
   /** The path and query of a link to the file. */
   let link: string;
+  const service = useService();
   before(async () => {
-    service = await startService();
     fileId = (await upload(service, 'a.txt', 'content')).body.id as string;
     const { headers } = await service.api('GET', `/v1/files/${fileId}/content`);
     link = headers.get('location')!.slice(service.url.length);
   });
-  after(() => service.close());
 
   const follow = (path = link): Promise<ApiResponse> => service.as(null)('GET', path);
   const shown = ({ status, body }: ApiResponse): string => `${status} ${body.error?.type ?? body}`;

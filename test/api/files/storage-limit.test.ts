@@ -8,15 +8,12 @@ import { reachedLimit } from '../../support/rows.js';
 import { startService, type TestService } from '../../support/service.js';
 import { filePart, MULTIPART, multipartBody } from '../../support/upload.js';
 import { zip } from '../../src/skills/zip.js';
+import { useService } from '../../support/use.js';
 
 const MAX_BYTES = 100_000;
 
 describe('the storage of a project (contract.md §14)', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService({ config: { maxStoragePerProject: MAX_BYTES } });
-  });
-  after(() => service.close());
+  const service = useService({ config: { maxStoragePerProject: MAX_BYTES } });
 
   /** The calls of a project of its own. */
   const projectOf = async (project: string) => {

@@ -1,16 +1,13 @@
 import { expect } from 'chai';
 import { gzipSync } from 'node:zlib';
-import { startService, type TestService } from '../../support/service.js';
+import { startService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 /** What a first visit loads: the page, its script, its styles. */
 const MAX_COMPRESSED_BYTES = 150_000;
 
 describe('/console', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService({ config: { temporalUiUrl: 'https://temporal.example.com' } });
-  });
-  after(() => service.close());
+  const service = useService({ config: { temporalUiUrl: 'https://temporal.example.com' } });
   const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(service.url + path, { headers, redirect: 'manual' });
 

@@ -1,14 +1,10 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { rawHttp } from '../../support/raw-http.js';
-import { startService, type TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 describe('errors of every request (contract.md §1)', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService({ own: 'it renames a table' });
-  });
-  after(() => service.close());
+  const service = useService({ own: 'it renames a table' });
 
   it('has the envelope, the type of JSON and the request id', async () => {
     const { status, headers, body } = await service.api('GET', '/v1/sessions/ses_none');

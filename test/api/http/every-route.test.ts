@@ -17,6 +17,7 @@ import { reached } from '../../support/rows.js';
 import { newSchedule } from '../../support/schedules.js';
 import { startService, type TestService } from '../../support/service.js';
 import { MULTIPART, filePart, multipartBody } from '../../support/upload.js';
+import { useService } from '../../support/use.js';
 
 const MIB = 1024 * 1024;
 const withKey = routes.filter(([, , permission]) => permission !== null);
@@ -32,11 +33,10 @@ const skill = (name: string): Buffer => file('SKILL.md', skillMd(name));
 
 /** What every operation has in common, shown of every operation. */
 describe('every route', () => {
-  let service: TestService;
   /** One resource of each kind, of project `demo`, by the name of its path parameter. Of most there are two. */
   let ids: Record<string, string>;
+  const service = useService();
   before(async () => {
-    service = await startService();
     const { api, db } = service;
     const create = async (path: string, body: unknown, headers = {}): Promise<string> => {
       const answer = await api('POST', path, body, headers);
@@ -68,7 +68,6 @@ describe('every route', () => {
       ...webhook,
     };
   });
-  after(() => service.close());
 
   const target = ([, path]: Route, of: Record<string, string> = ids): string =>
     path.replaceAll(/\{(\w+)\}/g, (_, name: string) => of[name]!);
@@ -177,11 +176,7 @@ describe('every route', () => {
   });
 
   describe('has its rate limit if it writes', () => {
-    let few: TestService;
-    before(async () => {
-      few = await startService({ config: { rateLimitPerMinute: 2 } });
-    });
-    after(() => few.close());
+    const few = useService({ config: { rateLimitPerMinute: 2 } });
     for (const route of limited) {
       it(title(route), async () => {
         // Some operations share a limit: each gets a project of its own.

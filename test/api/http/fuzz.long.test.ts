@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import type { Route } from '../../../api/http/core/operation.js';
 import { routes } from '../../../api/routes.js';
 import { hostileJson, repeated, reportFailure } from '../../support/hostile-json.js';
-import { startService, type TestService } from '../../support/service.js';
 import { WorkCounter } from '../../support/work.js';
+import { useService } from '../../support/use.js';
 
 /** Other and more requests by hand: FUZZ_SEED=7 FUZZ_RUNS=1000 npx mocha test/api/http/fuzz.long.test.ts */
 const SEED = Number(process.env.FUZZ_SEED ?? 26);
@@ -81,16 +81,14 @@ interface Sent {
 describe('a few bytes cause little work, whatever is repeated or nested', function () {
   this.timeout(Math.max(180_000, RUNS * 60_000));
   const work = new WorkCounter();
-  let service: TestService;
   let sessionId: string;
+  const service = useService();
   before(async () => {
-    service = await startService();
     sessionId = (await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
     work.start();
   });
   after(async () => {
     work.stop();
-    await service.close();
   });
 
   /** Each route gets requests of its own; every answer is documented, and costs no more than its bytes allow. */

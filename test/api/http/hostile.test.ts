@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { JsonSchema, Route } from '../../../api/http/core/operation.js';
 import { routes } from '../../../api/routes.js';
-import { startService, type TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 const nasty = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 300 }),
@@ -24,13 +24,11 @@ const nasty = fc.oneof(
 );
 
 describe('hostile input to every operation gets a documented 4xx', () => {
-  let service: TestService;
   let sessionId: string;
+  const service = useService();
   before(async () => {
-    service = await startService();
     sessionId = (await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
   });
-  after(() => service.close());
 
   const target = (path: string, param: string): string =>
     path.replace('{session_id}', sessionId).replaceAll(/\{\w+\}/g, encodeURIComponent(param) || 'x');

@@ -6,20 +6,18 @@ import { AgentSessionClient } from '../../../client/src/index.js';
 import { eventually } from '../../support/eventually.js';
 import { apiClient } from '../../support/client.js';
 import { checkAgainstOpenApi } from '../../support/openapi-check.js';
-import { startService, type TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 describe('Idempotency-Key over a crash', () => {
-  let service: TestService;
   let child: ChildProcess;
+  const service = useService({ own: 'triggers slow its commits down' });
   before(async () => {
-    service = await startService({ own: 'triggers slow its commits down' });
     await service.db.query(
       `CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'`,
     );
   });
   after(async () => {
     child.kill('SIGKILL');
-    await service.close();
   });
 
   /** An API in a process of its own on the same database. */

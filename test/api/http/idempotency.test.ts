@@ -7,14 +7,10 @@ import {
   storeAnswer,
   type Lease,
 } from '../../../src/projects/idempotency.js';
-import { startService, type TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 describe('Idempotency-Key (contract.md §1)', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService({ config: { rateLimitPerMinute: 1000 } });
-  });
-  after(() => service.close());
+  const service = useService({ config: { rateLimitPerMinute: 1000 } });
 
   const post = (key: string, body: unknown = { model_id: 'test-model' }, api = service.api) =>
     api('POST', '/v1/sessions', body, { 'Idempotency-Key': key });

@@ -6,16 +6,12 @@ import { readBody, type BodyRules } from '../../../api/http/core/read-body.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { listen } from '../../../api/http/core/server.js';
 import { rawHttp } from '../../support/raw-http.js';
-import { startService, type TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 const MIB = 1024 * 1024;
 
 describe('JSON bodies (contract.md §1)', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService();
-  });
-  after(() => service.close());
+  const service = useService();
 
   const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
     service.api('POST', '/v1/sessions', body, headers);

@@ -2,20 +2,17 @@ import { expect } from 'chai';
 import type { ApiResponse } from '../../support/client.js';
 import { apiClient, type ApiCall } from '../../support/client.js';
 import { checkAgainstOpenApi } from '../../support/openapi-check.js';
-import { startService, type TestService } from '../../support/service.js';
+import { startService } from '../../support/service.js';
 import { reachedLimit } from '../../support/rows.js';
 import { runKeys } from '../../../ops/keys.js';
 import { createRateLimiter, type KeyCounter } from '../../../src/projects/limits.js';
+import { useService } from '../../support/use.js';
 
 describe('rate limits (contract.md §1)', () => {
-  let service: TestService;
   let projectName: string;
   let key: string;
   let api: ApiCall;
-  before(async () => {
-    service = await startService({ config: { rateLimitPerMinute: 60 } });
-  });
-  after(() => service.close());
+  const service = useService({ config: { rateLimitPerMinute: 60 } });
 
   const create = (caller = api): Promise<ApiResponse> => caller('POST', '/v1/sessions', { model_id: 'test-model' });
   // Each test has a project of its own, in which nothing was counted.

@@ -6,7 +6,8 @@ import { ReadSlots, type Read } from '../../../api/http/core/read-slots.js';
 import type { ServiceError } from '../../../src/platform/errors.js';
 import type { ApiCall } from '../../support/client.js';
 import { reachedLimit } from '../../support/rows.js';
-import { startService, type TestService } from '../../support/service.js';
+import type { TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 const MIB = 1024 * 1024;
 
@@ -119,11 +120,7 @@ describe('reads under way', () => {
 });
 
 describe('lists that nobody reads', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService();
-  });
-  after(() => service.close());
+  const service = useService();
 
   /** Tools of 1.9 MB with as many JSON values as a session may have. */
   const largeTools = (): object[] => {

@@ -2,14 +2,11 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
 import { freePort } from '../../../src/platform/free-port.js';
 import { eventually } from '../../support/eventually.js';
-import { startService, type TestService } from '../../support/service.js';
+import { startService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 describe('routes without a key', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService({ config: { corsOrigins: ['https://app.example.com'] } });
-  });
-  after(() => service.close());
+  const service = useService({ config: { corsOrigins: ['https://app.example.com'] } });
   const get = (path: string, headers: Record<string, string> = {}) => service.as(null)('GET', path, undefined, headers);
 
   it('/healthz lives', async () => {

@@ -3,12 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { createKey, revokeKey } from '../../../src/projects/api-keys.js';
 import { transaction } from '../../../src/db/transaction.js';
 import { eventually } from '../../support/eventually.js';
-import { startService, type TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 describe('requests with keys that nobody issued', () => {
-  let service: TestService;
-  before(async () => (service = await startService({ config: { databasePoolSize: 4 } })));
-  after(() => service.close());
+  const service = useService({ config: { databasePoolSize: 4 } });
 
   const randomKey = (): string => `ask_${randomBytes(32).toString('base64url')}`;
   const statusOf = async (key: string): Promise<number> => (await service.as(key)('GET', '/v1/sessions')).status;

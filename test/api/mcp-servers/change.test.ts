@@ -1,19 +1,16 @@
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { McpServers, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
-import { startService, type TestService } from '../../support/service.js';
+import type { TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 const OLD = 'old-secret-0123456789';
 const NEW = 'new-secret-0123456789';
 
 describe('MCP servers: get, list, patch, probe, delete', () => {
-  let service: TestService;
   const servers = new McpServers();
-  before(async () => {
-    service = await startService({ config: { mcpAllowedHosts: servers.hosts } });
-  });
+  const service = useService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));
   after(async () => {
-    await service.close();
     await servers.close();
   });
 

@@ -1,15 +1,12 @@
 import { expect } from 'chai';
 import { McpServers, type TestMcpServer, type TestTool } from '../../support/mcp-server.js';
-import { startService, type TestService } from '../../support/service.js';
+import type { TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 describe('pinned tools of an MCP server', () => {
-  let service: TestService;
   const servers = new McpServers();
-  before(async () => {
-    service = await startService({ config: { mcpAllowedHosts: servers.hosts } });
-  });
+  const service = useService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));
   after(async () => {
-    await service.close();
     await servers.close();
   });
 

@@ -1,17 +1,14 @@
 import { expect } from 'chai';
 import { McpServers, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
-import { startService, type TestService } from '../../support/service.js';
+import type { TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 const SECRET = 'secret-0123456789';
 
 describe('POST /v1/mcp-servers', () => {
-  let service: TestService;
   const servers = new McpServers();
-  before(async () => {
-    service = await startService({ config: { mcpAllowedHosts: servers.hosts } });
-  });
+  const service = useService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));
   after(async () => {
-    await service.close();
     await servers.close();
   });
 

@@ -3,7 +3,7 @@ import type { ApiResponse } from '../../support/client.js';
 import { insertMcpServer, insertTurn } from '../../support/factories.js';
 import { reachedLimit } from '../../support/rows.js';
 import { createSchedule, inSeconds, newSchedule, ofSchedule, runsOf, type Shown } from '../../support/schedules.js';
-import { startService, type TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 const existing = (session_id: string): object => ({ target: { type: 'existing_session', session_id } });
 const inNewSession = (session: object): object => ({
@@ -12,12 +12,10 @@ const inNewSession = (session: object): object => ({
 const BUDGET = { max_cost: { amount: '1', currency: 'USD' }, on_reached: 'stop' };
 
 describe('schedules', () => {
-  let service: TestService;
+  const service = useService();
   before(async () => {
-    service = await startService();
     await insertMcpServer(service.db, 'mcp_one');
   });
-  after(() => service.close());
 
   const create = (fields: object): Promise<ApiResponse> =>
     service.api('POST', '/v1/schedules', newSchedule(fields as Record<string, unknown>));

@@ -2,18 +2,15 @@ import { expect } from 'chai';
 import type { ApiResponse } from '../../support/client.js';
 import { insertWaitingTurn } from '../../support/factories.js';
 import { reachedLimit } from '../../support/rows.js';
-import { startService, type TestService } from '../../support/service.js';
+import { startService } from '../../support/service.js';
 import { confirmation, customResult, sendAnswers } from '../../support/waiting-turns.js';
+import { useService } from '../../support/use.js';
 
 /** contract.md §6 "Answering", as far as it is decided before a workflow hears of it. */
 describe('answers to calls', () => {
-  let service: TestService;
   let sessionId: string;
   let turnId: string;
-  before(async () => {
-    service = await startService();
-  });
-  after(() => service.close());
+  const service = useService();
 
   const newSession = async (): Promise<string> =>
     (await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;

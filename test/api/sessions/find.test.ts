@@ -4,14 +4,13 @@ import type { ApiResponse } from '../../support/client.js';
 import { insertSessions, insertTurn, insertWaitingTurn } from '../../support/factories.js';
 import { countRowsRead } from '../../support/rows-read.js';
 import { reachedLimit } from '../../support/rows.js';
-import { startService, type TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 /** contract.md §9 "Finding sessions". */
 describe('finding sessions', () => {
-  let service: TestService;
   const ids: Record<string, string> = {};
+  const service = useService();
   before(async () => {
-    service = await startService();
     const create = async (name: string, metadata = {}): Promise<void> => {
       ids[name] = (await service.api('POST', '/v1/sessions', { model_id: 'test-model', metadata })).body.id as string;
     };
@@ -29,7 +28,6 @@ describe('finding sessions', () => {
     await insertTurn(db, ids.waiting!, 'completed');
     await insertWaitingTurn(db, ids.waiting!);
   });
-  after(() => service.close());
 
   const list = (query: string): Promise<ApiResponse> => service.api('GET', `/v1/sessions?${query}`);
   const namesOf = ({ status, body }: ApiResponse): string[] => {
@@ -201,10 +199,9 @@ describe('finding sessions', () => {
 });
 
 describe('finding sessions among very many reads few rows: those', () => {
-  let service: TestService;
   let projectId: string;
+  const service = useService();
   before(async () => {
-    service = await startService();
     await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
     const [project] = await service.db.query<[{ id: string }]>('SELECT id FROM projects');
     projectId = project.id;
@@ -220,7 +217,6 @@ describe('finding sessions among very many reads few rows: those', () => {
     }
     await service.db.query('ANALYZE');
   });
-  after(() => service.close());
 
   for (const [title, filter, count] of [
     ['that failed', { state: 'failed' }, 2],

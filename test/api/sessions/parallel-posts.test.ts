@@ -1,15 +1,11 @@
 import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
 import type { ApiResponse } from '../../support/client.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { useTurnService } from '../../support/use.js';
 
 /** A burst exceeds neither limit: session_running and too_many_running_turns. */
 describe('messages posted in parallel', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService({ workers: 0 });
-  });
-  after(() => service.close());
+  const service = useTurnService({ workers: 0 });
 
   const post = (sessionId: string, api = service.api, headers = {}): Promise<ApiResponse> =>
     api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Hello' }, headers);

@@ -1,15 +1,14 @@
 import { expect } from 'chai';
 import { PreparedClient } from '../../../src/db/prepared-client.js';
 import { insertSessions, insertTurn, insertWaitingTurn } from '../../support/factories.js';
-import { startService, type TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 /** contract.md §6: `required_actions` of a session, and the list's filter. */
 describe('sessions that wait for an answer', () => {
-  let service: TestService;
   let waiting: string;
   let others: string[];
+  const service = useService();
   before(async () => {
-    service = await startService();
     const [a, b, c] = await Promise.all(
       [1, 2, 3].map(
         async () => (await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string,
@@ -19,7 +18,6 @@ describe('sessions that wait for an answer', () => {
     await insertWaitingTurn(service.db, a!, { input: { to: 'ada@example.com' } });
     [waiting, others] = [a!, [b!, c!]];
   });
-  after(() => service.close());
 
   const list = (query: string) => service.api('GET', `/v1/sessions?${query}`);
   const idsOf = async (query: string): Promise<string[]> =>

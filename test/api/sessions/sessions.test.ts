@@ -1,16 +1,12 @@
 import { expect } from 'chai';
 import { insertMcpServer, insertTurn } from '../../support/factories.js';
-import { startService, type TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
 const model_id = 'test-model';
 
 describe('sessions', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService();
-  });
-  after(() => service.close());
+  const service = useService();
 
   const create = async (fields: object = {}) => service.api('POST', '/v1/sessions', { model_id, ...fields });
   const errorOf = async (fields: object): Promise<string> => {

@@ -3,8 +3,8 @@ import { checkTools, toModelTools } from '../../../src/sessions/tool-fields.js';
 import type { SessionTool } from '../../../src/db/entities/sessions.js';
 import { insertMcpServer } from '../../support/factories.js';
 import { reachedLimit } from '../../support/rows.js';
-import { startService, type TestService } from '../../support/service.js';
 import { builtInTools } from '../../../activities/tools/built-in/index.js';
+import { useService } from '../../support/use.js';
 
 const model_id = 'test-model';
 const object = { type: 'object' };
@@ -19,16 +19,14 @@ const policy = (type: string): object => ({ permission_policy: { type } });
 
 /** contract.md §6 "Session `tools`". */
 describe('tools of a session', () => {
-  let service: TestService;
+  const service = useService();
   before(async () => {
-    service = await startService();
     await insertMcpServer(service.db, 'mcp_a');
     await insertMcpServer(service.db, 'mcp_b');
     const tools = JSON.stringify(['search', 'delete'].map((name) => ({ name, description: '', input_schema: {} })));
     await service.db.query("UPDATE mcp_servers SET tools = $1 WHERE id = 'mcp_a'", [tools]);
     await service.db.query("UPDATE mcp_servers SET tools = $1, allowed_tools = '{search}' WHERE id = 'mcp_b'", [tools]);
   });
-  after(() => service.close());
 
   const create = (tools: unknown, mcp_servers: string[] = []) =>
     service.api('POST', '/v1/sessions', { model_id, tools, mcp_servers });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { skillMd, zip } from '../../src/skills/zip.js';
 import { steps, toolUse, wait } from '../../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { expectAcceptedRequests, useTurnService } from '../../support/use.js';
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -15,15 +15,8 @@ interface Skill {
 }
 
 describe('skills in a turn', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
-  afterEach(() => {
-    expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
-    service.model.reset();
-  });
+  const service = useTurnService();
+  expectAcceptedRequests(service);
 
   async function upload(name: string, files: Record<string, string | Buffer> = {}): Promise<Skill> {
     const form = new FormData();

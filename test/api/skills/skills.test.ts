@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openStorage } from '../../../src/files/open-storage.js';
 import type { ApiCall, ApiResponse } from '../../support/client.js';
-import { startService, type TestService } from '../../support/service.js';
+import { startService } from '../../support/service.js';
 import { skillMd, zip } from '../../src/skills/zip.js';
 import { reachedLimit } from '../../support/rows.js';
+import { useService } from '../../support/use.js';
 
 const MIB = 1024 * 1024;
 
@@ -21,12 +22,11 @@ const skill = (name: string, more: { name: string; content: string }[] = []): Bu
   zip([{ name: `${name}/SKILL.md`, content: skillMd(name, `About ${name}.`) }, ...more]);
 
 describe('/v1/skills', () => {
-  let service: TestService;
   /** What uploads leave in it is this file's doing: other tests have the usual one. */
   let temp: string;
   const { TMPDIR } = process.env;
+  const service = useService();
   before(async () => {
-    service = await startService();
     temp = mkdtempSync(join(tmpdir(), 'skill-uploads-'));
     process.env.TMPDIR = temp;
   });
@@ -34,7 +34,6 @@ describe('/v1/skills', () => {
     if (TMPDIR === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = TMPDIR;
     rmSync(temp, { recursive: true });
-    await service.close();
   });
 
   const upload = (

@@ -3,17 +3,14 @@ import { findTurnOfSession, listTurns } from '../../../src/turns/find-turns.js';
 import { failure, message, text, toolUse, wait } from '../../support/scripted-model.js';
 import { insertEndedTurns, insertSessions } from '../../support/factories.js';
 import { countRowsRead } from '../../support/rows-read.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { startTurnService } from '../../support/turns.js';
+import { useTurnService } from '../../support/use.js';
 
 const tool = { type: 'custom', name: 'ask', description: 'Asks.', input_schema: { type: 'object' } };
 
 /** contract.md §13 "Turns". */
 describe('turns', () => {
-  let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
-  after(() => service.close());
+  const service = useTurnService();
   afterEach(() => service.model.reset());
 
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into fields of many types

@@ -1,16 +1,13 @@
 import { expect } from 'chai';
 import type { ApiResponse } from '../../support/client.js';
 import { reachedLimit } from '../../support/rows.js';
-import { startService, type TestService } from '../../support/service.js';
+import type { TestService } from '../../support/service.js';
+import { useService } from '../../support/use.js';
 
 const URL = 'https://hooks.invalid/agent';
 
 describe('webhooks', () => {
-  let service: TestService;
-  before(async () => {
-    service = await startService();
-  });
-  after(() => service.close());
+  const service = useService();
   let projects = 0;
   /** A client of a project without webhooks. */
   const newProject = async (): Promise<TestService['api']> =>

@@ -1,21 +1,12 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { Lease } from '../../../src/db/lease.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { useDatabase, usePool } from '../../support/use.js';
 
 describe('a lease that another process holds', () => {
-  let database: TestDatabase;
-  let db: DataSource;
-  before(async () => {
-    database = await createTestDatabase();
-    db = await openDataSource(database.url, 2, 'test');
-  });
-  after(async () => {
-    await db.destroy();
-    await database.drop();
-  });
+  const database = useDatabase();
+  const db = usePool(database, 2);
 
   it('is only read by those that wait for it: hundreds would wait for each other’s lock on its row', async () => {
     await db.query(

@@ -1,20 +1,16 @@
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
-import { openDataSource } from '../../../src/db/data-source.js';
 import { Listener } from '../../../src/db/listen.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { eventually } from '../../support/eventually.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { useDatabase, usePool } from '../../support/use.js';
 
 describe('the LISTEN connection', () => {
-  let database: TestDatabase;
-  let db: DataSource;
   let listener: Listener;
   let connections = 0;
   const payloads: string[] = [];
+  const database = useDatabase();
+  const db = usePool(database, 2);
   before(async () => {
-    database = await createTestDatabase();
-    db = await openDataSource(database.url, 2, 'test');
     listener = new Listener(
       database.url,
       { onPayload: (payload) => payloads.push(payload), onConnect: () => (connections += 1) },
@@ -24,8 +20,6 @@ describe('the LISTEN connection', () => {
   });
   after(async () => {
     await listener.close();
-    await db.destroy();
-    await database.drop();
   });
 
   const notify = (channel: string, payload: string) => db.query('SELECT pg_notify($1, $2)', [channel, payload]);

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
-import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
@@ -11,7 +10,8 @@ import { endTurn } from '../../../src/turns/finish.js';
 import { queueTurn } from '../../../src/turns/queue.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { insertSessions } from '../../support/factories.js';
-import { createTestDatabase, startPostgres, type TestDatabase } from '../../support/postgres.js';
+import { startPostgres } from '../../support/postgres.js';
+import { useDatabase, usePool } from '../../support/use.js';
 
 const TURNS = 60;
 /** What people and processes set up, not what turns leave behind. */
@@ -21,16 +21,10 @@ const BOUNDED_TABLES = [
 ];
 
 describe('the schema', () => {
-  let database: TestDatabase;
-  let db: DataSource;
+  const database = useDatabase();
+  const db = usePool(database, 1);
   before(async () => {
-    database = await createTestDatabase();
     // One connection: it reports its own statistics.
-    db = await openDataSource(database.url, 1, 'test');
-  });
-  after(async () => {
-    await db.destroy();
-    await database.drop();
   });
 
   it('lets Postgres update turns in place, from the claim to the end', async () => {

@@ -2,31 +2,26 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { isDatabaseAway } from '../../../src/db/transaction.js';
 import { createKey } from '../../../src/projects/api-keys.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
+import { useDatabase, usePool } from '../../support/use.js';
 
 /** What contract and operations promise: nobody is held up for longer by a part that froze or vanished. */
 const MAX_HELD_MS = 15_000;
 
 describe('connections to Postgres', () => {
-  let database: TestDatabase;
-  let db: DataSource;
   let frozen: ChildProcess;
   let proxy: TcpProxy;
+  const database = useDatabase();
+  const db = usePool(database, 4);
   before(async () => {
-    database = await createTestDatabase();
-    db = await openDataSource(database.url, 4, 'test');
     await createKey(db, { project: 'demo' });
   });
   after(async () => {
     frozen?.kill('SIGKILL');
     await proxy?.close();
-    await db.destroy();
-    await database.drop();
   });
 
   it('lose the locks of a process that froze inside a transaction', async () => {

@@ -6,20 +6,19 @@ import { adoptStorage, claimStorage } from '../../../src/files/ownership.js';
 import { newStorageKey, storageKey } from '../../../src/files/storage.js';
 import { insertFile, type FileRow } from '../../../src/files/store.js';
 import { newId } from '../../../src/platform/ids.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { createTestDatabase } from '../../support/postgres.js';
 import { openTestStorage, type TestStorage } from '../../support/storage.js';
+import { useDatabase, usePool } from '../../support/use.js';
 
 const PROJECT = 'proj_1';
 const TEXT = { contentType: 'text/plain' };
 const ALL = { olderThanSeconds: -1, limit: 1000 };
 
 describe('cleanStorage', () => {
-  let database: TestDatabase;
-  let db: DataSource;
   let files: TestStorage;
+  const database = useDatabase();
+  const db = usePool(database, 4);
   before(async () => {
-    database = await createTestDatabase();
-    db = await openDataSource(database.url, 4, 'test');
     await db.query('INSERT INTO projects (id, name) VALUES ($1, $1)', [PROJECT]);
   });
   beforeEach(async () => {
@@ -28,10 +27,6 @@ describe('cleanStorage', () => {
     await db.query('DELETE FROM skills');
   });
   afterEach(() => files.remove());
-  after(async () => {
-    await db.destroy();
-    await database.drop();
-  });
 
   const keys = async (): Promise<string[]> => {
     const found: string[] = [];

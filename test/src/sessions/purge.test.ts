@@ -1,10 +1,8 @@
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
-import { openDataSource } from '../../../src/db/data-source.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { purgeSessions } from '../../../src/sessions/purge.js';
 import { insertSessions, insertWaitingTurn } from '../../support/factories.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { useDatabase, usePool } from '../../support/use.js';
 
 const TABLES = [
   ...['turns', 'events', 'turn_servers', 'model_attempts', 'model_steps', 'tool_calls', 'mcp_tasks'],
@@ -17,16 +15,7 @@ const NOT_PURGED = [
 ];
 
 describe('the purge of deleted sessions', () => {
-  let database: TestDatabase;
-  let db: DataSource;
-  before(async () => {
-    database = await createTestDatabase();
-    db = await openDataSource(database.url, 2, 'test');
-  });
-  after(async () => {
-    await db.destroy();
-    await database.drop();
-  });
+  const db = usePool(useDatabase(), 2);
 
   it('bounds a step by the rows of its turns, not only by their number, and leaves no rows', async () => {
     const { projectId } = await createKey(db, { project: 'demo' });

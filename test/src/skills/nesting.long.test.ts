@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { createRequire } from 'node:module';
-import { startFaultSystem, type FaultSystem } from '../../support/fault-system.js';
+import { useFaultSystem } from '../../support/use.js';
 
 /** More by hand, each case in a process of its own: FUZZ_NESTING=each npx mocha test/src/skills/nesting.long.test.ts */
 const EACH_FRESH = process.env.FUZZ_NESTING === 'each';
@@ -51,11 +51,7 @@ describe('nested frontmatter in a fresh process', function () {
   }
 
   describe('of the API', () => {
-    let system: FaultSystem;
-    before(async () => {
-      system = await startFaultSystem({ apis: 1, workers: 0 });
-    });
-    after(() => system.close());
+    const system = useFaultSystem({ apis: 1, workers: 0 });
 
     it('refuses two small SKILL.md files of 1,200 nested lists, and lives', async () => {
       const { url, pid } = system.apis[0]!;

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
-import { openDataSource } from '../../../src/db/data-source.js';
 import { Feed, MAX_PARALLEL_READS } from '../../../src/stream/feed.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import type { OpenedTurn } from '../../../src/stream/opening.js';
@@ -11,22 +10,20 @@ import { endTurn } from '../../../src/turns/finish.js';
 import { queueTurn } from '../../../src/turns/queue.js';
 import { eventually } from '../../support/eventually.js';
 import { insertSessions } from '../../support/factories.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { useDatabase, usePool } from '../../support/use.js';
 
 const TURNS = 40;
 const log = createLogger('silent', 'test');
 
 /** All processes lose their LISTEN connections at once when Postgres fails over, and come back to one that is cold. */
 describe('the readers of a process after its LISTEN connection was lost', () => {
-  let database: TestDatabase;
-  let db: DataSource;
   let feed: Feed;
   const reads = { count: 0, running: 0, mostAtOnce: 0, polls: 0, withDeltas: 0 };
   const readers: TurnReader[] = [];
   const noop = (): void => undefined;
+  const database = useDatabase();
+  const db = usePool(database, 10);
   before(async () => {
-    database = await createTestDatabase();
-    db = await openDataSource(database.url, 10, 'test');
     const { projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 });
     const sessions = await insertSessions(db, projectId, TURNS);
     for (const id of sessions) await queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test');
@@ -43,8 +40,6 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
   after(async () => {
     for (const reader of readers) feed.release(reader, noop);
     await feed.close();
-    await db.destroy();
-    await database.drop();
   });
 
   /** Counts the reads of turns' frames, and slows them down, as a cold Postgres does. */

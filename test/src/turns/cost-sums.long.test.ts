@@ -1,6 +1,4 @@
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
-import { openDataSource } from '../../../src/db/data-source.js';
 import type { CallUsage } from '../../../src/models/content.js';
 import { priceOf } from '../../../src/models/price.js';
 import { createLogger } from '../../../src/platform/logger.js';
@@ -20,8 +18,8 @@ import { queueTurn } from '../../../src/turns/queue.js';
 import { sumUsage, type UsageGroup, type UsageGrouping } from '../../../src/turns/usage.js';
 import type { TurnDeps } from '../../../src/turns/write.js';
 import { ACTIVITY_TASK } from '../../support/activity-task.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { Ledger, type Entry } from '../../support/ledger.js';
+import { useDatabase, usePool } from '../../support/use.js';
 
 const TURNS = Number(process.env.COST_TURNS ?? 10_000);
 const TURNS_OF_SESSION = 10;
@@ -61,16 +59,13 @@ const someUsage = (): CallUsage => ({
 /** contract.md §10: sums of money are exact, whatever happens to the calls of a turn. */
 describe(`the costs of ${TURNS} random turns`, () => {
   const log = createLogger('silent', 'test');
-  let database: TestDatabase;
-  let db: DataSource;
   let notifier: Notifier;
   let deps: TurnDeps & Parameters<typeof storeStep>[0];
   let projectId: string;
   const ledger = new Ledger(RATES);
+  const db = usePool(useDatabase(), LANES + 2);
   before(async function () {
     this.timeout(1_800_000);
-    database = await createTestDatabase();
-    db = await openDataSource(database.url, LANES + 2, 'test');
     notifier = new Notifier(db, log);
     deps = { db, notifier, log, workflows: { namespace: 'a-test' } } as typeof deps;
     ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 }));
@@ -83,8 +78,6 @@ describe(`the costs of ${TURNS} random turns`, () => {
   });
   after(async () => {
     await notifier.flush();
-    await db.destroy();
-    await database.drop();
   });
 
   async function runSession(): Promise<void> {

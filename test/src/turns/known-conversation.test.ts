@@ -1,12 +1,11 @@
 import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
-import { openDataSource } from '../../../src/db/data-source.js';
 import type { AssistantBlock } from '../../../src/models/content.js';
 import { ConversationCache, type KnownConversation } from '../../../src/steps/conversation-cache.js';
 import { loadConversation, type RequestContext } from '../../../src/steps/conversation.js';
 import type { ModelCall } from '../../../src/steps/model-call.js';
 import { seedSession, type TurnSeed } from '../../support/conversations.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { useDatabase, usePool } from '../../support/use.js';
 
 const use = (id: string): AssistantBlock => ({ type: 'tool_use', id, name: 'list_files', input: {} });
 const toolStep = (id: string, result: string) => ({
@@ -16,16 +15,7 @@ const toolStep = (id: string, result: string) => ({
 const answer = (text: string): TurnSeed['steps'] => [{ content: [{ type: 'text', text }] }];
 
 describe('a conversation that a worker knows', () => {
-  let database: TestDatabase;
-  let db: DataSource;
-  before(async () => {
-    database = await createTestDatabase();
-    db = await openDataSource(database.url, 2, 'test');
-  });
-  after(async () => {
-    await db.destroy();
-    await database.drop();
-  });
+  const db = usePool(useDatabase(), 2);
 
   const beginCall = (turnId: string, step: number, messageId: string): Promise<unknown> =>
     db.query(

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
-import { openDataSource } from '../../../src/db/data-source.js';
 import type { Answer } from '../../../src/models/content.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
@@ -16,19 +15,16 @@ import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
 import type { TurnDeps } from '../../../src/turns/write.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { insertSessions } from '../../support/factories.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { useDatabase, usePool } from '../../support/use.js';
 
 const USAGE = { input_tokens: 40, output_tokens: 2, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
 
 describe('an attempt that comes late, or whose write is in doubt', () => {
   const log = createLogger('silent', 'test');
-  let database: TestDatabase;
-  let db: DataSource;
   let deps: TurnDeps & LaunchDeps;
   let projectId: string;
+  const db = usePool(useDatabase(), 5);
   before(async () => {
-    database = await createTestDatabase();
-    db = await openDataSource(database.url, 5, 'test');
     deps = {
       db,
       log,
@@ -39,8 +35,6 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
   });
   after(async () => {
     await deps.notifier.flush();
-    await db.destroy();
-    await database.drop();
   });
 
   const queued = async (): Promise<string> => {

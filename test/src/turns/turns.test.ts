@@ -1,7 +1,5 @@
 import { ServiceError } from '@temporalio/client';
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
-import { openDataSource } from '../../../src/db/data-source.js';
 import { DeltaStore } from '../../../src/stream/delta-store.js';
 import type { DeltaWriter } from '../../../src/stream/delta-writer.js';
 import { newEvents } from '../../../src/events/store.js';
@@ -24,7 +22,7 @@ import { TurnEndedError } from '../../../src/turns/turn.js';
 import { running as runningFence, writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { storedDeltas } from '../../support/deltas.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { useDatabase, usePool } from '../../support/use.js';
 
 const TURN_TIMEOUT_MS = 3_600_000;
 const NAMESPACE = 'of-this-installation';
@@ -33,22 +31,17 @@ const FAILED: TurnOutcome = { kind: 'failed', type: 'internal_error', message: '
 /** What HTTP cannot bring about: races, and workflows in any state. Postgres is real, Temporal says what the test says. */
 describe('turns in Postgres', () => {
   const log = createLogger('silent', 'test');
-  let database: TestDatabase;
-  let db: DataSource;
   let notifier: Notifier;
   let deps: TurnDeps;
   let projectId: string;
+  const db = usePool(useDatabase(), 10);
   before(async () => {
-    database = await createTestDatabase();
-    db = await openDataSource(database.url, 10, 'test');
     notifier = new Notifier(db, log);
     deps = { db, notifier, log };
     ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 }));
   });
   after(async () => {
     await notifier.flush();
-    await db.destroy();
-    await database.drop();
   });
 
   let sessions = 0;

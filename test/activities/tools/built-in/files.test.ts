@@ -1,19 +1,17 @@
 import type { NewEvent } from '../../../../src/events/schema.js';
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
 import { attachmentBlocks } from '../../../../activities/prompt/attachment-blocks.js';
 import { deliverFile } from '../../../../activities/tools/built-in/deliver-file.js';
 import { listFiles } from '../../../../activities/tools/built-in/list-files.js';
 import { readFile } from '../../../../activities/tools/built-in/read-file.js';
 import type { BuiltInTool, ToolDeps, ToolResult } from '../../../../activities/tools/tool.js';
-import { openDataSource } from '../../../../src/db/data-source.js';
 import { mimeTypeOf } from '../../../../src/files/filename.js';
 import { newStorageKey, storageKey } from '../../../../src/files/storage.js';
 import { insertFile, type FileRow } from '../../../../src/files/store.js';
 import { newId } from '../../../../src/platform/ids.js';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres.js';
 import { openTestStorage, type TestStorage } from '../../../support/storage.js';
 import { insertSessions } from '../../../support/factories.js';
+import { useDatabase, usePool } from '../../../support/use.js';
 
 const PROJECT = 'proj_1';
 /** The smallest PNG: one pixel. */
@@ -24,23 +22,18 @@ const PNG = Buffer.from(
 const PDF = Buffer.from('%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n');
 
 describe('file tools', () => {
-  let database: TestDatabase;
-  let db: DataSource;
   let files: TestStorage;
   let deps: ToolDeps;
   let session: string;
   let turns = 0;
 
+  const db = usePool(useDatabase(), 4);
   before(async () => {
-    database = await createTestDatabase();
-    db = await openDataSource(database.url, 4, 'test');
     files = openTestStorage();
     deps = { config: { maxStoragePerProject: 0 }, db, storage: files.storage } as unknown as ToolDeps;
     await db.query('INSERT INTO projects (id, name) VALUES ($1, $1)', [PROJECT]);
   });
   after(async () => {
-    await db.destroy();
-    await database.drop();
     files.remove();
   });
   beforeEach(async () => {

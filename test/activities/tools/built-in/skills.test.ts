@@ -4,9 +4,9 @@ import type { SelectedSkill, ToolDeps, ToolResult } from '../../../../activities
 import { openStorage } from '../../../../src/files/open-storage.js';
 import type { Storage } from '../../../../src/files/storage.js';
 import { createLogger } from '../../../../src/platform/logger.js';
-import { startService, type TestService } from '../../../support/service.js';
 import { skillMd, zip } from '../../../src/skills/zip.js';
 import type { ResultBlock } from '../../../../src/models/content.js';
+import { useService } from '../../../support/use.js';
 
 const TURN_ID = 'turn_01hzzzzzzzzzzzzzzzzzzzzzzz';
 /** 1 × 1, transparent. */
@@ -30,7 +30,6 @@ const FILES = {
 };
 
 describe('skill tools', () => {
-  let service: TestService;
   let deps: ToolDeps;
   let storage: Storage;
   let selected: SelectedSkill;
@@ -44,15 +43,14 @@ describe('skill tools', () => {
     return { id: body.id, name: body.name, description: body.description };
   }
 
+  const service = useService();
   before(async () => {
-    service = await startService();
     storage = await openStorage(service.config);
     const log = createLogger('silent', 'test');
     deps = { config: service.config, db: service.db, log, storage } as unknown as ToolDeps;
     selected = await upload('demo', FILES);
     [{ id: projectId }] = await service.db.query('SELECT id FROM projects');
   });
-  after(() => service.close());
 
   function run(tool: string, input: Record<string, unknown>, skills = [selected]): Promise<ToolResult> {
     const turn = { id: TURN_ID, sessionId: 'ses_1', projectId, skills };

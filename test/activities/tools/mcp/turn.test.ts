@@ -3,7 +3,7 @@ import { eventually } from '../../../support/eventually.js';
 import { McpServers, type McpServerOptions, type TestMcpServer, type TestTool } from '../../../support/mcp-server.js';
 import { expectNoSecrets } from '../../../support/secrets.js';
 import { toolUse } from '../../../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../../../support/turns.js';
+import { useTurnService } from '../../../support/use.js';
 
 const SECRET = 'known-secret-0123456789';
 
@@ -17,12 +17,10 @@ interface Registered {
 }
 
 describe('MCP servers in turns', () => {
-  let service: TurnService;
   const servers = new McpServers();
   let count = 0;
-  before(async () => {
-    service = await startTurnService({ config: { mcpAllowedHosts: servers.hosts } });
-  });
+  const service = useTurnService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));
+  before(async () => {});
   beforeEach(() => service.model.reset());
   afterEach(() => {
     expect(
@@ -31,7 +29,6 @@ describe('MCP servers in turns', () => {
     ).to.deep.equal([]);
   });
   after(async () => {
-    await service.close();
     await servers.close();
   });
 
