@@ -2,23 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../src/db/data-source.js';
 import type { ModelEntry } from '../../src/models/entry.js';
 import { createKey } from '../../src/projects/api-keys.js';
-import type { ApiResponse } from './client.js';
-import { request, RETRY_PAUSE_MS, watchOver, type Turn } from './fault-client.js';
+import { faultCalls, type FaultCalls } from './fault-calls.js';
+import type { Turn } from './fault-client.js';
 import { startMcpServer, type TestMcpServer } from './mcp-server.js';
 import { createTestDatabase, startPostgres, type TestPostgres } from './postgres.js';
 import { startRole, type Role, type RoleProcess } from './role-process.js';
 import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
-import { openSse, type SseReader } from './sse-reader.js';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.js';
 import { startTemporalServer, temporalAddress, type TestTemporal } from './temporal.js';
-import { checkTurns, type Evidence, type StoredEvent, type Watched } from './turn-checker.js';
 import { connectClient } from './workflow-history.js';
 
 export type { Turn };
@@ -42,8 +38,8 @@ export interface FaultSystemOptions {
   allowedHosts?: string[];
 }
 
-/** The service as processes of their own, with a client that does what a good client does when something is away. */
-export interface FaultSystem {
+/** The service as processes of their own. */
+export interface FaultSystem extends FaultCalls {
   apis: RoleProcess[];
   workers: RoleProcess[];
   postgres: TestPostgres | null;
@@ -51,8 +47,6 @@ export interface FaultSystem {
   proxies: { postgres: TcpProxy; temporal: TcpProxy } | null;
   model: ScriptedModel;
   mcp: TestMcpServer;
-  /** The API key that calls use unless told otherwise. */
-  key: string;
   /** Straight to the database and to Temporal, past the proxies. */
   db: DataSource;
   client: Client;
@@ -62,26 +56,8 @@ export interface FaultSystem {
   /** `kill -9` of every process and of the system's own servers, which then start again. */
   killEverything(): Promise<void>;
   newKey(project: string): Promise<string>;
-  /** One request to the API of that number, without a second try. */
-  ask(api: number, method: string, path: string, body?: unknown): Promise<ApiResponse>;
-  /** Asks any API until one answers with something other than "later". */
-  insist(method: string, path: string, body?: unknown, key?: string): Promise<ApiResponse>;
-  session(body?: Record<string, unknown>, key?: string): Promise<string>;
-  /** Sends a message until it is accepted, once. */
-  send(sessionId: string, content: string, key?: string): Promise<Turn>;
-  /** Watches a turn to its end, with reconnects to any API. */
-  watch(turn: Turn): Promise<Watched>;
-  /** One connection to a turn's stream. */
-  stream(turn: Turn): Promise<SseReader>;
-  history(sessionId: string, key?: string): Promise<StoredEvent[]>;
-  /** The terminal event of a turn, when it is there. */
-  ended(turn: Turn, timeoutMs?: number): Promise<StoredEvent>;
-  /** Waits for the end of every accepted turn and every watcher, and has the checker judge; returns the terminal events. */
-  verify(timeoutMs?: number): Promise<StoredEvent[]>;
   close(): Promise<void>;
 }
-
-const LATER = new Set([429, 502, 503]);
 
 export async function startFaultSystem(options: FaultSystemOptions = {}): Promise<FaultSystem> {
   const { ownTemporal } = options;
@@ -137,14 +113,10 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     ...Array.from({ length: options.workers ?? 1 }, () => addRole('worker')),
   ]);
 
-  const defaultKey = (await createKey(db, { project: 'demo' })).key;
-  const keys = new Map<string, string>();
-  const accepted: Turn[] = [];
-  const watching: Promise<Watched>[] = [];
+  const { key } = await createKey(db, { project: 'demo' });
   const closed = new AbortController();
-  let next = 0;
-
-  const system: FaultSystem = {
+  return {
+    ...faultCalls({ apis, workers, db, key, model: entry.id, closed: closed.signal }),
     apis,
     workers,
     postgres,
@@ -152,25 +124,10 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     proxies,
     model,
     mcp,
-    key: defaultKey,
     db,
     client: temporalClient.client,
     addRole,
     newKey: async (project) => (await createKey(db, { project })).key,
-    ask: (api, method, path, body) => request(apis[api]!.url, defaultKey, method, path, body, randomUUID()),
-
-    async insist(method, path, body, key = defaultKey) {
-      const idempotencyKey = randomUUID();
-      for (;;) {
-        if (closed.signal.aborted) throw new Error(`${method} ${path} had no answer before the system was closed`);
-        const { url } = apis[next++ % apis.length]!;
-        const answer = await request(url, key, method, path, body, idempotencyKey).catch(() => null);
-        const again = answer === null || LATER.has(answer.status);
-        if (!again && answer.headers.get('x-should-retry') !== 'true') return answer;
-        await sleep(RETRY_PAUSE_MS);
-      }
-    },
-
     workerOf: (identity) => workers.find(({ pid }) => identity.startsWith(`${pid}@`))!,
 
     async killEverything() {
@@ -178,88 +135,6 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       await Promise.all([...processes.map((each) => each.kill()), temporal?.kill(), postgres?.kill()]);
       await Promise.all([temporal?.restart(), postgres?.restart()]);
       await Promise.all(processes.map((each) => each.start()));
-    },
-
-    async session(body = {}, key = defaultKey) {
-      const answer = await system.insist(
-        'POST',
-        '/v1/sessions',
-        { model_id: entry.id, thinking_enabled: false, ...body },
-        key,
-      );
-      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
-      keys.set(answer.body.id as string, key);
-      return answer.body.id as string;
-    },
-
-    async send(sessionId, content, key = keys.get(sessionId)) {
-      const answer = await system.insist('POST', `/v1/sessions/${sessionId}/messages`, { content }, key);
-      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
-      const turn = { sessionId, turnId: answer.body.turn_id as string };
-      accepted.push(turn);
-      return turn;
-    },
-
-    watch(turn) {
-      const watched = watchOver(
-        () => apis[next++ % apis.length]!.url,
-        keys.get(turn.sessionId) ?? defaultKey,
-        turn,
-        closed.signal,
-      );
-      watching.push(watched);
-      return watched;
-    },
-
-    stream: ({ sessionId }) =>
-      openSse(`${apis[0]!.url}/v1/sessions/${sessionId}/events/stream`, keys.get(sessionId) ?? defaultKey),
-
-    async history(sessionId, key = keys.get(sessionId)) {
-      const events: StoredEvent[] = [];
-      for (let cursor: string | null = ''; cursor !== null;) {
-        const query = cursor === '' ? '' : `&cursor=${cursor}`;
-        const { body } = await system.insist(
-          'GET',
-          `/v1/sessions/${sessionId}/events?limit=100${query}`,
-          undefined,
-          key,
-        );
-        events.push(...body.items);
-        cursor = body.meta.next_cursor as string | null;
-      }
-      return events;
-    },
-
-    async ended({ sessionId, turnId }, timeoutMs = 120_000) {
-      const until = performance.now() + timeoutMs;
-      for (;;) {
-        const [row] = await db
-          .query<{ state: string }[]>('SELECT state FROM turns WHERE id = $1', [turnId])
-          .catch(() => []);
-        if (row !== undefined && row.state !== 'queued' && row.state !== 'running') {
-          return (await system.history(sessionId)).findLast((event) => event.turn_id === turnId);
-        }
-        if (performance.now() > until) throw new Error(`${turnId} is ${row?.state} after ${timeoutMs} ms\n${logs()}`);
-        await sleep(50);
-      }
-    },
-
-    async verify(timeoutMs = 300_000) {
-      const ends = await Promise.all(accepted.map((turn) => system.ended(turn, timeoutMs)));
-      const watched = await Promise.all(watching);
-      const evidence: Evidence = { accepted, histories: new Map(), statuses: new Map(), watched };
-      for (const { sessionId } of accepted) {
-        if (evidence.histories.has(sessionId)) continue;
-        const { body } = await system.insist('GET', `/v1/sessions/${sessionId}`, undefined, keys.get(sessionId));
-        evidence.statuses.set(sessionId, body.status as string);
-        evidence.histories.set(sessionId, await system.history(sessionId));
-      }
-      expect(checkTurns(evidence)).to.deep.equal([]);
-      const [{ open }] = await db.query<[{ open: number }]>(
-        `SELECT count(*)::integer AS open FROM turns WHERE state IN ('queued', 'running')`,
-      );
-      expect(open, 'turns left open').to.equal(0);
-      return ends;
     },
 
     async close() {
@@ -276,9 +151,6 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
-  const logs = (): string =>
-    [...apis, ...workers].map((each) => `--- ${each.role}\n${each.log().slice(-3000)}`).join('\n');
-  return system;
 }
 
 function hostOf(url: string): { host: string; port: number } {
