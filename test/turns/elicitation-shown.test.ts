@@ -91,11 +91,14 @@ describe('a question of a server', () => {
   });
 
   it('of a task lets operators find the turn, also in the run that follows a long wait', async () => {
+    let finish = (): void => undefined;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
     workTask = async ({ update, ask, end }) => {
       await update('input_required');
       await ask(FORM);
       await update('working', 'Building');
-      setTimeout(() => void end('completed', 'Built.'), 6000);
+      await finished;
+      await end('completed', 'Built.');
     };
     const { sessionId, turnId } = await start('build');
     const [question] = await requiredActions(service, sessionId);
@@ -116,6 +119,7 @@ describe('a question of a server', () => {
     expect(await details(turnId)).to.match(/: waits for tasks of tools mcp__ops__build$/);
     const progress = (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_progress');
     expect(progress).to.include({ status: 'input_required', message: null });
+    finish();
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
   });
 
@@ -137,18 +141,25 @@ describe('a question of a server', () => {
   });
 
   it('closes when its task goes on without an answer', async () => {
-    let goOn = (): void => undefined;
+    let [goOn, finish] = [(): void => undefined, (): void => undefined];
     const waiting = new Promise<void>((resolve) => (goOn = resolve));
+    const finished = new Promise<void>((resolve) => (finish = resolve));
     workTask = async ({ update, ask, end }) => {
       await update('input_required');
       ask(PAGE).catch(() => undefined);
       await waiting;
       await update('working');
-      setTimeout(() => void end('completed', 'Built without it.'), 3000);
+      await finished;
+      await end('completed', 'Built without it.');
     };
     const { sessionId } = await start('build');
     const [{ elicitation_id }] = await requiredActions(service, sessionId);
     goOn();
+    await eventually('the question is closed', async () => {
+      const { body } = await service.api('GET', `/v1/sessions/${sessionId}`);
+      return body.required_actions.length === 0;
+    });
+    finish();
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
     const late = await sendAnswers(service, sessionId, [
       { type: 'user.elicitation_result', elicitation_id, action: 'accept' },

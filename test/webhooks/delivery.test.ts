@@ -5,6 +5,7 @@ import { startTurnService, type TurnService } from '../support/turns.js';
 import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';
 import { customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 import { webhookCalls, type WebhookCalls } from '../support/webhooks.js';
+import { connectClient } from '../support/workflow-history.js';
 
 const RETRY_SECONDS = [0.2, 0.4, 0.6];
 
@@ -240,7 +241,9 @@ describe('deliveries of webhooks', () => {
     const [row] = await service.db.query('SELECT secret, previous_secret FROM webhooks WHERE id = $1', [webhook.id]);
     expect(row).to.deep.equal({ secret: null, previous_secret: null });
     const before = receiver.of(id).length;
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    const { client, close } = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
+    await client.workflow.getHandle(id).result();
+    await close();
     expect(receiver.of(id).length - before).to.be.at.most(1);
   });
 
