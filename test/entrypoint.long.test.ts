@@ -81,7 +81,7 @@ describe('the entry script of the image', () => {
     expect(await ran('console')).to.deep.include({ code: 2 });
   });
 
-  it('says which setting is missing', async () => {
+  it('names the missing setting', async () => {
     const unset = { ...env, DATABASE_URL: undefined };
     for (const name of ['migrate', 'doctor', 'keys', 'maintenance', 'reencrypt']) {
       const args = { keys: ['list'], maintenance: ['storage'] }[name] ?? [];

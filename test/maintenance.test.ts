@@ -30,13 +30,13 @@ describe('maintenance', () => {
   const count = async (from: string): Promise<number> =>
     (await service.db.query<{ n: number }[]>(`SELECT count(*)::integer AS n FROM ${from}`))[0]!.n;
 
-  /** Triggers a task's schedule, as the button in the Temporal UI does, and waits for its run; returns what it says. */
+  /** Triggers a task's schedule, as the button in the Temporal UI does, and waits for its run. Returns its result. */
   async function run(task: MaintenanceTask): Promise<Record<string, number>> {
     const handle = client.schedule.getHandle(maintenanceScheduleId(service.config.taskQueue, task));
     const known = new Set((await recent(task)).map(({ workflowId }) => workflowId));
     // A run is named by its second: two in the same one are one.
     if (known.size > 0) await new Promise((resolve) => setTimeout(resolve, 1100));
-    // The schedule hears of its last run's end with delay.
+    // The schedule sees the end of its last run with a delay.
     await handle.trigger('ALLOW_ALL');
     let workflowId = '';
     await eventually('the schedule has run', async () => {
@@ -138,7 +138,7 @@ describe('maintenance', () => {
     expect(await metricsText()).to.contain('maintenance_items_total{task="storage",item="removedObjects"} 2');
   });
 
-  it('counts a step that fails, and tells Temporal no content', async () => {
+  it('counts a step that fails, and sends no content to Temporal', async () => {
     const storage = await openStorage(service.config);
     const log = createLogger('silent', 'test');
     const db = { transaction: () => Promise.reject(new Error('secret')) } as unknown as typeof service.db;

@@ -45,7 +45,7 @@ describe('the metrics of turns', () => {
       .and.match(/turns_pkey/);
   });
 
-  it('tell of turns, model calls, tools, tokens, retries and lag, and name no project', async () => {
+  it('count turns, model calls, tools, tokens, retries and lag, and name no project', async () => {
     const { model } = service;
     model.on(
       /Use a tool/,
@@ -83,7 +83,7 @@ describe('the metrics of turns', () => {
     expect(lines.filter((line: string) => /proj_|sess_|ses_0|turn_0/.test(line))).to.deep.equal([]);
   });
 
-  /** How many turns are due when all open ones have shown no sign of life for that long. */
+  /** How many turns are due when all open ones have made no progress for that long. */
   async function turnsDueAfter(time: string): Promise<number> {
     const runner = service.db.createQueryRunner();
     await runner.startTransaction();
@@ -100,7 +100,7 @@ describe('the metrics of turns', () => {
     }
   }
 
-  it('tell how long a cancel took, and how many turns are open', async () => {
+  it('measure how long a cancel took, and how many turns are open', async () => {
     const gate = new Gate();
     service.model.on(/Wait here/, text('never mind', { before: { 0: wait(gate) } }));
     const sessionId = await service.session();
@@ -131,7 +131,7 @@ describe('the metrics of turns', () => {
     expect(valueIn(text, 'temporal_request_total', {})).to.be.greaterThan(0);
   });
 
-  it('tell of saturation, from the process that leads', async () => {
+  it('measure saturation, in the process that leads', async () => {
     const text = await scrape();
     for (const type of ['workflow', 'activity']) {
       expect(valueIn(text, 'task_queue_backlog_tasks', { type })).to.equal(0);

@@ -42,7 +42,7 @@ describe('traces', () => {
     await receiver.close();
   });
 
-  it('go on where the reconciler starts a turn that nobody else did', async () => {
+  it('go on where the reconciler starts a turn that was not started', async () => {
     const sessionId = await service.session();
     const [session] = await service.db.query<{ project_id: string }[]>(
       'SELECT project_id FROM sessions WHERE id = $1',
@@ -103,7 +103,7 @@ describe('traces', () => {
 
     const [turn] = await service.db.query<{ trace: string }[]>('SELECT trace FROM turns WHERE id = $1', [turnId]);
     const traceId = turn!.trace.split('-')[1]!;
-    // The turn ends inside its last activity; the workflow's own spans are told a moment later, at the latest when its
+    // The turn ends inside its last activity; the workflow's own spans are exported a moment later, at the latest when its
     // worker ends.
     const connection = await Connection.connect({ address: await temporalAddress() });
     await new Client({ connection }).workflow.getHandle(turnId).result();

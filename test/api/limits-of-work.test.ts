@@ -74,7 +74,7 @@ describe('limits of work', () => {
 
   it('JSON values of another body: 10,000', async () => {
     const { body: session } = await create([]);
-    // The body and its metadata are two values. No body of so many is valid, but only one too many ends the reading.
+    // The body and its metadata are two values. No body with this many values is valid, but only one value more ends the reading.
     const patch = async (count: number): Promise<unknown> => {
       const { status, body } = await service.api('PATCH', `/v1/sessions/${session.id}`, { metadata: lists(count - 1) });
       return [status, body.error.details.errors[0].path];
@@ -85,7 +85,7 @@ describe('limits of work', () => {
   });
 });
 
-/** Lists of `values` JSON values in all, none of them longer than 1,000. */
+/** Lists with `values` JSON values in total, each of at most 1,000. */
 function lists(values: number): unknown[] {
   const outer: unknown[] = [];
   for (let left = values - 1; left > 0; left -= 1000)

@@ -182,8 +182,8 @@ describe('the client answers calls that wait', () => {
       },
     );
     expect(asked).to.deep.equal(['Which branch?', 'https://pay.example.com']);
-    const told = result.events.find((event) => event.type === 'agent.tool_result');
-    expect(told).to.include({ content: 'main decline', is_error: false });
+    const toolResult = result.events.find((event) => event.type === 'agent.tool_result');
+    expect(toolResult).to.include({ content: 'main decline', is_error: false });
     const answers = result.events.filter((event) => event.type === 'user.elicitation_result');
     expect(answers.map(({ actor }) => actor)).to.deep.equal(['ada', 'ada']);
   });

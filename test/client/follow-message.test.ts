@@ -27,7 +27,7 @@ describe('followMessage() of the client', () => {
     expect((await result).events[0]).to.include({ id: queued.id, content: 'Third' });
     expect(new Set(seen.map(({ turn_id }) => turn_id))).to.deep.equal(new Set([queued.turn_id]));
     expect(await other).to.include({ message: 'Two.' });
-    // The message is known to be delivered: the receipt of a repeated request leads there too.
+    // The message is delivered by now: the receipt of a repeated request leads there too.
     expect((await client.followMessage(sessionId, queued)).events).to.deep.equal((await result).events);
   });
 

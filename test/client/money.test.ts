@@ -62,7 +62,7 @@ describe('the client and money', () => {
     expect((await client.listModels()).items[0]!.price).to.deep.equal(PRICE);
   });
 
-  it('a webhook of agent.requires_action tells of a turn that waits for a larger budget', async () => {
+  it('a webhook of agent.requires_action is sent for a turn that waits for a larger budget', async () => {
     const { secret } = await client.createWebhook({ url: receiver.url, event_types: ['agent.requires_action'] });
     const session = await newSession('0.5', { order: '17' });
     await client.sendMessage(session, { content: 'Spend' });

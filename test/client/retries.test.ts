@@ -38,9 +38,9 @@ describe('retries of the client', () => {
   it('are reported before each wait, also those of a stream', async () => {
     const retries: Retry[] = [];
     const onRetry = (retry: Retry): void => void retries.push(retry);
-    const told = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key, onRetry });
+    const observed = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key, onRetry });
     proxy.faults.push(AWAY, { cut: 'before the answer' });
-    const { id } = await told.createSession({ model_id: 'test-model' });
+    const { id } = await observed.createSession({ model_id: 'test-model' });
     expect(retries.map(({ method, path, attempt }) => [method, path, attempt])).to.deep.equal([
       ['POST', '/v1/sessions', 1],
       ['POST', '/v1/sessions', 2],

@@ -33,7 +33,7 @@ describe('stream() of the client', () => {
     for await (const event of stream) events.push(event);
     return events;
   };
-  /** A turn that says the sentence and is held open before its last word, so that its deltas can be had till then. */
+  /** A turn that streams the sentence and is held open before its last word, so that its deltas can be read until then. */
   const held = async (): Promise<{ id: string; rest: Gate }> => {
     const [id, rest] = [await service.session(), new Gate()];
     const words = text(WORDS, { every: 50, before: { [WORDS.length - 1]: wait(rest) } });

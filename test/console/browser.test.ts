@@ -78,7 +78,7 @@ describe('the console in a browser', function () {
       await page.getByRole('heading', { name: 'Sessions' }).waitFor();
     });
 
-    it('asks before the key of a link replaces another one, and keeps it unless told otherwise', async () => {
+    it('asks before the key of a link replaces another one, and keeps the old one unless confirmed', async () => {
       const page = await browser.open();
       const open = async (): Promise<void> => {
         await page.evaluate(`location.hash = '#key=ask_of-somebody-else'`);
@@ -98,7 +98,7 @@ describe('the console in a browser', function () {
       await page.getByRole('alert').filter({ hasText: 'does not accept this key' }).waitFor();
     });
 
-    it('takes a typed key, and says when the service refuses it', async () => {
+    it('takes a typed key, and reports one that the service refuses', async () => {
       const page = await browser.open('/sessions', { key: null });
       const field = page.getByLabel('API key');
       await field.fill('ask_wrong');
@@ -151,7 +151,7 @@ describe('the console in a browser', function () {
       await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
     });
 
-    it('says why a turn failed', async () => {
+    it('shows why a turn failed', async () => {
       system.model.on(/^Fail/, failure('invalid_request_error', { message: 'That cannot be answered.' }));
       const page = await openSession();
       await send(page, 'Fail');
@@ -324,7 +324,7 @@ describe('the console in a browser', function () {
       await row.waitFor({ state: 'detached' });
     });
 
-    it('uploads a skill, says why another is refused, and selects one for a message', async () => {
+    it('uploads a skill, shows why another one is refused, and selects one for a message', async () => {
       const page = await browser.open('/skills');
       const upload = (content: string): Promise<void> =>
         page.getByLabel('Upload a skill').setInputFiles({
@@ -472,8 +472,8 @@ describe('the console in a browser', function () {
       ]);
       await card('broken').locator('summary').click();
       await card('broken').getByText('Denied by a person: Not today').waitFor();
-      const told = JSON.stringify(system.model.requests.at(-1)!.body.messages);
-      expect(told).to.contain('Sunny').and.contain('Not today').and.contain('Shipped yesterday');
+      const sent = JSON.stringify(system.model.requests.at(-1)!.body.messages);
+      expect(sent).to.contain('Sunny').and.contain('Not today').and.contain('Shipped yesterday');
     });
   });
 

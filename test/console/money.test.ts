@@ -85,7 +85,7 @@ describe('money in the console', function () {
     await form(page).getByText('0.3 USD of 0.52 USD is spent').waitFor();
     await form(page).getByLabel('At most, in USD').fill('1');
     await press(page, 'Raise the budget');
-    // The call that follows has not said anything yet.
+    // The call that follows has not streamed anything yet.
     await form(page).waitFor({ state: 'detached' });
     await page.getByText('Working', { exact: true }).waitFor();
     open();
@@ -136,7 +136,7 @@ describe('money in the console', function () {
     await receipt(page, 'Completed');
   });
 
-  it('say that a turn goes on with another model, without the answer of the first', async () => {
+  it('show that a turn goes on with another model, without the answer of the first', async () => {
     const gate = system.model.gate();
     system.model.on(
       ({ body, userText }) => /^Fall/.test(userText) && body.model === 'scripted-1',

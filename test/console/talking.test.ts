@@ -116,7 +116,7 @@ describe('talking to a session in the console', function () {
     gate.open();
   });
 
-  it('says that the model is away, and when it is called again', async () => {
+  it('shows that the model is away, and when it is called again', async () => {
     let calls = 0;
     system.model.on(/^Patience/, () =>
       calls++ === 0 ? failure('overloaded_error', { headers: { 'retry-after-ms': '4000' } }) : text('At last.'),

@@ -72,7 +72,7 @@ describe('a process dies in the middle', () => {
       expect(new Set(deltas.map(({ data }) => data.message_id as string)).size).to.equal(2);
     });
 
-    it('while a tool runs: it is not called again, and its result says so', async () => {
+    it('while a tool runs: it is not called again, and its outcome is unknown', async () => {
       expect(callsOf('buy')).to.equal(1);
       const result = await resultOf('buy');
       expect(result.is_error).to.equal(true);

@@ -10,7 +10,7 @@ const MIB = 1024 * 1024;
 const TURNS = 40;
 const IMAGE_BYTES = 3.25 * MIB;
 const IMAGES = 4;
-/** Of a request in base64; what it says besides the images is little. */
+/** Of a request in base64; its text is small beside the images. */
 const REQUEST_BYTES = (IMAGES * IMAGE_BYTES * 4) / 3;
 const BUDGET_MIB = 64;
 /** Without a budget it was more than 50 MiB a turn. */

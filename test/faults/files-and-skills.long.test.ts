@@ -27,9 +27,9 @@ const EVENTS = [
 /** A turn that works with a skill and an attachment, and delivers a file. */
 interface Work extends Turn {
   watched: Promise<Watched>;
-  /** What the model was told, by step; one entry for each request. */
-  told: string[][];
-  /** What a client saw while the model was asked for its last words, before it said them. */
+  /** The requests to the model, by step. */
+  requested: string[][];
+  /** What a client saw during the last model call, before its answer. */
   beforeEnd: { files: FileBody[]; types: string[] };
   /** Resolves when the turn waits in the step at which it is to be held. */
   held: Promise<void>;
@@ -63,12 +63,12 @@ describe('a turn with a skill, an attachment and a delivered file', () => {
     const { model } = system;
     const sessionId = await system.session();
     const gate = model.gate();
-    const told: string[][] = [[], [], [], [], []];
+    const requested: string[][] = [[], [], [], [], []];
     const work: Work = {
       sessionId,
       turnId: '',
       watched: Promise.resolve({ turnId: '', frames: [] }),
-      told,
+      requested,
       beforeEnd: { files: [], types: [] },
       held: gate.reached,
     };
@@ -85,7 +85,7 @@ describe('a turn with a skill, an attachment and a delivered file', () => {
     };
     const agent: Handler = async ({ step, body }) => {
       const read = JSON.stringify(body);
-      const first = told[step]!.push(read) === 1;
+      const first = requested[step]!.push(read) === 1;
       const reply = await replyTo(step, read);
       return first && step === holdAt ? [wait(gate), reply] : reply;
     };
@@ -100,7 +100,7 @@ describe('a turn with a skill, an attachment and a delivered file', () => {
 
   /** Everything that a turn of this kind leaves: judged the same whether its worker lived or died. */
   const judge = async (work: Work): Promise<void> => {
-    const { sessionId, told } = work;
+    const { sessionId, requested } = work;
     expect(await system.ended(work)).to.include({ type: 'turn.completed', stop_reason: 'end_turn' });
     const events = await system.history(sessionId);
     expect(typesOf(events)).to.deep.equal(EVENTS);
@@ -118,10 +118,10 @@ describe('a turn with a skill, an attachment and a delivered file', () => {
     const results = events.filter((event) => event.type === 'agent.tool_result');
     expect(results.map((event) => event.name as string)).to.deep.equal(TOOLS);
     expect(results.map((event) => event.is_error as boolean)).to.deep.equal([false, false, false, false]);
-    expect(told[0]![0]).to.contain('Writes reports.').and.contain('table.csv');
+    expect(requested[0]![0]).to.contain('Writes reports.').and.contain('table.csv');
     [BODY, FORMAT, 'apples,3', `Delivered \\"${FILENAME}\\"`].forEach((news, step) => {
-      expect(told[step]!.at(-1), `step ${step}`).not.to.contain(news);
-      expect(told[step + 1]!.at(-1)!.split(news), `step ${step + 1}`).to.have.length(2);
+      expect(requested[step]!.at(-1), `step ${step}`).not.to.contain(news);
+      expect(requested[step + 1]!.at(-1)!.split(news), `step ${step + 1}`).to.have.length(2);
     });
 
     const files = await delivered(sessionId);
@@ -161,7 +161,7 @@ describe('a turn with a skill, an attachment and a delivered file', () => {
   it('reads its files; the user downloads the delivered file', async () => {
     const work = await begin();
     await judge(work);
-    expect(work.told.map((requests) => requests.length)).to.deep.equal([1, 1, 1, 1, 1]);
+    expect(work.requested.map((requests) => requests.length)).to.deep.equal([1, 1, 1, 1, 1]);
     await expectObjectsOfRows();
   });
 
@@ -191,14 +191,14 @@ describe('a turn with a skill, an attachment and a delivered file', () => {
     TOOLS.forEach((tool, index) => {
       it(`after ${tool}: another worker goes on with the next step`, async () => {
         await judge(stopped[index]!);
-        const asked = stopped[index]!.told.map((requests) => requests.length);
+        const asked = stopped[index]!.requested.map((requests) => requests.length);
         expect(asked).to.deep.equal([0, 1, 2, 3, 4].map((step) => (step === index + 1 ? 2 : 1)));
       });
     });
 
     it('within deliver_file, between the object and its row: one of each', async () => {
       await judge(within);
-      expect(within.told.map((requests) => requests.length)).to.deep.equal([1, 1, 1, 1, 1]);
+      expect(within.requested.map((requests) => requests.length)).to.deep.equal([1, 1, 1, 1, 1]);
       await expectObjectsOfRows();
     });
   });

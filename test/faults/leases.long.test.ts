@@ -116,7 +116,7 @@ describe('the lease of a worker', function () {
     expect(system.model.requests.length).to.equal(turns.length);
   });
 
-  it('is lost by a worker that stood still: it stops its work and continues as another worker', async () => {
+  it('is lost by a worker that froze: it stops its work and continues as another worker', async () => {
     const frozen = await addWorker();
     const [before] = await rowsOf(frozen);
     const { turn, open } = await streaming('frozen');
@@ -165,7 +165,7 @@ describe('the lease of a worker', function () {
     const worker = await addWorker();
     const turn = await holding('three at once', 3);
     const tokens = await tokensOf(turn);
-    // The server has a completion of the first one; the worker dies before it hears of it.
+    // The server has a completion of the first one; the worker dies before the answer arrives.
     await worker.kill();
     expect(await workflows().failActivity(tokens[0]!)).to.equal(true);
     await addWorker();

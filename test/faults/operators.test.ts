@@ -10,7 +10,7 @@ import { useTurnService } from '../support/use.js';
 const CONTENT = 'Private words';
 const { PendingActivityState } = proto.temporal.api.enums.v1;
 
-/** What docs/operations/turns.md promises to whoever looks at a turn in Temporal, or acts on it there. */
+/** What docs/operations/turns.md promises to operators who look at a turn in Temporal, or act on it there. */
 describe('operators', () => {
   let client: Client;
   let close: () => Promise<void>;
@@ -28,9 +28,9 @@ describe('operators', () => {
   /** A turn that has called a tool and waits for its model. */
   const waiting = async (): Promise<{ sessionId: string; turnId: string; gate: Gate }> => {
     const gate = service.model.gate();
-    const held = [text(`${CONTENT} told once`, { before: { 0: wait(gate) } })];
+    const held = [text(`${CONTENT} once`, { before: { 0: wait(gate) } })];
     service.model.script(({ step }, index) =>
-      step === 0 ? toolUse('list_files', { why: CONTENT }) : index === 1 ? held : `${CONTENT} told once`,
+      step === 0 ? toolUse('list_files', { why: CONTENT }) : index === 1 ? held : `${CONTENT} once`,
     );
     const sessionId = await service.session({ thinking_enabled: false });
     const turnId = await service.send(sessionId, CONTENT);
@@ -82,7 +82,7 @@ describe('operators', () => {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
     expect(service.model.requests.length).to.equal(calls + 1);
     const types = (await service.history(sessionId)).map((event) => event.type as string);
-    expect(types).to.deep.equal(TOLD_ONCE);
+    expect(types).to.deep.equal(EACH_ONCE);
   });
 
   it('reset an activity: nothing twice', async () => {
@@ -92,11 +92,11 @@ describe('operators', () => {
     gate.open();
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
     const types = (await service.history(sessionId)).map((event) => event.type as string);
-    expect(types).to.deep.equal(TOLD_ONCE);
+    expect(types).to.deep.equal(EACH_ONCE);
   });
 });
 
-const TOLD_ONCE = ['user.message', 'agent.tool_use', 'agent.tool_result', 'agent.message', 'turn.completed'];
+const EACH_ONCE = ['user.message', 'agent.tool_use', 'agent.tool_result', 'agent.message', 'turn.completed'];
 /** Visibility follows a moment later. */
 function untilFound(client: Client, query: string, turnId: string): Promise<void> {
   return eventually(query, async () => {

@@ -59,24 +59,24 @@ describe('a worker that comes back after it was overtaken', () => {
     await system.verify();
   });
 
-  /** Until the worker has kept what the turn's model has said so far. */
+  /** Until the worker has stored what the turn's model has streamed so far. */
   const streamsTwo = async ({ turnId }: Turn): Promise<void> => {
     const kept = (): Promise<unknown[]> =>
       system.db.query(`SELECT FROM deltas WHERE turn_id = $1 AND runs LIKE '%two%'`, [turnId]);
     await eventually('deltas are kept', async () => (await kept()).length > 0);
   };
-  const toldIn = async ({ sessionId }: Turn): Promise<StoredEvent[]> =>
+  const messagesOf = async ({ sessionId }: Turn): Promise<StoredEvent[]> =>
     (await system.history(sessionId)).filter((event) => event.type !== 'user.message');
 
   it('adds nothing to a turn that has ended', async () => {
-    const [told, ...rest] = await toldIn(ended);
-    expect(told).to.include({ type: 'agent.message', content: 'one two three' });
+    const [stored, ...rest] = await messagesOf(ended);
+    expect(stored).to.include({ type: 'agent.message', content: 'one two three' });
     expect(rest.map((event) => event.type as string)).to.deep.equal(['turn.completed']);
   });
 
   it('adds nothing to a turn that continues on another worker', async () => {
-    const [told, ...rest] = await toldIn(goingOn);
-    expect(told).to.include({ type: 'agent.message', content: 'one two three' });
+    const [stored, ...rest] = await messagesOf(goingOn);
+    expect(stored).to.include({ type: 'agent.message', content: 'one two three' });
     expect(rest.map((event) => event.type as string)).to.deep.equal(['turn.completed']);
     const deltas = await storedDeltas(system.db, goingOn.turnId);
     expect(deltas.map(({ content }) => content).join('')).not.to.include('late');
@@ -84,7 +84,7 @@ describe('a worker that comes back after it was overtaken', () => {
 
   it('has called its tool once, and its late result is rejected', async () => {
     expect(system.mcp.calls.length).to.equal(1);
-    const results = (await toldIn(buying)).filter((event) => event.type === 'agent.tool_result');
+    const results = (await messagesOf(buying)).filter((event) => event.type === 'agent.tool_result');
     expect(results).to.have.length(1);
     expect(results[0].content).to.match(/outcome .* is unknown/);
   });

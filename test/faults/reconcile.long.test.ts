@@ -30,7 +30,7 @@ async function reconciled({ apis, workers }: FaultSystem): Promise<Record<string
 describe('the reconciler', () => {
   const system = useFaultSystem({ apis: 2, ownTemporal: { persistent: false } });
 
-  /** A turn accepted by a process that died before it told Temporal. */
+  /** A turn accepted by a process that died before it started the workflow. */
   const accept = async (content = 'Hello'): Promise<Turn> => {
     const sessionId = await system.session();
     const [{ project_id }] = await system.db.query<[{ project_id: string }]>(

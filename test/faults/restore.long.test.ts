@@ -21,7 +21,7 @@ const EACH = 10;
 const FEW = 2;
 const OPEN = ['queued', 'running'];
 
-/** docs/operations/backup.md, rehearsed: what it says is done here in its order. */
+/** docs/operations/backup.md, rehearsed: its steps, in its order. */
 describe('a backup taken under load', function () {
   this.timeout(300_000);
   let backup: Backup;
@@ -50,7 +50,7 @@ describe('a backup taken under load', function () {
         // Open in the backup, and where the disaster finds them.
         streaming: steps([said('look', untilDeath), buy], said('answer')),
         answering: steps([said('look'), buy], said('answer', untilDeath)),
-        // These have gone on after the backup: Temporal knows more of them than the database.
+        // These have gone on after the backup: Temporal has more of their steps than the database.
         ends: steps([said('look', afterBackup), buy], said('answer')),
         ahead: steps([said('look', afterBackup), buy], said('answer', atDeath)),
         buying: steps([said('look'), buy], said('answer', atDeath)),
@@ -161,7 +161,7 @@ describe('a backup taken under load', function () {
       expect(ends.map(({ type }) => type as string)).to.deep.equal(ends.map(() => 'turn.completed'));
       const left = new Set(saved.calls);
       const repeated = system.mcp.calls.slice(callsBefore).filter((call) => left.has(String(call.arguments.n)));
-      expect(repeated, 'calls that the backup knows to have left').to.deep.equal([]);
+      expect(repeated, 'calls that were sent before the backup').to.deep.equal([]);
       for (const { id, filename } of saved.files) {
         const response = await fetch(`${system.apis[0]!.url}/v1/files/${id}/content`, {
           headers: { Authorization: `Bearer ${system.key}` },

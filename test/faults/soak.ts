@@ -56,7 +56,7 @@ const killing = async (): Promise<void> => {
 
 /**
  * Seconds from a part's return to the end of the last turn that was open when it was killed, the longest by part: what
- * such a turn had still to say (up to 5 s) and whatever was killed after it are part of it.
+ * such a turn had still to stream (up to 5 s) and whatever was killed after it are part of it.
  */
 const recoveries = async (): Promise<Record<string, number>> => {
   const rows: { name: string; seconds: number }[] = await system.db.query(

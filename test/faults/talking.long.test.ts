@@ -12,7 +12,7 @@ const SETTLE_MS = 120_000;
 const TALKERS = 8;
 /** The longest pause between two messages of a talker, and before a kill after the first message that follows the last one. */
 const MAX_PAUSE_MS = 1_000;
-/** If none is accepted for that long, the next kill follows all the same. */
+/** The next kill follows after this time even if no message is accepted. */
 const MAX_SILENCE_MS = 10_000;
 /** How often Temporal or Postgres is killed, relative to a process of the service: everything waits for them. */
 const SERVER_WEIGHT = 0.3;

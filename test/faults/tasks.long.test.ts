@@ -113,8 +113,8 @@ describe('a task whose turn loses its processes', function () {
       const finishes = await begun();
       const asks = await begun();
       await asks.task.update('input_required');
-      const told = asks.task.ask(FORM);
-      told.catch(() => undefined);
+      const answered = asks.task.ask(FORM);
+      answered.catch(() => undefined);
       const id = await question(asks.turn);
 
       let start = (_: () => Promise<unknown>): void => undefined;
@@ -133,7 +133,7 @@ describe('a task whose turn loses its processes', function () {
       expect(status).to.equal(201);
       await works.task.end('completed', 'Built.');
       // A server that was killed has forgotten its question.
-      const branch = name === 'the MCP server' ? 'without an answer' : String((await told).content!.branch);
+      const branch = name === 'the MCP server' ? 'without an answer' : String((await answered).content!.branch);
       await asks.task.update('working');
       await asks.task.end('completed', `Built ${branch}.`);
       await system.verify();

@@ -63,7 +63,7 @@ const BAD: [title: string, spoil: (evidence: Evidence) => void, fault: RegExp][]
   ['reordered events', (bad) => swap(history(bad), 1, 2), /older than the one before it/],
   ['reordered frames', (bad) => swap(frames(bad), 1, 2), /1\.1\.1 seen after .*1\.1\.2/],
   ['a frame twice over a reconnect', (bad) => frames(bad).splice(2, 0, frames(bad)[1]!), /1\.1\.1 seen twice/],
-  ['a message told twice', (bad) => (history(bad)[4].message_id = 'msg_1'), /agent.message msg_1 more than once/],
+  ['a message stored twice', (bad) => (history(bad)[4].message_id = 'msg_1'), /agent.message msg_1 more than once/],
   [
     'a tool result twice',
     (bad) => history(bad).splice(4, 0, { ...history(bad)[3], id: 'evt_8' }),

@@ -14,7 +14,7 @@ const SETTLE_MS = 240_000;
 /** Those of the second project use a model without a price too. */
 const LANES = { priced: 6, mixed: 2 };
 const MAX_TURNS = 5;
-/** If no turn ends for that long, the next kill follows all the same. */
+/** The next kill follows after this time even if no turn ends. */
 const MAX_SILENCE_MS = 10_000;
 const SERVER_WEIGHT = 0.3;
 
@@ -83,7 +83,7 @@ describe(`the sums of usage after ${KILLS} kills`, function () {
     const dice = Math.random();
     if (dice < 0.08) return failure('overloaded_error', { headers: { 'retry-after-ms': '200' } });
     if (dice < 0.18) return failure('invalid_request_error');
-    // More output than any text that was streamed until it broke off: which answers were counted whole can be told.
+    // More output than any text that was streamed until it broke off: it shows which answers were counted whole.
     const usage = {
       input_tokens: asked,
       output_tokens: 500 + below(5_000),

@@ -14,7 +14,7 @@ describe('a deploy while a turn waits', function () {
   const deployment = (): string => `deployment-${system.apis[0]!.env.TASK_QUEUE}`;
   const startBuild = (buildId: string): Promise<RoleProcess> =>
     system.addRole('worker', { WORKER_DEPLOYMENT_NAME: deployment(), WORKER_BUILD_ID: buildId });
-  /** Repeats until the server knows the workers of the build. */
+  /** Repeats until the server has the workers of the build. */
   const makeCurrent = async (buildId: string): Promise<void> => {
     await eventually('the build is current', () =>
       system.client.workflowService

@@ -5,7 +5,7 @@ import { steps, toolUse } from '../support/scripted-model.js';
 import { confirmation } from '../support/waiting-turns.js';
 import { useFaultSystem } from '../support/use.js';
 
-/** docs/operations/backup.md: the tables count, whether Temporal knows more than they do, or nothing. */
+/** docs/operations/backup.md: the tables decide, whether Temporal has more than they do, or nothing. */
 describe('a waiting turn after a restore', function () {
   this.timeout(120_000);
   let serverId: string;

@@ -103,7 +103,7 @@ describe('two API and two worker processes', function () {
     expect(value, expression).to.equal(wanted);
   }
 
-  it('are well, says doctor', async () => {
+  it('pass every check of doctor', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [DOCTOR], { env: system.apis[0]!.env });
     console.log(stdout.replaceAll(/^/gm, '      '));
     expect(stdout).to.contain('Everything answers.');
@@ -152,7 +152,7 @@ describe('two API and two worker processes', function () {
     await becomes('sum(up)', 4);
   });
 
-  it('tell one trace of a turn over the processes', async () => {
+  it('export one trace of a turn over the processes', async () => {
     const [result] = await load(1);
     const [row] = await system.db.query<{ trace: string }[]>('SELECT trace FROM turns WHERE id = $1', [result!.turnId]);
     const traceId = row!.trace.split('-')[1]!;

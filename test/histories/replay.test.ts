@@ -39,7 +39,7 @@ describe('kept histories', () => {
     expect([...(await replay([{ workflowId: 'changed', history }])).keys()]).to.deep.equal(['changed']);
   });
 
-  // The server of the tests does not tell it yet: a history that ends as it would where one does.
+  // The server of the tests does not send this flag yet: the history ends as on a server that does.
   it('ends a run at the end of a step when another build has become the current one', async () => {
     const history = load('tools.json');
     const [continued] = load('continue-as-new-1.json').events.slice(-1);

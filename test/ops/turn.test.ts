@@ -150,7 +150,7 @@ describe('npm run turn', () => {
     }
   });
 
-  it('says so if Temporal does not know the workflow', async () => {
+  it('reports a workflow that Temporal does not have', async () => {
     const idle = await startTurnService({ workers: 0 });
     try {
       const sessionId = await idle.session();

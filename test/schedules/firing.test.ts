@@ -19,7 +19,7 @@ describe('schedules that fire', () => {
   const target = (session_id: string): object => ({ target: { type: 'existing_session', session_id } });
   const isEnded = (id: string): Promise<void> =>
     eventually('the end of the schedule', async () => (await get(id)).state === 'ended');
-  /** Makes a schedule's times due that are so many seconds ago: an outage that is over. */
+  /** Moves a schedule's times this many seconds into the past, as after an outage. */
   const makeDue = (id: string, seconds: number): Promise<unknown> =>
     service.db.query(
       `UPDATE schedules SET next_run_at = date_trunc('minute', now()) - $2 * interval '1 s',
@@ -86,7 +86,7 @@ describe('schedules that fire', () => {
     await service.ended(sessionId);
   });
 
-  it('says clearly that something it needs is gone, and starts nothing', async () => {
+  it('records what was deleted of what it needs, and starts nothing', async () => {
     const sessionId = await service.session();
     const { body: server } = await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url });
     const configs = [{ name: 'buy', permission_policy: { type: 'always_ask' } }];

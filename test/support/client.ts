@@ -1,4 +1,4 @@
-/** What a request to the service came back with; `body` is the parsed JSON, null where there is none. */
+/** The response to a request; `body` is the parsed JSON, null without a body. */
 export interface ApiResponse {
   status: number;
   headers: Headers;

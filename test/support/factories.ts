@@ -73,7 +73,7 @@ export async function insertEndedTurns(
   ]);
 }
 
-/** Registers an MCP server of this id, which nobody probed. */
+/** Registers an MCP server of this id, without a probe. */
 export async function insertMcpServer(db: DataSource, id: string, project = 'demo'): Promise<void> {
   await db.query(
     `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, tools)
@@ -136,7 +136,7 @@ export async function insertWebhook(
   return ids;
 }
 
-/** Adds a schedule of project `demo` that Temporal does not know. Returns its id. */
+/** Adds a schedule of project `demo` that Temporal does not have. Returns its id. */
 export async function insertSchedule(db: DataSource): Promise<string> {
   const id = newId('schedule');
   const target = {

@@ -9,7 +9,7 @@ export interface Pace {
   everyMs: number;
 }
 
-/** Turns that think aloud, call an MCP tool that must not be called twice, and answer. */
+/** Turns that stream thinking, call an MCP tool that must not be called twice, and answer. */
 export interface Load {
   turns: Promise<Turn[]>;
   /** Resolves when that many answers are under way. */

@@ -11,7 +11,7 @@ export type Fault =
   /** Goes through; from here on the answer is held back. */
   | { hold: Promise<unknown> };
 
-/** An HTTP proxy that breaks what the test says. */
+/** An HTTP proxy that injects the faults of the test. */
 export interface FaultyProxy {
   url: string;
   /** The next requests meet these, in order; then everything goes through. */

@@ -40,7 +40,7 @@ function upTo(max: number): fc.Arbitrary<number> {
   return fc.oneof(fc.integer({ min: 1, max }), fc.integer({ min: Math.ceil(max / 2), max }));
 }
 
-/** Says how to repeat a failure. Its example may have a million characters, so that only its beginning is shown. */
+/** How to repeat a failure. Its example may have a million characters, so that only its beginning is shown. */
 export function reportFailure<T>(details: fc.RunDetails<T>): void {
   const { failed, seed, counterexamplePath, counterexample, errorInstance } = details;
   if (!failed) return;

@@ -16,7 +16,7 @@ export interface McpServerOptions extends McpToolOptions {
   stateless?: boolean;
   /** Answers plain JSON instead of streams. */
   json?: boolean;
-  /** The status for a session that the server does not know (404 by the protocol, often 400). */
+  /** The status for an unknown session (404 by the protocol, often 400). */
   unknownSession?: 404 | 400;
   /** Every MCP session sees every task. Else only the session that began it. */
   sharedTasks?: boolean;

@@ -23,7 +23,7 @@ export interface TestToolCall {
   ask: (question: Question, options?: { signal?: AbortSignal }) => Promise<ElicitResult>;
 }
 
-/** A task that the server works on. It ends when the tool says so. */
+/** A task that the server works on. It ends when the tool calls `end`. */
 export interface TestTask {
   id: string;
   arguments: Record<string, unknown>;
@@ -110,7 +110,7 @@ export function openMcpSession(
 }
 
 export class TaskStore extends InMemoryTaskStore {
-  /** A task that is shared is known in every MCP session. */
+  /** A shared task is visible in every MCP session. */
   constructor(private readonly isShared: () => boolean) {
     super();
   }

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** Sends bytes as they are and returns all that comes back until the server closes, or until `enough` says so. */
+/** Sends bytes as they are and returns all that comes back until the server closes, or until `enough` returns true. */
 export async function rawHttp(
   url: string,
   bytes: string | Buffer,

@@ -136,7 +136,7 @@ const SHARED = new Set<ErrorType>(['internal_error', 'service_unavailable', 'req
 
 /**
  * A request without a body is the same each time: its key cannot come with other content. The query of the OAuth callback
- * is of optional texts alone; what is wrong about it is said by a page.
+ * is of optional texts alone; a page shows what is wrong.
  */
 const IMPOSSIBLE = new Set([
   'continueTurn answers idempotency_key_reused',
@@ -160,7 +160,7 @@ export function allRows(): string[] {
       `${id} answers ${success.status}`,
       ...errors.map((type) => (SHARED.has(type) ? `any operation answers ${type}` : `${id} answers ${type}`)),
       ...(permission === null ? [] : [`${id} needs ${permission}`]),
-      ...(permission !== null && path.includes('{') ? [`${id} knows nothing of other projects`] : []),
+      ...(permission !== null && path.includes('{') ? [`${id} does not see other projects`] : []),
     ];
   });
   const specified = Object.entries(SPECIFIED).flatMap(([type, ids]) => ids.map((id) => `${id} answers ${type}`));

@@ -5,7 +5,7 @@ import type { ApiCall, ApiResponse } from './client.js';
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of many forms
 export type Shown = any;
 
-/** `at` in so many seconds. */
+/** `at` this many seconds from now. */
 export function inSeconds(seconds: number): string {
   return new Date(Date.now() + seconds * 1000).toISOString();
 }

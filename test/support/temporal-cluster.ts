@@ -120,7 +120,7 @@ export async function startTemporalCluster(
   };
 }
 
-/** Ready: the namespace exists and knows the search attributes of turns. */
+/** Ready: the namespace exists and has the search attributes of turns. */
 async function isReady(address: string): Promise<boolean> {
   const connection = await Connection.connect({ address, connectTimeout: 1_000 }).catch(() => null);
   if (connection === null) return false;

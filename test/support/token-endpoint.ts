@@ -8,7 +8,7 @@ import type { Grant } from '../../src/mcp/oauth/grants.js';
 import type { OauthServer } from '../../src/mcp/oauth/remembered.js';
 import { insertMcpServer } from './factories.js';
 
-/** The token endpoint of an authorization server that answers when it is told to. */
+/** The token endpoint of an authorization server that answers when the test lets it. */
 export interface TokenEndpoint {
   host: string;
   /** Forms of all requests so far, tokens to revoke included. */

@@ -61,7 +61,7 @@ function checkUnique({ histories }: Evidence): string[] {
   return repeated(ids).map((id) => `event ${id} stands in the histories more than once`);
 }
 
-/** One turn's part of the history: begins with the message, ends once, says each thing once. */
+/** One turn's part of the history: begins with the message, ends once, has each event once. */
 function checkTurn(events: StoredEvent[]): string[] {
   if (events.length === 0) return ['accepted, but not in the history'];
   const faults: string[] = [];

@@ -6,7 +6,7 @@ import { eventually } from './eventually.js';
  */
 export async function describeTurn(client: Client, turnId: string): Promise<WorkflowExecutionDescription> {
   let description: WorkflowExecutionDescription | undefined;
-  await eventually(`Temporal knows the workflow of ${turnId}`, async () => {
+  await eventually(`Temporal has the workflow of ${turnId}`, async () => {
     description = await client.workflow
       .getHandle(turnId)
       .describe()

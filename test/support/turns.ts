@@ -85,7 +85,7 @@ function withWorkersOfOthers(turns: RunningTurns): RunningTurns {
   return { ...turns, startWorker: refuse, workers: turns.workers.map((worker) => ({ ...worker, close: refuse })) };
 }
 
-/** Cancels the turns that a test has left open, and lets the next one have a model that knows nothing of this one. */
+/** Cancels the turns that a test has left open, and gives the next one a model without the scripts of this one. */
 async function endTurns({ db, model }: RunningTurns): Promise<void> {
   const open = (): Promise<{ turn_id: string }[]> => db.query('SELECT turn_id FROM open_turns');
   const left = await open();

@@ -50,7 +50,7 @@ export function verifies(secret: string, { body, headers }: Received): boolean {
   }
 }
 
-/** A real receiver of webhooks on node:http. It answers 204 unless told otherwise. */
+/** A real receiver of webhooks on node:http. It answers 204 unless the test sets another answer. */
 export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   let server: Server;
   let port = 0;

@@ -18,7 +18,7 @@ export interface ShownDelivery {
 
 /** What tests of deliveries do with webhooks through the API. */
 export interface WebhookCalls {
-  /** Creates a webhook for `turn.completed` unless told otherwise. */
+  /** Creates a webhook, by default for `turn.completed`. */
   create(body?: Record<string, unknown>): Promise<{ id: string; secret: string }>;
   /** POST test; returns the id of the delivery. */
   test(webhookId: string): Promise<string>;

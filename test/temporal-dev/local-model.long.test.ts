@@ -40,7 +40,7 @@ describe('local model', () => {
     return error as InstanceType<typeof Anthropic.APIError>;
   };
 
-  it('says what it is, and what it can do', async () => {
+  it('describes itself and its commands', async () => {
     const answer = await ask('Good morning');
     expect(textOf(answer)).to.match(/^I am the local rule-based model of this service, not an LLM/);
     expect(textOf(answer)).to.contain('Good morning').and.contain('call TOOL');
@@ -79,7 +79,7 @@ describe('local model', () => {
     expect(callsOf(await ask('', { messages }))[0]?.input).to.deep.equal({ again: true });
   });
 
-  it('reports what its tools said', async () => {
+  it('reports the results of its tools', async () => {
     const messages: Anthropic.MessageParam[] = [
       { role: 'user', content: 'call clock' },
       { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'clock', input: {} }] },
@@ -96,12 +96,12 @@ describe('local model', () => {
     'a first message': ['what did I say before?', /your first message/],
   };
   for (const [what, [said, pattern]] of Object.entries(WORDS)) {
-    it(`has words for ${what}`, async () => {
+    it(`answers ${what}`, async () => {
       expect(textOf(await ask(said))).to.match(pattern);
     });
   }
 
-  it('remembers what was said before', async () => {
+  it('remembers earlier messages', async () => {
     const messages: Anthropic.MessageParam[] = [
       { role: 'user', content: 'I like tea' },
       { role: 'assistant', content: 'Good' },

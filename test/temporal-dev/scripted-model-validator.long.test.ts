@@ -32,7 +32,7 @@ const messages = (...list: Fields[]): Fields => ({ messages: list });
 const hi = say('user', 'hi');
 const budget = (budget_tokens: number): Fields => ({ thinking: { type: 'enabled', budget_tokens } });
 
-/** What is laid over a good request, and what the refusal says. */
+/** What is changed in a valid request, and the message of the refusal. */
 const REFUSED: Record<string, [Fields, RegExp]> = {
   'no model': [{ model: undefined }, /^model: Field required/],
   'no max_tokens': [{ max_tokens: undefined }, /^max_tokens: Field required/],

@@ -58,7 +58,7 @@ describe('embedded servers', () => {
     await temporal.stop();
   });
 
-  it('shares one Temporal server that knows the search attributes', async () => {
+  it('shares one Temporal server that has the search attributes', async () => {
     const connection = await Connection.connect({ address: await temporalAddress() });
     const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace: 'default' });
     expect(customAttributes).to.include.keys('ProjectId', 'SessionId', 'ModelId', 'WaitsFor');

@@ -197,7 +197,7 @@ describe('npm start', () => {
       async () => (await call(service, 'GET', `/sessions/${session}`)).body.status === 'COMPLETE',
       40_000,
     );
-    // The workflow hears of the end that its activity has committed a moment later.
+    // The workflow ends a moment after its activity has committed the end of the turn.
     await eventually('its workflow completes', async () => (await workflowStatus(dataDir, turn)) === 'COMPLETED');
 
     const left = serverPids(dataDir);

@@ -190,7 +190,7 @@ describe('a turn that waits for a larger budget', () => {
     expect(summaries()).to.equal(stopped.before);
   });
 
-  it('ends as budget_reached when nobody changes the budget in time', async () => {
+  it('ends as budget_reached when the budget is not changed in time', async () => {
     service.config.actionTimeoutSeconds = 1;
     const session = await service.session({ budget: budget('0.1') });
     await service.send(session, 'Hello');

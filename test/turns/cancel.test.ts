@@ -150,8 +150,8 @@ describe('cancel', () => {
     ]);
     await service.send(sessionId, 'Second');
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
-    const told = JSON.stringify(model.requests.at(-1)!.body.messages);
-    expect(told).to.match(/First.*Looking\..*toolu_kept.*Half a.*was cancelled by the user.*Second/);
+    const sent = JSON.stringify(model.requests.at(-1)!.body.messages);
+    expect(sent).to.match(/First.*Looking\..*toolu_kept.*Half a.*was cancelled by the user.*Second/);
   });
 
   it('from Temporal is the same', async () => {

@@ -62,7 +62,7 @@ describe('a turn that is continued after', function () {
   const callsMade = (): string[] => mcp.calls.map(({ name }) => name);
   const cancel = (sessionId: string) => service.api('POST', `/v1/sessions/${sessionId}/cancel`);
   const goOn = (sessionId: string) => service.api('POST', `/v1/sessions/${sessionId}/continue`);
-  /** Continues the session; returns what the model is told. */
+  /** Continues the session. Returns the messages of the next request to the model. */
   const continued = async (sessionId: string, turnId: string): Promise<string> => {
     service.model.reset();
     service.model.reply('Done.');
@@ -84,8 +84,8 @@ describe('a turn that is continued after', function () {
       const { sessionId, turnId } = await begin([text('I buy it.'), buy()], reply);
       const end = await service.ended(sessionId);
       expect(end.error).to.include({ type });
-      const told = await continued(sessionId, turnId);
-      expect(told)
+      const sent = await continued(sessionId, turnId);
+      expect(sent)
         .to.match(/Buy a lamp.*I buy it\..*buy: a lamp/)
         .and.not.include('Endless');
       expect(callsMade()).to.deep.equal(['buy']);
@@ -132,8 +132,8 @@ describe('a turn that is continued after', function () {
     );
     await cancel(sessionId);
     expect((await service.ended(sessionId)).type).to.equal('turn.cancelled');
-    const told = await continued(sessionId, turnId);
-    expect(told).to.include('buy: a lamp').and.include('Not run: the turn was cancelled before this call was sent.');
+    const sent = await continued(sessionId, turnId);
+    expect(sent).to.include('buy: a lamp').and.include('Not run: the turn was cancelled before this call was sent.');
     expect(callsMade()).to.deep.equal(['buy']);
   });
 
@@ -149,8 +149,8 @@ describe('a turn that is continued after', function () {
     await cancel(sessionId);
     await service.ended(sessionId);
     expect(second.continues_turn_id).to.equal(turnId);
-    const told = await continued(sessionId, second.turn_id as string);
-    expect(told).to.include('buy: a lamp').and.not.include('Half').and.not.include('Quarter');
+    const sent = await continued(sessionId, second.turn_id as string);
+    expect(sent).to.include('buy: a lamp').and.not.include('Half').and.not.include('Quarter');
     expect(callsMade()).to.deep.equal(['buy']);
   });
 

@@ -69,7 +69,7 @@ describe('a turn that is continued', () => {
     expect(calls).to.equal(1);
   });
 
-  it('says that the outcome of a call that was under way is unknown', async () => {
+  it('states that the outcome of a call that was under way is unknown', async () => {
     let release = (): void => undefined;
     hold = new Promise((resolve) => (release = resolve));
     const begun = new Promise<void>((resolve) => (called = resolve));

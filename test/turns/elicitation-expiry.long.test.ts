@@ -17,7 +17,7 @@ const ELICITATION_TIMEOUT_SECONDS = 11;
 const TOOL_TIMEOUT_SECONDS = 5;
 
 /** contract.md §11: `ELICITATION_TIMEOUT_SECONDS`, and `TURN_TIMEOUT_SECONDS` and `TOOL_TIMEOUT_SECONDS` while a server asks. */
-describe('a question that nobody answers', () => {
+describe('a question without an answer', () => {
   let answers: ElicitResult[];
 
   const { service, registered } = useRegisteredMcp(

@@ -49,7 +49,7 @@ describe('a server that asks', () => {
     await service.send(sessionId, 'Go');
     return sessionId;
   };
-  /** The tool asks, and returns what it is told. */
+  /** The tool asks, and returns the answer. */
   const asks = (question: Question): void => {
     work = async ({ ask }) => JSON.stringify(await ask(question));
   };
@@ -151,7 +151,7 @@ describe('a server that asks', () => {
     expect(visits).to.equal(0);
   });
 
-  it('gets -32602 for questions beyond the limits, and nobody is asked', async () => {
+  it('gets -32602 for questions beyond the limits, which are not asked', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 200 }, (_, n) => [`field_${n}`, { type: 'string', description: 'x'.repeat(200) }]),
     );
@@ -256,7 +256,7 @@ describe('a server that asks', () => {
     expect(rows).to.deep.equal([{ tools_running: 0, tasks_running: 0 }]);
   });
 
-  it('is told that it cannot ask, unless the session lets it', async () => {
+  it('gets an error when it asks, unless the session allows it', async () => {
     work = async ({ ask }) =>
       ask(FORM).then(
         () => 'asked',
@@ -316,11 +316,11 @@ describe('a server that asks', () => {
 
   for (const question of [FORM, PAGE]) {
     it(`may ask within a task (${question.mode})`, async () => {
-      let told: Promise<ElicitResult> | undefined;
+      let answered: Promise<ElicitResult> | undefined;
       workTask = async ({ update, ask, end }) => {
         await update('input_required', 'Waiting for you');
-        told = ask(question);
-        const answer = await told;
+        answered = ask(question);
+        const answer = await answered;
         await update('working');
         await end('completed', JSON.stringify(answer));
       };

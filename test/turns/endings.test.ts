@@ -117,12 +117,12 @@ describe('how a turn goes and ends', () => {
     );
   });
 
-  it('says max_steps when it pauses at the limit', async () => {
+  it('has max_steps as its stop_reason when it pauses at the limit', async () => {
     service.model.script(() => message([thinking('.'), text('A moment. ')], { stopReason: 'pause_turn' }));
     expect((await run()).end).to.include({ stop_reason: 'max_steps' });
   });
 
-  it('says when the output limit cut the answer, and drops a tool call cut in two', async () => {
+  it('has max_tokens as its stop_reason when the output limit cut the answer, and drops a cut tool call', async () => {
     service.model.reply(
       message([thinking('.'), text('Now '), toolUse('list_files', '{"a": "b')], { stopReason: 'max_tokens' }),
     );
@@ -131,7 +131,7 @@ describe('how a turn goes and ends', () => {
     expect(typesOf(events)).to.deep.equal(['user.message', 'agent.thinking', 'agent.message', 'turn.completed']);
   });
 
-  it('says when the model refused', async () => {
+  it('has refusal as its stop_reason when the model refused', async () => {
     service.model.reply(message(text('No.'), { stopReason: 'refusal' }));
     expect((await run()).end).to.include({ type: 'turn.completed', stop_reason: 'refusal' });
   });

@@ -9,7 +9,7 @@ const ACTION_TIMEOUT_SECONDS = 9;
 /** Less than a wait, and enough for three steps on a busy machine. */
 const TURN_TIMEOUT_SECONDS = 8;
 
-/** contract.md §6: a call that nobody answers, and the turn's own time limit. */
+/** contract.md §6: a call without an answer, and the turn's own time limit. */
 describe('a wait that ends by time', function () {
   this.timeout(60_000);
   const { mcp, service, registered } = useRegisteredMcp(
@@ -59,8 +59,8 @@ describe('a wait that ends by time', function () {
       expect(content).to.include('not answered in time');
       expect(content).to.not.match(/den(y|ied)/i);
     }
-    const told = JSON.stringify(service.model.requests.at(-1)!.body.messages.at(-1));
-    expect(told)
+    const sent = JSON.stringify(service.model.requests.at(-1)!.body.messages.at(-1));
+    expect(sent)
       .to.include('not answered in time')
       .and.not.match(/den(y|ied)/i);
 
@@ -70,7 +70,7 @@ describe('a wait that ends by time', function () {
     }
   });
 
-  it('asks again for a call that expired: nobody denied it', async () => {
+  it('asks again for a call that expired: it was not denied', async () => {
     const use = (id: string) => toolUse('mcp__mail__send', { to: 'ada' }, { id });
     service.model.on(/Go/, steps(use('toolu_1'), use('toolu_2'), 'Done.'));
     const sessionId = await newSession();

@@ -13,15 +13,15 @@ describe('a turn with files', () => {
 
   const uploaded = async (name: string, content: string | Buffer): Promise<FileBody> =>
     (await upload(service, name, content)).body as FileBody;
-  /** What the model was told in its last request. */
-  const told = (): string => JSON.stringify(service.model.requests.at(-1)!.body.messages);
+  /** The messages of the last request to the model. */
+  const lastMessages = (): string => JSON.stringify(service.model.requests.at(-1)!.body.messages);
 
   it('reads attachments and delivers a file that the user downloads without a key', async () => {
     const table = await uploaded('table.csv', 'name,count\napples,3\n');
     const image = await uploaded('photo.png', PNG);
     const seen: string[] = [];
     const report: Handler = ({ step }) => {
-      seen.push(told());
+      seen.push(lastMessages());
       if (step === 0) return toolUse('list_files');
       if (step === 1) return toolUse('read_file', { file_id: table.id });
       if (step === 2) return toolUse('deliver_file', { filename: 'Bericht März.md', content: '# Äpfel: 3' });
@@ -67,12 +67,12 @@ describe('a turn with files', () => {
     const session = await service.session({ thinking_enabled: false });
     await service.send(session, 'First', { files: [gone.id, broken.id, kept.id] });
     expect(await service.ended(session)).to.include({ type: 'turn.completed' });
-    expect(told()).to.contain('\\"broken.png\\"').and.contain('it is no image');
+    expect(lastMessages()).to.contain('\\"broken.png\\"').and.contain('it is no image');
 
     await service.api('DELETE', `/v1/files/${gone.id}`);
     await service.send(session, 'Second', { files: [broken.id] });
     expect(await service.ended(session)).to.include({ type: 'turn.completed' });
-    expect(told()).to.contain('was deleted');
+    expect(lastMessages()).to.contain('was deleted');
     const sent = (await service.history(session)).find((event) => event.type === 'user.message');
     expect(sent.files.map(({ id }: FileBody) => id)).to.deep.equal([gone.id, broken.id, kept.id]);
   });
@@ -82,8 +82,8 @@ describe('a turn with files', () => {
     const long = await uploaded('long.txt', lines.join('\n'));
     service.model.on(/Read all/, ({ step }) => {
       if (step === 0) return toolUse('read_file', { file_id: long.id });
-      const note = /read on with offset (\d+)/.exec(told());
-      if (note === null) return text(`there is no note in …${told().slice(-500)}`);
+      const note = /read on with offset (\d+)/.exec(lastMessages());
+      if (note === null) return text(`there is no note in …${lastMessages().slice(-500)}`);
       return step === 1 ? toolUse('read_file', { file_id: long.id, offset: Number(note[1]) }) : text('ok');
     });
     const session = await service.session({ thinking_enabled: false });
@@ -91,7 +91,7 @@ describe('a turn with files', () => {
     expect(await service.ended(session)).to.include({ type: 'turn.completed' });
     const answer = (await service.history(session)).find(({ type }) => type === 'agent.message');
     expect(answer.content).to.equal('ok');
-    expect(told()).not.to.contain('The first 16384');
-    expect(told()).to.contain('line 0 ').and.contain('line 1000 ');
+    expect(lastMessages()).not.to.contain('The first 16384');
+    expect(lastMessages()).to.contain('line 0 ').and.contain('line 1000 ');
   });
 });

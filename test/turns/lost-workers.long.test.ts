@@ -9,7 +9,7 @@ import { temporalAddress } from '../support/temporal.js';
 import { connectClient } from '../support/workflow-history.js';
 import { useTurnService } from '../support/use.js';
 
-/** An attempt is failed from outside, as the reconciler does for a dead worker; it never gets to say how it ended. */
+/** An attempt is failed from outside, as the reconciler does for a dead worker: the worker reports no outcome. */
 describe('an activity that loses one worker after the other', () => {
   let client: Client;
   let closeClient: () => Promise<void>;
@@ -59,7 +59,7 @@ describe('an activity that loses one worker after the other', () => {
     expect((await service.api('GET', `/v1/mcp-servers/${id}`)).body.last_connect_error).to.equal(message);
   });
 
-  it('sends the call of a repeatable tool no more: its outcome is unknown', async () => {
+  it('does not send the call of a repeatable tool again: its outcome is unknown', async () => {
     const { id, calls } = await register('look');
     const sessionId = await service.session({ mcp_servers: [id] });
     service.model.on(/look/, [toolUse('mcp__look__look')], 'done');
@@ -75,7 +75,7 @@ describe('an activity that loses one worker after the other', () => {
     expect(calls()).to.equal(MAX_LOST_WORKERS);
   });
 
-  it('does not say that a call was not carried out whose first attempt was sent', async () => {
+  it('reports an unknown outcome of a call whose first attempt was sent', async () => {
     const { id, refuse, calls } = await register('closed');
     const sessionId = await service.session({ mcp_servers: [id] });
     service.model.on(/closed/, [toolUse('mcp__closed__look')], 'done');

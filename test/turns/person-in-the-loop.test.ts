@@ -224,7 +224,7 @@ describe('a turn with a person in the loop', function () {
     expect(await sample(answers)).to.equal(before + 1);
   });
 
-  it('blocks the session while it waits, and says for what', async () => {
+  it('blocks the session while it waits, and shows what it waits for', async () => {
     const { sessionId, actions } = await waitingTurn([use('get_weather', 'toolu_1')]);
     for (const [method, path, body] of [
       ['POST', '/messages', { content: 'Go on' }],
@@ -271,7 +271,7 @@ describe('a turn with a person in the loop', function () {
     expect((await service.ended(plain)).timing.waiting_ms).to.equal(null);
   });
 
-  it('does not ask at the last step of a turn', async () => {
+  it('does not wait for an answer at the last step of a turn', async () => {
     const short = await startTurnService({ config: { maxSteps: 1, mcpAllowedHosts: [mcp.host] } });
     short.model.on(/Go/, steps(use('get_weather', 'toolu_1')));
     const sessionId = await short.session({ tools: [customTool('get_weather')] });

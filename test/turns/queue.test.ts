@@ -14,7 +14,7 @@ describe('messages that queue', () => {
   const session = async (id: string) => (await service.api('GET', `/v1/sessions/${id}`)).body;
   const queue = async (id: string) => (await service.api('GET', `/v1/sessions/${id}/queue`)).body.items;
   const release = (id: string) => service.api('POST', `/v1/sessions/${id}/queue/release`);
-  const said = async (id: string): Promise<unknown[]> =>
+  const contentsOf = async (id: string): Promise<unknown[]> =>
     (await service.history(id)).filter(({ type }) => type === 'user.message').map(({ content }) => content);
   const cancel = async (id: string) => {
     await service.api('POST', `/v1/sessions/${id}/cancel`);
@@ -97,7 +97,7 @@ describe('messages that queue', () => {
       expect((await session(sessionId)).queue).to.deep.equal({ length: 1, state: 'held' });
       expect((await post(sessionId, 'First', { when_running })).status).to.equal(201);
       await allEnded(sessionId, 3);
-      expect(await said(sessionId)).to.deep.equal(['Fail', 'First', 'Held']);
+      expect(await contentsOf(sessionId)).to.deep.equal(['Fail', 'First', 'Held']);
     }
   });
 
@@ -109,8 +109,8 @@ describe('messages that queue', () => {
     expect(status).to.equal(201);
     expect(body.state).to.equal('queued');
     await allEnded(sessionId, 22);
-    expect((await said(sessionId)).at(1)).to.equal('Held 0');
-    expect((await said(sessionId)).at(-1)).to.equal('Last');
+    expect((await contentsOf(sessionId)).at(1)).to.equal('Held 0');
+    expect((await contentsOf(sessionId)).at(-1)).to.equal('Last');
   });
 
   it('are at most 20, whoever sends them at once', async () => {
@@ -126,7 +126,9 @@ describe('messages that queue', () => {
     expect(waiting).to.have.length(20);
     gate.open();
     await allEnded(sessionId, 21);
-    expect((await said(sessionId)).slice(1)).to.deep.equal(waiting.map(({ content }: { content: string }) => content));
+    expect((await contentsOf(sessionId)).slice(1)).to.deep.equal(
+      waiting.map(({ content }: { content: string }) => content),
+    );
   });
 
   it('are one turn at a time, when 20 are sent at once to an idle session', async () => {
@@ -152,7 +154,7 @@ describe('messages that queue', () => {
     expect(refused.body.error.type).to.equal('message_delivered');
     gate.open();
     await service.ended(sessionId);
-    expect(await said(sessionId)).to.deep.equal(['Count']);
+    expect(await contentsOf(sessionId)).to.deep.equal(['Count']);
   });
 
   it('are listed page by page', async () => {

@@ -74,7 +74,7 @@ describe('a turn with a remote tool', () => {
     reachedLimit('JSON values of an MCP tool’s schema: 4,000');
   });
 
-  it('is cancelled while the tool runs: the call is aborted, and the next request says so', async () => {
+  it('is cancelled while the tool runs: the call is aborted, and the next request states it', async () => {
     const { sessionId, name } = await sessionWithTools();
     const started = new Promise<void>((resolve) => (called = resolve));
     service.model.on(/Hang/, steps([thinking('.'), toolUse(`mcp__${name}__hang`, {}, { id: 'toolu_hang' })]));
@@ -93,8 +93,8 @@ describe('a turn with a remote tool', () => {
 
     await service.send(sessionId, 'What now?');
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
-    const told = JSON.stringify(service.model.requests.at(-1)!.body.messages);
-    expect(told).to.include('toolu_hang').and.include('the turn was cancelled');
+    const sent = JSON.stringify(service.model.requests.at(-1)!.body.messages);
+    expect(sent).to.include('toolu_hang').and.include('the turn was cancelled');
     expect(service.model.refused).to.deep.equal([]);
   });
 

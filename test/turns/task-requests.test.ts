@@ -79,12 +79,12 @@ describe('the requests about a task', () => {
   it('ask for it to be kept for TASK_TIMEOUT_SECONDS, and all go to its MCP session, which ends after it', async () => {
     const { sessionId, task } = await start();
     await task.update('input_required');
-    const told = task.ask({ mode: 'form', message: '?', requestedSchema: { type: 'object', properties: {} } });
+    const answered = task.ask({ mode: 'form', message: '?', requestedSchema: { type: 'object', properties: {} } });
     const [{ elicitation_id }] = await requiredActions(service, sessionId);
     await sendAnswers(service, sessionId, [
       { type: 'user.elicitation_result', elicitation_id, action: 'accept', content: {} },
     ]);
-    expect(await told).to.deep.equal({ action: 'accept', content: {} });
+    expect(await answered).to.deep.equal({ action: 'accept', content: {} });
     await task.update('working');
     const before = received.length;
     await eventually('another poll', async () => received.slice(before).some(({ method }) => method === 'tasks/get'));

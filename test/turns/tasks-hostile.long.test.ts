@@ -140,7 +140,7 @@ describe('tasks of a hostile server', () => {
     expect(resultIn(events).content).to.include('did not finish within 8 s');
   });
 
-  it('end after TASK_TIMEOUT_SECONDS, and the server is told', async () => {
+  it('end after TASK_TIMEOUT_SECONDS, and are cancelled on the server', async () => {
     let n = 0;
     task = () => {
       n += 1;

@@ -104,7 +104,7 @@ describe('a tool call that is a task', () => {
     expect(Date.parse(second.created_at) - Date.parse(first.created_at)).to.be.at.least(5000);
   });
 
-  it('has an error result that says what the server said of a task that failed', async () => {
+  it("has an error result with the server's message if the task failed", async () => {
     const { sessionId, task } = await call('failing');
     await (await task).end('failed', { isError: true, content: [{ type: 'text', text: 'No space left.' }] });
     await service.ended(sessionId);
@@ -199,8 +199,8 @@ describe('a tool call that is a task', () => {
     expect(result.content).to.include('A picture:').and.include('"width":1');
     expect(result.content).to.include('[audio (audio/wav)').and.include('[resource file:///log.txt]\nIt compiled.');
     expect(result.content).to.include('build 41 <https://ci.example.com/41>');
-    const told = JSON.stringify(service.model.requests.at(-1)!.body.messages);
-    expect(told).to.include('image/png');
+    const sent = JSON.stringify(service.model.requests.at(-1)!.body.messages);
+    expect(sent).to.include('image/png');
   });
 
   it('does not count against the time of the turn', async () => {

@@ -7,7 +7,7 @@ describe('tool calls of a turn', () => {
   const service = useTurnService();
   expectAcceptedRequests(service);
 
-  /** A turn with one tool call; returns the call's events and what the model was told. */
+  /** A turn with one tool call; returns the call's events and the tool result that the model got. */
   const call = async (use: ReturnType<typeof toolUse>) => {
     service.model.on(/Go/, steps(use, 'Done.'));
     const sessionId = await service.session({ thinking_enabled: false });
@@ -18,23 +18,23 @@ describe('tool calls of a turn', () => {
       end,
       use: events.find(({ type }) => type === 'agent.tool_use'),
       result: events.find(({ type }) => type === 'agent.tool_result'),
-      told: service.model.requests[1]!.body.messages.at(-1)!.content as unknown as Record<string, unknown>[],
+      sent: service.model.requests[1]!.body.messages.at(-1)!.content as unknown as Record<string, unknown>[],
     };
   };
 
   it('gives the result to client and model', async () => {
-    const { end, use, result, told } = await call(toolUse('list_files', {}, { id: 'toolu_1' }));
+    const { end, use, result, sent } = await call(toolUse('list_files', {}, { id: 'toolu_1' }));
     expect(use).to.deep.include({ tool_use_id: 'toolu_1', name: 'list_files', input: {} });
     expect(result).to.deep.include({ tool_use_id: 'toolu_1', name: 'list_files', is_error: false });
-    expect(told[0]).to.deep.include({ type: 'tool_result', tool_use_id: 'toolu_1' });
-    expect(JSON.stringify(told[0]!.content)).to.include(JSON.stringify(result.content).slice(1, -1));
+    expect(sent[0]).to.deep.include({ type: 'tool_result', tool_use_id: 'toolu_1' });
+    expect(JSON.stringify(sent[0]!.content)).to.include(JSON.stringify(result.content).slice(1, -1));
     expect(end).to.include({ type: 'turn.completed' });
   });
 
   it('answers a call of a tool that the model invented', async () => {
-    const { end, result, told } = await call(toolUse('send_rockets', { to: 'moon' }, { id: 'toolu_2' }));
+    const { end, result, sent } = await call(toolUse('send_rockets', { to: 'moon' }, { id: 'toolu_2' }));
     expect(result).to.include({ tool_use_id: 'toolu_2', name: 'send_rockets', is_error: true });
-    expect(told[0]).to.include({ is_error: true });
+    expect(sent[0]).to.include({ is_error: true });
     expect(end).to.include({ type: 'turn.completed' });
   });
 

@@ -30,7 +30,7 @@ describe('deliveries of webhooks', () => {
     await receiver.close();
   });
 
-  it('tell of the end of a turn, signed, with what the receiver needs to read the rest', async () => {
+  it('report the end of a turn, signed, with the ids that the receiver needs to read the rest', async () => {
     const webhook = await hooks.create();
     const session = await service.session({ metadata: { order: '17' } });
     const turnId = await service.send(session, 'Hello');
@@ -247,7 +247,7 @@ describe('deliveries of webhooks', () => {
     expect(receiver.of(id).length - before).to.be.at.most(1);
   });
 
-  it('reach no address that is not public, whatever the url says by the time of the attempt', async () => {
+  it('reach no address that is not public, even if the url was changed before the attempt', async () => {
     const webhook = await hooks.create();
     const closed = await startWebhookReceiver();
     const urls = [closed.url, closed.url.replace('127.0.0.1', 'localhost'), closed.url.replace('http:', 'https:')];
@@ -264,7 +264,7 @@ describe('deliveries of webhooks', () => {
     await closed.close();
   });
 
-  it('tell of turns that were cancelled and that failed', async () => {
+  it('report turns that were cancelled and that failed', async () => {
     const webhook = await hooks.create({ event_types: ['turn.cancelled', 'turn.failed'] });
     service.model.on(/wait/, text('never', { before: { 0: wait(600_000) } }));
     service.model.on(/fail/, failure('invalid_request_error'));
@@ -282,7 +282,7 @@ describe('deliveries of webhooks', () => {
     expect(await hooks.deliveries(webhook.id)).to.have.length(2);
   });
 
-  it('tell that a turn needs answers, again when one leaves some open, and carry no input', async () => {
+  it('report that a turn needs answers, again when one leaves some open, and carry no input', async () => {
     const webhook = await hooks.create({ event_types: ['agent.requires_action'] });
     const uses = [
       toolUse('get_weather', { city: 'SECRET' }, { id: 'toolu_1' }),

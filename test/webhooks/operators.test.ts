@@ -6,7 +6,7 @@ import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-r
 import { webhookCalls, type WebhookCalls } from '../support/webhooks.js';
 import { connectClient, fetchHistory, resetToStart, textOfHistory } from '../support/workflow-history.js';
 
-/** What docs/webhooks.md promises to whoever looks at a delivery in Temporal, or acts on it there. */
+/** What docs/webhooks.md promises to operators who look at a delivery in Temporal, or act on it there. */
 describe('operators and deliveries', () => {
   let service: TurnService;
   let receiver: WebhookReceiver;

@@ -165,7 +165,7 @@ describe('failed deliveries, very many of them', () => {
 
   it('are found among delivered ones without reading these, page by page', async () => {
     const { id: webhookId } = await hooks.create();
-    // Postgres takes the state for as rare as it is in the whole table.
+    // Postgres estimates the state as rare, as it is in the whole table.
     await service.db.query('DELETE FROM webhook_deliveries');
     await insertBacklog(service.db, webhookId, 5000);
     await fail(service, webhookId, 1);

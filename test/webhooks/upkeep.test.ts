@@ -102,7 +102,7 @@ describe('what keeps webhooks going', () => {
       `UPDATE leases SET holder = 'another', until = clock_timestamp() + interval '1 hour' WHERE name = 'deliveries'`,
     );
     let waiting = '';
-    await eventually('the worker knows that another one holds it', async () => {
+    await eventually('the worker no longer starts deliveries', async () => {
       waiting = await hooks.test(id);
       await sleep(5 * INTERVAL_MS);
       return (await hooks.delivery(id, waiting)).state === 'pending';

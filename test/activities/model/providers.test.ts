@@ -118,7 +118,7 @@ describe('Claude without a key (docs/contract.md §5, MODELS_FILE)', () => {
     });
   }
 
-  it('says in plain words what Google refuses, and tries again without a retry-after', async () => {
+  it("reports Google's refusal in plain words, and retries without a retry-after", async () => {
     const quota = { code: 429, message: 'Quota exceeded for claude-sonnet-5-5.', status: 'RESOURCE_EXHAUSTED' };
     wire.replies.push({ status: 429, body: [{ error: quota }] });
     expect((await run('vertex')).end).to.include({ type: 'turn.completed' });
@@ -129,7 +129,7 @@ describe('Claude without a key (docs/contract.md §5, MODELS_FILE)', () => {
     expect(end.error.message).to.contain('HTTP 403').and.contain('Permission denied for [credential].');
   });
 
-  it('doctor counts tokens with each entry, and says what to do about a refusal', async () => {
+  it('doctor counts tokens with each entry, and names the remedy of a refusal', async () => {
     for (const entry of Object.values(entries))
       expect(await modelCheck(entry, process.env).run()).to.equal('claude-sonnet-5-5 answers');
     const refused = async (status: number): Promise<{ message: string; remedy: string }> => {

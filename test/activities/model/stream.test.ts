@@ -24,22 +24,22 @@ describe('the stream of an answer', () => {
   });
   after(() => model.close());
 
-  const call = async (): Promise<{ answer: Answer; heard: string; started: unknown }> => {
+  const call = async (): Promise<{ answer: Answer; streamed: string; started: unknown }> => {
     const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
     const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
     const api = new Anthropic({ apiKey: 'k', baseURL: model.url, maxRetries: 0, fetch: watchedFetch(send) });
-    let heard = '';
+    let streamed = '';
     let started: unknown;
     const observer = {
       started: (first: unknown) => void (started = first),
-      text: (piece: string) => void (heard += piece),
+      text: (piece: string) => void (streamed += piece),
       thinking: () => undefined,
     };
     const params = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Go' }] };
     const signal = new AbortController().signal;
     const request = new PendingRequest(params);
     await streamAnswer({ api, redactor: new Redactor([KEY]) }, request, answer, observer, signal, IDLE_SECONDS);
-    return { answer, heard, started };
+    return { answer, streamed, started };
   };
   const failureOf = (work: Promise<unknown>): Promise<unknown> =>
     work.then(
@@ -50,7 +50,7 @@ describe('the stream of an answer', () => {
   it('restarts the idle timeout with every byte', async () => {
     const pings = Array.from({ length: 6 }, () => [wait(250), raw(': still here\n\n')]).flat();
     model.reply([text('Slow '), ...pings, text('but sure.')]);
-    expect((await call()).heard).to.equal('Slow but sure.');
+    expect((await call()).streamed).to.equal('Slow but sure.');
   });
 
   it('is aborted when no byte arrives', async () => {
@@ -86,18 +86,18 @@ describe('the stream of an answer', () => {
 
   it('keeps a character that is split between two deltas', async () => {
     model.reply(text(['Well done \ud83d', '\ude00!']));
-    const { answer, heard } = await call();
+    const { answer, streamed } = await call();
     expect(answer.content).to.deep.equal([{ type: 'text', text: 'Well done 😀!' }]);
-    expect(heard).to.equal('Well done 😀!');
+    expect(streamed).to.equal('Well done 😀!');
   });
 
   it('redacts a key however it is split, and holds no other text back for long', async () => {
     const cuts = [[KEY], [...KEY], ['sk-', KEY.slice(3)], [KEY.slice(0, 12), KEY.slice(12)]];
     for (const pieces of cuts) {
       model.reply(text(['It is ', ...pieces, ', not sk-scripted or s', 'k-']));
-      const { answer, heard } = await call();
-      expect(heard).to.equal('It is [credential], not sk-scripted or sk-');
-      expect(answer.content).to.deep.equal([{ type: 'text', text: heard }]);
+      const { answer, streamed } = await call();
+      expect(streamed).to.equal('It is [credential], not sk-scripted or sk-');
+      expect(answer.content).to.deep.equal([{ type: 'text', text: streamed }]);
     }
   });
 

@@ -98,7 +98,7 @@ describe('a session longer than its model’s context', () => {
       expect(await turnsUntil(sessionId, () => summaries().length >= times)).to.include({ type: 'turn.completed' });
     };
     await until(2);
-    // Who watches the turn is told that the summary's model is away.
+    // Readers of the stream get the notice that the summary's model is away.
     const [streamed] = await service.db.query<[{ notices: number }]>(
       `SELECT count(*)::int AS notices FROM deltas JOIN turns ON turns.id = turn_id
        WHERE session_id = $1 AND runs LIKE '%agent.retry.delta%'`,

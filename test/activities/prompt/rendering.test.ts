@@ -60,7 +60,7 @@ describe('a conversation as a request', () => {
     expect(last).to.include('[The previous turn failed before it was finished.]');
   });
 
-  it('says that the previous turn was cancelled even if a summary replaces it', async () => {
+  it('states that the previous turn was cancelled even if a summary replaces it', async () => {
     const { sessionId, turnId } = await seedSession(builder.db, [{ state: 'cancelled' }, running('Well?')]);
     await builder.db.query(`INSERT INTO compactions (session_id, turn_number, summary) VALUES ($1, 1, 'So far.')`, [
       sessionId,

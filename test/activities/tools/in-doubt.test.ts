@@ -3,7 +3,7 @@ import { breakNext } from '../../support/broken-connection.js';
 import { steps, toolUse } from '../../support/scripted-model.js';
 import { useRegisteredMcp } from '../../support/use.js';
 
-/** A commit is in doubt when the connection breaks before its answer. The attempt's own token tells what became of it. */
+/** A commit is in doubt when the connection breaks before its answer. The attempt's own token shows whether it was committed. */
 describe('the start of a tool call whose commit is in doubt', () => {
   const { mcp, service, registered } = useRegisteredMcp('shop', { tools: [{ name: 'buy', run: () => 'bought' }] });
 

@@ -26,7 +26,7 @@ describe('unexpected errors of an activity', () => {
     const counted: unknown[] = [];
     const faults = [new Error('A bug.'), new Error('Connection terminated'), new OvertakenError('turn_1'), null];
     const delays: unknown[] = [];
-    // Neither Postgres nor notifications are used: nobody cancels.
+    // Neither Postgres nor notifications are used: there is no cancel request.
     const deps = {
       log: createLogger('silent', 'test'),
       runningTurns: new RunningTurns(),

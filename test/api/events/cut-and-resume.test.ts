@@ -45,7 +45,7 @@ describe('a stream cut and resumed', () => {
     const expected = [3, 7, 16];
     for (const [index, gate] of gates.entries()) {
       await gate.reached;
-      // The gate says that the model has sent it all; the uncut reader has it all when its last delta is there.
+      // At the gate the model has sent everything; the uncut reader has everything when its last delta is there.
       const soFar = await until(uncut, expected[index]!);
       for (const cutAt of soFar.keys()) {
         for (const process of [0, 1]) {

@@ -41,7 +41,7 @@ describe('a stream that the service ends', () => {
     const sessionId = await service.session();
     let late = null as SseReader | null;
     await eventually('the stream opens while the keys are checked', async () => {
-      // A key that was just used is known for three seconds.
+      // The API keeps a key that was just used for three seconds.
       const key = await service.newKey();
       await service.as(key)('GET', `/v1/sessions/${sessionId}`);
       late = await service.db.transaction(async (tx) => {

@@ -166,7 +166,7 @@ describe('the event history, filtered', () => {
         else expect(`${status} ${body.error?.type}`, `${filter} with ${other}`).to.equal('422 invalid_cursor');
       }
     }
-    // What says the same is the same filter.
+    // Filters with the same meaning are the same.
     const cursor = await cursorOf('types=agent.message,turn.completed');
     expect((await get(`types=turn.completed,agent.message,agent.message&order=asc&cursor=${cursor}`)).status).to.equal(
       200,

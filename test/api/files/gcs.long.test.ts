@@ -115,7 +115,7 @@ describe('files in Google Cloud Storage', function () {
     );
   });
 
-  it('wait for a storage that is away, then say storage_error; a deletion is finished later', async function () {
+  it('wait for a storage that is away, then fail with storage_error; a deletion is finished later', async function () {
     this.timeout(120_000);
     const file = await uploaded('a.txt', 'x');
     await gcs!.kill();

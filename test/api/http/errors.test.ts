@@ -37,7 +37,7 @@ describe('errors of every request (contract.md §1)', () => {
       'with something behind it': (key) => ({ Authorization: `Bearer ${key} x` }),
     };
     for (const [name, header] of Object.entries(headerOf)) {
-      it(`${name}: 401 which never says why`, async () => {
+      it(`${name}: 401 without a reason`, async () => {
         const { status, headers, body } = await service.as(null)('GET', '/v1/sessions', undefined, header(service.key));
         expect(status).to.equal(401);
         expect(headers.get('www-authenticate')).to.equal('Bearer');
@@ -107,14 +107,14 @@ describe('errors of every request (contract.md §1)', () => {
     expect(Number(head.headers.get('content-length'))).to.be.greaterThan(0);
   });
 
-  it('does not stream to who asks for the head alone', async () => {
+  it('does not stream in an answer to HEAD', async () => {
     const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
     const { status, headers } = await service.api('HEAD', `/v1/sessions/${session.id}/events/stream`);
     expect(status).to.equal(200);
     expect(headers.get('content-type')).to.equal('text/event-stream');
   });
 
-  it('takes an id that is malformed for one that does not exist', async () => {
+  it('answers 404 for a malformed id, as for one that does not exist', async () => {
     for (const id of [
       'x',
       'ses_%00',
@@ -188,7 +188,7 @@ describe('errors of every request (contract.md §1)', () => {
     }
   });
 
-  it('say what to do', async () => {
+  it('tell the client what to do', async () => {
     const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
     const blank = await service.api('POST', `/v1/sessions/${session.id}/messages`, { content: ' ' });
     expect(blank.body.error.message).to.equal('/content must not be only white space.');

@@ -103,10 +103,10 @@ describe('every route', () => {
         const theirs = await call(stranger, route);
         const none = await call(stranger, route, target(route, NONE));
         expect([theirs.status, none.status]).to.deep.equal([404, 404]);
-        const told = (answer: ApiResponse, of: Record<string, string>): string =>
+        const errorOf = (answer: ApiResponse, of: Record<string, string>): string =>
           Object.values(of).reduce((text, id) => text.replaceAll(id, 'ID'), JSON.stringify(answer.body.error));
-        expect(told(theirs, ids)).to.equal(told(none, NONE));
-        reached(`${route[4].id} knows nothing of other projects`);
+        expect(errorOf(theirs, ids)).to.equal(errorOf(none, NONE));
+        reached(`${route[4].id} does not see other projects`);
       });
     }
 

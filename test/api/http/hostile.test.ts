@@ -47,7 +47,7 @@ describe('hostile input to every operation gets a documented 4xx', () => {
     });
   }
 
-  // A stream answers as long as its turn lasts: its session is none here.
+  // A stream lasts as long as its turn. Here its session does not exist.
   for (const route of withKey.filter(
     ([method, , , , { success }]) => method === 'GET' && success.mediaType === undefined,
   )) {

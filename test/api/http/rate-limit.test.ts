@@ -63,7 +63,7 @@ describe('rate limits (contract.md §1)', () => {
     const limit = (...args: string[]) =>
       runKeys(['limit', '--project', projectName, ...args], service.config.databaseUrl);
     const shown = async (caller = api) => (await create(caller)).headers.get('ratelimit-limit');
-    /** Sends requests until the limit that answers show is this one; a process may take 5 s to learn it. */
+    /** Sends requests until the limit that answers show is this one; a process may take 5 s to read it. */
     const until = (expected: string | null, caller = api): Promise<void> =>
       // The promise is 5 s; the rest is room for a busy machine.
       eventually(`the limit ${expected}`, async () => (await shown(caller)) === expected, 15_000);

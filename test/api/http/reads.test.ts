@@ -40,7 +40,7 @@ describe('reads under way', () => {
     };
     return { res, end, drop: () => request.destroy() };
   };
-  /** A read that was answered with so many bytes, which nobody reads yet. */
+  /** A read whose answer has this many bytes, none of them read yet. */
   const unread = async (project: string, bytes = 0) => {
     const opened = await open();
     const read = await slots.enter(project, opened.res);
@@ -119,7 +119,7 @@ describe('reads under way', () => {
   });
 });
 
-describe('lists that nobody reads', () => {
+describe('lists whose clients do not read', () => {
   const service = useService();
 
   /** Tools of 1.9 MB with as many JSON values as a session may have. */

@@ -46,7 +46,7 @@ describe('limits of the HTTP server', () => {
     held.destroy();
   });
 
-  it('closes the oldest idle connections, so that idle clients keep nobody out', async () => {
+  it('closes the oldest idle connections, so that idle clients do not block others', async () => {
     let finish = (): void => undefined;
     server = createHttpServer(
       (req, res) => {

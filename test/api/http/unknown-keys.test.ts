@@ -5,7 +5,7 @@ import { transaction } from '../../../src/db/transaction.js';
 import { eventually } from '../../support/eventually.js';
 import { useService } from '../../support/use.js';
 
-describe('requests with keys that nobody issued', () => {
+describe('requests with keys that were never issued', () => {
   const service = useService({ config: { databasePoolSize: 4 } });
 
   const randomKey = (): string => `ask_${randomBytes(32).toString('base64url')}`;

@@ -140,7 +140,7 @@ describe('MCP servers with OAuth', () => {
     expect(reasonOf(await service.api('POST', `${path}/authorize`))).to.include('another authorization server');
   });
 
-  it('say which field of auth is wrong', async () => {
+  it('name the invalid field of auth', async () => {
     const pair = await calls.start();
     for (const [auth, path] of [
       [{ client_secret: 'x' }, '/auth/client_secret'],

@@ -229,7 +229,7 @@ describe('schedules', () => {
       expect(await runsOf(service.api, id)).to.deep.equal([]);
     });
 
-    it('runs now, also while paused, and says why it cannot', async () => {
+    it('runs now, also while paused, and reports why a run failed', async () => {
       const sessionId = await session();
       const { id } = await createSchedule(service.api, { ...newSchedule(), ...existing(sessionId) });
       const before = await ofSchedule(service.api, 'POST', id, '/pause');

@@ -6,7 +6,7 @@ import { startService } from '../../support/service.js';
 import { confirmation, customResult, sendAnswers } from '../../support/waiting-turns.js';
 import { useService } from '../../support/use.js';
 
-/** contract.md §6 "Answering", as far as it is decided before a workflow hears of it. */
+/** contract.md §6 "Answering", as far as it is decided before the workflow gets a signal. */
 describe('answers to calls', () => {
   let sessionId: string;
   let turnId: string;
@@ -44,7 +44,7 @@ describe('answers to calls', () => {
     return row!.state;
   };
 
-  it('are from 1 to 50 events of known form', async () => {
+  it('are from 1 to 50 events of the documented types', async () => {
     const allow = confirmation('toolu_1', 'allow');
     for (const [events, path] of [
       [[], '/events'],
@@ -78,7 +78,7 @@ describe('answers to calls', () => {
     reachedLimit('custom tool result: 100,000 characters');
   });
 
-  it('name who decided, as far as they say so', async () => {
+  it('have the actor that was given', async () => {
     await addCall(1, 'toolu_2', 'custom_tool_result');
     await addCall(2, 'toolu_3', 'custom_tool_result');
     const allow = confirmation('toolu_1', 'allow');

@@ -148,7 +148,7 @@ describe('sessions', () => {
   describe('patch', () => {
     const patch = (id: string, metadata: unknown) => service.api('PATCH', `/v1/sessions/${id}`, { metadata });
 
-    it('merges as RFC 7396 says', async () => {
+    it('merges as in RFC 7396', async () => {
       const { body: session } = await create({ metadata: { kept: '1', changed: '2', dropped: '3' } });
       const { status, body } = await patch(session.id, { changed: 'new', dropped: null, absent: null, added: '4' });
       expect(status).to.equal(200);

@@ -53,7 +53,7 @@ describe('DATABASE_AUTH=google_iam', () => {
     const db = await openDataSource(address, 2, 'test');
     expect(await db.query('SELECT current_user AS name')).to.deep.equal([{ name: ROLE }]);
     await db.destroy();
-    const heard = new Promise<string>((resolve) => {
+    const notified = new Promise<string>((resolve) => {
       const listener: Listener = new Listener(
         address,
         {
@@ -63,7 +63,7 @@ describe('DATABASE_AUTH=google_iam', () => {
         createLogger('silent', 'test'),
       );
     });
-    expect(await heard).to.equal('hello');
+    expect(await notified).to.equal('hello');
     expect(wire.tokens, 'kept until it ends').to.have.length(1);
   });
 

@@ -8,7 +8,7 @@ import { createKey } from '../../../src/projects/api-keys.js';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
 import { useDatabase, usePool } from '../../support/use.js';
 
-/** What contract and operations promise: nobody is held up for longer by a part that froze or vanished. */
+/** What contract and operations promise: the longest delay that a frozen or vanished part causes. */
 const MAX_HELD_MS = 15_000;
 
 describe('connections to Postgres', () => {

@@ -4,7 +4,7 @@ import { openGcsStorage } from '../../../src/files/gcs.js';
 import type { Storage } from '../../../src/files/storage.js';
 import { testCredentials } from '../../support/gcs-emulator.js';
 
-/** What the emulator does not look at: that a V4 link is signed as Google's documentation of canonical requests says. */
+/** What the emulator does not check: a V4 link is signed as in Google's documentation of canonical requests. */
 describe('links of Google Cloud Storage', () => {
   const credentials = testCredentials();
   let storage: Storage;

@@ -100,7 +100,7 @@ describe('local storage', () => {
     expect(newStorageKey('files', 'proj_1')).to.match(/^files\/proj_1\/[0-9a-z]{26}$/);
   });
 
-  it('says when it cannot write', async () => {
+  it('reports a failed write', async () => {
     await test.storage.check();
     await test.storage.put('files/p/a', Buffer.from('x'), TEXT);
     const error = await refusal(test.storage.put('files/p/a/below-a-file', Buffer.from('x'), TEXT));

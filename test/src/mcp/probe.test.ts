@@ -160,7 +160,7 @@ describe('probing an MCP server', () => {
     ]);
   });
 
-  describe('says why it failed', () => {
+  describe('reports why it failed', () => {
     const answers = (status: number, type = 'text/plain'): McpServerOptions => ({
       gateway: (req, res: ServerResponse) => {
         res.writeHead(status, { 'content-type': type }).end(`BODY ${req.headers.authorization}`);

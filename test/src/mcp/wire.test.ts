@@ -126,7 +126,7 @@ describe('the events of a stream', () => {
     }
   });
 
-  it('lose a byte order mark, and know each way to end a line', () => {
+  it('lose a byte order mark, and may end lines with LF, CR or CRLF', () => {
     const events = new SseEvents(NO_LIMITS);
     const found = [...events.feed(Buffer.from('\ufeffdata: 1\r\rdata: 2\n\r\ndata: 3\r\n\n'))];
     expect(found.map(({ data }) => data)).to.deep.equal(['1', '2', '3']);
@@ -153,7 +153,7 @@ describe('the events of a stream', () => {
   });
 });
 
-describe('messages that a server sends unasked', () => {
+describe('messages of a server that answer no request', () => {
   const bodyOf = (text: string): Response => new Response(text, { headers: { 'content-type': 'text/event-stream' } });
 
   it('are passed on no faster than the pace', async () => {

@@ -47,7 +47,7 @@ describe('a byte budget', () => {
     expect(budget.used).to.equal(0);
   });
 
-  it('forgets who stops waiting, and lets those behind pass', async () => {
+  it('drops requests that stop waiting, and admits those behind them', async () => {
     const budget = new ByteBudget(10);
     const { admitted, ask, release } = asker(budget);
     await ask('a', 6);
@@ -82,7 +82,7 @@ describe('a byte budget', () => {
     expect([budget.used, budget.waiting]).to.deep.equal([10, 0]);
   });
 
-  it('lets the projects that wait take turns, and nobody overtake the next one', async () => {
+  it('lets waiting projects take turns, and no request overtake the next one', async () => {
     const { admitted, ask, release } = asker(new ByteBudget(4, 4));
     await ask('first', 4, undefined, 'a');
     for (const name of ['a1', 'a2', 'a3']) void ask(name, 4, undefined, 'a');

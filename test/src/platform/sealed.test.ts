@@ -21,7 +21,7 @@ describe('sealed secrets', () => {
     expect(Buffer.from(one, 'base64').toString('latin1')).not.to.include('secret');
   });
 
-  it('open with an older key of the list, and are known to be sealed with one', () => {
+  it('open with an older key of the list, and show that it is an older one', () => {
     const sealed = seal([OLD], COLUMN, 'mcp_a', 'secret');
     expect(unseal([NEW, OLD], COLUMN, 'mcp_a', sealed)).to.equal('secret');
     expect(isSealedWithNewest([NEW, OLD], sealed)).to.equal(false);

@@ -65,7 +65,7 @@ describe('the purge of deleted sessions', () => {
     }
   });
 
-  it('knows every table with rows of turns and sessions', async () => {
+  it('covers every table with rows of turns and sessions', async () => {
     const rows = await db.query<{ name: string }[]>(
       `SELECT DISTINCT relname AS name FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition

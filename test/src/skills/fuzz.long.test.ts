@@ -26,7 +26,7 @@ const SEEDS = [
   zip(ENTRIES.map((entry) => ({ ...entry, method: 0, mode: 0o100644 }))),
 ];
 
-/** Anything may come out, but only as a skill or as a refusal that a client gets as such, and soon. */
+/** Any input ends soon, as a skill or as an error for the client. */
 async function settles(work: () => Promise<void> | void): Promise<void> {
   const start = process.cpuUsage();
   try {

@@ -28,7 +28,7 @@ const READS = `
     }
   }`;
 
-/** Reads the frontmatters in a process that has read none before; tells how it ended. */
+/** Reads the frontmatters in a process that has read none before. Returns how it ended. */
 async function readFresh(yamls: string[]): Promise<string> {
   const child = spawn(process.execPath, ['--import', TSX, '--input-type=module', '-e', READS]);
   child.stdin.end(JSON.stringify(yamls));

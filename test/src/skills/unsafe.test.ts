@@ -122,7 +122,7 @@ describe('unsafe skill archives', () => {
     });
   }
 
-  it('refuses a local header that says another size or method than the directory', async () => {
+  it('refuses a local header whose size or method differs from the directory', async () => {
     for (const [offset, value] of [
       [22, 1],
       [18, 1],

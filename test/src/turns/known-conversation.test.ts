@@ -14,7 +14,7 @@ const toolStep = (id: string, result: string) => ({
 });
 const answer = (text: string): TurnSeed['steps'] => [{ content: [{ type: 'text', text }] }];
 
-describe('a conversation that a worker knows', () => {
+describe('a conversation that a worker keeps in memory', () => {
   const db = usePool(useDatabase(), 2);
 
   const beginCall = (turnId: string, step: number, messageId: string): Promise<unknown> =>
@@ -23,7 +23,7 @@ describe('a conversation that a worker knows', () => {
        VALUES ($1, $2, $2, 1, $3, 'w', '\\x01', 'scripted')`,
       [turnId, step, messageId],
     );
-  /** What is known when the call of this step begins: the steps before it. */
+  /** What the worker keeps when the call of this step begins: the steps before it. */
   const knownAt = async (turnId: string, step: number): Promise<KnownConversation> => {
     const { conversation, bytes } = await loadConversation(db, turnId);
     const last = conversation.turns.at(-1)!;
@@ -31,7 +31,7 @@ describe('a conversation that a worker knows', () => {
     await beginCall(turnId, step, `msg_${turnId}_${step}`);
     return { turns, messageId: `msg_${turnId}_${step}`, bytes };
   };
-  /** Loads it both ways; they must be equal. Returns the texts that the statement read again. */
+  /** Loads it with and without the worker's copy; both must be equal. Returns the texts that the statement read. */
   const reload = async (turnId: string, known: KnownConversation): Promise<RequestContext & { read: string }> => {
     const whole = await loadConversation(db, turnId);
     let read = '';
@@ -79,7 +79,7 @@ describe('a conversation that a worker knows', () => {
     expect(read).to.include('answered elsewhere').and.not.include('an old answer').and.not.include('result one');
   });
 
-  it('is read anew once another call has begun, which may have shortened it', async () => {
+  it('is read again once another call has begun, which may have shortened it', async () => {
     const { turnId } = await seedSession(db, [
       { state: 'running', steps: [toolStep('one', 'result one'), toolStep('two', 'result two')] },
     ]);
@@ -92,7 +92,7 @@ describe('a conversation that a worker knows', () => {
     expect(read).to.include('Left out').and.not.include('result one');
   });
 
-  it('is read anew if the tables do not have the call: they were restored from a backup', async () => {
+  it('is read again if the tables do not have the call: they were restored from a backup', async () => {
     const { turnId } = await seedSession(db, [{ state: 'running', steps: [toolStep('one', 'result one')] }]);
     const known = await knownAt(turnId, 2);
     await db.query('DELETE FROM model_attempts WHERE turn_id = $1', [turnId]);
@@ -103,7 +103,7 @@ describe('a conversation that a worker knows', () => {
     expect(read).to.include('as restored');
   });
 
-  it('loses the turns that are summarised by now', async () => {
+  it('drops the turns that were summarised meanwhile', async () => {
     const { sessionId, turnId } = await seedSession(db, [
       { state: 'completed', steps: answer('first') },
       { state: 'completed', steps: answer('second') },

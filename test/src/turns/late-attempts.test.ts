@@ -83,7 +83,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     });
   }
 
-  it('learns that the turn has ended when the tools of the turn are gone', async () => {
+  it("reports that the turn has ended when the turn's tools were deleted", async () => {
     const turn = await queued();
     await db.query(
       `INSERT INTO turn_servers (turn_id, server_id, index, name, toolset_hash, connected) VALUES ($1, 'mcp_gone', 0, 'a', 'x', true)`,

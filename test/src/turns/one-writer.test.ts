@@ -19,7 +19,7 @@ const WRITERS: Record<string, string[]> = {
   'src/steps/compaction.ts': ['UPDATE turns'],
   'src/steps/shorten-result.ts': ['UPDATE turns'],
   'src/waiting/receive.ts': ['UPDATE turns'],
-  // The time of the reconciler's last look; nothing that a client sees.
+  // The time of the reconciler's last check; no client can see it.
   'src/reconciler/stale-turns.ts': ['UPDATE open_turns'],
   'src/reconciler/check-again.ts': ['UPDATE open_turns'],
   'src/events/store.ts': ['INSERT INTO events'],
@@ -37,7 +37,7 @@ function sourcesOf(folder: string): string[] {
 }
 
 describe('turns and events', () => {
-  it('have known writers', () => {
+  it('are written in these files alone', () => {
     const found: Record<string, string[]> = {};
     for (const file of ['api', 'activities', 'workflows', 'src', 'ops'].flatMap(sourcesOf)) {
       const writes = [...readFileSync(file, 'utf8').matchAll(WRITE)].map(([, verb, table]) => `${verb} ${table}`);

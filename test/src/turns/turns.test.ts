@@ -28,7 +28,7 @@ const TURN_TIMEOUT_MS = 3_600_000;
 const NAMESPACE = 'of-this-installation';
 const FAILED: TurnOutcome = { kind: 'failed', type: 'internal_error', message: 'Broken.', retryable: true };
 
-/** What HTTP cannot bring about: races, and workflows in any state. Postgres is real, Temporal says what the test says. */
+/** What HTTP cannot bring about: races, and workflows in any state. Postgres is real, Temporal is replaced by the test. */
 describe('turns in Postgres', () => {
   const log = createLogger('silent', 'test');
   let notifier: Notifier;
@@ -87,7 +87,7 @@ describe('turns in Postgres', () => {
     for (let round = 0; round < 10; round += 1) {
       const turn = await queued();
       const [claimed] = await Promise.all([claim(turn.id), cancel(turn)]);
-      // A cancel after the claim is a wish; one before it is the end.
+      // A cancel after the claim is a request; one before it ends the turn.
       expect(await stateOf(turn)).to.equal(claimed === null ? 'cancelled' : 'running');
       expect(await endsOf(turn)).to.have.length(claimed === null ? 1 : 0);
     }
@@ -112,11 +112,11 @@ describe('turns in Postgres', () => {
 
   it('keep the time of the first cancel request', async () => {
     const turn = await running();
-    const wish = () => column<string>('SELECT cancel_requested_at AS value FROM turns WHERE id = $1', turn);
+    const requestedAt = () => column<string>('SELECT cancel_requested_at AS value FROM turns WHERE id = $1', turn);
     await cancel(turn);
-    const first = await wish();
+    const first = await requestedAt();
     await cancel(turn);
-    expect(await wish()).to.deep.equal(first);
+    expect(await requestedAt()).to.deep.equal(first);
   });
 
   describe('and their deltas', () => {
@@ -275,7 +275,7 @@ describe('turns in Postgres', () => {
       expect(asked).to.deep.include({ started: [], described: [turn.id] });
     });
 
-    it('are looked at again at once while the lease of their worker has run out, however long they made no progress', async () => {
+    it('are checked again at once while the lease of their worker has run out, however long they made no progress', async () => {
       const turn = await setBack('progress_at', await running(), 3600);
       const lease = (id: string, seconds: number) =>
         db.query(
@@ -316,7 +316,7 @@ describe('turns in Postgres', () => {
       await db.query('DELETE FROM open_turns');
     });
 
-    it('are reached by the next round after one that Temporal did not answer', async () => {
+    it('are checked in the next round after one that Temporal did not answer', async () => {
       const turn = await stale(await queued());
       expect((await reconcile('away')).started).to.deep.equal([]);
       expect((await reconcile('not found')).started).to.deep.equal([turn.id]);
@@ -366,13 +366,13 @@ describe('turns in Postgres', () => {
       expect(await column(TIMED_OUT, turn)).to.deep.equal(['turn_timeout']);
     });
 
-    it('start again when their workflow thinks it is complete', async () => {
+    it('start again when Temporal reports their workflow as complete', async () => {
       const turn = await stale(await running());
       expect((await reconcile('completed')).started).to.deep.equal([turn.id]);
       expect(await stateOf(turn)).to.equal('running');
     });
 
-    it('are left alone while they show signs of life, or their workflow runs', async () => {
+    it('are left alone while they make progress, or their workflow runs', async () => {
       const alive = await running();
       const turn = await stale(await running());
       expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [] });

@@ -102,7 +102,7 @@ describe('file tools', () => {
       );
     });
 
-    it('says when there is none', async () => {
+    it('reports that there are no files', async () => {
       expect(textOf(await run(listFiles, {}))).to.contain('No file');
     });
   });

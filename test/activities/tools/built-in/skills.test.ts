@@ -133,7 +133,7 @@ describe('skill tools', () => {
       expect(await read('empty.txt')).to.equal('(The file is empty.)');
     });
 
-    it('pages long text by lines and says how to read on', async () => {
+    it('pages long text by lines, with a note on how to read on', async () => {
       const first = await read('docs/long.txt');
       expect(first).to.match(/^line 0\nline 1\n/);
       expect(first).to.match(/\nline 1999\n\n\[Lines 0 to 1999 are shown; read on with offset 2000.\]$/);

@@ -101,7 +101,7 @@ describe('calling a tool of an MCP server', () => {
   });
 
   for (const mode of ['sessions', 'json'] as const) {
-    it(`tells the server of a cancel at once and leaves nothing open (${mode})`, async () => {
+    it(`sends a cancel to the server at once and leaves nothing open (${mode})`, async () => {
       const { server, calls } = await start([{ name: 'hang', run: never }, { name: 'a' }], { [mode]: true });
       const row = calls.row('s', server.url);
       const cancel = new AbortController();
@@ -111,7 +111,7 @@ describe('calling a tool of an MCP server', () => {
       cancel.abort(reason);
       expect(await call.catch((error: unknown) => error)).to.equal(reason);
       const begun = Date.now();
-      await eventually('the server is told of the cancel', () => server.cancelled.length === 1);
+      await eventually('the server gets the cancel', () => server.cancelled.length === 1);
       expect(Date.now() - begun).to.be.lessThan(5000);
       expect(textOf(await calls.call(row, 'a')), 'the connection lives on').to.equal('ok');
       expect(server.log.filter((method) => method === 'initialize')).to.have.length(1);
@@ -128,7 +128,7 @@ describe('calling a tool of an MCP server', () => {
   });
 
   for (const unknownSession of [404, 400] as const) {
-    it(`shakes hands again when a restarted server has lost its sessions (${unknownSession})`, async () => {
+    it(`initializes again when a restarted server has lost its sessions (${unknownSession})`, async () => {
       const { server, calls } = await start([{ name: 'count' }], { unknownSession });
       const row = calls.row('s', server.url);
       await calls.call(row, 'count');
@@ -163,7 +163,7 @@ describe('calling a tool of an MCP server', () => {
     expect(server.log.filter((method) => method === 'tools/call')).to.have.length(1);
   });
 
-  it('says that the outcome is unknown when the server dies during a call', async () => {
+  it('reports an unknown outcome when the server dies during a call', async () => {
     const { server, calls } = await start([{ name: 'hang', run: never }]);
     const call = calls.call(calls.row('s', server.url), 'hang');
     await eventually('the call arrives', () => server.calls.length === 1);
@@ -191,7 +191,7 @@ describe('calling a tool of an MCP server', () => {
     };
     const sent = ({ log }: TestMcpServer): number => log.filter((method) => method === 'tools/call').length;
 
-    it('does so once only, and says then that the outcome is unknown', async () => {
+    it('retries once only, and then reports an unknown outcome', async () => {
       const { server, calls } = await start([{ name: 'look' }]);
       breakCalls(server, 2);
       const result = await calls.call(calls.row('s', server.url), 'look', {}, { repeatable: true });
@@ -199,7 +199,7 @@ describe('calling a tool of an MCP server', () => {
       expect(sent(server)).to.equal(2);
     });
 
-    it('does not say that nothing was carried out when the server is gone then', async () => {
+    it('reports an unknown outcome if the server is down at the retry', async () => {
       const { server, calls } = await start([{ name: 'look' }]);
       server.options.gateway = async (_, __, body) => {
         if (!body.includes('tools/call')) return false;
@@ -221,14 +221,14 @@ describe('calling a tool of an MCP server', () => {
     });
   });
 
-  it('says that the outcome is unknown if an earlier attempt may have been carried out', async () => {
+  it('reports an unknown outcome if an earlier attempt may have been carried out', async () => {
     const { server, calls } = await start([{ name: 'look' }]);
     await server.close();
     const result = await calls.call(calls.row('s', server.url), 'look', {}, { repeatable: true, wasSent: true });
     expect(textOf(result)).to.match(/refused the connection\. Its outcome is unknown/);
   });
 
-  it('says that the outcome is unknown for invalid answers and for 5xx', async () => {
+  it('reports an unknown outcome for invalid answers and for 5xx', async () => {
     for (const [status, type] of [
       [200, 'text/html'],
       [200, 'application/json'],
@@ -248,7 +248,7 @@ describe('calling a tool of an MCP server', () => {
     }
   });
 
-  it('says that nothing was carried out if the server is unreachable', async () => {
+  it('reports that nothing was carried out if the server is unreachable', async () => {
     const { server, calls } = await start([{ name: 'a' }]);
     await server.close();
     const result = await calls.call(calls.row('s', server.url), 'a');
@@ -256,7 +256,7 @@ describe('calling a tool of an MCP server', () => {
     expect(textOf(result)).to.match(/refused the connection\. It was not carried out/);
   });
 
-  it('says that nothing was carried out if the credential is refused, and does not show it', async () => {
+  it('reports that nothing was carried out if the credential is refused, and does not show it', async () => {
     const credential = { type: 'BEARER', header: null, secret: SECRET } as const;
     const { server, calls } = await start([{ name: 'a' }], { auth: { header: 'authorization', value: 'other' } });
     const result = await calls.call(calls.row('s', server.url, {}, credential), 'a');
@@ -340,7 +340,7 @@ describe('calling a tool of an MCP server', () => {
     await calls.call(row, 'a');
     await sleep(900);
     expect(textOf(await calls.call(row, 'a'))).to.equal('ok');
-    // 16 replies at once of 300 ms each, and a stream every 500 ms: so much in the time that it took.
+    // 16 replies at once of 300 ms each, and a stream every 500 ms: at most this many in the elapsed time.
     const seconds = (Date.now() - begun) / 1000;
     expect(replies).to.be.within(1, 16 * (2 + seconds / 0.3));
     expect(server.log.filter((method) => method === 'GET').length).to.be.within(1, 2 + seconds / 0.5);

@@ -46,10 +46,10 @@ describe('server-everything', () => {
     expect(textOf(reference)).to.match(/\[resource \S+ \(text\/plain\)\]\n/);
     const structured = await calls.call(row, 'get-structured-content', { location: 'New York' });
     expect(textOf(structured)).to.match(/"temperature":/);
-    expect(structured.content, 'not told twice').to.have.length(1);
+    expect(structured.content, 'not included twice').to.have.length(1);
   });
 
-  it('says which input is wrong', async () => {
+  it('names the invalid input', async () => {
     const result = await calls.call(row, 'get-sum', { a: 'two' });
     expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, undefined]);
     expect(textOf(result)).to.match(/invalid/i);

@@ -29,7 +29,7 @@ for (const form of ['json', 'stream'] as const) {
       await server.close();
     });
 
-    /** Sends most of the answer of `large`, and the rest when the test says so. */
+    /** Sends most of the answer of `large`, and the rest when the test opens it. */
     const gateway = (_req: unknown, res: ServerResponse, body: string): boolean => {
       if (!body.includes('"large"')) return false;
       const { id } = JSON.parse(body) as { id: number };

@@ -47,7 +47,7 @@ describe('MCP servers with OAuth in turns', () => {
     expect(pair.grants('refresh_token')).to.equal(1);
   });
 
-  it('say that a person has to authorize it when the refresh is refused', async () => {
+  it('report that a person has to authorize again when the refresh is refused', async () => {
     for (const token of pair.shown) pair.rejected.add(token);
     pair.gateway = (_, res, body) => {
       if (!body.includes('refresh_token')) return false;

@@ -45,7 +45,7 @@ describe('MCP servers in turns', () => {
     return { server, id: answer.body.id, name };
   };
   const until = (condition: () => boolean): Promise<void> => eventually('it comes to that', condition);
-  /** The names of the MCP tools that the model was told of in its last request. */
+  /** The names of the MCP tools in the last request to the model. */
   const offered = (): string[] =>
     (service.model.requests.at(-1)!.body.tools as { name: string }[])
       .map(({ name }) => name)
@@ -54,7 +54,7 @@ describe('MCP servers in turns', () => {
   const results = (events: Event[]): unknown[] =>
     events.filter(({ type }) => type === 'agent.tool_result').map(({ content, is_error }) => [content, is_error]);
 
-  it('run the calls of one step side by side and give the results in order', async () => {
+  it('run the calls of one step side by side and return the results in order', async () => {
     let running = 0;
     const meet = async (): Promise<void> => {
       running += 1;
