@@ -107,6 +107,7 @@ const watching = async (): Promise<void> => {
   let [last, shownAt, blockedAt] = [Date.now(), 0, 0];
   while (!isOver || open.size > 0) {
     await sleep(POLL_INTERVAL_MS);
+    if (!isRunning(worker.pid)) throw new Error(`the worker has ended:\n${worker.log().slice(-5_000)}`);
     const rows = await db.query<{ id: string }[]>(
       `SELECT id FROM turns WHERE id = ANY($1) AND state NOT IN ('queued', 'running')`,
       [[...open.keys()]],
@@ -130,10 +131,19 @@ const watching = async (): Promise<void> => {
     }
     if (loadedMs - shownAt >= BLOCK_INTERVAL_MS) {
       shownAt = loadedMs;
-      console.log(JSON.stringify({ minutes: minutes(), ended, ...(await readSamples()).lease }));
+      const samples = await readSamples();
+      console.log(JSON.stringify({ minutes: minutes(), ended, ...samples.lease, ...samples.metrics.at(-1) }));
     }
   }
 };
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 const minutes = (): number => Math.round(loadedMs / 6_000) / 10;
 

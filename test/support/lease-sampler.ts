@@ -66,7 +66,10 @@ async function sampleLease(client: pg.Client): Promise<void> {
 }
 
 async function readMetrics(): Promise<void> {
-  const text = await (await fetch(`${workerUrl}/metrics`)).text();
+  // On a connection of its own: the server may close one that is kept just when the next request comes.
+  const response = await fetch(`${workerUrl}/metrics`, { headers: { connection: 'close' } }).catch(() => null);
+  const text = await response?.text().catch(() => null);
+  if (typeof text !== 'string') return;
   const sum = (name: string, label = ''): number =>
     [...text.matchAll(new RegExp(`^${name}(\\{[^}]*\\})? (\\S+)`, 'gm'))].reduce(
       (total, [, labels = '', value]) => total + (labels.includes(label) ? Number(value) : 0),
