@@ -28,10 +28,11 @@ export function startReconciler(
   deps: ReconcileDeps & { reconcileSchedules: () => Promise<void> },
   leader: Lease,
 ): () => Promise<void> {
-  const each = (intervalMs: number, round: () => Promise<boolean | void>): (() => Promise<void>) =>
+  /** `round` may return when the next one is due, if that is sooner. */
+  const each = (intervalMs: number, round: () => Promise<number | null | void>): (() => Promise<void>) =>
     repeat(intervalMs, async () => {
       try {
-        return leader.isHeld && (await round()) === true ? 0 : intervalMs;
+        return Math.min(intervalMs, (leader.isHeld ? await round() : null) ?? intervalMs);
       } catch (err) {
         deps.log.warn({ err }, 'a round of the reconciler failed; the next one tries again');
         return intervalMs;
@@ -39,7 +40,7 @@ export function startReconciler(
     });
   // Separate loops, so that a Temporal that is away does not delay those that need only Postgres.
   const stops = [
-    each(INTERVALS_MS.stale, () => reconcileStale(deps)),
+    each(INTERVALS_MS.stale, async () => ((await reconcileStale(deps)) ? 0 : null)),
     each(INTERVALS_MS.closed, () => reconcileClosed(deps)),
     each(INTERVALS_MS.schedules, deps.reconcileSchedules),
     each(INTERVALS_MS.cancels, () => cancelOverdue(deps)),

@@ -10,11 +10,13 @@ const MAX_PARALLEL = 32;
 
 /**
  * Fails the activities of crashed workers now, so that Temporal retries them on other workers. A crashed worker is forgotten
- * only after Temporal has answered for each of its activities; until then every round tries again.
+ * only after Temporal has answered for each of its activities; until then every round tries again. Returns the ms until the next
+ * lease may run out.
  */
-export async function takeOver(deps: ReconcileDeps, leader: Lease): Promise<void> {
+export async function takeOver(deps: ReconcileDeps, leader: Lease): Promise<number | null> {
   const { db, workflows, log, count } = deps;
-  for (const workerId of await findDeadWorkers(db, workflows.namespace, leader)) {
+  const { ids, nextMs } = await findDeadWorkers(db, workflows.namespace, leader);
+  for (const workerId of ids) {
     try {
       const activities = await failActivitiesOf(deps, workerId);
       if (!(await forgetWorker(db, workerId))) continue;
@@ -27,6 +29,7 @@ export async function takeOver(deps: ReconcileDeps, leader: Lease): Promise<void
       );
     }
   }
+  return nextMs;
 }
 
 /** Returns the number of reassigned activities. */

@@ -8,20 +8,28 @@ import type { Lease } from '../db/lease.js';
  */
 const STEADY_MS = 5_000;
 
-/**
- * If this process is the leader: declares workers dead whose lease has run out. They cannot renew it afterwards. Returns all dead
- * workers whose activities have not been reassigned yet.
- */
-export async function findDeadWorkers(db: DataSource, namespace: string, leader: Lease): Promise<string[]> {
-  const rows = await runSql<{ id: string }>(
+/** Dead workers whose activities have not been reassigned yet, and the ms until the next lease of a live one may run out. */
+interface DeadWorkers {
+  ids: string[];
+  nextMs: number | null;
+}
+
+/** If this process is the leader: declares workers dead whose lease has run out. They cannot renew it afterwards. */
+export async function findDeadWorkers(db: DataSource, namespace: string, leader: Lease): Promise<DeadWorkers> {
+  const [row] = await runSql<DeadWorkers>(
     db,
     sql`WITH declared AS (
           UPDATE workers SET dead_at = clock_timestamp()
           WHERE namespace = ${namespace} AND until < clock_timestamp() AND dead_at IS NULL AND ${leader.heldAfter(STEADY_MS)}
-          RETURNING id)
-        SELECT id FROM declared UNION SELECT id FROM workers WHERE namespace = ${namespace} AND dead_at IS NOT NULL`,
+          RETURNING id),
+        dead AS (
+          SELECT id FROM declared UNION SELECT id FROM workers WHERE namespace = ${namespace} AND dead_at IS NOT NULL),
+        leases AS (
+          SELECT extract(epoch FROM until - clock_timestamp()) * 1000 AS ms
+          FROM workers WHERE namespace = ${namespace} AND dead_at IS NULL)
+        SELECT array(SELECT id FROM dead) AS ids, (SELECT min(ms) FROM leases WHERE ms > 0)::double precision AS "nextMs"`,
   );
-  return rows.map(({ id }) => id);
+  return row!;
 }
 
 /** Deletes a dead worker whose activities have been reassigned; false if another process has deleted it. */
