@@ -1,4 +1,4 @@
-import { base64Length, mediaSourceOf, type MediaSource } from '../../src/models/media.js';
+import { base64Length, splitAtMedia, type MediaSource } from '../../src/models/media.js';
 import type { ModelEntry } from '../../src/models/entry.js';
 import type { ModelRequest } from '../../src/models/request.js';
 
@@ -21,14 +21,13 @@ export function bytesOf(tokens: number): number {
 
 /** Estimates a request's input tokens; images and documents are estimated separately. */
 export function estimateRequest({ system, messages, tools }: ModelRequest): number {
+  let bytes = 0;
   let media = 0;
-  const text = JSON.stringify([system, messages, tools], (key, value: unknown) => {
-    const source = key === 'data' && typeof value === 'string' ? mediaSourceOf(value) : null;
-    if (source === null) return value;
-    media += mediaTokens(source);
-    return '';
-  });
-  return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN + media);
+  for (const part of splitAtMedia(JSON.stringify([system, messages, tools]))) {
+    if (typeof part === 'string') bytes += Buffer.byteLength(part);
+    else media += mediaTokens(part);
+  }
+  return Math.ceil(bytes / BYTES_PER_TOKEN + media);
 }
 
 /** The API scales large images down. A PDF's tokens depend on its pages, so its bytes give a rough estimate only. */

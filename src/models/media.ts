@@ -19,11 +19,6 @@ export function mediaPlaceholder({ kind, key, bytes }: MediaSource): string {
   return `${MARK}/${kind}/${bytes}/${key}`;
 }
 
-export function mediaSourceOf(text: string): MediaSource | null {
-  const [whole, kind, bytes, key] = PLACEHOLDER.exec(text) ?? [];
-  return whole === text ? sourceOf(kind!, bytes!, key!) : null;
-}
-
 /** Splits the body of a request into text and media, alternating; a single text if it has no media. */
 export function splitAtMedia(body: string): (string | MediaSource)[] {
   // The capture groups are part of the result: text, kind, bytes, key, text, …
