@@ -37,11 +37,9 @@ export function modelFailureOf(error: unknown, redactor: Redactor): ModelFailure
     return { type: 'model_error', message: sentence(error.message), retryable: true };
   }
   if (!isApiError(error)) {
-    // A TypeError of undici: the connection broke inside the stream. Any other error (a frame that is not JSON, say) also
-    // counts as a failure, so that retries end. We do not use its message, because it may quote the answer.
-    const broken =
-      error instanceof TypeError && (error.message === 'terminated' || error.message.startsWith('fetch failed'));
-    const message = broken ? 'The connection to the model was lost.' : 'The model’s answer is not valid.';
+    // Any other error than a broken connection (a frame that is not JSON, say) also counts as a failure, so that retries
+    // end. We do not use its message, because it may quote the answer.
+    const message = isBroken(error) ? 'The connection to the model was lost.' : 'The model’s answer is not valid.';
     return { type: 'model_error', message, retryable: true };
   }
   const status = typeof error.status === 'number' ? error.status : null;
@@ -94,6 +92,12 @@ export function describeFailure(error: unknown): { status?: number; reason: stri
     reason: typeof type === 'string' && WORD.test(type) ? type : 'no error type',
     model_request_id: typeof requestID === 'string' && WORD.test(requestID) ? requestID : undefined,
   };
+}
+
+/** The connection broke inside the answer: Node and undici give the error a code, `fetch` wraps it in a TypeError. */
+function isBroken(error: unknown): boolean {
+  const inner = error instanceof TypeError ? error.cause : error;
+  return inner instanceof Error && 'code' in inner && typeof inner.code === 'string';
 }
 
 /** The code of the innermost cause that has one, such as ECONNREFUSED, else the name of the error. */

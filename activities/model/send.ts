@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { ObjectMissingError, storageError, type Storage } from '../../src/files/storage.js';
 import { base64Length, splitAtMedia, type MediaSource } from '../../src/models/media.js';
 import type { ByteBudget } from '../../src/platform/byte-budget.js';
+import { fetchText } from './fetch-text.js';
 
 /**
  * `fetch` for requests to a model. `onProgress` runs when the request begins and after each part is sent, but not while
@@ -31,7 +32,7 @@ export function createSend(storage: Storage, budget: ByteBudget): SendRequest {
     const parts = typeof init?.body === 'string' ? splitAtMedia(init.body) : [];
     if (parts.length <= 1) {
       onProgress();
-      return fetch(url, init);
+      return typeof url === 'string' ? fetchText(url, init) : fetch(url, init);
     }
     const length = parts.reduce((sum, part) => sum + lengthOf(part), 0);
     const headers = new Headers(init!.headers);

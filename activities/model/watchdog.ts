@@ -54,9 +54,9 @@ async function sendWatched(
 }
 
 /** The part of a stream that the SDK uses. */
-class WatchedBody implements Pick<ReadableStream<Uint8Array>, 'cancel'>, AsyncIterable<Uint8Array> {
+class WatchedBody implements AsyncIterable<Uint8Array> {
   constructor(
-    private readonly body: ReadableStream<Uint8Array>,
+    private readonly body: AsyncIterable<Uint8Array>,
     private readonly watchdog: Watchdog,
   ) {}
 
@@ -65,9 +65,5 @@ class WatchedBody implements Pick<ReadableStream<Uint8Array>, 'cancel'>, AsyncIt
       this.watchdog.restart();
       yield chunk;
     }
-  }
-
-  cancel(reason?: unknown): Promise<void> {
-    return this.body.cancel(reason);
   }
 }

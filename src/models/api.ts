@@ -96,7 +96,8 @@ function authorized(send: typeof fetch, tokens: BearerTokens): typeof fetch {
   return async (url, init) => {
     const { token, response } = await attempt(url, init);
     if (response.status !== 401) return response;
-    await response.body?.cancel();
+    // Read to its end, so that the connection can be used again.
+    await response.text();
     tokens.renew(token);
     return (await attempt(url, init)).response;
   };

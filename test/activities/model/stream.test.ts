@@ -3,17 +3,16 @@ import { expect } from 'chai';
 import { ModelIdleTimeoutError } from '../../../activities/model/failures.js';
 import { streamAnswer } from '../../../activities/model/stream.js';
 import { watchedFetch } from '../../../activities/model/watchdog.js';
-import type { SendRequest } from '../../../activities/model/send.js';
+import { createSend } from '../../../activities/model/send.js';
+import type { Storage } from '../../../src/files/storage.js';
+import { ByteBudget } from '../../../src/platform/byte-budget.js';
 import { PendingRequest } from '../../../src/models/request.js';
 import { Redactor } from '../../../src/platform/redactor.js';
 import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '../../support/scripted-model.js';
 import type { ScriptedModel } from '../../support/scripted-model.js';
 import type { Answer } from '../../../src/models/content.js';
 
-const send: SendRequest = (url, init, onProgress) => {
-  onProgress?.();
-  return fetch(url, init);
-};
+const send = createSend(undefined as unknown as Storage, new ByteBudget(1));
 const IDLE_SECONDS = 0.5;
 const KEY = 'sk-scripted-0123456789abcdef';
 

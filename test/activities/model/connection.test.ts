@@ -1,0 +1,230 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { brotliCompressSync, createGzip, deflateSync } from 'node:zlib';
+import { expect } from 'chai';
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
+import { describeFailure, modelFailureOf } from '../../../activities/model/failures.js';
+import { createSend } from '../../../activities/model/send.js';
+import { streamAnswer } from '../../../activities/model/stream.js';
+import { watchedFetch } from '../../../activities/model/watchdog.js';
+import type { Storage } from '../../../src/files/storage.js';
+import type { Answer } from '../../../src/models/content.js';
+import { PendingRequest } from '../../../src/models/request.js';
+import { ByteBudget } from '../../../src/platform/byte-budget.js';
+import { Redactor } from '../../../src/platform/redactor.js';
+
+const TEXT = 'Hello é 😀';
+const EVENT_STREAM = { 'content-type': 'text/event-stream' };
+const frame = (type: string, fields: object): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+const START =
+  frame('message_start', { message: { id: 'm', type: 'message', role: 'assistant', content: [], usage: null } }) +
+  frame('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }) +
+  frame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: TEXT } });
+const END =
+  frame('content_block_stop', { index: 0 }) +
+  frame('message_delta', { delta: { stop_reason: 'end_turn' } }) +
+  frame('message_stop', {});
+
+type Handler = (req: IncomingMessage, res: ServerResponse) => unknown;
+
+describe('the connection to a model', () => {
+  let server: Server;
+  let handle: Handler;
+  before(async () => {
+    server = createServer((req, res) => handle(req, res)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const redactor = new Redactor([]);
+  const send = watchedFetch(createSend(undefined as unknown as Storage, new ByteBudget(1)));
+  const apiAt = (port: number): Anthropic =>
+    new Anthropic({ apiKey: 'k', baseURL: `http://127.0.0.1:${port}`, maxRetries: 0, fetch: send, logLevel: 'off' });
+  const call = async (
+    onText: (text: string) => void = () => undefined,
+    signal = new AbortController().signal,
+    { port } = server.address() as AddressInfo,
+  ): Promise<string> => {
+    const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+    const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
+    const observer = { started: () => undefined, thinking: () => undefined, text: onText };
+    const request = new PendingRequest({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: TEXT }] });
+    await streamAnswer({ api: apiAt(port), redactor }, request, answer, observer, signal, 30);
+    const [block] = answer.content;
+    return block?.type === 'text' ? block.text : '';
+  };
+  const failureOf = async (work: Promise<unknown>): Promise<object> => {
+    const error: unknown = await work.then(
+      () => null,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).to.be.instanceOf(Error);
+    return { ...modelFailureOf(error, redactor), ...describeFailure(error) };
+  };
+  const bodyOf = async (req: IncomingMessage): Promise<string> => Buffer.concat(await req.toArray()).toString();
+
+  it('shows the text of a compressed answer as it comes', async () => {
+    let shown!: () => void;
+    const first = new Promise<void>((resolve) => (shown = resolve));
+    handle = (req, res) => {
+      req.resume();
+      res.writeHead(200, { ...EVENT_STREAM, 'content-encoding': 'gzip' });
+      const gzip = createGzip();
+      gzip.pipe(res);
+      gzip.write(START);
+      gzip.flush();
+      void first.then(() => gzip.end(END));
+    };
+    expect(await call(() => shown())).to.equal(TEXT);
+  });
+
+  for (const [encoding, encode] of [
+    ['br', brotliCompressSync],
+    ['deflate', deflateSync],
+  ] as const) {
+    it(`reads an answer and an error with ${encoding}`, async () => {
+      handle = (req, res) => {
+        req.resume();
+        res.writeHead(200, { ...EVENT_STREAM, 'content-encoding': encoding }).end(encode(START + END));
+      };
+      expect(await call()).to.equal(TEXT);
+      handle = (req, res) => {
+        req.resume();
+        const error = { type: 'error', error: { type: 'overloaded_error', message: 'Busy.' } };
+        res.writeHead(529, { 'content-encoding': encoding, 'retry-after': '7' }).end(encode(JSON.stringify(error)));
+      };
+      const failure = { type: 'model_overloaded', message: 'The model is overloaded. Busy.', retryAfterMs: 7000 };
+      expect(await failureOf(call())).to.include(failure);
+    });
+  }
+
+  it('follows a redirect, with the same body and key', async () => {
+    let asked: object | undefined;
+    handle = async (req, res) => {
+      const body = await bodyOf(req);
+      if (req.url === '/v1/messages') return res.writeHead(307, { location: '/elsewhere' }).end('moved');
+      asked = { path: req.url, method: req.method, key: req.headers['x-api-key'] ?? req.headers.authorization, body };
+      return res.writeHead(200, EVENT_STREAM).end(START + END);
+    };
+    expect(await call()).to.equal(TEXT);
+    expect(asked).to.include({ path: '/elsewhere', method: 'POST', key: 'Bearer k' });
+    expect(asked).to.have.property('body').that.contains(TEXT);
+  });
+
+  const lost: [how: string, reason: RegExp, message: string, handle: Handler][] = [
+    [
+      'is reset before the headers',
+      /ECONNRESET|UND_ERR_SOCKET/,
+      'Connection error.',
+      (req) => req.socket.resetAndDestroy(),
+    ],
+    [
+      'is reset inside an answer',
+      /ECONNRESET|UND_ERR_SOCKET/,
+      'The connection to the model was lost.',
+      (req, res) => res.writeHead(200, EVENT_STREAM).write(START, () => req.socket.resetAndDestroy()),
+    ],
+    [
+      'ends before the end of an answer',
+      /UND_ERR_SOCKET/,
+      'The connection to the model was lost.',
+      (req, res) =>
+        res.writeHead(200, { ...EVENT_STREAM, 'content-length': '10000' }).write(START, () => req.socket.end()),
+    ],
+    [
+      'brings bytes that cannot be decompressed',
+      /Z_DATA_ERROR/,
+      'The connection to the model was lost.',
+      (_req, res) => res.writeHead(200, { ...EVENT_STREAM, 'content-encoding': 'gzip' }).end(START),
+    ],
+  ];
+  for (const [how, reason, message, answer] of lost) {
+    it(`that ${how} is a failure that is tried again`, async () => {
+      handle = (req, res) => {
+        req.resume();
+        answer(req, res);
+      };
+      const failure = await failureOf(call());
+      expect(failure).to.include({ type: 'model_error', message, retryable: true });
+      expect(failure).to.have.property('reason').that.matches(reason);
+    });
+  }
+
+  it('that is refused is a failure with its code', async () => {
+    const closed = createServer().listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const address = closed.address() as AddressInfo;
+    await new Promise((resolve) => closed.close(resolve));
+    const failure = await failureOf(call(undefined, undefined, address));
+    expect(failure).to.include({ type: 'model_error', message: 'Connection error.', reason: 'ECONNREFUSED' });
+  });
+
+  for (const moment of ['before the headers', 'inside the answer'] as const) {
+    it(`ends with the reason of an abort ${moment}`, async () => {
+      const controller = new AbortController();
+      const reason = new Error('the turn was cancelled');
+      const closed = new Promise<void>((resolve) => {
+        handle = (_req, res) => {
+          res.once('close', resolve);
+          if (moment === 'before the headers') return controller.abort(reason);
+          return res.writeHead(200, EVENT_STREAM).write(START);
+        };
+      });
+      const outcome = await call(() => controller.abort(reason), controller.signal).catch((error: unknown) => error);
+      expect(outcome).to.equal(reason);
+      await closed;
+    });
+  }
+
+  it('is used again after answers and errors', async () => {
+    const sockets = new Set<unknown>();
+    let calls = 0;
+    handle = (req, res) => {
+      req.resume();
+      sockets.add(req.socket);
+      calls += 1;
+      if (calls % 2 === 0) return res.writeHead(400, { 'content-type': 'text/plain' }).end('no');
+      return res.writeHead(200, EVENT_STREAM).end(START + END);
+    };
+    for (let n = 0; n < 10; n += 1) await call().catch(() => undefined);
+    expect(calls).to.equal(10);
+    // The next request may come before undici has its connection back.
+    expect(sockets.size).to.be.lessThan(4);
+  });
+
+  it('goes through the dispatcher of the process, as fetch does', async () => {
+    handle = (req, res) => {
+      req.resume();
+      res.writeHead(200, EVENT_STREAM).end(START + END);
+    };
+    const paths: string[] = [];
+    const before = getGlobalDispatcher();
+    const counting = new Agent().compose((dispatch) => (options, handler) => {
+      paths.push(options.path);
+      return dispatch(options, handler);
+    });
+    setGlobalDispatcher(counting);
+    try {
+      expect(await call()).to.equal(TEXT);
+    } finally {
+      setGlobalDispatcher(before);
+    }
+    expect(paths).to.deep.equal(['/v1/messages']);
+    await counting.close();
+  });
+
+  it('carries headers that are not ASCII, and an error that is not JSON', async () => {
+    handle = (req, res) => {
+      req.resume();
+      res.writeHead(400, { 'content-type': 'text/plain', 'x-note': 'caf\u00e9', 'request-id': 'req_1' }).end('no');
+    };
+    const failure = { status: 400, message: 'The model refused the call (HTTP 400).', model_request_id: 'req_1' };
+    expect(await failureOf(call())).to.include(failure);
+  });
+});
