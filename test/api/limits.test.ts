@@ -6,13 +6,12 @@ import { upload } from '../support/upload.js';
 import { useMcpServer, useService } from '../support/use.js';
 
 /** A request at the bound and one beyond it, and what they are answered, as `201` or `422 validation_error`. */
-interface Bound {
-  limit: (typeof LIMITS)[number];
-  at: () => Promise<ApiResponse>;
-  taken: string;
-  beyond: () => Promise<ApiResponse>;
-  refused: string;
-}
+type Bound = [
+  limit: (typeof LIMITS)[number],
+  request: (size: number) => Promise<ApiResponse>,
+  at: [size: number, answer: string],
+  beyond: [size: number, answer: string],
+];
 
 const pairs = (count: number, prefix = 'k'): Record<string, string> =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`${prefix}${i}`, 'v']));
@@ -43,119 +42,36 @@ describe('limits', () => {
   const names = (count: number): string[] => Array.from({ length: count }, (_, number) => `t${number}`);
   const many = (count: number): string => '😀'.repeat(count);
 
+  const INVALID = '422 validation_error';
+  // A name within its limit gets as far as the probe.
+  const PROBED = '422 mcp_probe_failed';
   const bounds: Bound[] = [
-    {
-      limit: 'instruction: 100,000 characters',
-      at: () => create({ instruction: many(100_000) }),
-      taken: '201',
-      beyond: () => create({ instruction: many(100_001) }),
-      refused: '422 validation_error',
-    },
-    {
-      limit: 'MCP servers of a session: 10',
-      at: () => create({ mcp_servers: servers(10) }),
-      taken: '201',
-      beyond: () => create({ mcp_servers: servers(11) }),
-      refused: '422 validation_error',
-    },
-    {
-      limit: 'metadata: 16 pairs',
-      at: () => create({ metadata: pairs(16) }),
-      taken: '201',
-      beyond: () => create({ metadata: pairs(17) }),
-      refused: '422 validation_error',
-    },
-    {
-      limit: 'metadata key: 1 character',
-      at: () => create({ metadata: { k: '' } }),
-      taken: '201',
-      beyond: () => create({ metadata: { '': '' } }),
-      refused: '422 validation_error',
-    },
-    {
-      limit: 'metadata key: 64 characters',
-      at: () => create({ metadata: { [many(64)]: '' } }),
-      taken: '201',
-      beyond: () => create({ metadata: { [many(65)]: '' } }),
-      refused: '422 validation_error',
-    },
-    {
-      limit: 'metadata value: 512 characters',
-      at: () => create({ metadata: { k: many(512) } }),
-      taken: '201',
-      beyond: () => create({ metadata: { k: many(513) } }),
-      refused: '422 validation_error',
-    },
-    {
-      limit: 'metadata patch: 32 keys',
-      at: () => patch({ ...pairs(16), ...nulls(16) }),
-      taken: '200',
-      beyond: () => patch({ ...pairs(16), ...nulls(17) }),
-      refused: '422 validation_error',
-    },
-    {
-      limit: 'metadata after a patch: 16 pairs',
-      at: () => patch({ new: 'v', k0: null }, pairs(16)),
-      taken: '200',
-      beyond: () => patch({ new: 'v' }, pairs(16)),
-      refused: '422 metadata_too_large',
-    },
-    // A name within its limit gets as far as the probe.
-    {
-      limit: 'MCP server name: 1 character',
-      at: () => register({ name: 'n' }),
-      taken: '422 mcp_probe_failed',
-      beyond: () => register({ name: '' }),
-      refused: '422 validation_error',
-    },
-    {
-      limit: 'MCP server name: 64 characters',
-      at: () => register({ name: 'n'.repeat(64) }),
-      taken: '422 mcp_probe_failed',
-      beyond: () => register({ name: 'n'.repeat(65) }),
-      refused: '422 validation_error',
-    },
-    {
-      limit: 'allowed_tools: 256 names',
-      at: () => register({ allowed_tools: names(256) }),
-      taken: '422 mcp_probe_failed',
-      beyond: () => register({ allowed_tools: names(257) }),
-      refused: '422 validation_error',
-    },
-    {
-      limit: 'file name: 1 character',
-      at: () => upload(service, 'f'),
-      taken: '201',
-      beyond: () => upload(service, 'folder/'),
-      refused: '422 invalid_filename',
-    },
-    {
-      limit: 'file name: 255 characters',
-      at: () => upload(service, many(255)),
-      taken: '201',
-      beyond: () => upload(service, many(256)),
-      refused: '422 invalid_filename',
-    },
-    {
-      limit: 'page: 1 item',
-      at: () => service.api('GET', '/v1/files?limit=1'),
-      taken: '200',
-      beyond: () => service.api('GET', '/v1/files?limit=0'),
-      refused: '422 validation_error',
-    },
-    {
-      limit: 'page: 100 items',
-      at: () => service.api('GET', '/v1/files?limit=100'),
-      taken: '200',
-      beyond: () => service.api('GET', '/v1/files?limit=101'),
-      refused: '422 validation_error',
-    },
+    ['instruction: 100,000 characters', (n) => create({ instruction: many(n) }), [100_000, '201'], [100_001, INVALID]],
+    ['MCP servers of a session: 10', (n) => create({ mcp_servers: servers(n) }), [10, '201'], [11, INVALID]],
+    ['metadata: 16 pairs', (n) => create({ metadata: pairs(n) }), [16, '201'], [17, INVALID]],
+    ['metadata key: 1 character', (n) => create({ metadata: { [many(n)]: '' } }), [1, '201'], [0, INVALID]],
+    ['metadata key: 64 characters', (n) => create({ metadata: { [many(n)]: '' } }), [64, '201'], [65, INVALID]],
+    ['metadata value: 512 characters', (n) => create({ metadata: { k: many(n) } }), [512, '201'], [513, INVALID]],
+    ['metadata patch: 32 keys', (n) => patch({ ...pairs(16), ...nulls(n - 16) }), [32, '200'], [33, INVALID]],
+    [
+      'metadata after a patch: 16 pairs',
+      (n) => patch({ new: 'v', ...(n === 16 && { k0: null }) }, pairs(16)),
+      [16, '200'],
+      [17, '422 metadata_too_large'],
+    ],
+    ['MCP server name: 1 character', (n) => register({ name: 'n'.repeat(n) }), [1, PROBED], [0, INVALID]],
+    ['MCP server name: 64 characters', (n) => register({ name: 'n'.repeat(n) }), [64, PROBED], [65, INVALID]],
+    ['allowed_tools: 256 names', (n) => register({ allowed_tools: names(n) }), [256, PROBED], [257, INVALID]],
+    ['file name: 1 character', (n) => upload(service, `folder/${many(n)}`), [1, '201'], [0, '422 invalid_filename']],
+    ['file name: 255 characters', (n) => upload(service, many(n)), [255, '201'], [256, '422 invalid_filename']],
+    ['page: 1 item', (n) => service.api('GET', `/v1/files?limit=${n}`), [1, '200'], [0, INVALID]],
+    ['page: 100 items', (n) => service.api('GET', `/v1/files?limit=${n}`), [100, '200'], [101, INVALID]],
   ];
   const shown = ({ status, body }: ApiResponse): string => `${status} ${body.error?.type ?? ''}`.trim();
 
-  for (const { limit, at, taken, beyond, refused } of bounds) {
+  for (const [limit, request, ...answers] of bounds) {
     it(limit, async () => {
-      expect([shown(await at()), shown(await beyond())]).to.deep.equal([taken, refused]);
+      for (const [size, expected] of answers) expect(shown(await request(size)), `${size}`).to.equal(expected);
       reachedLimit(limit);
     });
   }

@@ -54,27 +54,9 @@ describe('sessions', () => {
       expect((await service.api('GET', `/v1/sessions/${body.id}`)).body).to.deep.equal(body);
     });
 
-    it('takes an instruction of 100,000 characters, counted as code points', async () => {
-      expect(await errorOf({ instruction: '🦆'.repeat(100_000) })).to.equal('201 ok');
-      expect(await errorOf({ instruction: 'a'.repeat(100_001) })).to.equal('422 validation_error');
+    it('takes null as no instruction, and refuses it as metadata', async () => {
       expect(await errorOf({ instruction: null })).to.equal('201 ok');
-    });
-
-    it('limits metadata to 16 pairs, keys of 1-64 and values of at most 512 characters', async () => {
-      const pairs = (count: number): object =>
-        Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, '']));
-      expect(await errorOf({ metadata: pairs(16) })).to.equal('201 ok');
-      expect(await errorOf({ metadata: pairs(17) })).to.equal('422 validation_error');
-      expect(await errorOf({ metadata: { ['🦆'.repeat(64)]: '🦆'.repeat(512) } })).to.equal('201 ok');
-      for (const metadata of [
-        { '': 'a' },
-        { ['k'.repeat(65)]: 'a' },
-        { a: 'v'.repeat(513) },
-        { a: 1 },
-        { a: null },
-        [],
-        null,
-      ]) {
+      for (const metadata of [{ a: 1 }, { a: null }, [], null]) {
         expect(await errorOf({ metadata }), JSON.stringify(metadata)).to.equal('422 validation_error');
       }
     });
@@ -105,10 +87,7 @@ describe('sessions', () => {
       expect(body.error.details).to.deep.equal({ mcp_server_ids: ['mcp_theirs', 'mcp_none', 'mcp_gone'] });
     });
 
-    it('takes at most 10 MCP servers, without duplicates', async () => {
-      const ids = Array.from({ length: 11 }, (_, i) => `mcp_${i}`);
-      expect(await errorOf({ mcp_servers: ids })).to.equal('422 validation_error');
-      expect(await errorOf({ mcp_servers: ids.slice(1) })).to.equal('404 mcp_server_not_found');
+    it('takes each MCP server once', async () => {
       expect(await errorOf({ mcp_servers: ['mcp_mine', 'mcp_mine'] })).to.equal('422 validation_error');
     });
 
@@ -182,18 +161,6 @@ describe('sessions', () => {
         const answer = await service.api('PATCH', `/v1/sessions/${session.id}`, body);
         expect(`${answer.status} ${answer.body.error.type}`, JSON.stringify(body)).to.equal('422 validation_error');
       }
-    });
-
-    it('accepts 32 keys at once, of which 16 pairs may remain', async () => {
-      const { body: session } = await create();
-      const keys = Array.from({ length: 33 }, (_, i) => `k${i}`);
-      const of = (count: number, set: number): object =>
-        Object.fromEntries(keys.slice(0, count).map((key, i) => [key, i < set ? 'v' : null]));
-      expect((await patch(session.id, of(32, 16))).status).to.equal(200);
-      expect((await patch(session.id, of(33, 16))).body.error.type).to.equal('validation_error');
-      const over = await patch(session.id, { one: 'more' });
-      expect(`${over.status} ${over.body.error.type}`).to.equal('422 metadata_too_large');
-      expect((await patch(session.id, { one: 'more', k0: null })).status).to.equal(200);
     });
 
     it('checks keys and values like creation', async () => {
