@@ -1,20 +1,20 @@
 import { expect } from 'chai';
 import { EventSource } from 'eventsource';
-import { message, text, thinking, wait } from './support/scripted-model.js';
-import type { TurnService } from './support/turns.js';
-import { useTurnService } from './support/use.js';
+import { message, text, thinking, wait } from '../../support/scripted-model.js';
+import type { TurnService } from '../../support/turns.js';
+import { useTurnService } from '../../support/use.js';
 
-/** What a user does first, end to end on real parts. */
-describe('a journey', () => {
+/** A client that is not ours: the EventSource of browsers. */
+describe('a stream read by EventSource', () => {
   const service = useTurnService();
 
-  it('creates a session, talks, watches, cancels and deletes', async () => {
-    const { api, model } = service;
+  it('has the deltas and the stored events of a turn, which the next turn builds on', async () => {
+    const { model } = service;
     // The text comes when the stream is open: what is complete by then arrives without its deltas.
     const isWatched = model.gate();
     const answer = text('Hello there, friend.', { before: { 0: wait(isWatched) } });
     model.on(/Say hello/, message([thinking('A greeting.'), answer]));
-    const sessionId = await service.session({ metadata: { a: '1', b: '2' } });
+    const sessionId = await service.session();
 
     const turnId = await service.send(sessionId, 'Say hello');
     const events = await watch(service, sessionId, () => isWatched.open());
@@ -35,19 +35,6 @@ describe('a journey', () => {
     const { body: request } = model.requests.at(-1)!;
     const said = JSON.stringify(request.messages);
     expect(said).to.include('Say hello').and.include('Hello there, friend.').and.include('And again');
-
-    const patched = await api('PATCH', `/v1/sessions/${sessionId}`, { metadata: { a: null, c: '3' } });
-    expect(patched.body.metadata).to.deep.equal({ b: '2', c: '3' });
-
-    model.on(/Take your time/, text('never', { before: { 0: wait(600_000) } }));
-    await service.send(sessionId, 'Take your time');
-    expect((await api('DELETE', `/v1/sessions/${sessionId}`)).body.error.type).to.equal('session_running');
-    expect((await api('POST', `/v1/sessions/${sessionId}/cancel`)).status).to.equal(200);
-    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
-    expect((await api('GET', `/v1/sessions/${sessionId}`)).body.status).to.equal('CANCELLED');
-
-    expect((await api('DELETE', `/v1/sessions/${sessionId}`)).status).to.equal(204);
-    expect((await api('GET', `/v1/sessions/${sessionId}/events`)).body.error.type).to.equal('session_not_found');
   });
 });
 
