@@ -3,28 +3,22 @@ import { eventually } from './support/eventually.js';
 import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Client, Connection } from '@temporalio/client';
 import { createMaintenanceActivities } from '../activities/maintenance/index.js';
 import { openStorage } from '../src/files/open-storage.js';
 import { createLogger } from '../src/platform/logger.js';
 import { metricsText } from '../src/platform/metrics.js';
 import { ensureMaintenanceSchedules, maintenanceScheduleId } from '../src/temporal/maintenance-schedules.js';
 import type { MaintenanceTask } from '../workflows/contract.js';
-import { temporalAddress } from './support/temporal.js';
-import { useTurnService } from './support/use.js';
+import { useTemporalClient, useTurnService } from './support/use.js';
 
 describe('maintenance', () => {
-  let client: Client;
+  const client = useTemporalClient();
   const service = useTurnService({ config: { maintenance: true, retentionDays: 30 } });
-  before(async () => {
-    client = new Client({ connection: await Connection.connect({ address: await temporalAddress() }) });
-  });
   after(async () => {
     const { taskQueue } = service.config;
     for await (const { scheduleId } of client.schedule.list()) {
       if (scheduleId.startsWith(taskQueue)) await client.schedule.getHandle(scheduleId).delete();
     }
-    await client.connection.close();
   });
 
   const count = async (from: string): Promise<number> =>

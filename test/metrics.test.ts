@@ -9,9 +9,7 @@ import { useTurnService } from './support/use.js';
 describe('the metrics of turns', () => {
   let atStart = '';
   const service = useTurnService(() => ({ own: 'gauges are read from the newest service of a process' }));
-  before(async () => {
-    atStart = await scrape();
-  });
+  before(async () => (atStart = await scrape()));
 
   async function scrape(): Promise<string> {
     return (await service.as(null)('GET', '/metrics')).body as string;

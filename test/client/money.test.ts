@@ -3,28 +3,22 @@ import { AgentSessionClient, type BudgetAction, type Event } from '../../client/
 import { eventually } from '../support/eventually.js';
 import { budget, cost, PRICE, tokens } from '../support/money.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
-import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';
+import { verifies } from '../support/webhook-receiver.js';
+import { useTurnService, useWebhookReceiver } from '../support/use.js';
 
 describe('the client and money', () => {
-  let service: TurnService;
-  let receiver: WebhookReceiver;
   let client: AgentSessionClient;
+  const receiver = useWebhookReceiver();
+  const service = useTurnService(() => ({
+    model: { price: PRICE },
+    config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true },
+  }));
   before(async () => {
-    receiver = await startWebhookReceiver();
-    service = await startTurnService({
-      model: { price: PRICE },
-      config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true },
-    });
     client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key, retryForMs: 0 });
     service.model.on(
       /Spend/,
       steps(message([toolUse('list_files')], tokens(300)), message([text('All of it.')], tokens(2))),
     );
-  });
-  after(async () => {
-    await service.close();
-    await receiver.close();
   });
 
   const newSession = async (amount: string, metadata = {}): Promise<string> =>

@@ -1,27 +1,20 @@
 import { expect } from 'chai';
 import { AgentSessionClient, ApiError, ConnectionError, type Retry } from '../../client/src/index.js';
 import { eventually } from '../support/eventually.js';
-import { startFaultyProxy, type FaultyProxy } from '../support/faulty-proxy.js';
-import { startService, type TestService } from '../support/service.js';
+import { useFaultyProxy, useService } from '../support/use.js';
 
 const AWAY = { answer: { status: 503, headers: { 'X-Should-Retry': 'true', 'Retry-After': '1' } } };
 
 describe('retries of the client', () => {
-  let service: TestService;
-  let proxy: FaultyProxy;
   let client: AgentSessionClient;
+  const service = useService();
+  const proxy = useFaultyProxy(() => service.url);
   before(async () => {
-    service = await startService();
-    proxy = await startFaultyProxy(service.url);
     client = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key });
   });
   beforeEach(() => {
     proxy.requests.length = 0;
     proxy.faults.length = 0;
-  });
-  after(async () => {
-    await proxy.close();
-    await service.close();
   });
 
   const create = (): Promise<{ id: string }> => client.createSession({ model_id: 'test-model' });

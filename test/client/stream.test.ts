@@ -2,30 +2,23 @@ import { expect } from 'chai';
 import { AgentSessionClient, ApiError, type StreamEvent } from '../../client/src/index.js';
 import { SseParser, type SseItem } from '../../client/src/sse.js';
 import { eventually } from '../support/eventually.js';
-import { startFaultyProxy, type FaultyProxy } from '../support/faulty-proxy.js';
 import { Gate, text, wait } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useFaultyProxy, useTurnService } from '../support/use.js';
 
 const WORDS = Array.from({ length: 40 }, (_, i) => `word${i} `);
 const SENTENCE = WORDS.join('');
 
 describe('stream() of the client', () => {
-  let service: TurnService;
-  let proxy: FaultyProxy;
   let client: AgentSessionClient;
+  const service = useTurnService();
+  const proxy = useFaultyProxy(() => service.url);
   before(async () => {
-    service = await startTurnService();
-    proxy = await startFaultyProxy(service.url);
     client = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key });
     service.model.on(/Count/, text(WORDS, { every: 50 }));
   });
   beforeEach(() => {
     proxy.requests.length = 0;
     proxy.faults.length = 0;
-  });
-  after(async () => {
-    await proxy.close();
-    await service.close();
   });
 
   const read = async (stream: AsyncIterable<StreamEvent>): Promise<StreamEvent[]> => {

@@ -3,10 +3,9 @@ import { TURN_WORKFLOW } from '../../workflows/contract.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { eventually } from '../support/eventually.js';
-import { temporalAddress } from '../support/temporal.js';
 import { pendingActivities } from '../support/turn-workflow.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
-import { connectClient } from '../support/workflow-history.js';
+import { useTemporalClient } from '../support/use.js';
 
 const SLOTS = 4;
 const TOOLS = 6;
@@ -18,9 +17,8 @@ const STARTED: number = 2;
 describe('isolation', () => {
   let service: TurnService;
   let mcp: TestMcpServer;
-  let temporal: Awaited<ReturnType<typeof connectClient>>;
+  const temporal = useTemporalClient();
   before(async () => {
-    temporal = await connectClient(await temporalAddress());
     mcp = await startMcpServer();
     service = await startTurnService({
       config: { workerMaxActivities: SLOTS, mcpAllowedHosts: [mcp.host], maxSteps: 5 },
@@ -33,7 +31,6 @@ describe('isolation', () => {
   after(async () => {
     await service.close();
     await mcp.close();
-    await temporal.close();
   });
 
   /** Has another project send a message; returns its turn and a promise for the turn's end. */
@@ -55,7 +52,7 @@ describe('isolation', () => {
     const flood = await service.session({ mcp_servers: [body.id], thinking_enabled: false });
     const turnId = await service.send(flood, 'flood');
     await eventually('the calls beyond the share wait for another try', async () => {
-      const pending = await pendingActivities(temporal.client, turnId);
+      const pending = await pendingActivities(temporal, turnId);
       return pending.filter(({ lastFailure }) => lastFailure).length >= TOOLS - SLOTS / 2;
     });
     await eventually('the calls within the share reach the server', () => mcp.calls.length === SLOTS / 2);
@@ -82,7 +79,7 @@ describe('isolation', () => {
       const sent = await api('POST', `${path}/messages`, { content: 'flood' });
       floods.push(async () => (await api('GET', path)).body.status !== 'RUNNING');
       await eventually('both calls hang or wait for another try', async () => {
-        const pending = await pendingActivities(temporal.client, sent.body.turn_id as string);
+        const pending = await pendingActivities(temporal, sent.body.turn_id as string);
         const isHeld = ({ state, lastFailure }: (typeof pending)[number]) => Number(state) === STARTED || lastFailure;
         return pending.length === 2 && pending.every(isHeld);
       });
@@ -106,10 +103,7 @@ describe('isolation', () => {
     const floods = await Promise.all(Array.from({ length: TURNS }, () => service.session()));
     const turnIds = await Promise.all(floods.map((session) => service.send(session, 'flood')));
     const waits = (turnId: string): Promise<void> =>
-      eventually(
-        `${turnId} waits for a slot`,
-        async () => (await pendingActivities(temporal.client, turnId)).length > 0,
-      );
+      eventually(`${turnId} waits for a slot`, async () => (await pendingActivities(temporal, turnId)).length > 0);
     for (const turnId of turnIds) await waits(turnId);
 
     const other = await sendFromOther();
@@ -124,7 +118,7 @@ describe('isolation', () => {
   });
 
   it('an endless tool loop ends at the step limit, and a workflow that cannot start does not affect other turns', async () => {
-    const blocked = await temporal.client.workflow.start(TURN_WORKFLOW, {
+    const blocked = await temporal.workflow.start(TURN_WORKFLOW, {
       workflowId: `blocked-${service.config.taskQueue}`,
       taskQueue: service.config.taskQueue,
       args: [null],

@@ -4,25 +4,16 @@ import proto from '@temporalio/proto';
 import { text, toolUse, wait, type Gate } from '../support/scripted-model.js';
 import { eventually } from '../support/eventually.js';
 import { describeTurn, pendingActivities } from '../support/turn-workflow.js';
-import { connectClient, fetchHistory, textOfHistory } from '../support/workflow-history.js';
-import { useTurnService } from '../support/use.js';
+import { fetchHistory, textOfHistory } from '../support/workflow-history.js';
+import { useTemporalClient, useTurnService } from '../support/use.js';
 
 const CONTENT = 'Private words';
 const { PendingActivityState } = proto.temporal.api.enums.v1;
 
 /** What docs/operations/turns.md promises to operators who look at a turn in Temporal, or act on it there. */
 describe('operators', () => {
-  let client: Client;
-  let close: () => Promise<void>;
+  const client = useTemporalClient();
   const service = useTurnService();
-  before(async () => {
-    const connected = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
-    client = connected.client;
-    close = () => connected.close();
-  });
-  after(async () => {
-    await close();
-  });
   afterEach(() => service.model.reset());
 
   /** A turn that has called a tool and waits for its model. */

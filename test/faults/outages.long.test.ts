@@ -186,9 +186,7 @@ describe('outages', function () {
   /** Last, because the address of the database leads to the standby afterwards. */
   describe('of the primary Postgres', () => {
     let standby: Standby;
-    before(async () => {
-      standby = await startStandby(system.postgres!);
-    });
+    before(async () => (standby = await startStandby(system.postgres!)));
     after(() => standby.stop());
 
     it('delays turns until the standby takes writes, ends none of them, and repeats no tool call', async () => {

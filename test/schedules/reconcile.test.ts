@@ -1,13 +1,10 @@
 import { expect } from 'chai';
-import type { Client } from '@temporalio/client';
 import { createScheduleRounds } from '../../src/schedules/reconcile.js';
 import { createTurnSchedules } from '../../src/temporal/turn-schedules.js';
 import { eventually } from '../support/eventually.js';
 import { testLogger } from '../support/log.js';
 import { createSchedule, newSchedule, ofSchedule, type Shown } from '../support/schedules.js';
-import { temporalAddress } from '../support/temporal.js';
-import { connectClient } from '../support/workflow-history.js';
-import { useService } from '../support/use.js';
+import { useService, useTemporalClient } from '../support/use.js';
 
 /** What Temporal has of a schedule. */
 interface Followed {
@@ -17,16 +14,10 @@ interface Followed {
 }
 
 describe('Temporal’s schedules follow the tables', () => {
-  let temporal: { client: Client; close: () => Promise<void> };
+  const temporal = useTemporalClient();
   const service = useService();
-  before(async () => {
-    temporal = await connectClient(await temporalAddress());
-  });
-  after(async () => {
-    await temporal.close();
-  });
 
-  const handle = (id: string) => temporal.client.schedule.getHandle(`${service.config.taskQueue}-${id}`);
+  const handle = (id: string) => temporal.schedule.getHandle(`${service.config.taskQueue}-${id}`);
   const followed = async (id: string): Promise<Followed | null> => {
     const found = await handle(id)
       .describe()
@@ -50,7 +41,7 @@ describe('Temporal’s schedules follow the tables', () => {
     const [{ id }] = await service.db.query<[{ id: string }]>('SELECT id FROM installation');
     const installation = async (): Promise<string> => id;
     const { taskQueue } = service.config;
-    const schedules = createTurnSchedules(temporal.client, { taskQueue, catchupSeconds: 600, installation });
+    const schedules = createTurnSchedules(temporal, { taskQueue, catchupSeconds: 600, installation });
     await createScheduleRounds({
       db: service.db,
       log: testLogger(),
@@ -61,7 +52,7 @@ describe('Temporal’s schedules follow the tables', () => {
   };
   const listed = (id: string, isListed = true): Promise<void> =>
     eventually('Temporal’s list', async () => {
-      for await (const { scheduleId } of temporal.client.schedule.list()) if (scheduleId.endsWith(id)) return isListed;
+      for await (const { scheduleId } of temporal.schedule.list()) if (scheduleId.endsWith(id)) return isListed;
       return !isListed;
     });
 
@@ -97,7 +88,7 @@ describe('Temporal’s schedules follow the tables', () => {
     await follows(schedule, 'version 1');
     await handle(schedule.id).pause('by hand');
     await eventually('the pause in the list', async () => {
-      for await (const { scheduleId, state } of temporal.client.schedule.list()) {
+      for await (const { scheduleId, state } of temporal.schedule.list()) {
         if (scheduleId.endsWith(schedule.id)) return state.paused;
       }
       return false;
@@ -128,7 +119,7 @@ describe('Temporal’s schedules follow the tables', () => {
   });
 
   it('leaving those of another installation alone', async () => {
-    const schedules = createTurnSchedules(temporal.client, {
+    const schedules = createTurnSchedules(temporal, {
       taskQueue: service.config.taskQueue,
       catchupSeconds: 600,
       installation: async () => 'another',

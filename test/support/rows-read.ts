@@ -34,10 +34,12 @@ export async function countRowsRead<T>(
   run: (db: DataSource) => Promise<T>,
 ): Promise<{ result: T; read: number }> {
   let read = 0;
-  const explaining = Object.create(db) as DataSource;
-  explaining.query = async <Rows>(text: string, values?: unknown[]): Promise<Rows> => {
+  const query = async (text: string, values?: unknown[]): Promise<unknown> => {
     read += rowsOf(await planOf(db, text, values));
-    return db.query<Rows>(text, values);
+    return db.query(text, values);
   };
+  const explaining = new Proxy(db, {
+    get: (target, name, receiver) => (name === 'query' ? query : Reflect.get(target, name, receiver)) as unknown,
+  });
   return { result: await run(explaining), read };
 }

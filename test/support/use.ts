@@ -1,11 +1,17 @@
 import { expect } from 'chai';
+import type { Client } from '@temporalio/client';
 import type { Suite } from 'mocha';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../src/db/data-source.js';
 import { startFaultSystem, type FaultSystem, type FaultSystemOptions } from './fault-system.js';
 import { startMcpServer, type McpServerOptions, type TestMcpServer } from './mcp-server.js';
+import { startFaultyProxy, type FaultyProxy } from './faulty-proxy.js';
+import { startOauthCalls, type OauthCalls } from './oauth-calls.js';
 import { createTestDatabase, type TestDatabase } from './postgres.js';
 import { startService, type ServiceOptions, type TestService } from './service.js';
+import { temporalAddress } from './temporal.js';
+import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.js';
+import { connectClient } from './workflow-history.js';
 import { startTurnService, type TurnService, type TurnServiceOptions } from './turns.js';
 
 const closers = new WeakMap<Suite, (() => unknown)[]>();
@@ -77,6 +83,21 @@ export function useMcpServer(options: McpServerOptions = {}): TestMcpServer {
   );
 }
 
+export function useOauthCalls(): OauthCalls {
+  return use(startOauthCalls, (calls) => calls.close());
+}
+
+export function useWebhookReceiver(): WebhookReceiver {
+  return use(startWebhookReceiver, (receiver) => receiver.close());
+}
+
+export function useFaultyProxy(url: () => string): FaultyProxy {
+  return use(
+    () => startFaultyProxy(url()),
+    (proxy) => proxy.close(),
+  );
+}
+
 /** A service whose turns run, and an MCP server that is registered with it under this name. */
 export function useRegisteredMcp(
   name: string,
@@ -95,6 +116,14 @@ export function useRegisteredMcp(
     registered.id = body.id as string;
   });
   return { mcp, service, registered };
+}
+
+/** A client of the run's Temporal server. */
+export function useTemporalClient(): Client {
+  return use(
+    async () => (await connectClient(await temporalAddress())).client,
+    (client) => client.connection.close(),
+  );
 }
 
 /** A migrated database of the suite's own. */

@@ -7,9 +7,7 @@ const TURNS = Number(process.env.BUDGET_TURNS ?? 60);
 describe(`the budgets of ${TURNS} random turns`, function () {
   this.timeout(120_000 + TURNS * 2_000);
   let kept: Kept;
-  before(async () => {
-    kept = await runBudgetTurns(TURNS);
-  });
+  before(async () => (kept = await runBudgetTurns(TURNS)));
 
   it('are never exceeded by models whose server counts tokens', () => {
     expect(kept.exceeded.counting).to.deep.equal([]);

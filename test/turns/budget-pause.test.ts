@@ -4,11 +4,13 @@ import { budget as budgetOf, cost, PRICE, tokens } from '../support/money.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
-import { connectClient, runIdsOf } from '../support/workflow-history.js';
+import { runIdsOf } from '../support/workflow-history.js';
+import { useTemporalClient } from '../support/use.js';
 
 const budget = (amount: string, on_reached: 'pause' | 'stop' = 'pause') => budgetOf(amount, on_reached);
 
 describe('a turn that waits for a larger budget', () => {
+  const client = useTemporalClient();
   let service: TurnService;
   let settings: TurnService['config'];
   before(async () => {
@@ -81,7 +83,6 @@ describe('a turn that waits for a larger budget', () => {
 
     it('holds no slot and no connection, however many wait', async () => {
       const turns = await Promise.all(Array.from({ length: 10 }, () => waitingTurn()));
-      const { client, close } = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
       const held = async (): Promise<number> => {
         const described = await Promise.all(turns.map(({ turnId }) => client.workflow.getHandle(turnId).describe()));
         const metrics = (await service.as(null)('GET', '/metrics')).body as string;
@@ -97,7 +98,6 @@ describe('a turn that waits for a larger budget', () => {
         );
       };
       await eventually('activities, slots and transactions are over', async () => (await held()) === 0);
-      await close();
       const raised = await Promise.all(turns.map(({ session }) => patch(session, budget('1'))));
       expect(raised.map(({ required_actions }) => required_actions.length)).to.deep.equal(turns.map(() => 0));
       const ends = await Promise.all(turns.map(({ session }) => service.ended(session)));
@@ -203,13 +203,11 @@ describe('a turn that waits for a larger budget', () => {
   it('waits for long in a new run, and goes on in another one', async () => {
     service.config.longWaitSeconds = 0.5;
     const { session, turnId, action } = await waitingTurn();
-    const { client, close } = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
     await runIdsOf(client, turnId, 2);
     expect(await requiredActions(service, session)).to.deep.equal([action]);
     await patch(session, budget('0.6'));
     expect(await service.ended(session)).to.include({ stop_reason: 'end_turn' });
     await runIdsOf(client, turnId, 3);
-    await close();
     expect(calls()).to.equal(2);
   });
 });

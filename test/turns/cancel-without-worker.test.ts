@@ -5,9 +5,7 @@ import { startTurnService, type TurnService } from '../support/turns.js';
 /** contract.md §3 "POST cancel while Temporal or every worker is away". */
 describe('cancel without a worker', () => {
   let service: TurnService;
-  beforeEach(async () => {
-    service = await startTurnService({ workers: 0, config: { shutdownGraceSeconds: 0 } });
-  });
+  beforeEach(async () => (service = await startTurnService({ workers: 0, config: { shutdownGraceSeconds: 0 } })));
   afterEach(() => service.close());
 
   it('ends a queued turn at once without usage; it never runs', async () => {

@@ -1,22 +1,15 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { Client, Connection } from '@temporalio/client';
 import { createTurnWorkflows } from '../../src/temporal/turn-workflows.js';
 import { message, silence, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
-import { expectAcceptedRequests, useTurnService } from '../support/use.js';
+import { expectAcceptedRequests, useTemporalClient, useTurnService } from '../support/use.js';
 
 const RUNS = 20;
 
 /** docs/interface.md "The status of a session"; contract.md §3 "After cancel". */
 describe('cancel', () => {
-  let temporal: Client;
+  const temporal = useTemporalClient();
   const service = useTurnService();
-  before(async () => {
-    temporal = new Client({ connection: await Connection.connect({ address: process.env.TEMPORAL_ADDRESS! }) });
-  });
-  after(async () => {
-    await temporal.connection.close();
-  });
   expectAcceptedRequests(service);
 
   const cancel = (sessionId: string) => service.api('POST', `/v1/sessions/${sessionId}/cancel`);

@@ -1,11 +1,10 @@
-import type { Client } from '@temporalio/client';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { failure, message, steps, text, toolUse, wait, type Reply } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { requiredActions } from '../support/waiting-turns.js';
-import { connectClient } from '../support/workflow-history.js';
+import { useTemporalClient } from '../support/use.js';
 
 /** Long enough for the other turns on a busy machine. One test waits for it. */
 const TURN_TIMEOUT_SECONDS = 20;
@@ -19,11 +18,10 @@ describe('a turn that is continued after', function () {
   this.timeout(60_000);
   let service: TurnService;
   let mcp: TestMcpServer;
-  let temporal: { client: Client; close: () => Promise<void> };
+  const temporal = useTemporalClient();
   let serverId: string;
   before(async () => {
     mcp = await startMcpServer({ tools: ['buy', 'send'].map((name) => ({ name, run: () => `${name}: a lamp` })) });
-    temporal = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
     service = await startTurnService({
       config: {
         mcpAllowedHosts: [mcp.host],
@@ -36,7 +34,6 @@ describe('a turn that is continued after', function () {
   after(async () => {
     await service.close();
     await mcp.close();
-    await temporal.close();
   });
   afterEach(() => {
     expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
@@ -95,7 +92,7 @@ describe('a turn that is continued after', function () {
   it('its workflow was terminated: sees the finished work', async () => {
     const { sessionId, turnId } = await begin([text('I buy it.'), buy()], [text('Half'), wait(600_000)]);
     await service.model.request(1);
-    await temporal.client.workflow.getHandle(turnId).terminate('by hand');
+    await temporal.workflow.getHandle(turnId).terminate('by hand');
     expect((await service.ended(sessionId)).error).to.include({ type: 'terminated' });
     expect(await continued(sessionId, turnId))
       .to.include('buy: a lamp')

@@ -17,9 +17,7 @@ const COST_OF_CALL = '0.02050307';
 
 describe('the cost of turns', () => {
   let service: TurnService;
-  before(async () => {
-    service = await startTurnService({ model: { price: PRICE } });
-  });
+  before(async () => (service = await startTurnService({ model: { price: PRICE } })));
   after(() => service.close());
 
   const sessionOf = async (id: string) => (await service.api('GET', `/v1/sessions/${id}`)).body;
@@ -150,9 +148,7 @@ describe('the cost of turns whose model gets another price', () => {
 
 describe('the cost of turns of a model without a price', () => {
   let service: TurnService;
-  before(async () => {
-    service = await startTurnService();
-  });
+  before(async () => (service = await startTurnService()));
   after(() => service.close());
 
   it('is null, in the turn and in the session', async () => {

@@ -1,11 +1,9 @@
 import { expect } from 'chai';
-import type { Client } from '@temporalio/client';
 import { eventually } from '../support/eventually.js';
 import type { Question, TestTask, TestToolCall } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
-import { connectClient } from '../support/workflow-history.js';
-import { useRegisteredMcp } from '../support/use.js';
+import { useRegisteredMcp, useTemporalClient } from '../support/use.js';
 
 const FORM: Question = {
   mode: 'form',
@@ -16,7 +14,7 @@ const PAGE: Question = { mode: 'url', message: 'Please pay.', elicitationId: 'p1
 
 /** What operators and clients see of the questions of servers (contract.md §11). */
 describe('a question of a server', () => {
-  let temporal: { client: Client; close: () => Promise<void> };
+  const temporal = useTemporalClient();
   let work: (call: TestToolCall) => unknown;
   let workTask: (task: TestTask) => unknown;
   let slow: () => unknown;
@@ -33,12 +31,6 @@ describe('a question of a server', () => {
     },
     { config: { longWaitSeconds: 2 } },
   );
-  before(async () => {
-    temporal = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
-  });
-  after(async () => {
-    await temporal.close();
-  });
   afterEach(() => service.model.reset());
 
   const start = async (...tools: string[]): Promise<{ sessionId: string; turnId: string }> => {
@@ -58,11 +50,11 @@ describe('a question of a server', () => {
   };
   const isFound = async (turnId: string, waitsFor: string): Promise<boolean> => {
     const query = `WaitsFor = '${waitsFor}' AND WorkflowId = '${turnId}' AND ExecutionStatus = 'Running'`;
-    for await (const _ of temporal.client.workflow.list({ query })) return true;
+    for await (const _ of temporal.workflow.list({ query })) return true;
     return false;
   };
   const details = async (turnId: string): Promise<string> => {
-    const handle = temporal.client.workflow.getHandle(turnId);
+    const handle = temporal.workflow.getHandle(turnId);
     return (await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')).currentDetails;
   };
 
@@ -103,7 +95,7 @@ describe('a question of a server', () => {
     const { sessionId, turnId } = await start('build');
     const [question] = await requiredActions(service, sessionId);
     await eventually('the turn is found', () => isFound(turnId, 'answer'));
-    const handle = temporal.client.workflow.getHandle(turnId);
+    const handle = temporal.workflow.getHandle(turnId);
     const { runId: first } = await handle.describe();
     await eventually('the wait goes on in a new run', async () => (await handle.describe()).runId !== first);
     await eventually('the task is polled in the new run', async () => {

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { connectClient } from '../support/workflow-history.js';
 import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
-import { useRegisteredMcp } from '../support/use.js';
+import { useRegisteredMcp, useTemporalClient } from '../support/use.js';
 
 const ACTION_TIMEOUT_SECONDS = 9;
 /** Less than a wait, and enough for three steps on a busy machine. */
@@ -12,6 +11,7 @@ const TURN_TIMEOUT_SECONDS = 8;
 /** contract.md §6: a call without an answer, and the turn's own time limit. */
 describe('a wait that ends by time', function () {
   this.timeout(60_000);
+  const client = useTemporalClient();
   const { mcp, service, registered } = useRegisteredMcp(
     'mail',
     { tools: [{ name: 'send' }] },
@@ -90,7 +90,6 @@ describe('a wait that ends by time', function () {
     const sessionId = await newSession();
     const turnId = await service.send(sessionId, 'Go');
     await requiredActions(service, sessionId);
-    const { client, close } = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
     const handle = client.workflow.getHandle(turnId);
     const found = async (): Promise<string[]> => {
       const ids: string[] = [];
@@ -109,6 +108,5 @@ describe('a wait that ends by time', function () {
     await sendAnswers(service, sessionId, [customResult('toolu_1', 'Sun.')]);
     await service.ended(sessionId);
     await eventually('the turn is found no more', async () => !(await found()).includes(turnId));
-    await close();
   });
 });

@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { connectClient, runIdsOf } from '../support/workflow-history.js';
+import { runIdsOf } from '../support/workflow-history.js';
 import { customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
-import { useTurnService } from '../support/use.js';
+import { useTemporalClient, useTurnService } from '../support/use.js';
 
 /** docs/operations/workflow-changes.md "Turns that wait", without worker versioning. */
 describe('a long wait', () => {
+  const client = useTemporalClient();
   const service = useTurnService({ config: { longWaitSeconds: 0.5 } });
 
   it('goes on in a new run, and the turn in another one after the answer', async () => {
@@ -14,7 +15,6 @@ describe('a long wait', () => {
     const sessionId = await service.session({ tools: [customTool('get_weather')] });
     const turnId = await service.send(sessionId, 'Go');
     const actions = await requiredActions(service, sessionId, 2);
-    const { client, close } = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
     await runIdsOf(client, turnId, 2);
     expect(await requiredActions(service, sessionId, 2)).to.deep.equal(actions);
     await sendAnswers(service, sessionId, [customResult('toolu_1', 'Sun.')]);
@@ -24,6 +24,5 @@ describe('a long wait', () => {
     const events = await service.history(sessionId);
     expect(events.filter(({ type }) => type === 'agent.tool_result')).to.have.length(1);
     expect(events.filter(({ type }) => type === 'agent.requires_action')).to.have.length(2);
-    await close();
   });
 });

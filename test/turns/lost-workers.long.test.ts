@@ -1,25 +1,17 @@
-import type { Client } from '@temporalio/client';
 import { expect } from 'chai';
 import { MAX_LOST_WORKERS, MAX_LOST_WORKERS_OF_MODEL_CALL } from '../../activities/turn/run-activity.js';
 import { eventually } from '../support/eventually.js';
 import { failAttempt } from '../support/lost-worker.js';
 import { McpServers } from '../support/mcp-server.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
-import { temporalAddress } from '../support/temporal.js';
-import { connectClient } from '../support/workflow-history.js';
-import { useTurnService } from '../support/use.js';
+import { useTemporalClient, useTurnService } from '../support/use.js';
 
 /** An attempt is failed from outside, as the reconciler does for a dead worker: the worker reports no outcome. */
 describe('an activity that loses one worker after the other', () => {
-  let client: Client;
-  let closeClient: () => Promise<void>;
+  const client = useTemporalClient();
   const servers = new McpServers();
   const service = useTurnService(() => ({ own: 'it closes a worker', config: { mcpAllowedHosts: servers.hosts } }));
-  before(async () => {
-    ({ client, close: closeClient } = await connectClient(await temporalAddress()));
-  });
   after(async () => {
-    await closeClient();
     await servers.close();
   });
   beforeEach(() => service.model.reset());

@@ -1,15 +1,14 @@
 import { expect } from 'chai';
-import { Client, Connection } from '@temporalio/client';
 import { failure, message, silence, steps, text, thinking, toolUse } from '../support/scripted-model.js';
 import { reachedLimit } from '../support/rows.js';
 import { fetchHistory, textOfHistory } from '../support/workflow-history.js';
-import { useMcpServer, useTurnService } from '../support/use.js';
+import { useMcpServer, useTemporalClient, useTurnService } from '../support/use.js';
 
 const MARK = 'zebra-7731';
 
 /** Cancel while a tool runs; and what Temporal keeps of a turn (docs/architecture.md). */
 describe('a turn with a remote tool', () => {
-  let temporal: Client;
+  const temporal = useTemporalClient();
   let called: () => void;
   const mcp = useMcpServer({
     auth: { header: 'Authorization', value: `Bearer ${MARK}-token` },
@@ -28,12 +27,6 @@ describe('a turn with a remote tool', () => {
     ],
   });
   const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));
-  before(async () => {
-    temporal = new Client({ connection: await Connection.connect({ address: process.env.TEMPORAL_ADDRESS! }) });
-  });
-  after(async () => {
-    await temporal.connection.close();
-  });
   afterEach(() => service.model.reset());
 
   let servers = 0;

@@ -108,9 +108,7 @@ describe('the first step of a turn', () => {
   for (const place of ['here', 'elsewhere'] as const) {
     describe(`whose activity joins it ${place}`, () => {
       let service: TurnService;
-      before(async () => {
-        service = await startTurnService({ workers: place === 'here' ? 1 : 2, own: OWN });
-      });
+      before(async () => (service = await startTurnService({ workers: place === 'here' ? 1 : 2, own: OWN })));
       after(() => service.close());
       beforeEach(() => service.model.reset());
 
@@ -214,9 +212,7 @@ describe('the first step of a turn', () => {
 
   describe('before its workflow exists', () => {
     let service: TurnService;
-    before(async () => {
-      service = await startTurnService({ own: OWN });
-    });
+    before(async () => (service = await startTurnService({ own: OWN })));
     after(() => service.close());
     beforeEach(() => service.model.reset());
 
@@ -343,9 +339,7 @@ describe('the first step of a turn', () => {
 
   describe('with few slots', () => {
     let service: TurnService;
-    before(async () => {
-      service = await startTurnService({ own: OWN, config: { workerMaxActivities: 4 } });
-    });
+    before(async () => (service = await startTurnService({ own: OWN, config: { workerMaxActivities: 4 } })));
     after(() => service.close());
 
     it('runs ahead while less than half of them are in use', async () => {
@@ -398,9 +392,7 @@ describe('the first step of a turn', () => {
 
   describe('with RUN_AHEAD off', () => {
     let service: TurnService;
-    before(async () => {
-      service = await startTurnService({ own: OWN, config: { runAhead: false } });
-    });
+    before(async () => (service = await startTurnService({ own: OWN, config: { runAhead: false } })));
     after(() => service.close());
 
     it('waits for Temporal', async () => {

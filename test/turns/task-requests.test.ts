@@ -1,11 +1,9 @@
 import { expect } from 'chai';
-import type { Client } from '@temporalio/client';
 import { eventually } from '../support/eventually.js';
-import { startMcpServer, type McpServerOptions, type TestMcpServer, type TestTask } from '../support/mcp-server.js';
+import type { McpServerOptions, TestTask } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
-import { connectClient } from '../support/workflow-history.js';
+import { useRegisteredMcp, useTemporalClient } from '../support/use.js';
 
 interface Received {
   /** The method of the message, of the HTTP request without one, or `answer`. */
@@ -17,14 +15,11 @@ interface Received {
 
 /** contract.md §11 "Details of tasks": which requests a server gets about a task, and when. */
 describe('the requests about a task', () => {
-  let mcp: TestMcpServer;
-  let service: TurnService;
-  let temporal: { client: Client; close: () => Promise<void> };
-  let mcpId: string;
+  const temporal = useTemporalClient();
   let work: (task: TestTask) => unknown;
-  let received: Received[];
+  let received: Received[] = [];
   /** Answers some requests in place of the server. */
-  let answerFor: (method: string) => { status: number; body?: object } | null;
+  let answerFor: (method: string) => { status: number; body?: object } | null = () => null;
 
   const gateway: McpServerOptions['gateway'] = (req, res, body) => {
     const message = body === '' ? {} : (JSON.parse(body) as { id?: number; method?: string; params?: object });
@@ -38,23 +33,10 @@ describe('the requests about a task', () => {
     return true;
   };
 
-  before(async () => {
-    mcp = await startMcpServer({
-      tasks: true,
-      tools: [{ name: 'build', pollInterval: 1000, task: (task) => work(task) }],
-      gateway,
-    });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
-    temporal = await connectClient(process.env.TEMPORAL_ADDRESS!);
-    received = [];
-    answerFor = () => null;
-    const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'ops', url: mcp.url });
-    mcpId = body.id;
-  });
-  after(async () => {
-    await service.close();
-    await temporal.close();
-    await mcp.close();
+  const { mcp, service, registered } = useRegisteredMcp('ops', {
+    tasks: true,
+    tools: [{ name: 'build', pollInterval: 1000, task: (task) => work(task) }],
+    gateway,
   });
   beforeEach(() => {
     received = [];
@@ -64,9 +46,9 @@ describe('the requests about a task', () => {
 
   const start = async (): Promise<{ sessionId: string; turnId: string; task: TestTask }> => {
     service.model.on(/Go/, steps([toolUse('mcp__ops__build', {}, { id: 'toolu_1' })], 'Done.'));
-    const tools = [{ type: 'mcp_toolset', mcp_server_id: mcpId, elicitation: true }];
+    const tools = [{ type: 'mcp_toolset', mcp_server_id: registered.id, elicitation: true }];
     const begun = new Promise<TestTask>((resolve) => (work = resolve));
-    const sessionId = await service.session({ mcp_servers: [mcpId], tools });
+    const sessionId = await service.session({ mcp_servers: [registered.id], tools });
     const turnId = await service.send(sessionId, 'Go');
     return { sessionId, turnId, task: await begun };
   };
@@ -130,7 +112,7 @@ describe('the requests about a task', () => {
       turnId,
     ]);
     const pause = async (): Promise<number> => {
-      const { raw } = await temporal.client.workflow.getHandle(turnId).describe();
+      const { raw } = await temporal.workflow.getHandle(turnId).describe();
       const [pending] = raw.pendingActivities!;
       return (
         Number(pending?.nextAttemptScheduleTime?.seconds ?? 0) - Number(pending?.lastAttemptCompleteTime?.seconds ?? 0)

@@ -8,9 +8,7 @@ import { useTurnService } from '../support/use.js';
 describe('a task', () => {
   const servers = new McpServers();
   const service = useTurnService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));
-  after(async () => {
-    await servers.close();
-  });
+  after(() => servers.close());
   afterEach(() => service.model.reset());
 
   /** A turn whose model calls the server's tool `build` once. */

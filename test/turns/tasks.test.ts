@@ -2,13 +2,14 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import type { TestTask } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { connectClient, fetchHistory, textOfHistory } from '../support/workflow-history.js';
-import { useMcpServer, useTurnService } from '../support/use.js';
+import { fetchHistory, textOfHistory } from '../support/workflow-history.js';
+import { useMcpServer, useTemporalClient, useTurnService } from '../support/use.js';
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 /** contract.md §11 "Tasks", against a server of the MCP SDK. */
 describe('a tool call that is a task', () => {
+  const client = useTemporalClient();
   let name: string;
   let mcpId: string;
   const started = new Map<string, (task: TestTask) => void>();
@@ -62,7 +63,6 @@ describe('a tool call that is a task', () => {
   it('is found by operators while it waits, and the polls change nothing', async () => {
     const { sessionId, turnId, task } = await call('found');
     const { end } = await task;
-    const { client, close } = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
     const found = async (): Promise<boolean> => {
       const turns = client.workflow.list({ query: `WaitsFor = 'task' AND WorkflowType = 'turn'` });
       for await (const { workflowId } of turns) if (workflowId === turnId) return true;
@@ -80,7 +80,6 @@ describe('a tool call that is a task', () => {
       Object.keys(changed?.searchAttributes?.indexedFields ?? {}),
     );
     expect(changes.filter((key) => key === 'WaitsFor')).to.have.length(2);
-    await close();
   });
 
   const resultOf = async (sessionId: string) =>
@@ -226,7 +225,6 @@ describe('a tool call that is a task', () => {
     await eventually('progress', async () =>
       (await service.history(sessionId)).some(({ type }) => type === 'agent.tool_progress'),
     );
-    const { client, close } = await connectClient(process.env.TEMPORAL_ADDRESS!);
     const { raw } = await client.workflow.getHandle(turnId).describe();
     const [pending] = raw.pendingActivities!;
     expect(pending!.activityType!.name).to.equal('pollTask');
@@ -236,6 +234,5 @@ describe('a tool call that is a task', () => {
     const text = textOfHistory(await fetchHistory(client, turnId));
     expect(text).to.not.include(id).and.not.include('zebra-message');
     expect(text).to.include('task of mcp__builder__build');
-    await close();
   });
 });

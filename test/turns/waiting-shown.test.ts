@@ -3,25 +3,20 @@ import { eventually } from '../support/eventually.js';
 import { streaming } from '../support/open-turn.js';
 import { text, toolUse, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
-import { connectClient, fetchHistory } from '../support/workflow-history.js';
+import { fetchHistory } from '../support/workflow-history.js';
+import { useTemporalClient } from '../support/use.js';
 
 /** The Temporal UI shows what waits: in the current details of the open turn's workflow. */
 describe('the current details of a turn', () => {
   let service: TurnService;
-  let temporal: Awaited<ReturnType<typeof connectClient>>;
-  before(async () => {
-    temporal = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
-    service = await startTurnService();
-  });
-  after(async () => {
-    await service.close();
-    await temporal.close();
-  });
+  const temporal = useTemporalClient();
+  before(async () => (service = await startTurnService()));
+  after(() => service.close());
   afterEach(() => service.model.reset());
 
   const shows = (turnId: string, details: string): Promise<void> =>
     eventually(`the details of ${turnId} are ${details}`, async () => {
-      const metadata = await temporal.client.workflow
+      const metadata = await temporal.workflow
         .getHandle(turnId)
         .query<{ currentDetails: string }>('__temporal_workflow_metadata')
         .catch(() => null);
@@ -59,8 +54,7 @@ describe('the current details of a turn', () => {
 
   it('get one signal for many changes, and a plain turn gets none', async () => {
     const signals = async (turnId: string): Promise<number> =>
-      (await fetchHistory(temporal.client, turnId)).events.filter(({ eventType }) => /SIGNALED$/.test(eventType))
-        .length;
+      (await fetchHistory(temporal, turnId)).events.filter(({ eventType }) => /SIGNALED$/.test(eventType)).length;
     const { sessionId, turnId, gate } = await streaming(service);
     for (let n = 0; n < 10; n += 1) {
       const { id } = await post(sessionId, 'queue');
@@ -76,7 +70,7 @@ describe('the current details of a turn', () => {
     const plain = await service.send(await service.session(), 'Plain', { when_running: 'queue' });
     await eventually('its workflow is complete', async () => {
       // It starts a moment after the turn's first step has begun.
-      const workflow = await temporal.client.workflow
+      const workflow = await temporal.workflow
         .getHandle(plain)
         .describe()
         .catch(() => null);

@@ -1,33 +1,27 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { failure, steps, text, toolUse, wait } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
 import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';
 import { customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 import { webhookCalls, type WebhookCalls } from '../support/webhooks.js';
 import { connectClient } from '../support/workflow-history.js';
+import { useTurnService, useWebhookReceiver } from '../support/use.js';
 
 const RETRY_SECONDS = [0.2, 0.4, 0.6];
 
 describe('deliveries of webhooks', () => {
-  let service: TurnService;
-  let receiver: WebhookReceiver;
   let hooks: WebhookCalls;
+  const receiver = useWebhookReceiver();
+  const service = useTurnService(() => ({
+    config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true, webhookRetrySeconds: RETRY_SECONDS },
+  }));
   before(async () => {
-    receiver = await startWebhookReceiver();
-    service = await startTurnService({
-      config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true, webhookRetrySeconds: RETRY_SECONDS },
-    });
     hooks = webhookCalls(service.api, receiver.url);
   });
   beforeEach(async () => {
     receiver.received.length = 0;
     receiver.answer = (res) => void res.writeHead(204).end();
     await service.db.query('UPDATE webhooks SET deleted_at = now(), enabled = false WHERE deleted_at IS NULL');
-  });
-  after(async () => {
-    await service.close();
-    await receiver.close();
   });
 
   it('report the end of a turn, signed, with the ids that the receiver needs to read the rest', async () => {

@@ -1,30 +1,19 @@
 import { expect } from 'chai';
-import type { Client } from '@temporalio/client';
 import { eventually } from '../support/eventually.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
 import { webhookCalls, type WebhookCalls } from '../support/webhooks.js';
-import { connectClient, fetchHistory, resetToStart, textOfHistory } from '../support/workflow-history.js';
+import { fetchHistory, resetToStart, textOfHistory } from '../support/workflow-history.js';
+import { useTemporalClient, useTurnService, useWebhookReceiver } from '../support/use.js';
 
 /** What docs/webhooks.md promises to operators who look at a delivery in Temporal, or act on it there. */
 describe('operators and deliveries', () => {
-  let service: TurnService;
-  let receiver: WebhookReceiver;
   let hooks: WebhookCalls;
-  let client: Client;
-  let disconnect: () => Promise<void>;
+  const client = useTemporalClient();
+  const receiver = useWebhookReceiver();
+  const service = useTurnService(() => ({
+    config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true, webhookRetrySeconds: [3600] },
+  }));
   before(async () => {
-    receiver = await startWebhookReceiver();
-    service = await startTurnService({
-      config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true, webhookRetrySeconds: [3600] },
-    });
     hooks = webhookCalls(service.api, receiver.url);
-    ({ client, close: disconnect } = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!));
-  });
-  after(async () => {
-    await disconnect();
-    await service.close();
-    await receiver.close();
   });
   beforeEach(() => {
     receiver.answer = (res, _, nth) => void res.writeHead(nth === 1 ? 500 : 204).end();

@@ -3,10 +3,8 @@ import { listDeliveries } from '../../src/webhooks/deliveries.js';
 import { countRowsRead } from '../support/rows-read.js';
 import { reachedLimit } from '../support/rows.js';
 import type { TestService } from '../support/service.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
 import { insertBacklog, webhookCalls, type WebhookCalls } from '../support/webhooks.js';
-import { useService } from '../support/use.js';
+import { useService, useTurnService, useWebhookReceiver } from '../support/use.js';
 
 /** Makes the pending deliveries of a webhook failed ones. */
 async function fail({ db }: TestService, webhookId: string, attempts: number): Promise<void> {
@@ -17,19 +15,13 @@ async function fail({ db }: TestService, webhookId: string, attempts: number): P
 }
 
 describe('what a receiver of webhooks does', () => {
-  let service: TurnService;
-  let receiver: WebhookReceiver;
   let hooks: WebhookCalls;
+  const receiver = useWebhookReceiver();
+  const service = useTurnService(() => ({
+    config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true, webhookRetrySeconds: [] },
+  }));
   before(async () => {
-    receiver = await startWebhookReceiver();
-    service = await startTurnService({
-      config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true, webhookRetrySeconds: [] },
-    });
     hooks = webhookCalls(service.api, receiver.url);
-  });
-  after(async () => {
-    await service.close();
-    await receiver.close();
   });
 
   it('finds the final message with one request', async () => {

@@ -8,27 +8,21 @@ import { isSealedWithNewest } from '../../src/platform/sealed.js';
 import { INTERVAL_MS } from '../../src/webhooks/start-deliveries.js';
 import { eventually } from '../support/eventually.js';
 import { sampleOf } from '../support/metrics.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
-import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';
+import { verifies } from '../support/webhook-receiver.js';
 import { insertBacklog, webhookCalls, type WebhookCalls } from '../support/webhooks.js';
+import { useTurnService, useWebhookReceiver } from '../support/use.js';
 
 const NEW_KEY = Buffer.alloc(32, 9);
 
 describe('what keeps webhooks going', () => {
-  let service: TurnService;
-  let receiver: WebhookReceiver;
   let hooks: WebhookCalls;
+  const receiver = useWebhookReceiver();
+  const service = useTurnService(() => ({
+    workers: 0,
+    config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true },
+  }));
   before(async () => {
-    receiver = await startWebhookReceiver();
-    service = await startTurnService({
-      workers: 0,
-      config: { mcpAllowedHosts: [receiver.host], webhookDeliveries: true },
-    });
     hooks = webhookCalls(service.api, receiver.url);
-  });
-  after(async () => {
-    await service.close();
-    await receiver.close();
   });
 
   const metric = (name: string): Promise<number> => sampleOf(service, name);

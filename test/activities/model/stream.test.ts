@@ -18,9 +18,7 @@ const KEY = 'sk-scripted-0123456789abcdef';
 
 describe('the stream of an answer', () => {
   let model: ScriptedModel;
-  before(async () => {
-    model = await startScriptedModel();
-  });
+  before(async () => (model = await startScriptedModel()));
   after(() => model.close());
 
   const call = async (): Promise<{ answer: Answer; streamed: string; started: unknown }> => {

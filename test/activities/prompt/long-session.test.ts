@@ -14,9 +14,7 @@ describe('a session longer than its model’s context', () => {
     model: { context_window: WINDOW, max_output_tokens: 1000, thinking: 'adaptive' },
     scripted: { contextWindow: WINDOW },
   }));
-  before(async () => {
-    await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url });
-  });
+  before(() => service.api('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url }));
   beforeEach(() => {
     const { model } = service;
     model.reset();

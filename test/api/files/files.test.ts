@@ -140,9 +140,7 @@ describe('files', () => {
 
     describe('in ranges', () => {
       let url: string;
-      before(async () => {
-        url = await link((await uploaded('digits.txt', '0123456789')).id);
-      });
+      before(async () => (url = await link((await uploaded('digits.txt', '0123456789')).id)));
       const cases: [range: string, status: number, body: string, contentRange: string | null][] = [
         ['bytes=0-3', 206, '0123', 'bytes 0-3/10'],
         ['bytes=8-', 206, '89', 'bytes 8-9/10'],

@@ -87,9 +87,7 @@ describe('a few bytes cause little work, whatever is repeated or nested', functi
     sessionId = (await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
     work.start();
   });
-  after(async () => {
-    work.stop();
-  });
+  after(() => work.stop());
 
   /** Each route gets requests of its own; every answer is documented, and costs no more than its bytes allow. */
   const bounded = async (chosen: Route[], requests: (route: Route) => fc.Arbitrary<Sent>): Promise<void> => {

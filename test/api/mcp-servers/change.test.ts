@@ -10,9 +10,7 @@ const NEW = 'new-secret-0123456789';
 describe('MCP servers: get, list, patch, probe, delete', () => {
   const servers = new McpServers();
   const service = useService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));
-  after(async () => {
-    await servers.close();
-  });
+  after(() => servers.close());
 
   let names = 0;
   const newName = (): string => `server-${(names += 1)}`;

@@ -1,16 +1,10 @@
 import { expect } from 'chai';
-import { REQUIRED, reasonOf, startOauthCalls, type OauthCalls } from '../../support/oauth-calls.js';
+import { REQUIRED, reasonOf } from '../../support/oauth-calls.js';
 import type { OauthPair } from '../../support/oauth-server.js';
-import type { TestService } from '../../support/service.js';
+import { useOauthCalls } from '../../support/use.js';
 
 describe('MCP servers with OAuth documents', () => {
-  let calls: OauthCalls;
-  let service: TestService;
-  before(async () => {
-    calls = await startOauthCalls();
-    ({ service } = calls);
-  });
-  after(() => calls.close());
+  const calls = useOauthCalls();
 
   describe('are refused, and no server is saved,', () => {
     const metadata = (pair: OauthPair, change: (document: Record<string, unknown>) => void): void => {
@@ -101,7 +95,7 @@ describe('MCP servers with OAuth documents', () => {
         const pair = await calls.start();
         break_(pair);
         expect(reasonOf(await calls.register(pair))).to.match(reason);
-        const rows = await service.db.query('SELECT FROM mcp_servers WHERE url = $1', [pair.mcp.url]);
+        const rows = await calls.service.db.query('SELECT FROM mcp_servers WHERE url = $1', [pair.mcp.url]);
         expect(rows).to.deep.equal([]);
       });
     }
@@ -137,7 +131,7 @@ describe('MCP servers with OAuth documents', () => {
     const pair = await calls.start();
     const { body } = await calls.register(pair);
     for (const field of ['refresh_token', 'access_token']) {
-      const restarted = await service.api('POST', `/v1/mcp-servers/${body.id}/authorize`);
+      const restarted = await calls.service.api('POST', `/v1/mcp-servers/${body.id}/authorize`);
       const callback = await pair.consent(restarted.body.auth.authorization_url);
       pair.gateway = (req, res) => {
         if (req.url !== '/token') return false;

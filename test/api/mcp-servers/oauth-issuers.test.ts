@@ -4,18 +4,12 @@ import { completeAuthorization, takeAuthorization } from '../../../src/mcp/oauth
 import { createMcpNetwork } from '../../../src/network/network.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { eventually } from '../../support/eventually.js';
-import { AUTHORIZED, REQUIRED, startOauthCalls, type OauthCalls } from '../../support/oauth-calls.js';
+import { AUTHORIZED, REQUIRED } from '../../support/oauth-calls.js';
 import type { OauthPair } from '../../support/oauth-server.js';
-import type { TestService } from '../../support/service.js';
+import { useOauthCalls } from '../../support/use.js';
 
 describe('Authorization servers of MCP servers', () => {
-  let calls: OauthCalls;
-  let service: TestService;
-  before(async () => {
-    calls = await startOauthCalls();
-    ({ service } = calls);
-  });
-  after(() => calls.close());
+  const calls = useOauthCalls();
 
   const revocations = ({ requests }: OauthPair): (string | null)[] =>
     requests.filter(({ path }) => path === '/token/revocation').map(({ form }) => form.get('token'));
@@ -26,12 +20,12 @@ describe('Authorization servers of MCP servers', () => {
     const [pair, other] = [await calls.start(), await calls.start()];
     const server = await calls.authorized(pair);
     pair.resource.authorization_servers = [other.issuer];
-    const restarted = await service.api('POST', `${server.path}/authorize`);
+    const restarted = await calls.service.api('POST', `${server.path}/authorize`);
     expect(restarted.body.auth.status).to.equal('authorized');
     expect(restarted.body.auth.authorization_url).to.match(new RegExp(`^${other.issuer}`));
 
     for (const token of pair.shown) pair.rejected.add(token);
-    expect((await service.api('POST', `${server.path}/probe`)).status).to.equal(200);
+    expect((await calls.service.api('POST', `${server.path}/probe`)).status).to.equal(200);
     expect(pair.grants('refresh_token')).to.equal(1);
     expect(tokensSentTo(other)).to.deep.equal([]);
     expect(await calls.authOf(server.path)).to.deep.equal(AUTHORIZED);
@@ -44,7 +38,7 @@ describe('Authorization servers of MCP servers', () => {
     for (const token of revocations(pair)) expect(tokensSentTo(other)).not.to.include(token);
 
     const current = await calls.accessOf().token(server);
-    expect((await service.api('DELETE', server.path)).status).to.equal(204);
+    expect((await calls.service.api('DELETE', server.path)).status).to.equal(204);
     expect(revocations(other)).to.have.length(2).and.to.include(current.token);
     expect(revocations(pair)).to.have.length(2);
   });
@@ -52,16 +46,16 @@ describe('Authorization servers of MCP servers', () => {
   it('keep the tokens of the same client when it is authorized again', async () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
-    const restarted = await service.api('POST', `${path}/authorize`);
+    const restarted = await calls.service.api('POST', `${path}/authorize`);
     expect((await calls.callBack(await pair.consent(restarted.body.auth.authorization_url))).status).to.equal(200);
     expect(revocations(pair)).to.deep.equal([]);
-    expect((await service.api('POST', `${path}/probe`)).status).to.equal(200);
+    expect((await calls.service.api('POST', `${path}/probe`)).status).to.equal(200);
   });
 
   it('have their tokens revoked when auth is changed', async () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
-    const again = await service.api('PATCH', path, { auth: { type: 'OAUTH' } });
+    const again = await calls.service.api('PATCH', path, { auth: { type: 'OAUTH' } });
     expect([again.status, again.body.auth.status]).to.deep.equal([200, 'authorization_required']);
     expect(revocations(pair)).to.have.length(2);
   });
@@ -76,7 +70,7 @@ describe('Authorization servers of MCP servers', () => {
     pair.hold = (requested) => (requested === '/token' ? held : undefined);
     const shown = calls.callBack(callback);
     await eventually('the code is exchanged', () => pair.grants('authorization_code') === 1);
-    expect((await service.api('PATCH', path, { auth: { type: 'OAUTH' } })).status).to.equal(200);
+    expect((await calls.service.api('PATCH', path, { auth: { type: 'OAUTH' } })).status).to.equal(200);
     answer!();
     const { status, page } = await shown;
     expect([status, page.includes('was changed meanwhile')]).to.deep.equal([422, true]);
@@ -91,19 +85,19 @@ describe('Authorization servers of MCP servers', () => {
     const parameters = Object.fromEntries(callback.searchParams);
     const patchAfterTransaction: Pick<DataSource, 'transaction'> = {
       async transaction(work: never) {
-        const result: unknown = await service.db.transaction(work);
-        await service.api('PATCH', `/v1/mcp-servers/${body.id}`, { auth: { type: 'OAUTH' } });
+        const result: unknown = await calls.service.db.transaction(work);
+        await calls.service.api('PATCH', `/v1/mcp-servers/${body.id}`, { auth: { type: 'OAUTH' } });
         return result as never;
       },
     };
-    const db = new Proxy(service.db, {
+    const db = new Proxy(calls.service.db, {
       get: (target, name) => Reflect.get(name === 'transaction' ? patchAfterTransaction : target, name) as unknown,
     });
     const mcpNetwork = createMcpNetwork(calls.allowed);
     const log = createLogger('silent', 'test');
     try {
       const taken = await takeAuthorization(db, parameters);
-      const deps = { db: service.db, config: service.config, mcpNetwork, log };
+      const deps = { db: calls.service.db, config: calls.service.config, mcpNetwork, log };
       const reason = await completeAuthorization(deps, taken, parameters).then(
         () => 'stored',
         (error: Error) => error.message,

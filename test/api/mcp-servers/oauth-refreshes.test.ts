@@ -2,21 +2,14 @@ import { expect } from 'chai';
 import { claimRefresh, readGrant } from '../../../src/mcp/oauth/grants.js';
 import type { OauthServer } from '../../../src/mcp/oauth/remembered.js';
 import { eventually } from '../../support/eventually.js';
-import { startOauthCalls, type OauthCalls } from '../../support/oauth-calls.js';
-import type { TestService } from '../../support/service.js';
 import { startTokenEndpoint, type TokenEndpoint } from '../../support/token-endpoint.js';
+import { useOauthCalls } from '../../support/use.js';
 
 describe('Refreshes of OAuth tokens', () => {
-  let calls: OauthCalls;
-  let service: TestService;
+  const calls = useOauthCalls();
   const endpoints: TokenEndpoint[] = [];
-  before(async () => {
-    calls = await startOauthCalls();
-    ({ service } = calls);
-  });
   after(async () => {
     for (const endpoint of endpoints) await endpoint.close();
-    await calls.close();
   });
 
   const start = async (): Promise<TokenEndpoint> => {
@@ -28,12 +21,12 @@ describe('Refreshes of OAuth tokens', () => {
   const authorized = (
     endpoint: TokenEndpoint,
     server: { id: string; project?: string; expiresIn: number },
-  ): Promise<OauthServer> => endpoint.authorized(service.db, service.config, server);
+  ): Promise<OauthServer> => endpoint.authorized(calls.service.db, calls.service.config, server);
 
   it('run twice at a time for a project, and keep no other project waiting', async () => {
     const [slow, quick] = [await start(), await start()];
     quick.isOpen = true;
-    await service.newKey({ project: 'other' });
+    await calls.service.newKey({ project: 'other' });
     const ids = Array.from({ length: 5 }, (_, n) => `mcp_slow-${n}`);
     const servers = await Promise.all(ids.map((id) => authorized(slow, { id, expiresIn: -1 })));
     const expired = await authorized(quick, { id: 'mcp_expired', project: 'other', expiresIn: -1 });
@@ -44,7 +37,7 @@ describe('Refreshes of OAuth tokens', () => {
 
     expect((await access.token(valid)).token).to.equal('old-access-mcp_valid');
     expect((await access.token(expired)).token).to.match(/^access-/);
-    const [{ count }] = await service.db.query(
+    const [{ count }] = await calls.service.db.query(
       `SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'`,
     );
     expect(count, 'open transactions').to.equal(0);
@@ -59,7 +52,7 @@ describe('Refreshes of OAuth tokens', () => {
     const slow = await start();
     const servers: OauthServer[] = [];
     for (let project = 0; project < 9; project += 1) {
-      await service.newKey({ project: `project-${project}` });
+      await calls.service.newKey({ project: `project-${project}` });
       for (const n of [0, 1]) {
         const id = `mcp_many-${project}-${n}`;
         servers.push(await authorized(slow, { id, project: `project-${project}`, expiresIn: -1 }));
@@ -107,16 +100,19 @@ describe('Refreshes of OAuth tokens', () => {
     const slow = await start();
     slow.isOpen = true;
     const server = await authorized(slow, { id: 'mcp_died', expiresIn: -1 });
-    expect(await claimRefresh(service.db, (await readGrant(service.db, server.id))!)).to.be.a('string');
+    expect(await claimRefresh(calls.service.db, (await readGrant(calls.service.db, server.id))!)).to.be.a('string');
     const access = calls.accessOf();
     const token = access.token(server);
-    expect(await claimRefresh(service.db, (await readGrant(service.db, server.id))!)).to.equal(null);
+    expect(await claimRefresh(calls.service.db, (await readGrant(calls.service.db, server.id))!)).to.equal(null);
     expect(slow.forms).to.deep.equal([]);
-    await service.db.query(`UPDATE mcp_oauth SET refresh_claimed_until = clock_timestamp() WHERE id = $1`, [server.id]);
-    expect((await token).token).to.match(/^access-/);
-    const [row] = await service.db.query('SELECT refresh_claim, refresh_claimed_until FROM mcp_oauth WHERE id = $1', [
+    await calls.service.db.query(`UPDATE mcp_oauth SET refresh_claimed_until = clock_timestamp() WHERE id = $1`, [
       server.id,
     ]);
+    expect((await token).token).to.match(/^access-/);
+    const [row] = await calls.service.db.query(
+      'SELECT refresh_claim, refresh_claimed_until FROM mcp_oauth WHERE id = $1',
+      [server.id],
+    );
     expect(row).to.deep.equal({ refresh_claim: null, refresh_claimed_until: null });
   });
 
@@ -131,7 +127,7 @@ describe('Refreshes of OAuth tokens', () => {
         (error: Error) => error.name,
       );
     await eventually('it is refreshed', () => slow.waiting === 1);
-    const deleted = service.api('DELETE', `/v1/mcp-servers/${server.id}`);
+    const deleted = calls.service.api('DELETE', `/v1/mcp-servers/${server.id}`);
     await eventually('the old tokens are revoked', () => slow.waiting === 2);
     slow.isOpen = true;
     slow.release();

@@ -1,20 +1,14 @@
 import { expect } from 'chai';
-import { AUTHORIZED, REQUIRED, startOauthCalls, type OauthCalls } from '../../support/oauth-calls.js';
-import type { TestService } from '../../support/service.js';
+import { AUTHORIZED, REQUIRED } from '../../support/oauth-calls.js';
+import { useOauthCalls } from '../../support/use.js';
 
 describe('Tokens of MCP servers with OAuth', () => {
-  let calls: OauthCalls;
-  let service: TestService;
-  before(async () => {
-    calls = await startOauthCalls();
-    ({ service } = calls);
-  });
-  after(() => calls.close());
+  const calls = useOauthCalls();
 
   it('refresh an expired token once for 50 parallel calls of two processes', async () => {
     const pair = await calls.start();
     const server = await calls.authorized(pair);
-    await service.db.query('UPDATE mcp_oauth SET tokens_expire_at = now() WHERE id = $1', [server.id]);
+    await calls.service.db.query('UPDATE mcp_oauth SET tokens_expire_at = now() WHERE id = $1', [server.id]);
     const [one, two] = [calls.accessOf(), calls.accessOf()];
     const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => (n % 2 ? one : two).token(server)));
     expect(new Set(tokens.map(({ token }) => token)).size).to.equal(1);
@@ -25,7 +19,7 @@ describe('Tokens of MCP servers with OAuth', () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
     for (const token of pair.shown) pair.rejected.add(token);
-    expect((await service.api('POST', `${path}/probe`)).status).to.equal(200);
+    expect((await calls.service.api('POST', `${path}/probe`)).status).to.equal(200);
     expect(pair.grants('refresh_token')).to.equal(1);
     expect(await calls.authOf(path)).to.deep.equal(AUTHORIZED);
   });
@@ -38,7 +32,7 @@ describe('Tokens of MCP servers with OAuth', () => {
     const second = await other.token(server, first);
     expect(second.isNew).to.equal(true);
     pair.rejected.add(first.token).add(second.token);
-    expect((await service.api('POST', `${server.path}/probe`)).status).to.equal(200);
+    expect((await calls.service.api('POST', `${server.path}/probe`)).status).to.equal(200);
     expect([...pair.shown].slice(-3, -1)).to.deep.equal([first.token, second.token]);
     expect(pair.grants('refresh_token')).to.equal(2);
   });
@@ -47,7 +41,7 @@ describe('Tokens of MCP servers with OAuth', () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
     pair.rejected.has = () => true;
-    const { body } = await service.api('POST', `${path}/probe`);
+    const { body } = await calls.service.api('POST', `${path}/probe`);
     expect(body.error.message).to.include('HTTP 401');
     expect(pair.grants('refresh_token')).to.equal(1);
     expect(await calls.authOf(path)).to.deep.equal(AUTHORIZED);
@@ -62,12 +56,12 @@ describe('Tokens of MCP servers with OAuth', () => {
       res.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}');
       return true;
     };
-    const failed = await service.api('POST', `${path}/probe`);
+    const failed = await calls.service.api('POST', `${path}/probe`);
     expect([failed.status, failed.body.error.type]).to.deep.equal([422, 'mcp_probe_failed']);
     expect(failed.body.error.message).to.include('needs to be authorized by a person');
     expect(await calls.authOf(path)).to.deep.equal(REQUIRED);
 
-    const restarted = await service.api('POST', `${path}/authorize`);
+    const restarted = await calls.service.api('POST', `${path}/authorize`);
     pair.gateway = undefined;
     expect((await calls.callBack(await pair.consent(restarted.body.auth.authorization_url))).status).to.equal(200);
     expect(await calls.authOf(path)).to.deep.equal(AUTHORIZED);
@@ -82,25 +76,25 @@ describe('Tokens of MCP servers with OAuth', () => {
       res.writeHead(503).end('{"error":"invalid_grant"}');
       return true;
     };
-    expect((await service.api('POST', `${path}/probe`)).body.error.message).to.include('HTTP 503');
+    expect((await calls.service.api('POST', `${path}/probe`)).body.error.message).to.include('HTTP 503');
     expect(await calls.authOf(path)).to.deep.equal(AUTHORIZED);
     pair.gateway = undefined;
-    expect((await service.api('POST', `${path}/probe`)).status).to.equal(200);
+    expect((await calls.service.api('POST', `${path}/probe`)).status).to.equal(200);
   });
 
   it('revoke the tokens of a server that is deleted', async () => {
     const pair = await calls.start();
     const { id, path } = await calls.authorized(pair);
-    expect((await service.api('DELETE', path)).status).to.equal(204);
+    expect((await calls.service.api('DELETE', path)).status).to.equal(204);
     expect(pair.requests.filter(({ path: requested }) => requested === '/token/revocation')).to.have.length(2);
-    expect(await service.db.query('SELECT FROM mcp_oauth WHERE id = $1', [id])).to.deep.equal([]);
+    expect(await calls.service.db.query('SELECT FROM mcp_oauth WHERE id = $1', [id])).to.deep.equal([]);
   });
 
   it('keep every token sealed in the database', async () => {
     const pair = await calls.start();
     const server = await calls.authorized(pair);
     const access = await calls.accessOf().token(server);
-    const rows = await service.db.query('SELECT o::text AS row FROM mcp_oauth o');
+    const rows = await calls.service.db.query('SELECT o::text AS row FROM mcp_oauth o');
     const text = JSON.stringify(rows);
     expect(text).to.include(server.id).and.not.to.include(access.token);
     for (const { form } of pair.requests) {

@@ -1,15 +1,9 @@
 import { expect } from 'chai';
-import { AUTHORIZED, REQUIRED, reasonOf, startOauthCalls, type OauthCalls } from '../../support/oauth-calls.js';
-import type { TestService } from '../../support/service.js';
+import { AUTHORIZED, REQUIRED, reasonOf } from '../../support/oauth-calls.js';
+import { useOauthCalls } from '../../support/use.js';
 
 describe('MCP servers with OAuth', () => {
-  let calls: OauthCalls;
-  let service: TestService;
-  before(async () => {
-    calls = await startOauthCalls();
-    ({ service } = calls);
-  });
-  after(() => calls.close());
+  const calls = useOauthCalls();
 
   it('authorize, probe and show no token', async () => {
     const pair = await calls.start();
@@ -24,7 +18,7 @@ describe('MCP servers with OAuth', () => {
       code_challenge_method: 'S256',
       resource: pair.mcp.url,
       scope: 'tools',
-      redirect_uri: `${service.url}/v1/mcp-servers/oauth/callback`,
+      redirect_uri: `${calls.service.url}/v1/mcp-servers/oauth/callback`,
     });
     const path = `/v1/mcp-servers/${body.id}`;
     expect(await calls.authOf(path)).to.deep.equal(REQUIRED);
@@ -37,20 +31,22 @@ describe('MCP servers with OAuth', () => {
     }
     expect(headers.get('content-type')).to.equal('text/html; charset=utf-8');
     expect(headers.get('content-security-policy')).to.include("default-src 'none'");
-    const server = (await service.api('GET', path)).body;
+    const server = (await calls.service.api('GET', path)).body;
     expect(server.auth).to.deep.equal(AUTHORIZED);
     expect(server.tools).to.deep.equal([{ name: 'a', description: '' }]);
-    expect((await service.api('POST', `${path}/probe`)).status).to.equal(200);
-    const page1 = await service.api('GET', '/v1/mcp-servers');
+    expect((await calls.service.api('POST', `${path}/probe`)).status).to.equal(200);
+    const page1 = await calls.service.api('GET', '/v1/mcp-servers');
     expect(page1.body.items[0].auth).to.deep.equal(AUTHORIZED);
     for (const token of pair.shown) expect(JSON.stringify([server, page1.body])).not.to.include(token);
   });
 
   it('show pages, in the OpenAPI document too', async () => {
-    const document = (await service.api('GET', '/openapi.json')).body;
+    const document = (await calls.service.api('GET', '/openapi.json')).body;
     const { responses } = document.paths['/v1/mcp-servers/oauth/callback'].get;
     for (const status of ['200', '422']) expect(Object.keys(responses[status].content)).to.deep.equal(['text/html']);
-    const { status, headers } = await calls.callBack(new URL(`${service.url}/v1/mcp-servers/oauth/callback?state=x`));
+    const { status, headers } = await calls.callBack(
+      new URL(`${calls.service.url}/v1/mcp-servers/oauth/callback?state=x`),
+    );
     expect([status, headers.get('content-type')]).to.deep.equal([422, 'text/html; charset=utf-8']);
   });
 
@@ -73,10 +69,10 @@ describe('MCP servers with OAuth', () => {
     const { body } = await calls.register(pair);
     const callback = await pair.consent(body.auth.authorization_url);
     const path = `/v1/mcp-servers/${body.id}`;
-    const restarted = await service.api('POST', `${path}/authorize`);
+    const restarted = await calls.service.api('POST', `${path}/authorize`);
     expect(restarted.status).to.equal(200);
     expect((await calls.callBack(callback)).status).to.equal(422);
-    await service.db.query(`UPDATE mcp_oauth SET state_expires_at = now() WHERE id = $1`, [body.id]);
+    await calls.service.db.query(`UPDATE mcp_oauth SET state_expires_at = now() WHERE id = $1`, [body.id]);
     expect((await calls.callBack(await pair.consent(restarted.body.auth.authorization_url))).status).to.equal(422);
     expect(await calls.authOf(path)).to.deep.equal(REQUIRED);
   });
@@ -115,7 +111,7 @@ describe('MCP servers with OAuth', () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
     const before = calls.allowed.splice(0);
-    const { status, body } = await service.api('POST', `${path}/authorize`);
+    const { status, body } = await calls.service.api('POST', `${path}/authorize`);
     calls.allowed.push(...before);
     expect([status, body.error.type]).to.deep.equal([422, 'invalid_mcp_server_url']);
   });
@@ -124,9 +120,9 @@ describe('MCP servers with OAuth', () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
     pair.mcp.options.gateway = undefined;
-    const none = await service.api('PATCH', path, { auth: { type: 'NONE' } });
+    const none = await calls.service.api('PATCH', path, { auth: { type: 'NONE' } });
     expect(none.body.auth).to.deep.equal({ type: 'NONE', name: null });
-    expect(reasonOf(await service.api('POST', `${path}/authorize`))).to.include('not OAUTH');
+    expect(reasonOf(await calls.service.api('POST', `${path}/authorize`))).to.include('not OAUTH');
   });
 
   it('show a client of its own to its own authorization server only', async () => {
@@ -137,7 +133,7 @@ describe('MCP servers with OAuth', () => {
     expect(new URL(body.auth.authorization_url).searchParams.get('scope')).to.equal('x');
     pair.resource.authorization_servers = [other.issuer];
     const path = `/v1/mcp-servers/${body.id}`;
-    expect(reasonOf(await service.api('POST', `${path}/authorize`))).to.include('another authorization server');
+    expect(reasonOf(await calls.service.api('POST', `${path}/authorize`))).to.include('another authorization server');
   });
 
   it('name the invalid field of auth', async () => {

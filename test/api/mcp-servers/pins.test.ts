@@ -6,9 +6,7 @@ import { useService } from '../../support/use.js';
 describe('pinned tools of an MCP server', () => {
   const servers = new McpServers();
   const service = useService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));
-  after(async () => {
-    await servers.close();
-  });
+  after(() => servers.close());
 
   const registered = async (
     tools: TestTool[],

@@ -8,9 +8,7 @@ const SECRET = 'secret-0123456789';
 describe('POST /v1/mcp-servers', () => {
   const servers = new McpServers();
   const service = useService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));
-  after(async () => {
-    await servers.close();
-  });
+  after(() => servers.close());
 
   const start = (options: McpServerOptions = { tools: [{ name: 'a' }, { name: 'b' }] }): Promise<TestMcpServer> =>
     servers.start(options);

@@ -13,9 +13,7 @@ const BUDGET = { max_cost: { amount: '1', currency: 'USD' }, on_reached: 'stop' 
 
 describe('schedules', () => {
   const service = useService();
-  before(async () => {
-    await insertMcpServer(service.db, 'mcp_one');
-  });
+  before(() => insertMcpServer(service.db, 'mcp_one'));
 
   const create = (fields: object): Promise<ApiResponse> =>
     service.api('POST', '/v1/schedules', newSchedule(fields as Record<string, unknown>));

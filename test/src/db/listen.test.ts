@@ -18,9 +18,7 @@ describe('the LISTEN connection', () => {
     );
     await eventually('it is connected', () => connections === 1);
   });
-  after(async () => {
-    await listener.close();
-  });
+  after(() => listener.close());
 
   const notify = (channel: string, payload: string) => db.query('SELECT pg_notify($1, $2)', [channel, payload]);
 

@@ -16,9 +16,7 @@ describe('connections to Postgres', () => {
   let proxy: TcpProxy;
   const database = useDatabase();
   const db = usePool(database, 4);
-  before(async () => {
-    await createKey(db, { project: 'demo' });
-  });
+  before(() => createKey(db, { project: 'demo' }));
   after(async () => {
     frozen?.kill('SIGKILL');
     await proxy?.close();

@@ -18,9 +18,7 @@ describe('cleanStorage', () => {
   let files: TestStorage;
   const database = useDatabase();
   const db = usePool(database, 4);
-  before(async () => {
-    await db.query('INSERT INTO projects (id, name) VALUES ($1, $1)', [PROJECT]);
-  });
+  before(() => db.query('INSERT INTO projects (id, name) VALUES ($1, $1)', [PROJECT]));
   beforeEach(async () => {
     files = openTestStorage();
     await db.query('DELETE FROM files');

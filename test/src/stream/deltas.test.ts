@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import pLimit from 'p-limit';
 import pg from 'pg';
 import type { DataSource } from 'typeorm';
-import { openDataSource } from '../../../src/db/data-source.js';
 import { createPartitions, dropOldPartitions } from '../../../src/stream/delta-partitions.js';
 import { DeltaStore } from '../../../src/stream/delta-store.js';
 import { bytesOfFrame, MAX_BATCH_BYTES } from '../../../src/stream/frames.js';
@@ -24,24 +23,22 @@ import { storedDeltas } from '../../support/deltas.js';
 import { eventually } from '../../support/eventually.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { countRowsRead } from '../../support/rows-read.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { insertEndedTurns, insertSessions } from '../../support/factories.js';
+import { useDatabase, usePool } from '../../support/use.js';
 
 const DELTA = 'agent.message.delta';
 
 /** Deltas between a model call and the tables: what a stream shows of them is tested in test/api/events. */
 describe('deltas', () => {
   const log = createLogger('silent', 'test');
-  let database: TestDatabase;
-  let db: DataSource;
   let notifier: Notifier;
   let deps: TurnDeps;
   let projectId: string;
   let listener: pg.Client;
   const payloads: string[] = [];
+  const database = useDatabase();
+  const db = usePool(database, 10);
   before(async () => {
-    database = await createTestDatabase();
-    db = await openDataSource(database.url, 10, 'test');
     notifier = new Notifier(db, log);
     deps = { db, notifier, log };
     ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 }));
@@ -53,8 +50,6 @@ describe('deltas', () => {
   after(async () => {
     await listener.end();
     await notifier.flush();
-    await db.destroy();
-    await database.drop();
   });
 
   const running = async (): Promise<QueuedTurn> => {

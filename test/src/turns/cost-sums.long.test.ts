@@ -76,9 +76,7 @@ describe(`the costs of ${TURNS} random turns`, () => {
     await Promise.all(Array.from({ length: LANES }, lane));
     await spreadOverDays();
   });
-  after(async () => {
-    await notifier.flush();
-  });
+  after(() => notifier.flush());
 
   async function runSession(): Promise<void> {
     const model = priced();

@@ -33,9 +33,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     };
     ({ projectId } = await createKey(db, { project: 'demo' }));
   });
-  after(async () => {
-    await deps.notifier.flush();
-  });
+  after(() => deps.notifier.flush());
 
   const queued = async (): Promise<string> => {
     const [session] = await insertSessions(db, projectId, 1);

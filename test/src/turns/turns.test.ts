@@ -40,9 +40,7 @@ describe('turns in Postgres', () => {
     deps = { db, notifier, log };
     ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 }));
   });
-  after(async () => {
-    await notifier.flush();
-  });
+  after(() => notifier.flush());
 
   let sessions = 0;
   const queued = async (): Promise<QueuedTurn> => {

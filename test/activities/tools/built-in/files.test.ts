@@ -33,9 +33,7 @@ describe('file tools', () => {
     deps = { config: { maxStoragePerProject: 0 }, db, storage: files.storage } as unknown as ToolDeps;
     await db.query('INSERT INTO projects (id, name) VALUES ($1, $1)', [PROJECT]);
   });
-  after(async () => {
-    files.remove();
-  });
+  after(() => files.remove());
   beforeEach(async () => {
     session = (await insertSessions(db, PROJECT, 1))[0]!;
   });

@@ -14,9 +14,7 @@ describe('results of MCP tools', () => {
   let server: TestMcpServer;
   let calls: McpCalls;
   let answer: unknown;
-  before(async () => {
-    server = await startMcpServer({ tools: [{ name: 'a', run: () => answer }] });
-  });
+  before(async () => (server = await startMcpServer({ tools: [{ name: 'a', run: () => answer }] })));
   beforeEach(() => {
     calls = mcpCalls({ hosts: [server.host] });
   });

@@ -28,9 +28,7 @@ describe('MCP servers in turns', () => {
       'the model takes every request',
     ).to.deep.equal([]);
   });
-  after(async () => {
-    await servers.close();
-  });
+  after(() => servers.close());
 
   const register = async (
     tools: TestTool[],
