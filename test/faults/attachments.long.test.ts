@@ -5,6 +5,7 @@ import { startRole, type RoleProcess } from '../support/role-process.js';
 import { skip } from '../support/skip.js';
 import { startSinkModel, type SinkModel } from '../support/sink-model.js';
 import { useFaultSystem } from '../support/use.js';
+import { TEST_MODEL } from '../support/config.js';
 
 const MIB = 1024 * 1024;
 const TURNS = 40;
@@ -31,15 +32,7 @@ describe('turns with large attachments, all at once', function () {
   before(async () => {
     model = await startSinkModel();
     const env: Record<string, string> = { ...system.apis[0]!.env, MEDIA_BUDGET_MB: String(BUDGET_MIB) };
-    const entry = {
-      id: 'sink',
-      display_name: 'Sink',
-      model: 'sink',
-      base_url: model.url,
-      context_window: 200_000,
-      max_output_tokens: 8_000,
-      supports_thinking: false,
-    };
+    const entry = { ...TEST_MODEL, id: 'sink', model: 'sink', base_url: model.url, supports_thinking: false };
     env.MODELS_FILE = `${env.DATA_DIR}/sink.json`;
     writeFileSync(env.MODELS_FILE, JSON.stringify([entry]));
     service = await startRole('service', env);

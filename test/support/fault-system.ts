@@ -16,6 +16,7 @@ import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.js';
 import { startTemporalServer, temporalAddress, type TestTemporal } from './temporal.js';
 import { connectClient } from './workflow-history.js';
+import { TEST_MODEL } from './config.js';
 
 export type { Turn };
 
@@ -77,13 +78,8 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   const temporalClient = await connectClient(address);
   const dataDir = mkdtempSync(join(tmpdir(), 'faults-'));
   const entry = {
-    id: 'scripted',
-    display_name: 'Scripted',
-    model: 'scripted-1',
-    base_url: model.url,
-    context_window: 200_000,
-    max_output_tokens: 8_000,
-    supports_thinking: true,
+    ...TEST_MODEL,
+    ...{ id: 'scripted', display_name: 'Scripted', model: 'scripted-1', base_url: model.url },
     price: options.price,
   };
   const models = [entry, ...(options.moreModels ?? []).map((more) => ({ ...entry, ...more }))];

@@ -9,6 +9,7 @@ import type { ModelEntry } from '../../src/models/catalogue.js';
 import { splitAtMedia } from '../../src/models/media.js';
 import { createTestDatabase } from './postgres.js';
 import { openTestStorage, type TestStorage } from './storage.js';
+import { TEST_MODEL } from './config.js';
 
 /** Builds requests out of rows, with no worker and no model. */
 export interface RequestBuilder {
@@ -26,15 +27,7 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
     db,
     files,
     async build(turnId, model = {}) {
-      const entry: ModelEntry = {
-        id: 'scripted',
-        display_name: 'Scripted',
-        model: 'scripted-1',
-        context_window: 200_000,
-        max_output_tokens: 8_000,
-        supports_thinking: true,
-        ...model,
-      };
+      const entry: ModelEntry = { ...TEST_MODEL, id: 'scripted', model: 'scripted-1', ...model };
       const log = createLogger('silent', 'test');
       const deps = { db, storage: files.storage, log, notifier: new Notifier(db, log) };
       const loaded = await loadConversation(db, turnId);

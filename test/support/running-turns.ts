@@ -5,6 +5,7 @@ import type { ModelEntry } from '../../src/models/catalogue.js';
 import { testLogger } from './log.js';
 import { runService, type RunningService, type ServiceOptions } from './running-service.js';
 import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
+import { TEST_MODEL } from './config.js';
 
 export interface TurnServiceOptions extends ServiceOptions {
   /** How many workers beside the API; 0 leaves turns queued until `startWorker`. */
@@ -29,13 +30,8 @@ export type RunningTurns = RunningService & Turns;
 export async function runTurns(options: TurnServiceOptions): Promise<RunningTurns> {
   const model = await startScriptedModel(options.scripted);
   const entry: ModelEntry = {
-    id: 'scripted',
-    display_name: 'Scripted',
-    model: 'scripted-1',
-    base_url: model.url,
-    context_window: 200_000,
-    max_output_tokens: 8_000,
-    supports_thinking: true,
+    ...TEST_MODEL,
+    ...{ id: 'scripted', display_name: 'Scripted', model: 'scripted-1', base_url: model.url },
     ...options.model,
   };
   const config: Partial<Config> = {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { ModelEntry } from '../../../src/models/catalogue.js';
 import { startScriptedModel, text, thinking, toolUse, type ScriptedModel } from '../../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
+import { TEST_MODEL } from '../../support/config.js';
 
 /** Any server that speaks the Messages API, each with its key, its limits and its way to think. */
 describe('the models of the catalogue', () => {
@@ -14,13 +15,8 @@ describe('the models of the catalogue', () => {
     process.env.SECOND_KEY = 'key-of-the-second';
     process.env.ANTHROPIC_API_KEY = 'key-of-anthropic';
     const entry = (id: string, base_url: string, more: Partial<ModelEntry>): ModelEntry => ({
-      id,
-      display_name: id,
-      model: `${id}-at-its-api`,
-      base_url,
-      context_window: 200_000,
-      max_output_tokens: 8000,
-      supports_thinking: true,
+      ...TEST_MODEL,
+      ...{ id, display_name: id, model: `${id}-at-its-api`, base_url },
       ...more,
     });
     service = await startTurnService({

@@ -17,6 +17,7 @@ import {
 } from '../../support/scripted-model.js';
 import { expectNoSecrets } from '../../support/secrets.js';
 import { startTurnService, type TurnService } from '../../support/turns.js';
+import { TEST_MODEL } from '../../support/config.js';
 
 const IDENTITY_TOKEN = 'eyJhbGciOiJub25lIn0.projected-identity-token.sig';
 
@@ -37,12 +38,8 @@ describe('Claude without a key (docs/contract.md §5, MODELS_FILE)', () => {
       ANTHROPIC_API_KEY: 'key-that-google-never-gets',
     });
     const entry = (id: string, more: Partial<ModelEntry>): ModelEntry => ({
-      id,
-      display_name: id,
-      model: 'claude-sonnet-5-5',
-      context_window: 200_000,
-      max_output_tokens: 8000,
-      supports_thinking: true,
+      ...TEST_MODEL,
+      ...{ id, display_name: id, model: 'claude-sonnet-5-5' },
       ...more,
     });
     entries = {
