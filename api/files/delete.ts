@@ -1,9 +1,8 @@
 import { removeFile } from '../../src/files/remove.js';
-import type { FileRow } from '../../src/files/store.js';
 import { operation } from '../http/core/operation.js';
 import { fileOfPath } from './resource.js';
 
-export const deleteFile = operation<undefined, FileRow>({
+export const deleteFile = operation({
   id: 'deleteFile',
   summary: 'Delete a file',
   success: { status: 204, description: 'Deleted' },

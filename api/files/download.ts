@@ -1,9 +1,9 @@
-import { LINK_SECONDS, type FileRow } from '../../src/files/store.js';
+import { LINK_SECONDS } from '../../src/files/store.js';
 import { operation } from '../http/core/operation.js';
 import { fileOfPath } from './resource.js';
 
 /** GET /v1/files/{file_id}/content: redirects to a link that works for an hour without a key. */
-export const downloadFile = operation<undefined, FileRow>({
+export const downloadFile = operation({
   id: 'downloadFile',
   summary: 'Download a file',
   success: {

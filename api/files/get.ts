@@ -1,9 +1,8 @@
 import { operation } from '../http/core/operation.js';
 import { fileOfPath } from './resource.js';
-import type { FileRow } from '../../src/files/store.js';
 import { fileSchema, presentFile } from './present.js';
 
-export const getFile = operation<undefined, FileRow>({
+export const getFile = operation({
   id: 'getFile',
   summary: 'Get a file',
   success: { status: 200, description: 'The file', schema: fileSchema },

@@ -1,5 +1,5 @@
 import { objectSchema } from '../../src/platform/object-schema.js';
-import { LINK_SECONDS, type FileRow } from '../../src/files/store.js';
+import { LINK_SECONDS } from '../../src/files/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { fileOfPath } from './resource.js';
 
@@ -12,7 +12,7 @@ const linkSchema = {
  * GET /v1/files/{file_id}/link: the redirect target of GET …/content as JSON, because a browser script cannot read a
  * redirect.
  */
-export const getDownloadLink = operation<undefined, FileRow>({
+export const getDownloadLink = operation({
   id: 'getDownloadLink',
   summary: 'Get the download link of a file',
   success: { status: 200, description: 'The link, valid for one hour.', schema: linkSchema },

@@ -1,4 +1,3 @@
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
@@ -7,7 +6,7 @@ import { operation } from '../http/core/operation.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';
 
-export const authorizeMcpServer = operation<undefined, McpServerRow>({
+export const authorizeMcpServer = operation({
   id: 'authorizeMcpServer',
   summary: 'Start the authorization of an MCP server of type OAUTH again',
   success: { status: 200, description: 'The MCP server with a new authorization_url.', schema: mcpServerSchema },

@@ -1,11 +1,10 @@
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { wholeChangedTool } from '../../src/mcp/pins.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import { operation } from '../http/core/operation.js';
 import { changedToolSchema } from './present.js';
 import { mcpServerOfPath } from './resource.js';
 
-export const getChangedMcpTool = operation<undefined, McpServerRow>({
+export const getChangedMcpTool = operation({
   id: 'getChangedMcpTool',
   summary: 'Get a changed tool of an MCP server whose tools are pinned, whatever its size',
   success: { status: 200, description: 'The changed tool with its complete schemas.', schema: changedToolSchema },

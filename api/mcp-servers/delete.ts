@@ -1,4 +1,3 @@
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
 import { lockServer } from '../../src/mcp/find-servers.js';
 import { openGrant } from '../../src/mcp/oauth/grants.js';
@@ -8,7 +7,7 @@ import { deleteServer } from '../../src/mcp/store.js';
 import { operation } from '../http/core/operation.js';
 import { mcpServerOfPath } from './resource.js';
 
-export const deleteMcpServer = operation<undefined, McpServerRow>({
+export const deleteMcpServer = operation({
   id: 'deleteMcpServer',
   summary: 'Delete an MCP server; sessions lose its tools from their next turn',
   success: { status: 204, description: 'Deleted.' },

@@ -1,9 +1,8 @@
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { operation } from '../http/core/operation.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';
 
-export const getMcpServer = operation<undefined, McpServerRow>({
+export const getMcpServer = operation({
   id: 'getMcpServer',
   summary: 'Get an MCP server',
   success: { status: 200, description: 'The MCP server.', schema: mcpServerSchema },

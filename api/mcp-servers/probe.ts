@@ -1,4 +1,3 @@
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { requestAuthOf } from '../../src/mcp/request-auth.js';
@@ -7,7 +6,7 @@ import { operation } from '../http/core/operation.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';
 
-export const probeMcpServer = operation<undefined, McpServerRow>({
+export const probeMcpServer = operation({
   id: 'probeMcpServer',
   summary: 'Connect to an MCP server again and refresh its tools',
   success: { status: 200, description: 'The MCP server with its current tools.', schema: mcpServerSchema },

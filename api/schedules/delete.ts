@@ -1,9 +1,8 @@
-import type { Schedule } from '../../src/schedules/schedule.js';
 import { deleteSchedule as removeSchedule } from '../../src/schedules/store.js';
 import { operation } from '../http/core/operation.js';
 import { scheduleNotFound, scheduleOfPath } from './resource.js';
 
-export const deleteSchedule = operation<undefined, Schedule>({
+export const deleteSchedule = operation({
   id: 'deleteSchedule',
   summary: 'Delete a schedule; turns that it started continue',
   success: { status: 204, description: 'Deleted.' },

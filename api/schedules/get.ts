@@ -1,9 +1,8 @@
-import type { Schedule } from '../../src/schedules/schedule.js';
 import { operation } from '../http/core/operation.js';
 import { presentSchedule, scheduleSchema } from './present.js';
 import { scheduleOfPath } from './resource.js';
 
-export const getSchedule = operation<undefined, Schedule>({
+export const getSchedule = operation({
   id: 'getSchedule',
   summary: 'Get a schedule',
   success: { status: 200, description: 'The schedule.', schema: scheduleSchema },

@@ -1,10 +1,9 @@
-import type { Schedule } from '../../src/schedules/schedule.js';
 import { changeSchedule } from '../../src/schedules/store.js';
 import { operation } from '../http/core/operation.js';
 import { scheduleSchema } from './present.js';
 import { change, scheduleOfPath } from './resource.js';
 
-export const pauseSchedule = operation<undefined, Schedule>({
+export const pauseSchedule = operation({
   id: 'pauseSchedule',
   summary: 'Pause a schedule; times during the pause are skipped',
   idempotent: true,

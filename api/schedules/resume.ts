@@ -1,11 +1,11 @@
 import { forgetFailures } from '../../src/schedules/failures.js';
-import { nextRun, type Schedule } from '../../src/schedules/schedule.js';
+import { nextRun } from '../../src/schedules/schedule.js';
 import { changeSchedule } from '../../src/schedules/store.js';
 import { operation } from '../http/core/operation.js';
 import { scheduleSchema } from './present.js';
 import { change, requireSession, scheduleOfPath } from './resource.js';
 
-export const resumeSchedule = operation<undefined, Schedule>({
+export const resumeSchedule = operation({
   id: 'resumeSchedule',
   summary: 'Resume a paused schedule; the count of failed turns starts at 0',
   idempotent: true,

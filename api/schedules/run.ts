@@ -1,11 +1,10 @@
 import { runNow } from '../../src/schedules/fire.js';
 import { withLockedSchedule } from '../../src/schedules/lock.js';
-import type { Schedule } from '../../src/schedules/schedule.js';
 import { operation } from '../http/core/operation.js';
 import { presentSchedule, scheduleSchema } from './present.js';
 import { requireSession, scheduleNotFound, scheduleOfPath } from './resource.js';
 
-export const runSchedule = operation<undefined, Schedule>({
+export const runSchedule = operation({
   id: 'runSchedule',
   summary: 'Run a schedule now, also a paused or ended one; its times do not change',
   idempotent: true,

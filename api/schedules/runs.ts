@@ -1,12 +1,11 @@
 import { pageOf } from '../../src/platform/page.js';
 import { listRuns } from '../../src/schedules/runs.js';
-import type { Schedule } from '../../src/schedules/schedule.js';
 import { operation } from '../http/core/operation.js';
 import { newestFirst, pageSchema } from '../http/core/page.js';
 import { presentRun, runSchema } from './present.js';
 import { scheduleOfPath } from './resource.js';
 
-export const listScheduleRuns = operation<undefined, Schedule>({
+export const listScheduleRuns = operation({
   id: 'listScheduleRuns',
   summary: 'List the runs of a schedule, newest first; kept for 30 days',
   paged: true,

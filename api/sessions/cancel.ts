@@ -1,10 +1,10 @@
-import { findSession, type SessionState } from '../../src/sessions/store.js';
+import { findSession } from '../../src/sessions/store.js';
 import { cancelTurn } from '../../src/turns/cancel.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 import { presentSession, sessionSchema } from './present.js';
 
-export const cancelSessionTurn = operation<undefined, SessionState>({
+export const cancelSessionTurn = operation({
   id: 'cancelTurn',
   summary: 'Cancel the open turn',
   success: { status: 200, description: 'The session.', schema: sessionSchema },

@@ -1,14 +1,13 @@
 import { transaction } from '../../src/db/transaction.js';
 import { turnContinuedSchema } from '../../src/events/schema.js';
 import { eventJson } from '../../src/events/store.js';
-import type { Session } from '../../src/sessions/store.js';
 import { continueTurn } from '../../src/turns/continue.js';
 import { launchTurn } from '../../src/turns/launch.js';
 import { operation } from '../http/core/operation.js';
 import { sessionOfPath } from '../http/core/session-of-path.js';
 import { sendMessage } from './send-message.js';
 
-export const continueSessionTurn = operation<undefined, Session>({
+export const continueSessionTurn = operation({
   id: 'continueTurn',
   summary: 'Continue a turn that did not complete',
   idempotent: true,

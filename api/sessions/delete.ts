@@ -1,11 +1,11 @@
 import { transaction } from '../../src/db/transaction.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { sessionRunning, type RequiredAction } from '../../src/sessions/required-actions.js';
-import { lockSession, softDeleteSession, type SessionState } from '../../src/sessions/store.js';
+import { lockSession, softDeleteSession } from '../../src/sessions/store.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 
-export const deleteSession = operation<undefined, SessionState>({
+export const deleteSession = operation({
   id: 'deleteSession',
   summary: 'Delete a session and its events permanently',
   success: { status: 204, description: 'Deleted.' },

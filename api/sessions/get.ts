@@ -1,9 +1,8 @@
-import type { Session } from '../../src/sessions/store.js';
 import { operation } from '../http/core/operation.js';
 import { presentSession, sessionSchema } from './present.js';
 import { sessionOfPath } from '../http/core/session-of-path.js';
 
-export const getSession = operation<undefined, Session>({
+export const getSession = operation({
   id: 'getSession',
   summary: 'Get a session',
   success: { status: 200, description: 'The session.', schema: sessionSchema },

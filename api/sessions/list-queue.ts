@@ -1,13 +1,12 @@
 import { waitingMessageSchema } from '../../src/events/schema.js';
 import { invalidCursor, pageOf } from '../../src/platform/page.js';
-import type { SessionState } from '../../src/sessions/store.js';
 import { listWaiting, type Place } from '../../src/waiting/store.js';
 import { operation } from '../http/core/operation.js';
 import { pageRequest, pageSchema } from '../http/core/page.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { presentWaiting } from './send-message.js';
 
-export const listQueue = operation<undefined, SessionState>({
+export const listQueue = operation({
   id: 'listQueue',
   summary: 'List the waiting messages in order of delivery',
   paged: true,

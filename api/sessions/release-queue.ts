@@ -1,11 +1,11 @@
-import { findSession, type SessionState } from '../../src/sessions/store.js';
+import { findSession } from '../../src/sessions/store.js';
 import { launchTurn } from '../../src/turns/launch.js';
 import { releaseQueue } from '../../src/waiting/release.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 import { presentSession, sessionSchema } from './present.js';
 
-export const releaseSessionQueue = operation<undefined, SessionState>({
+export const releaseSessionQueue = operation({
   id: 'releaseQueue',
   summary: 'Start the first message of a held queue',
   success: { status: 200, description: 'The session, also if its queue was not held.', schema: sessionSchema },

@@ -1,11 +1,10 @@
-import type { SessionState } from '../../src/sessions/store.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { showWaiting } from '../../src/turns/show-waiting.js';
 import { withdraw } from '../../src/waiting/store.js';
 import { operation } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 
-export const withdrawMessage = operation<undefined, SessionState>({
+export const withdrawMessage = operation({
   id: 'withdrawMessage',
   summary: 'Withdraw a waiting message',
   success: { status: 204, description: 'Withdrawn: it will never be delivered.' },

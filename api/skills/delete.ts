@@ -1,9 +1,9 @@
 import { removeArchive } from '../../src/skills/content.js';
-import { skillNotFound, softDeleteSkill, type Skill } from '../../src/skills/store.js';
+import { skillNotFound, softDeleteSkill } from '../../src/skills/store.js';
 import { operation } from '../http/core/operation.js';
 import { skillOfPath } from './resource.js';
 
-export const deleteSkill = operation<undefined, Skill>({
+export const deleteSkill = operation({
   id: 'deleteSkill',
   summary: 'Delete a skill: later messages cannot select it, and its name is free again',
   success: { status: 204, description: 'Deleted.' },

@@ -1,9 +1,8 @@
-import type { Skill } from '../../src/skills/store.js';
 import { operation } from '../http/core/operation.js';
 import { presentSkill, skillSchema } from './present.js';
 import { skillOfPath } from './resource.js';
 
-export const getSkill = operation<undefined, Skill>({
+export const getSkill = operation({
   id: 'getSkill',
   summary: 'Get a skill',
   success: { status: 200, description: 'The skill.', schema: skillSchema },

@@ -1,10 +1,10 @@
 import { ServiceError } from '../../src/platform/errors.js';
-import { findTurnOfSession, type FoundTurn } from '../../src/turns/find-turns.js';
+import { findTurnOfSession } from '../../src/turns/find-turns.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound } from '../http/core/session-of-path.js';
 import { presentTurn, turnSchema } from './present.js';
 
-export const getTurn = operation<undefined, FoundTurn>({
+export const getTurn = operation({
   id: 'getTurn',
   summary: 'Get a turn: its status, its outcome and its last message',
   success: { status: 200, description: 'The turn.', schema: turnSchema },

@@ -1,5 +1,4 @@
 import { invalidCursor, pageOf } from '../../src/platform/page.js';
-import type { SessionState } from '../../src/sessions/store.js';
 import { listTurns as readTurns } from '../../src/turns/find-turns.js';
 import { operation } from '../http/core/operation.js';
 import { pageRequest, pageSchema } from '../http/core/page.js';
@@ -8,7 +7,7 @@ import { presentTurn, turnSchema } from './present.js';
 
 const AFTER_ALL = 2 ** 31 - 1;
 
-export const listTurns = operation<undefined, SessionState>({
+export const listTurns = operation({
   id: 'listTurns',
   summary: 'List the turns of a session, newest first',
   paged: true,

@@ -1,9 +1,8 @@
-import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { deleteWebhook as removeWebhook } from '../../src/webhooks/store.js';
 import { operation } from '../http/core/operation.js';
 import { webhookNotFound, webhookOfPath } from './resource.js';
 
-export const deleteWebhook = operation<undefined, WebhookRow>({
+export const deleteWebhook = operation({
   id: 'deleteWebhook',
   summary: 'Delete a webhook; its pending deliveries are not sent',
   success: { status: 204, description: 'Deleted.' },

@@ -1,4 +1,3 @@
-import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { pageOf } from '../../src/platform/page.js';
 import { DELIVERY_STATES, listDeliveries, type DeliveryState } from '../../src/webhooks/deliveries.js';
 import { operation } from '../http/core/operation.js';
@@ -6,7 +5,7 @@ import { newestFirst, pageSchema } from '../http/core/page.js';
 import { deliverySchema, presentDelivery } from './present.js';
 import { webhookOfPath } from './resource.js';
 
-export const listWebhookDeliveries = operation<undefined, WebhookRow>({
+export const listWebhookDeliveries = operation({
   id: 'listWebhookDeliveries',
   summary: 'List the deliveries of a webhook, newest first; kept for 30 days',
   paged: true,

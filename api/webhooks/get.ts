@@ -1,9 +1,8 @@
-import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { operation } from '../http/core/operation.js';
 import { presentWebhook, webhookSchema } from './present.js';
 import { webhookOfPath } from './resource.js';
 
-export const getWebhook = operation<undefined, WebhookRow>({
+export const getWebhook = operation({
   id: 'getWebhook',
   summary: 'Get a webhook',
   success: { status: 200, description: 'The webhook.', schema: webhookSchema },

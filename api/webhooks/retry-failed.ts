@@ -1,12 +1,11 @@
 import { count } from '../../src/events/fields.js';
 import { objectSchema } from '../../src/platform/object-schema.js';
-import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { transaction } from '../../src/db/transaction.js';
 import { retryFailed } from '../../src/webhooks/retry-failed.js';
 import { operation } from '../http/core/operation.js';
 import { requireEnabled, webhookOfPath } from './resource.js';
 
-export const retryFailedWebhookDeliveries = operation<undefined, WebhookRow>({
+export const retryFailedWebhookDeliveries = operation({
   id: 'retryFailedWebhookDeliveries',
   summary: 'Send the failed deliveries of a webhook again',
   idempotent: true,

@@ -1,11 +1,10 @@
-import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { transaction } from '../../src/db/transaction.js';
 import { requestRetry } from '../../src/webhooks/deliveries.js';
 import { operation } from '../http/core/operation.js';
 import { deliverySchema, presentDelivery } from './present.js';
 import { deliveryNotFound, requireEnabled, webhookOfDelivery } from './resource.js';
 
-export const retryWebhookDelivery = operation<undefined, WebhookRow>({
+export const retryWebhookDelivery = operation({
   id: 'retryWebhookDelivery',
   summary: 'Send a delivery again now, in any state',
   idempotent: true,

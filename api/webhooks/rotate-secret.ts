@@ -1,4 +1,3 @@
-import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { transaction } from '../../src/db/transaction.js';
 import { newSecret } from '../../src/webhooks/sign.js';
 import { rotateSecret } from '../../src/webhooks/store.js';
@@ -7,7 +6,7 @@ import { webhookWithSecretSchema } from './present.js';
 import { webhookNotFound, webhookOfPath } from './resource.js';
 import { answerWithSecret, replaySecret } from './secret-answer.js';
 
-export const rotateWebhookSecret = operation<undefined, WebhookRow>({
+export const rotateWebhookSecret = operation({
   id: 'rotateWebhookSecret',
   summary: 'Replace the secret; for 24 hours the old one also signs',
   idempotent: true,

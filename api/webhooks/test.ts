@@ -1,11 +1,10 @@
-import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { transaction } from '../../src/db/transaction.js';
 import { insertTestDelivery } from '../../src/webhooks/deliveries.js';
 import { operation } from '../http/core/operation.js';
 import { deliverySchema, presentDelivery } from './present.js';
 import { requireEnabled, webhookOfPath } from './resource.js';
 
-export const testWebhook = operation<undefined, WebhookRow>({
+export const testWebhook = operation({
   id: 'testWebhook',
   summary: 'Send a webhook.test delivery',
   idempotent: true,
