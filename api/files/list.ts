@@ -1,7 +1,6 @@
-import { pageOf } from '../../src/platform/page.js';
 import { listFiles as filesOf, type FileFilter, type FileOrigin } from '../../src/files/store.js';
 import { operation } from '../http/core/operation.js';
-import { newestFirst, pageSchema } from '../http/core/page.js';
+import { newestPage, pageSchema } from '../http/core/page.js';
 import { fileSchema, presentFile } from './present.js';
 
 /** GET /v1/files: the project's files, optionally filtered by the session that delivered them or by origin. */
@@ -21,8 +20,6 @@ export const listFiles = operation({
   async handle({ deps, caller, query }) {
     const filter: FileFilter = { sessionId: query.session_id, origin: query.origin as FileOrigin | undefined };
     const list = `files ${filter.origin ?? ''} ${filter.sessionId ?? ''}`;
-    const request = newestFirst(query, list);
-    const rows = await filesOf(deps.db, caller.projectId, filter, request);
-    return pageOf(list, rows, ({ created_at, id }) => [created_at, id], presentFile);
+    return newestPage(query, list, (page) => filesOf(deps.db, caller.projectId, filter, page), presentFile);
   },
 });

@@ -1,7 +1,6 @@
-import { pageOf } from '../../src/platform/page.js';
 import { listSessions as findSessions } from '../../src/sessions/list.js';
 import { operation } from '../http/core/operation.js';
-import { newestFirst, pageSchema } from '../http/core/page.js';
+import { newestPage, pageSchema } from '../http/core/page.js';
 import { filterOf, filterSchema, listName } from './filter.js';
 import { presentSession, sessionSchema } from './present.js';
 
@@ -15,8 +14,6 @@ export const listSessions = operation({
   async handle({ deps, caller, query }) {
     const filter = filterOf(query);
     const list = listName(filter);
-    const request = newestFirst(query, list);
-    const sessions = await findSessions(deps.db, caller.projectId, request, filter);
-    return pageOf(list, sessions, ({ created_at, id }) => [created_at, id], presentSession);
+    return newestPage(query, list, (page) => findSessions(deps.db, caller.projectId, page, filter), presentSession);
   },
 });

@@ -1,7 +1,6 @@
-import { pageOf } from '../../src/platform/page.js';
 import { listSkills as findSkills } from '../../src/skills/store.js';
 import { operation } from '../http/core/operation.js';
-import { newestFirst, pageSchema } from '../http/core/page.js';
+import { newestPage, pageSchema } from '../http/core/page.js';
 import { presentSkill, skillSchema } from './present.js';
 
 export const listSkills = operation({
@@ -10,9 +9,6 @@ export const listSkills = operation({
   paged: true,
   success: { status: 200, description: 'A page of skills.', schema: pageSchema(skillSchema) },
   errors: [],
-  async handle({ deps, caller, query }) {
-    const request = newestFirst(query, 'skills');
-    const skills = await findSkills(deps.db, caller.projectId, request);
-    return pageOf('skills', skills, ({ created_at, id }) => [created_at, id], presentSkill);
-  },
+  handle: ({ deps, caller, query }) =>
+    newestPage(query, 'skills', (page) => findSkills(deps.db, caller.projectId, page), presentSkill),
 });

@@ -1,7 +1,6 @@
-import { pageOf } from '../../src/platform/page.js';
 import { DELIVERY_STATES, listDeliveries, type DeliveryState } from '../../src/webhooks/deliveries.js';
 import { operation } from '../http/core/operation.js';
-import { newestFirst, pageSchema } from '../http/core/page.js';
+import { newestPage, pageSchema } from '../http/core/page.js';
 import { deliverySchema, presentDelivery } from './present.js';
 import { webhookOfPath } from './resource.js';
 
@@ -19,8 +18,6 @@ export const listWebhookDeliveries = operation({
   async handle({ deps, resource, query }) {
     const state = query.state as DeliveryState | undefined;
     const list = `webhook-deliveries:${resource.id}${state === undefined ? '' : `:${state}`}`;
-    const request = newestFirst(query, list);
-    const deliveries = await listDeliveries(deps.db, resource.id, request, state);
-    return pageOf(list, deliveries, ({ created_at, id }) => [created_at, id], presentDelivery);
+    return newestPage(query, list, (page) => listDeliveries(deps.db, resource.id, page, state), presentDelivery);
   },
 });

@@ -1,6 +1,7 @@
 import { objectSchema } from '../../../src/platform/object-schema.js';
 import { validationError } from '../../../src/platform/errors.js';
-import { decodeCursor, invalidCursor, type PageRequest } from '../../../src/platform/page.js';
+import { decodeCursor, invalidCursor, pageOf, type PageRequest, type PageRows } from '../../../src/platform/page.js';
+import type { JsonText } from '../../../src/platform/json-text.js';
 import type { JsonSchema } from './operation.js';
 
 const DEFAULT_LIMIT = 20;
@@ -17,7 +18,18 @@ export function pageRequest(query: Record<string, string>, list: string, keyLeng
   };
 }
 
-/** The same for a list sorted by creation, with the key (created_at, id). */
+/** A page of a list sorted by creation, whose cursors hold `created_at` and id. `list` is the list's name with its filter. */
+export async function newestPage<Row extends Record<'id' | 'created_at', unknown>>(
+  query: Record<string, string>,
+  list: string,
+  read: (page: PageRequest) => Promise<PageRows<Row>>,
+  present: (row: Row) => object,
+): Promise<JsonText> {
+  const rows = await read(newestFirst(query, list));
+  return pageOf(list, rows, ({ created_at, id }) => [created_at, id] as string[], present);
+}
+
+/** Reads `limit` and `cursor` of a list sorted by creation. */
 export function newestFirst(query: Record<string, string>, list: string): PageRequest {
   const request = pageRequest(query, list, 2);
   if (request.after !== null && !isTimestamp(request.after[0]!)) {
