@@ -7,8 +7,6 @@ import { ModelFailure, signThinking, type ModelRequest, type StopReason } from '
 export interface AdmissionOptions {
   /** Prompts over this are refused, and answers that would pass it stop. Default: 200,000 tokens. */
   contextWindow?: number;
-  /** Prefixes under this are not cached. Default: 0. */
-  minCacheTokens?: number;
   /** False: accepts what the real API would refuse, but for its length. Default: true. */
   validate?: boolean;
 }
@@ -21,7 +19,7 @@ export class Admission {
 
   constructor(private readonly options: AdmissionOptions) {
     this.contextWindow = options.contextWindow ?? 200_000;
-    this.#cache = new PromptCache(options.minCacheTokens);
+    this.#cache = new PromptCache();
   }
 
   /** The tokens of a body of count_tokens. */
@@ -60,7 +58,7 @@ export class Admission {
   }
 
   forget(): void {
-    this.#cache = new PromptCache(this.options.minCacheTokens);
+    this.#cache = new PromptCache();
     this.#calledAfterThinking.clear();
   }
 

@@ -27,7 +27,7 @@ export async function play(
     if (part.kind === 'thinking' || part.kind === 'redacted_thinking') thought = true;
   }
   const calls = reply.parts.some((part) => part.kind === 'tool_use');
-  writer.finish(reply.stopReason ?? (calls ? 'tool_use' : 'end_turn'), reply.stopSequence);
+  writer.finish(reply.stopReason ?? (calls ? 'tool_use' : 'end_turn'));
 }
 
 const isBlock = (part: Block | Step): part is Block => 'source' in part || part.kind === 'redacted_thinking';

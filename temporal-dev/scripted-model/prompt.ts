@@ -108,23 +108,20 @@ export function measure(request: CountedRequest): Prompt {
   return { tokens: tokensOf(chars), breakpoints };
 }
 
-/** A prompt cache without expiry. `minTokens`: prefixes shorter than this are not cached. */
+/** A prompt cache without expiry. */
 export class PromptCache {
   readonly #written = new Set<string>();
 
-  constructor(private readonly minTokens = 0) {}
-
   /** What the prompt costs now; writes its breakpoints. Call it for prompts that are answered, not for refused ones. */
-  use(prompt: Prompt): PromptUsage {
-    const usable = prompt.breakpoints.filter((point) => point.tokens >= this.minTokens);
-    const read = usable
+  use({ tokens, breakpoints }: Prompt): PromptUsage {
+    const read = breakpoints
       .flatMap((point) => [point, ...point.earlier])
       .filter((prefix) => this.#written.has(prefix.key))
       .reduce((most, prefix) => Math.max(most, prefix.tokens), 0);
-    const cached = usable.at(-1)?.tokens ?? 0;
-    for (const point of usable) this.#write(point.key);
+    const cached = breakpoints.at(-1)?.tokens ?? 0;
+    for (const point of breakpoints) this.#write(point.key);
     return {
-      input_tokens: prompt.tokens - Math.max(read, cached),
+      input_tokens: tokens - Math.max(read, cached),
       cache_creation_input_tokens: Math.max(0, cached - read),
       cache_read_input_tokens: read,
     };

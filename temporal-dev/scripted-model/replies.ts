@@ -61,7 +61,6 @@ export interface MessageReply {
   parts: Part[];
   /** Default: `tool_use` when there is one, else `end_turn`. */
   stopReason?: StopReason;
-  stopSequence?: string;
   usage?: UsageOverride;
 }
 
@@ -91,9 +90,9 @@ export const thinking = (source: string | Iterable<string>, pacing: Pacing = {})
 });
 
 /** A thinking block that nobody can read. */
-export const redactedThinking = (data = Buffer.from('redacted').toString('base64')): Block => ({
+export const redactedThinking = (): Block => ({
   kind: 'redacted_thinking',
-  data,
+  data: Buffer.from('redacted').toString('base64'),
 });
 
 /**

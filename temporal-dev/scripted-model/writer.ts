@@ -105,7 +105,7 @@ export class MessageWriter {
   }
 
   /** Ends the message. */
-  finish(stopReason: StopReason, stopSequence: string | null = null): void {
+  finish(stopReason: StopReason): void {
     if (this.closed) return;
     if (this.#open) this.close();
     const usage = {
@@ -116,12 +116,12 @@ export class MessageWriter {
       ...this.options.override,
     };
     if (!this.options.stream) {
-      const message = { ...this.#message(this.#content, stopReason), stop_sequence: stopSequence };
+      const message = this.#message(this.#content, stopReason);
       message.usage = { ...message.usage, ...usage };
       sendJson(this.response, 200, JSON.stringify(message), { 'request-id': this.options.requestId });
       return;
     }
-    const delta = { stop_reason: stopReason, stop_sequence: stopSequence, stop_details: null, container: null };
+    const delta = { stop_reason: stopReason, stop_sequence: null, stop_details: null, container: null };
     this.#buffer += frame({ type: 'message_delta', delta, usage }) + frame({ type: 'message_stop' });
     this.response.end(this.#buffer);
     this.#buffer = '';

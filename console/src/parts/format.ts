@@ -29,8 +29,8 @@ export function formatDateTime(timestamp: string): string {
 }
 
 /** "2 minutes ago", "in 3 hours"; a timestamp of this second is "now". */
-export function formatRelative(timestamp: string, now = Date.now()): string {
-  const seconds = Math.round((Date.parse(timestamp) - now) / 1_000);
+export function formatRelative(timestamp: string): string {
+  const seconds = Math.round((Date.parse(timestamp) - Date.now()) / 1_000);
   const size = Math.abs(seconds);
   if (size < 60) return RELATIVE.format(seconds, 'second');
   if (size < 3_600) return RELATIVE.format(Math.round(seconds / 60), 'minute');
