@@ -1,6 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
 
-/** How many of a worker's slots one project may use, and how many all projects may use together. */
 interface Slots {
   perProject: number;
   total?: number;

@@ -17,11 +17,9 @@ export interface AheadSteps extends Ahead {
   join(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<StepResult | null>;
 }
 
-/** Dependencies of the activities; the worker creates them once. */
 export interface ActivityDeps extends ToolDeps {
   deltas: DeltaStore;
   notifier: Notifier;
-  /** Wakes calls whose questions are answered. */
   answers: AnswerWatch;
   /** Starts the workflow of the turn that follows, and shows there which calls wait for a person. */
   workflows: LaunchDeps['workflows'] & Pick<TurnWorkflows, 'signalAsking'>;
@@ -31,6 +29,5 @@ export interface ActivityDeps extends ToolDeps {
   conversations: ConversationCache;
   /** The identity in Temporal of the worker that runs the activities. */
   workerId: string;
-  /** Aborts the activities of turns that are cancelled. */
   runningTurns: RunningTurns;
 }

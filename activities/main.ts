@@ -51,7 +51,6 @@ export interface RunningWorker {
   connection: NativeConnection;
   /** And this, so that their first steps run ahead. */
   ahead: Ahead;
-  /** What it sends to readers. */
   notifier: Notifier;
   /** Rejects when the worker stops on its own. */
   failed: Promise<never>;

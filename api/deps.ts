@@ -30,7 +30,6 @@ export interface ApiDeps extends TurnParts {
   /** The network for MCP servers: it connects to checked addresses only. */
   mcpNetwork: McpNetwork;
   probes: Probes;
-  /** Access tokens of MCP servers that use OAuth. */
   oauth: OauthAccess;
   /** Finds the states of OAuth authorizations that have begun. */
   oauthStates: BatchLookup<true>;

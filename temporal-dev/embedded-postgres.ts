@@ -32,7 +32,6 @@ interface PostgresOptions {
   sharedHome?: string;
 }
 
-/** An embedded Postgres that runs. */
 export interface EmbeddedPostgres {
   readonly server: EmbeddedServer;
   readonly port: number;

@@ -69,7 +69,6 @@ interface TemporalOptions {
   dynamicConfig?: Record<string, number | boolean>;
 }
 
-/** A running embedded Temporal server. */
 export interface EmbeddedTemporal {
   readonly server: EmbeddedServer;
   /** host:port, as TEMPORAL_ADDRESS takes it. */

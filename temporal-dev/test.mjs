@@ -48,7 +48,6 @@ if (process.env.TEST_SUMMARY) writeFileSync(process.env.TEST_SUMMARY, JSON.strin
 process.exitCode = summary.failed === 0 ? 0 : 1;
 process.stdout.write(formatSummary(summary));
 
-/** Runs the checks one after the other. */
 async function runChecks(checks) {
   const stop = endCommandsWithUs();
   for (const [title, [tool, ...options]] of checks) {

@@ -9,7 +9,6 @@ export interface TurnInput extends Continuation {
   /** How many MCP servers the session names. */
   mcpServers: number;
   maxSteps: number;
-  /** What is left of the turn's time. */
   remainingMs: number;
 }
 

@@ -47,7 +47,6 @@ export interface ToolCall {
 /** Returns what answers the questions of a server; undefined if the session does not let it ask. */
 export type QuestionsOf = (serverId: string, cleaner: Cleaner) => QuestionHandler | undefined;
 
-/** Dependencies of the tools; the worker creates them once. */
 export interface ToolDeps {
   config: Config;
   db: DataSource;

@@ -32,12 +32,10 @@ export interface TurnActivities {
   advanceWait(input: { turnId: string; step: number }): Promise<AdvancedWait | null>;
   /** Reads whether a step still waits for a larger budget; ends the turn if it has waited too long. */
   advanceBudget(input: { turnId: string; step: number }): Promise<AdvancedBudget | EndedTurn>;
-  /** Ends a turn that was cancelled or has failed. */
   finishTurn(input: { turnId: string; ending: UnsuccessfulOutcome }): Promise<void>;
 }
 
 export interface EndedTask {
-  /** What is left of the turn's time. */
   remainingMs: number;
   /** The task took too long: its server must be asked to cancel it. */
   isOverdue: boolean;
@@ -57,7 +55,6 @@ interface OpenTask {
 }
 
 export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {
-  /** What is left of the turn's time. */
   remainingMs: number;
   /** After this time the wait continues as new. */
   longWaitMs: number;
@@ -86,7 +83,6 @@ export interface AdvancedBudget {
   kind: 'waits' | 'over';
   /** Until the wait expires; 0 if it is over. */
   expiresInMs: number;
-  /** What is left of the turn's time. */
   remainingMs: number;
   /** After this time the wait continues as new. */
   longWaitMs: number;

@@ -19,7 +19,6 @@ export interface DeliveryDeps {
   db: DataSource;
   log: Logger;
   network: McpNetwork;
-  /** Limits how many of the worker's slots one project may use. */
   limit: ConcurrencyLimit;
 }
 

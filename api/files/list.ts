@@ -3,7 +3,6 @@ import { operation } from '../http/core/operation.js';
 import { newestPage, pageSchema } from '../http/core/page.js';
 import { fileSchema, presentFile } from './present.js';
 
-/** GET /v1/files: the project's files, optionally filtered by the session that delivered them or by origin. */
 export const listFiles = operation({
   id: 'listFiles',
   summary: 'List files, newest first',

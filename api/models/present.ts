@@ -2,7 +2,6 @@ import type { ModelEntry } from '../../src/models/catalogue.js';
 import { PRICE_SCHEMA } from '../../src/models/entry.js';
 import { presented } from '../http/core/presenter.js';
 
-/** A model that sessions can use (contract.md §2). */
 const model = presented(
   'Model',
   {

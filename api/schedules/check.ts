@@ -10,7 +10,6 @@ import type { Db } from '../../src/db/transaction.js';
 import { checkNewSession, type NewSessionBody } from '../../src/sessions/new-session.js';
 import type { Caller } from '../http/core/operation.js';
 
-/** The fields of a body that decide when a schedule runs. */
 interface TimingBody {
   cron?: string;
   at?: string;

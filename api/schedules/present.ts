@@ -8,7 +8,6 @@ const timestamp = { type: 'string', format: 'date-time' } as const;
 const optionalTimestamp = { type: ['string', 'null'], format: 'date-time' } as const;
 const MAX_NEXT_RUNS = 5;
 
-/** A run of a schedule (docs/contract.md §12). */
 export const { schema: runSchema, present: presentRun } = presented('ScheduleRun', {
   scheduled_at: timestamp,
   started_at: { ...optionalTimestamp, description: 'Null until its turn starts, and for a skipped run.' },
@@ -39,7 +38,6 @@ const resource = presented('Schedule', {
   created_at: timestamp,
   updated_at: timestamp,
 });
-/** The schedule resource (docs/contract.md §12). */
 export const { schema: scheduleSchema } = resource;
 
 export function presentSchedule(schedule: Schedule): Record<string, unknown> {

@@ -7,7 +7,6 @@ import type { Call } from '../http/core/operation.js';
 import { resourceOfPath } from '../http/core/resource.js';
 import { presentSchedule } from './present.js';
 
-/** Finds the schedule in the path. @throws ServiceError `schedule_not_found` */
 export const scheduleOfPath = resourceOfPath('schedule_id', findSchedule, scheduleNotFound);
 
 export function scheduleNotFound(): never {

@@ -7,7 +7,6 @@ import type { Session } from '../../src/sessions/store.js';
 import { sessionToolsSchema } from '../../src/sessions/tool-fields.js';
 import { presented } from '../http/core/presenter.js';
 
-/** The Session resource (contract.md §2). */
 const session = presented(
   'Session',
   {

@@ -67,7 +67,6 @@ interface Change {
 
 interface Updated {
   session: Session;
-  /** The turn that goes on. */
   resumed: string | null;
 }
 

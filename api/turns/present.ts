@@ -6,7 +6,6 @@ import { presented } from '../http/core/presenter.js';
 const time = { type: 'string', format: 'date-time' } as const;
 const timeOrNull = { type: ['string', 'null'], format: 'date-time' } as const;
 
-/** A turn and its outcome (docs/contract.md §13 "Turns"). */
 const turn = presented('Turn', {
   id: { type: 'string', pattern: '^turn_' },
   session_id: { type: 'string', pattern: '^ses_' },

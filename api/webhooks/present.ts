@@ -39,7 +39,6 @@ const attempt = objectSchema({
   duration_ms: { type: 'integer' },
 });
 
-/** A delivery (contract.md §7). */
 export const { schema: deliverySchema, present: presentDelivery } = presented('WebhookDelivery', {
   id: { type: 'string', pattern: '^dlv_', description: 'Sent as `webhook-id` with every attempt.' },
   event_type: { type: 'string', enum: [...WEBHOOK_EVENT_TYPES, 'webhook.test'] },

@@ -4,7 +4,6 @@ import { ServiceError } from '../../src/platform/errors.js';
 import { hasDelivery } from '../../src/webhooks/deliveries.js';
 import { resourceOfPath, type PathOf } from '../http/core/resource.js';
 
-/** Finds the webhook in the path. @throws ServiceError `webhook_not_found` */
 export const webhookOfPath = resourceOfPath<WebhookRow>(
   'webhook_id',
   (db, projectId, id) => findResource(db, WebhookEntity, projectId, id),

@@ -111,7 +111,6 @@ function typeOf(metric: object): string {
   return String((metric as { type?: unknown }).type);
 }
 
-/** The file's text. */
 export function dashboardText(): string {
   return `${JSON.stringify(dashboard(), null, 2)}\n`;
 }

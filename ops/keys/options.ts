@@ -10,7 +10,6 @@ export function projectOf(name: string | undefined): string {
   return nameOf('--project', name)!;
 }
 
-/** Reads a name. @throws UsageError */
 export function nameOf(option: string, name: string | undefined): string | undefined {
   if (name === undefined) return undefined;
   if (name.trim() === '' || codePointLength(name) > MAX_NAME_LENGTH || !isStorableText(name)) {

@@ -44,7 +44,6 @@ export interface TaskRow {
   message: string | null;
 }
 
-/** What an MCP server asked the person. */
 export interface QuestionRow {
   step: number;
   index: number;
@@ -72,7 +71,6 @@ export interface WorkerRow {
   dead_at: string | null;
 }
 
-/** All that the tables know of a turn. */
 export interface ShownTurn {
   row: Json;
   modelCalls: ModelCallRow[];

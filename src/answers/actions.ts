@@ -7,7 +7,6 @@ import type { ElicitationState } from './elicitation.js';
 /** planned → open (asked) → allowed, denied, answered or expired. planned and open → cancelled when the turn ends. */
 export type ActionState = 'planned' | 'open' | 'allowed' | 'denied' | 'answered' | 'expired' | 'cancelled';
 
-/** A call that needs an answer. */
 export interface Action {
   turn_id: string;
   step: number;

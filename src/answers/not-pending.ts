@@ -2,7 +2,6 @@ import { ServiceError } from '../platform/errors.js';
 import type { ActionState } from './actions.js';
 import type { ElicitationState } from './elicitation.js';
 
-/** Says why a call accepts no answer. */
 type ClosedState = Exclude<ActionState, 'open' | 'planned'> | 'not_asked' | 'not_required';
 
 export function notPending(toolUseId: string, state: ClosedState): ServiceError {
@@ -32,7 +31,6 @@ export function elicitationNotFound(ids: string[]): ServiceError {
   });
 }
 
-/** Says why a question of a server accepts no answer. */
 export function questionNotPending(id: string, state: Exclude<ElicitationState, 'open'>): ServiceError {
   return new ServiceError('elicitation_not_pending', `The question ${id} does not wait for an answer: ${WHY[state]}.`, {
     elicitation_id: id,

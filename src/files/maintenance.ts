@@ -25,7 +25,6 @@ export interface CleanPosition {
 }
 
 export interface CleanCounts {
-  /** Number of interrupted deletions that this run finished. */
   finishedDeletions: number;
   /** Number of objects removed because no row refers to them. */
   removedObjects: number;

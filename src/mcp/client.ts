@@ -142,7 +142,6 @@ export class McpConnection {
     }
   }
 
-  /** Pings the server; resolves if it still has this session. */
   async ping(signal: AbortSignal): Promise<void> {
     await this.request({ method: 'ping' }, signal, { limits: shortLimits() });
   }
@@ -218,7 +217,6 @@ export class McpConnection {
     await this.detach();
   }
 
-  /** Closes all its connections. The server keeps the session. */
   async detach(): Promise<void> {
     await this.#client.close();
     // After a failed connect, the client no longer refers to its transport, which is still open.

@@ -83,7 +83,6 @@ export class McpRequest {
     }
   }
 
-  /** The request for which the SDK is calling fetch. */
   static current(): McpRequest | undefined {
     const request = running.getStore();
     return request !== undefined && request.#settled && request.handshake ? undefined : request;

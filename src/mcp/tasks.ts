@@ -14,7 +14,6 @@ export type OpenTaskState = TaskState & { status: 'working' | 'input_required' }
 /** How a tool may be called as a task. Absent: it may not. */
 type TaskSupport = 'required' | 'optional';
 
-/** What the service reads of a server's answer about a task. */
 export interface TaskState {
   status: TaskStatus;
   /** The server's own text, unlimited and with secrets that it may echo; null without one. */

@@ -13,7 +13,6 @@ export function databaseAddress(url: string, auth: DatabaseAuth): string {
   return address.href;
 }
 
-/** Takes an address apart again. */
 export function authOf(address: string): { url: string; auth: DatabaseAuth } {
   if (!address.includes(AUTH_PARAMETER)) return { url: address, auth: 'password' };
   const url = new URL(address);

@@ -38,11 +38,9 @@ export function observePool(db: DataSource): () => void {
   return () => void pools.delete(pool);
 }
 
-/** Tasks in the service's task queue that wait for a worker. */
 export interface TaskQueueBacklog {
   type: 'workflow' | 'activity';
   tasks: number;
-  /** Age of the oldest of these tasks. */
   ageSeconds: number;
 }
 

@@ -6,7 +6,6 @@ import { transaction, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { SCOPES, type Scope } from './permissions.js';
 
-/** The caller of a request: its project and permissions. */
 export interface LiveKey {
   keyId: string;
   projectId: string;

@@ -44,7 +44,6 @@ export async function forgetFailures(tx: EntityManager, id: string): Promise<voi
   await tx.query('UPDATE schedule_runs SET is_settled = true WHERE schedule_id = $1 AND NOT is_settled', [id]);
 }
 
-/** The schedules with turns that ended and are not counted yet. */
 export async function findUncounted(db: Db): Promise<{ id: string; session_id: string | null }[]> {
   return runSql(
     db,

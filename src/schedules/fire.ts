@@ -14,7 +14,6 @@ import { nextRun, timingOf, type Schedule, type SkipReason } from './schedule.js
 import { startTurn, type Started } from './start-turn.js';
 import { changeSchedule } from './store.js';
 
-/** What starting the turns of schedules needs. */
 export interface FireDeps {
   db: DataSource;
   log: Logger;

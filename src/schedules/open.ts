@@ -8,7 +8,6 @@ import { syncSoon } from './sync.js';
 export interface Schedules {
   /** Has Temporal follow a changed schedule, without waiting. */
   sync: (id: string) => void;
-  /** The reconciler's round. */
   reconcile: () => Promise<void>;
 }
 

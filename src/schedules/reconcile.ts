@@ -19,9 +19,7 @@ const LIST_LAG_SECONDS = 30;
 const COMPARE_INTERVAL_MS = 60_000;
 
 interface ReconcileSchedulesDeps extends SyncDeps {
-  /** The id of this installation. */
   installation: () => Promise<string>;
-  /** Starts the turn of a schedule's due time. */
   fire: (id: string) => Promise<unknown>;
 }
 

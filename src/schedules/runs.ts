@@ -8,7 +8,6 @@ import type { SkipReason } from './schedule.js';
 const KEPT = "interval '30 days'";
 export const KEPT_MS = 30 * 86_400_000;
 
-/** What became of a time of a schedule. */
 export interface Run {
   scheduled_at: string;
   started_at: string | null;

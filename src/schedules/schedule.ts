@@ -35,7 +35,6 @@ export interface Schedule {
 export const SKIP_REASONS = ['missed', 'session_running', 'too_many_running_turns', 'queue_full', 'not_found'] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
-/** The fields that decide when a schedule runs. */
 export type TimingFields = Pick<Schedule, 'cron' | 'at' | 'timezone' | 'end_at'>;
 
 export function timingOf({ cron, at, timezone, end_at: endAt }: TimingFields): Timing {

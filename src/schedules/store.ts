@@ -40,10 +40,6 @@ type ScheduleFields = Pick<
   'name' | 'cron' | 'at' | 'timezone' | 'target' | 'session_id' | 'message' | 'overlap' | 'end_at'
 >;
 
-/**
- * Stores a schedule.
- * @throws ServiceError `schedule_limit_reached`
- */
 export async function insertSchedule(
   tx: EntityManager,
   projectId: string,

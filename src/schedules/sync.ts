@@ -29,7 +29,6 @@ type Synced = Pick<
   | 'deleted_at'
 >;
 
-/** Has Temporal's schedule follow the row as it is now. */
 export async function syncSchedule({ db, schedules }: SyncDeps, id: string): Promise<void> {
   const [schedule] = await runSql<Synced & { now: string }>(
     db,

@@ -9,7 +9,6 @@ import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
 import { OPEN_ACTIONS } from './required-actions.js';
 
-/** A session with the state of its latest turn. */
 export interface Session extends Omit<
   SessionRow,
   'metadata_updated_at' | 'deleted_at' | 'tools' | 'model_tools' | 'currency'

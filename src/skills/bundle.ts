@@ -15,7 +15,6 @@ const MAX_TOTAL_BYTES = 200 * MIB;
 const MAX_SKILL_MD_BYTES = 32 * 1024;
 export const SKILL_MD = 'SKILL.md';
 
-/** A valid skill package. */
 export interface Bundle {
   name: string;
   description: string;

@@ -3,7 +3,6 @@ import { insertEvents, newEvents } from '../events/store.js';
 import { OvertakenError } from '../turns/turn.js';
 import { running, writeTurn, type TurnDeps } from '../turns/write.js';
 
-/** The summary that replaces the earlier turns of a session. */
 interface Summary {
   /** Number of the last turn that it replaces. */
   upTo: number;

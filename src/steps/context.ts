@@ -16,7 +16,6 @@ interface TurnServer {
   offeredTools: string[] | null;
 }
 
-/** The fields of a turn that its activities need. */
 export interface TurnContext extends Pick<
   Turn,
   'id' | 'sessionId' | 'projectId' | 'number' | 'state' | 'queuedAt' | 'modelId' | 'messageNumber' | 'hasWaiting'

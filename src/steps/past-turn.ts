@@ -28,7 +28,6 @@ export interface SteeringMessage {
 
 export interface PastStep {
   step: number;
-  /** The model that answered. */
   modelId: string;
   content: AssistantBlock[];
   stopReason: string;

@@ -118,7 +118,6 @@ export async function updateTask(
   );
 }
 
-/** Stores the MCP session in which the task is asked for from now on. */
 export async function moveTask(db: Db, { turnId, step, index }: CallPlace, session: McpSession | null): Promise<void> {
   await runSql(
     db,

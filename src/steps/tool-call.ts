@@ -28,7 +28,6 @@ export interface ToolCallRow {
   action: CallAction | null;
 }
 
-/** The answer that a call waits for, and its outcome. */
 interface CallAction {
   kind: ActionKind;
   state: ActionState;
@@ -103,7 +102,6 @@ async function wasStartedBy(db: Db, { turnId, step, index }: ToolCallRow, task: 
   return rows.length > 0;
 }
 
-/** The stored result of a finished call. */
 interface ToolOutcome {
   content: ResultBlock[];
   isError: boolean;

@@ -7,12 +7,10 @@ import { ServiceError } from '../platform/errors.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import type { StartableTurn } from '../temporal/turn-workflows.js';
 
-/** A turn just queued, with its first event. */
 export interface QueuedTurn extends StartableTurn, Pick<Turn, 'number' | 'hasWaiting'> {
   event: EventRow;
 }
 
-/** What a new turn of a session is decided by. */
 export interface LockedSession {
   model_id: string;
   mcp_servers: number;

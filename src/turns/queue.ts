@@ -17,7 +17,6 @@ type Row = Pick<LockedSession, 'model_id' | 'mcp_servers' | 'last_state' | 'max_
   number: number;
 };
 
-/** Stores the answer with the effect (src/projects/idempotency). */
 interface AnswerInStatement {
   held: Sql;
   store: (response: Sql, effect: Sql) => Sql;

@@ -4,7 +4,6 @@ import type { Db } from '../db/transaction.js';
 import type { Money } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';
 
-/** What turns took together. */
 export interface UsageGroup {
   /** Null for turns of sessions without the metadata key. */
   group: string | null;

@@ -10,7 +10,6 @@ import type { Logger } from '../platform/logger.js';
 import { observeOutcome, traceTurn, type TurnResult } from './outcome.js';
 import { OvertakenError, TurnEndedError } from './turn.js';
 
-/** Dependencies of functions that write turns. */
 export interface TurnDeps {
   db: DataSource;
   notifier: Notifier;
@@ -71,7 +70,6 @@ type LockedTurn = Pick<Turn, 'state' | 'position' | 'cancelRequested'>;
 
 export interface TurnTransaction {
   tx: EntityManager;
-  /** Locks the turn's row, if it passes the fence. */
   lock: (fence: Sql) => Promise<LockedTurn>;
   write: <Row>(write: TurnWrite) => Promise<Written<Row>>;
 }

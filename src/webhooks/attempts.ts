@@ -13,7 +13,6 @@ const MAX_LISTED_ATTEMPTS = 50;
 /** How long after an overdue attempt the reconciler signals the delivery's workflow again. */
 export const WAKE_MARGIN = "interval '5 minutes'";
 
-/** A delivery with the fields needed to send it. */
 export interface LoadedDelivery {
   id: string;
   webhook_id: string;

@@ -12,7 +12,6 @@ const KEPT = "interval '30 days'";
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** One request to the receiver. */
 export interface Attempt {
   at: string;
   /** HTTP status; null without a response. */

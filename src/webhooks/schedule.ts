@@ -15,7 +15,6 @@ interface FailedSoFar {
   pauses: number;
 }
 
-/** The next attempt: its delay in seconds, and the pauses used by then. */
 interface NextAttempt {
   afterSeconds: number;
   pauses: number;

@@ -13,7 +13,6 @@ const MAX_WEBHOOKS_PER_PROJECT = 10;
 /** How long the previous secret still signs after a rotation (contract.md §7). */
 const PREVIOUS_SECRET_HOURS = 24;
 
-/** A page, newest first. */
 export function listWebhooks(db: Db, projectId: string, page: PageRequest): Promise<PageRows<WebhookRow>> {
   return listResources(db, selectRows(resourcesOf(db, WebhookEntity, projectId)), page);
 }
@@ -25,10 +24,6 @@ interface NewWebhook {
   enabled: boolean;
 }
 
-/**
- * Stores a webhook.
- * @throws ServiceError `webhook_limit_reached`
- */
 export async function insertWebhook(
   tx: EntityManager,
   keys: readonly Buffer[],

@@ -22,7 +22,6 @@ export class Admission {
     this.#cache = new PromptCache();
   }
 
-  /** The tokens of a body of count_tokens. */
   count(body: unknown): number {
     return measure(this.#validated(body, true)).tokens;
   }

@@ -43,11 +43,9 @@ function parsed(input: string): unknown {
   }
 }
 
-/** One server-sent event of the stream. */
 export const frame = (event: Anthropic.RawMessageStreamEvent | { type: 'ping' }): string =>
   `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 
-/** The frame that begins a block. */
 export function blockStart(index: number, head: BlockHead): string {
   const block =
     head.type === 'tool_use'

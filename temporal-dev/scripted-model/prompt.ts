@@ -31,7 +31,6 @@ const PDF_CHARS = 3_000 * CHARS_PER_TOKEN;
 
 const tokensOf = (chars: number): number => Math.ceil(chars / CHARS_PER_TOKEN);
 
-/** Tokens of an answer's text. */
 export const outputTokens = (chars: number): number => Math.max(1, tokensOf(chars));
 
 interface Piece {

@@ -52,10 +52,8 @@ export type Block =
   | { kind: 'redacted_thinking'; data: string }
   | { kind: 'tool_use'; id: string | undefined; name: string; source: string; pacing: Pacing };
 
-/** An element of an answer. */
 export type Part = Block | Step;
 
-/** A whole answer. */
 export interface MessageReply {
   kind: 'message';
   parts: Part[];

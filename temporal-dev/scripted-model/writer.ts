@@ -68,7 +68,6 @@ export class MessageWriter {
     this.#buffer = frame({ type: 'message_start', message: this.#message([], null) }) + frame({ type: 'ping' });
   }
 
-  /** Begins a block. */
   open(head: BlockHead): void {
     this.#index += 1;
     this.#open = head;
@@ -104,7 +103,6 @@ export class MessageWriter {
     this.#buffer += frame({ type: 'content_block_stop', index: this.#index });
   }
 
-  /** Ends the message. */
   finish(stopReason: StopReason): void {
     if (this.closed) return;
     if (this.#open) this.close();
@@ -133,7 +131,6 @@ export class MessageWriter {
     this.response.end(`${this.#buffer}event: error\ndata: ${errorBody(type, message, this.options.requestId)}\n\n`);
   }
 
-  /** Sends bytes that are no frame of the API. */
   raw(bytes: string): void {
     if (!this.options.stream) throw new Error('Only a stream can carry raw bytes; answer with an HttpReply instead');
     this.#buffer += bytes;

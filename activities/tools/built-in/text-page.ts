@@ -50,7 +50,6 @@ function decode(decoder: TextDecoder, chunk?: Buffer): string | null {
 class PageBuilder {
   private readonly lines: string[] = [];
   private bytes = 0;
-  /** Number of the current line. */
   private line = 0;
   private pending = '';
   private nextLine: number | null = null;

@@ -85,7 +85,6 @@ export async function fetchResult(
   }
 }
 
-/** The result of a call whose task its server no longer knows. */
 export function unknownTask(name: string): ToolResult {
   return textResult(
     `The task of this call of ${name} is unknown to its server, so the outcome of the call is unknown. ` +
@@ -94,7 +93,6 @@ export function unknownTask(name: string): ToolResult {
   );
 }
 
-/** The result of a call whose task took too long. */
 export function overdueTask(name: string, seconds: number): ToolResult {
   return textResult(
     `The task of this call of ${name} did not finish within ${seconds} s. Its server was asked to cancel it. Its outcome is unknown.`,

@@ -27,7 +27,6 @@ export interface Call<Body = unknown, Resource = unknown> {
   params: Record<string, string>;
   /** Query parameters by name. If one is repeated, the last counts. */
   query: Record<string, string>;
-  /** The return value of the operation's `resource`. */
   resource: Resource;
   /** The body, validated by the operation's schema (undefined without a schema). */
   body: Body;
@@ -68,11 +67,9 @@ export interface Operation<Body = any, Resource = any> {
   multipart?: true;
   /** Id of the operation whose rate limit this one shares; if absent, it has its own. */
   rateLimit?: string;
-  /** The operation supports `Idempotency-Key`. */
   idempotent?: true;
   /** Additional request headers of this operation, for the OpenAPI document. */
   headers?: Record<string, string>;
-  /** The response on success: status and body. */
   success: Success;
   /** Error types in addition to the common ones. */
   errors: ErrorType[];

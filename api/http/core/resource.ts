@@ -2,7 +2,6 @@ import type { Db } from '../../../src/db/transaction.js';
 import type { ServiceError } from '../../../src/platform/errors.js';
 import type { Call } from './operation.js';
 
-/** The part of a call that identifies a resource. */
 export type PathOf = Pick<Call, 'deps' | 'caller' | 'params'>;
 
 /**

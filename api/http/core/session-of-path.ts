@@ -2,7 +2,6 @@ import { ServiceError } from '../../../src/platform/errors.js';
 import { findSession, findSessionState } from '../../../src/sessions/store.js';
 import { resourceOfPath } from './resource.js';
 
-/** Finds the session in the path. @throws ServiceError `session_not_found` */
 export const sessionOfPath = resourceOfPath('session_id', findSession, sessionNotFound);
 
 /** The same for operations that need no contents of the session: ids, and the state of its latest turn. */

@@ -6,7 +6,6 @@ import type { Budget } from './budget.js';
 /** Gives the session another budget. Returns false if its turn still waits for a larger one. */
 export type SetBudget = (budget: Budget | null) => Promise<boolean>;
 
-/** What a person can decide about a turn that waits. */
 export interface Decisions {
   /** Sends the answer to a tool call that waits. */
   answer: (answer: Answer) => Promise<void>;

@@ -62,7 +62,6 @@ interface AmountProps {
   onAmount: (amount: string) => void;
 }
 
-/** The amount of a budget. */
 export function AmountField({ amount, currency, onAmount }: AmountProps) {
   return (
     <label class="field">

@@ -12,12 +12,10 @@ type EventOf<Type extends Event['type']> = Extract<Event, { type: Type }>;
 
 export interface ToolCall {
   use: EventOf<'agent.tool_use' | 'agent.custom_tool_use'>;
-  /** A person's permission. */
   confirmation: EventOf<'user.tool_confirmation'> | null;
   /** Of a custom tool that the client has answered, the client's own. */
   result: EventOf<'agent.tool_result' | 'user.custom_tool_result'> | null;
   waitsFor: WaitingCall | null;
-  /** What its server asks. */
   questions: Elicitation[];
   /** The latest progress of its task. */
   progress: EventOf<'agent.tool_progress'> | null;
@@ -65,7 +63,6 @@ function addQuestion(calls: Map<string, ToolCall>, question: Elicitation): void 
   change(calls, question.tool_use_id, { questions: [...questions, question] });
 }
 
-/** The budget that a turn waits for. */
 export function openBudget({ events, draft, decided }: Turn): BudgetAction | null {
   const last = events.at(-1);
   if (last?.type !== 'agent.requires_action' || draft !== null || decided === last.id) return null;

@@ -8,7 +8,6 @@ import { RetryNotice } from './retry-notice.js';
 import { TurnItemView } from './turn-item-view.js';
 import { itemsOf } from './turn-items.js';
 
-/** A message and everything the agent did about it. */
 export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
   const items = itemsOf(turn);
   const waits = openActions(turn).length > 0;

@@ -22,7 +22,6 @@ export interface Grant {
   resource: string;
 }
 
-/** The columns that hold a grant. */
 export type SealedGrant = Pick<McpOauthRow, 'id' | 'tokens'>;
 export type StoredGrant = Pick<McpOauthRow, 'id' | 'tokens' | 'tokens_expire_at'>;
 

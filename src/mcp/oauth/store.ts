@@ -9,14 +9,12 @@ import type { SealedGrant } from './grants.js';
 /** contract.md §8: lifetime of a started authorization. */
 const STATE_SECONDS = 600;
 
-/** The OAuth client as registered with the authorization server. */
 export interface OauthClient {
   client_id: string;
   client_secret?: string;
   token_endpoint_auth_method?: string;
 }
 
-/** The data to start an authorization. */
 export interface OauthSetup {
   scopes: string[] | null;
   client: OauthClient;

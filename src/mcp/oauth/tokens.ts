@@ -52,7 +52,6 @@ export class OauthAccess {
     return this.#remembered.secretsOf(id);
   }
 
-  /** Forgets a server that was deleted or has a new credential. */
   forget(id: string): void {
     this.#remembered.forget(id);
   }

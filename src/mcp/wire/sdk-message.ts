@@ -8,7 +8,6 @@ type Json = Record<string, unknown>;
 /** Long enough for any text that is shown, with a credential that the server may echo. */
 const MAX_ERROR_CHARACTERS = 64 * 1024;
 
-/** What the SDK gets for a message of the server. */
 interface SdkMessage {
   /** Null: nothing. */
   text: string | null;
