@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import { NativeConnection } from '@temporalio/worker';
 import pRetry from 'p-retry';
 import { ByteBudget } from '../src/platform/byte-budget.js';
@@ -10,7 +8,6 @@ import { isReady, waitForSchema } from '../src/db/schema-version.js';
 import { ConversationCache } from '../src/steps/conversation-cache.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
 import { Notifier } from '../src/stream/notify.js';
-import { takeWorkerLease } from '../src/reconciler/worker-lease.js';
 import { ANSWER_CHANNEL, AnswerWatch } from '../src/answers/answer-watch.js';
 import { CANCEL_CHANNEL, RunningTurns } from '../src/turns/running-turns.js';
 import { openStorage } from '../src/files/open-storage.js';
@@ -30,21 +27,16 @@ import { traceTemporal } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
 import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
 import { startTurnReconciler } from '../src/reconciler/start.js';
-import { createActivities } from './index.js';
-import { channelOfWorker, type AheadNotice } from '../src/turns/ahead-hints.js';
+import type { AheadNotice } from '../src/turns/ahead-hints.js';
 import type { Ahead } from '../src/turns/launch.js';
 import { Slots } from './slots.js';
-import { RunAhead } from './turn/run-ahead.js';
+import type { RunAhead } from './turn/run-ahead.js';
 import { keepWorking, type LeasedWorkers } from './keep-working.js';
-import { createMaintenanceActivities } from './maintenance/index.js';
 import { ModelClients } from './model/clients.js';
 import { createSend } from './model/send.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
-import { createScheduleActivities } from './schedules/fire.js';
-import { createScheduleWorker } from './schedules/worker.js';
+import { startWorkers } from './start-workers.js';
 import { McpConnections } from './tools/mcp/connections.js';
-import { createTurnWorker, sharedOptions, versioned } from './worker-options.js';
-import { startDeliveries } from './webhooks/worker.js';
 
 export interface RunningWorker {
   /** An API in the same process shares this connection, so it can start turns eagerly. */
@@ -117,66 +109,13 @@ export async function startWorker(
   const storage = await openStorage(config);
   void warnOfForeignStorage(db, storage, log);
   const models = await ModelClients.open(catalogue, process.env, createSend(storage, budget));
-  const { namespace } = temporalSettings();
+  const forTurns = { deltas, models, conversations, mcp, budget, runningTurns, slots };
+  const parts = { config, db, log, storage, notifier, answers, ...forTurns };
   const start = async (): Promise<LeasedWorkers> => {
-    // Temporal's default identity plus a random part, because process ids are reused.
-    const workerId = `${process.pid}@${hostname()}-${randomUUID()}`;
-    const { databaseListenUrl: databaseUrl, taskQueue } = config;
-    const lease = await takeWorkerLease({ workerId, databaseUrl, namespace, taskQueue }, log);
-    const shared = sharedOptions(config, { connection, identity: workerId, tracing });
-    const { workflows } = reconciler;
-    const parts = {
-      config,
-      db,
-      log,
-      storage,
-      notifier,
-      answers,
-      workflows,
-      deltas,
-      models,
-      conversations,
-      mcp,
-      budget,
-      runningTurns,
-      workerId,
-    };
-    const steps = new RunAhead({ ...parts, slots });
-    await cancels.add(channelOfWorker(workerId));
-    try {
-      const worker = await createTurnWorker(shared, config, {
-        ...createActivities({ ...parts, slots, ahead: steps }),
-        ...createMaintenanceActivities({ config, db: upkeep, log, storage }),
-      });
-      const schedules = await createScheduleWorker(
-        { ...shared, ...versioned(config, 'AUTO_UPGRADE') },
-        config.taskQueue,
-        createScheduleActivities({
-          ...{ db, log, notifier, models: catalogue, workflows, ahead: steps },
-          catchupSeconds: config.scheduleCatchupSeconds,
-        }),
-      );
-      const deliveries = config.webhookDeliveries
-        ? await startDeliveries({ ...shared, ...versioned(config, 'AUTO_UPGRADE') }, reconciler.searchable, {
-            config,
-            db,
-            upkeep,
-            log,
-            network,
-          })
-        : null;
-      const workers = [worker, schedules, ...(deliveries === null ? [] : [deliveries.worker])];
-      ahead = steps;
-      const stop = async (): Promise<void> => {
-        await Promise.all([deliveries?.stop(), steps.close()]);
-        cancels.remove(channelOfWorker(workerId));
-      };
-      return { lease, workers, stop };
-    } catch (error) {
-      await steps.close();
-      await lease.release();
-      throw error;
-    }
+    const others = { upkeep, catalogue, network, connection, tracing, reconciler };
+    const started = await startWorkers({ parts, ...others, listener: cancels });
+    ahead = started.steps;
+    return started;
   };
   const working = await keepWorking(start, () => runningTurns.abandon(), log);
   log.info({ task_queue: config.taskQueue }, 'worker started');

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { NativeConnection } from '@temporalio/worker';
+import type { DataSource } from 'typeorm';
+import type { Listener } from '../src/db/listen.js';
+import type { ModelCatalogue } from '../src/models/catalogue.js';
+import type { McpNetwork } from '../src/network/network.js';
+import type { TurnReconciler } from '../src/reconciler/start.js';
+import { takeWorkerLease } from '../src/reconciler/worker-lease.js';
+import { temporalSettings } from '../src/temporal/connection.js';
+import type { TemporalTracing } from '../src/temporal/tracing.js';
+import { channelOfWorker } from '../src/turns/ahead-hints.js';
+import type { ActivityDeps } from './deps.js';
+import { createActivities } from './index.js';
+import type { LeasedWorkers } from './keep-working.js';
+import { createMaintenanceActivities } from './maintenance/index.js';
+import { createScheduleActivities } from './schedules/fire.js';
+import { createScheduleWorker } from './schedules/worker.js';
+import { RunAhead } from './turn/run-ahead.js';
+import { startDeliveries } from './webhooks/worker.js';
+import { createTurnWorker, sharedOptions, versioned } from './worker-options.js';
+
+interface ProcessParts {
+  /** What the activities of each lease share. */
+  parts: Omit<ActivityDeps, 'workerId' | 'ahead' | 'workflows'>;
+  upkeep: DataSource;
+  catalogue: ModelCatalogue;
+  network: McpNetwork;
+  connection: NativeConnection;
+  tracing: TemporalTracing | null;
+  reconciler: Pick<TurnReconciler, 'workflows' | 'searchable'>;
+  listener: Pick<Listener, 'add' | 'remove'>;
+}
+
+/** Starts the workers of turns, schedules and deliveries under a new lease. */
+export async function startWorkers({
+  parts,
+  upkeep,
+  catalogue,
+  network,
+  connection,
+  tracing,
+  reconciler: { workflows, searchable },
+  listener,
+}: ProcessParts): Promise<LeasedWorkers & { steps: RunAhead }> {
+  const { config, db, log, storage, notifier } = parts;
+  const { databaseListenUrl: databaseUrl, taskQueue } = config;
+  // Temporal's default identity plus a random part, because process ids are reused.
+  const workerId = `${process.pid}@${hostname()}-${randomUUID()}`;
+  const { namespace } = temporalSettings();
+  const lease = await takeWorkerLease({ workerId, databaseUrl, namespace, taskQueue }, log);
+  const shared = sharedOptions(config, { connection, identity: workerId, tracing });
+  const upgraded = { ...shared, ...versioned(config, 'AUTO_UPGRADE') };
+  const deps = { ...parts, workflows, workerId };
+  const steps = new RunAhead(deps);
+  await listener.add(channelOfWorker(workerId));
+  try {
+    const worker = await createTurnWorker(shared, config, {
+      ...createActivities({ ...deps, ahead: steps }),
+      ...createMaintenanceActivities({ config, db: upkeep, log, storage }),
+    });
+    const firing = { db, log, notifier, models: catalogue, workflows, ahead: steps };
+    const schedules = await createScheduleWorker(
+      upgraded,
+      taskQueue,
+      createScheduleActivities({ ...firing, catchupSeconds: config.scheduleCatchupSeconds }),
+    );
+    const deliveries = config.webhookDeliveries
+      ? await startDeliveries(upgraded, searchable, { config, db, upkeep, log, network })
+      : null;
+    const workers = [worker, schedules, ...(deliveries === null ? [] : [deliveries.worker])];
+    const stop = async (): Promise<void> => {
+      await Promise.all([deliveries?.stop(), steps.close()]);
+      listener.remove(channelOfWorker(workerId));
+    };
+    return { lease, workers, steps, stop };
+  } catch (error) {
+    await steps.close();
+    await lease.release();
+    throw error;
+  }
+}
