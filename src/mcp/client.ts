@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
 import { unlessLate } from '../platform/limited-wait.js';
-import { McpProtocolError } from './wire/errors.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ErrorCode, McpError, ResultSchema, type ServerCapabilities } from '@modelcontextprotocol/sdk/types.js';
@@ -8,7 +7,7 @@ import { limitedFetch, type FetchOptions } from './limited-fetch.js';
 import { AnswerLostError, McpRequest, type RequestOptions } from './mcp-request.js';
 import type { OnLarge } from './wire/answer-body.js';
 import { answerQuestions, MAX_OPEN_QUESTIONS, QUESTION_CAPABILITIES, type QuestionHandler } from './questions.js';
-import { callLimits, listLimits, shortLimits } from './wire/answer-limits.js';
+import { callLimits, shortLimits } from './wire/answer-limits.js';
 import { ignored } from '../platform/ignored.js';
 
 /** The maximum of setTimeout, so that the SDK's own timeout never fires. Callers limit the time by their signals. */
@@ -17,8 +16,6 @@ const NO_TIMEOUT = 2 ** 31 - 1;
 const LISTEN_TIMEOUT_MS = 2000;
 /** For the end of a session on its server. */
 const GOODBYE_TIMEOUT_MS = 1000;
-const MAX_PAGES = 200;
-const MAX_LISTED = 20_000;
 
 /** Keys in `_meta` of a call. They are equal for every attempt, so that a server can detect a repetition. */
 const IDEMPOTENCY_META = 'agent-session-service/idempotency-key';
@@ -122,26 +119,6 @@ export class McpConnection {
     return this.#client.getServerCapabilities();
   }
 
-  /** Lists the tools of all pages, unchecked; empty for a server without the tools capability. */
-  async listTools(signal: AbortSignal, onLarge?: OnLarge): Promise<unknown[]> {
-    if (this.capabilities?.tools === undefined) return [];
-    const tools: unknown[] = [];
-    const seen = new Set<string>();
-    const limits = listLimits();
-    for (let cursor: string | undefined; ;) {
-      const params = cursor === undefined ? {} : { cursor };
-      const page = await this.request({ method: 'tools/list', params }, signal, { limits, onLarge });
-      if (!Array.isArray(page.tools)) throw new McpProtocolError('tools/list did not answer with a list of tools');
-      for (const tool of page.tools as unknown[]) tools.push(tool);
-      if (typeof page.nextCursor !== 'string' || page.nextCursor === '') return tools;
-      cursor = page.nextCursor;
-      if (seen.has(cursor) || seen.size === MAX_PAGES || tools.length > MAX_LISTED) {
-        throw new McpProtocolError('tools/list has no end');
-      }
-      seen.add(cursor);
-    }
-  }
-
   async ping(signal: AbortSignal): Promise<void> {
     await this.request({ method: 'ping' }, signal, { limits: shortLimits() });
   }
@@ -157,12 +134,7 @@ export class McpConnection {
   ): Promise<Record<string, unknown>> {
     const message = {
       method: 'tools/call',
-      params: {
-        name,
-        arguments: input,
-        _meta: { [IDEMPOTENCY_META]: idempotencyKey },
-        ...parameters,
-      },
+      params: { name, arguments: input, _meta: { [IDEMPOTENCY_META]: idempotencyKey }, ...parameters },
     } as const;
     return this.request(message, signal, { limits: callLimits(), onLarge }, onProgress);
   }

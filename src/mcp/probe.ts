@@ -8,7 +8,7 @@ import type { RequestAuth } from './request-auth.js';
 import { failureReason } from './reasons.js';
 import { privateAddress } from '../network/server-url.js';
 import { Cleaner } from './cleaner.js';
-import { keepTools } from './tools.js';
+import { keepTools, listTools } from './tools.js';
 import type { OnLarge } from './wire/answer-body.js';
 import { Pacer } from './wire/pacer.js';
 
@@ -40,7 +40,7 @@ export async function probeServer(
       const pacer = new Pacer(UNASKED_BURST, UNASKED_PER_SECOND);
       const connection = await McpConnection.open({ url, auth, network, listen: false, pacer }, signal);
       try {
-        const listed = await connection.listTools(signal, onLarge);
+        const listed = await listTools(connection, signal, onLarge);
         const cleaner = new Cleaner(() => auth.secrets());
         const tools = await keepTools(listed, cleaner);
         const name = connection.serverName;

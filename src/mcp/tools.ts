@@ -3,8 +3,15 @@ import type { McpTool } from '../db/entities/mcp-servers.js';
 import { isDeeperThan } from '../platform/depth.js';
 import { codePointLength, isStorableText } from '../platform/text.js';
 import { cleanJson, type Cleaner } from './cleaner.js';
+import type { McpConnection } from './client.js';
 import { taskSupportOf } from './tasks.js';
 import { MAX_SCHEMA_DEPTH, sanitizeInputSchema } from './input-schema.js';
+import type { OnLarge } from './wire/answer-body.js';
+import { listLimits } from './wire/answer-limits.js';
+import { McpProtocolError } from './wire/errors.js';
+
+const MAX_PAGES = 200;
+const MAX_LISTED = 20_000;
 
 /** Tools stored for one server (docs/limits.md). */
 const MAX_TOOLS = 256;
@@ -14,6 +21,26 @@ const DECEPTIVE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const MAX_DESCRIPTION_LENGTH = 500;
 /** Limit for all schemas of one server, in the server's own JSON. Beyond it a tool accepts any object. */
 const MAX_SCHEMA_BYTES = 512 * 1024;
+
+/** Lists the tools of all pages, unchecked; empty for a server without the tools capability. */
+export async function listTools(connection: McpConnection, signal: AbortSignal, onLarge?: OnLarge): Promise<unknown[]> {
+  if (connection.capabilities?.tools === undefined) return [];
+  const tools: unknown[] = [];
+  const seen = new Set<string>();
+  const limits = listLimits();
+  for (let cursor: string | undefined; ;) {
+    const params = cursor === undefined ? {} : { cursor };
+    const page = await connection.request({ method: 'tools/list', params }, signal, { limits, onLarge });
+    if (!Array.isArray(page.tools)) throw new McpProtocolError('tools/list did not answer with a list of tools');
+    for (const tool of page.tools as unknown[]) tools.push(tool);
+    if (typeof page.nextCursor !== 'string' || page.nextCursor === '') return tools;
+    cursor = page.nextCursor;
+    if (seen.has(cursor) || seen.size === MAX_PAGES || tools.length > MAX_LISTED) {
+      throw new McpProtocolError('tools/list has no end');
+    }
+    seen.add(cursor);
+  }
+}
 
 /**
  * Converts a complete `tools/list` for storage (docs/limits.md). It drops names that are too long, cannot

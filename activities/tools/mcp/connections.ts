@@ -6,6 +6,7 @@ import { McpConnection, type ConnectionOptions, type McpSession } from '../../..
 import type { QuestionHandler } from '../../../src/mcp/questions.js';
 import type { McpNetwork } from '../../../src/network/network.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
+import { listTools } from '../../../src/mcp/tools.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { requestAuthOf, type RequestAuth } from '../../../src/mcp/request-auth.js';
 import type { ByteBudget } from '../../../src/platform/byte-budget.js';
@@ -77,7 +78,7 @@ export class McpConnections {
       bounded.throwIfAborted();
       if (server.pin_tools) {
         const list = (onLarge: OnLarge): Promise<unknown[]> =>
-          this.use(server, bounded, (connection) => connection.listTools(bounded, onLarge));
+          this.use(server, bounded, (connection) => listTools(connection, bounded, onLarge));
         return this.#lists.read(server.project_id, bounded, list, this.cleanerOf(server));
       }
       if (!alive) await this.use(server, bounded, async () => undefined);
