@@ -1,6 +1,5 @@
 import { ConcurrencyLimit } from './concurrency-limit.js';
-import { advanceBudget } from './turn/advance-budget.js';
-import { advanceWait } from './turn/advance-wait.js';
+import { advanceBudget, advanceWait } from './turn/advance.js';
 import { callModel } from './turn/call-model.js';
 import { callTool } from './turn/call-tool.js';
 import { compactContext } from './turn/compact.js';

@@ -1,12 +1,26 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { advanceBudgetWait } from '../../src/answers/budget-wait.js';
+import { advanceWait as advance } from '../../src/answers/wait.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 import type { ActivityDeps } from '../deps.js';
 import { remainingMs } from './remaining.js';
 import type { TurnActivities } from './turn-activities.js';
 
-/** A local activity, as `advanceWait` is. */
+/** Both are local activities, so that a turn that waits for days occupies no activity slot. */
+export function advanceWait(deps: ActivityDeps): TurnActivities['advanceWait'] {
+  return async ({ turnId, step }) => {
+    const { actionTimeoutSeconds, longWaitSeconds } = deps.config;
+    try {
+      const { runningMs, ...wait } = await advance(deps, turnId, step, actionTimeoutSeconds);
+      return { ...wait, remainingMs: remainingMs(deps, runningMs), longWaitMs: longWaitSeconds * 1000 };
+    } catch (error) {
+      if (error instanceof TurnEndedError) return null;
+      throw error;
+    }
+  };
+}
+
 export function advanceBudget(deps: ActivityDeps): TurnActivities['advanceBudget'] {
   return async ({ turnId, step }) => {
     try {
