@@ -4,7 +4,6 @@ import { BUILT_IN_TOOL_NAMES, MCP_TOOL_PREFIX } from '../../src/sessions/tools.j
 
 type Json = Record<string, unknown>;
 
-/** A line of a list: facts, and what is content. */
 export interface ModelCallRow {
   step: number;
   message_id: string;

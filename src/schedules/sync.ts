@@ -48,7 +48,7 @@ export async function syncSchedule({ db, schedules }: SyncDeps, id: string): Pro
   await markSynced(db, schedule, refillAt === undefined ? null : new Date(refillAt).toISOString());
 }
 
-/** The same without waiting, for requests: if it fails, the reconciler tries again. */
+/** As `syncSchedule`, without waiting, for requests: if it fails, the reconciler tries again. */
 export function syncSoon(deps: SyncDeps, id: string): void {
   syncSchedule(deps, id).catch((err: unknown) =>
     deps.log.warn({ err, schedule_id: id }, 'Temporal does not follow a schedule yet, the reconciler tries again'),

@@ -4,7 +4,7 @@ import { resourceOfPath } from './resource.js';
 
 export const sessionOfPath = resourceOfPath('session_id', findSession, sessionNotFound);
 
-/** The same for operations that need no contents of the session: ids, and the state of its latest turn. */
+/** As `sessionOfPath`, for operations that need no contents of the session: ids, and the state of its latest turn. */
 export const sessionStateOfPath = resourceOfPath('session_id', findSessionState, sessionNotFound);
 
 export function sessionNotFound(): never {
