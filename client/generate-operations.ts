@@ -15,7 +15,6 @@ interface Operation {
   responses: Record<string, { content?: Record<string, { schema?: Schema }> }>;
 }
 
-/** Operations by path and method. */
 export type PathsOfDocument = Record<string, Record<string, Operation>>;
 
 /** Links open the first two in a browser. The others have methods of their own in client/src/client.ts. */

@@ -54,7 +54,6 @@ async function schemasInUse(all: Record<string, object>): Promise<Record<string,
   return used;
 }
 
-/** Where a generated file is. */
 export function pathOfGenerated(name: string): string {
   return fileURLToPath(new URL(name, folder));
 }

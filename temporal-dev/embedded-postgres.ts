@@ -35,7 +35,6 @@ interface PostgresOptions {
 export interface EmbeddedPostgres {
   readonly server: EmbeddedServer;
   readonly port: number;
-  /** The service's database. */
   readonly url: string;
   /** The database `postgres`, from which others are created. */
   readonly adminUrl: string;

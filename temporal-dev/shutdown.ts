@@ -1,12 +1,10 @@
 /** Signals that request a graceful shutdown. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The started parts, and the shutdown request. */
 export class Shutdown {
   readonly #parts: { name: string; stop: () => Promise<void> }[] = [];
   #request!: () => void;
   #requested = false;
-  /** Resolves when a shutdown is requested. */
   readonly requested = new Promise<void>((resolve) => {
     this.#request = () => {
       this.#requested = true;

@@ -32,7 +32,6 @@ export class TaskWaits {
     private readonly isBusy: () => boolean,
   ) {}
 
-  /** Waits until the task of a call has ended, or until `isLong`. */
   async wait(step: number, index: number, tool: string, longWaitMs: number): Promise<EndedTask | null> {
     const { turnId } = this;
     const { pollTask } = proxyActivities<TurnActivities>({

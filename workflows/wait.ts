@@ -9,7 +9,6 @@ const { advanceWait, advanceBudget } = proxyLocalActivities<TurnActivities>({
 });
 const answered = defineSignal(ANSWERED_SIGNAL);
 
-/** Counts the signals of answers. `onSignal` runs at each. */
 export function countSignals(onSignal: () => void): { received: number } {
   const signals = { received: 0 };
   setHandler(answered, () => {

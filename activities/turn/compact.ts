@@ -45,7 +45,6 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
     });
 }
 
-/** A call for a summary does not fit into the session's budget. */
 class TooDearError extends Error {
   constructor(readonly needed: string | null) {
     super('The call does not fit into the budget.');

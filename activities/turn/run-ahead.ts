@@ -96,7 +96,6 @@ export class RunAhead implements AheadSteps {
     return [...this.#steps.values()].some(({ isOwn, isAsked, dueAt }) => isOwn && !isAsked && dueAt < now);
   }
 
-  /** Handles a notice on the channel of this worker. */
   receive(notice: AheadNotice): void {
     if ('begin' in notice) void this.begin(notice.begin);
     else if ('stop' in notice) this.#steps.get(notice.stop)?.stop.abort(new Error('its activity has ended'));

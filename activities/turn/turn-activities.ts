@@ -23,7 +23,6 @@ export interface TurnActivities {
    * them the activity waits in Temporal, without a slot and without new events in the history.
    */
   pollTask(input: CallPlace): Promise<EndedTask>;
-  /** Asks the servers to cancel the tasks of a turn that has ended. */
   cancelTasks(input: { turnId: string }): Promise<void>;
   /**
    * Advances a step that waits for answers: asks for missing ones, closes expired calls, applies the answers that came.

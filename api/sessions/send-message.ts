@@ -80,7 +80,6 @@ function present(received: Received): object {
   return new JsonText(eventJson(received.started.event));
 }
 
-/** A message that waits, as clients see it. */
 export function presentWaiting({ state, ...row }: WaitingMessage): object {
   return { ...(JSON.parse(eventJson({ ...row, type: 'user.message' })) as object), state };
 }

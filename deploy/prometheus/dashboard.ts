@@ -33,7 +33,6 @@ interface Target {
   legendFormat: string;
 }
 
-/** The dashboard as Grafana imports it. */
 export function dashboard(): object {
   const types = new Map(registry.getMetricsAsArray().map(({ name, ...metric }) => [name, typeOf(metric)]));
   const panels = metricsOfTable(readFileSync(TABLE, 'utf8')).map((metric) => {
@@ -57,7 +56,6 @@ export function dashboard(): object {
   };
 }
 
-/** The metrics of the page's table, in its order. */
 function metricsOfTable(page: string): Metric[] {
   const rows = [...page.matchAll(/^\| (`.+?`) \| (.+) \|$/gm)];
   return rows.flatMap(([, names, description]) =>

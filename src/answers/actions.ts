@@ -14,7 +14,6 @@ export interface Action {
   tool_use_id: string;
   kind: ActionKind;
   state: ActionState;
-  /** Id of the event that answers it. */
   answer: EventRow | null;
 }
 

@@ -77,7 +77,6 @@ export async function requiresAction(tx: EntityManager, turnId: string): Promise
   return actions.length === 0 ? [] : [{ type: 'agent.requires_action', data: { required_actions: actions } }];
 }
 
-/** Which open questions to close without an answer. */
 type Closing = { id: string } | { step: number; index: number; expired?: boolean };
 
 /**

@@ -63,7 +63,6 @@ export const MODEL_FAILURE_TYPES = [
 export const FALLBACK_REASONS = ['model_error', 'model_overloaded', 'model_rate_limited'] as const;
 const TURN_FAILURE_TYPES = [...MODEL_FAILURE_TYPES, 'turn_timeout', 'terminated', 'internal_error'] as const;
 
-/** Why a turn failed, in `turn.failed`. */
 export const turnError = objectSchema({ type: { enum: TURN_FAILURE_TYPES }, message: text, retryable: flag });
 
 /** A file as recorded in a message or a delivery. */

@@ -54,7 +54,6 @@ export function toObjectSchema(schema: Schema): Schema {
 interface Merged {
   properties: Map<string, unknown>;
   required: Set<unknown>;
-  /** Number of further branches that may be merged. */
   branches: number;
 }
 

@@ -77,7 +77,6 @@ export async function storeAnswer(db: Db, lease: Lease, { status, response }: St
   if (count === 0) throw inUse();
 }
 
-/** Stores the answer in the statement that has the effect. */
 export interface AnswerInStatement {
   /** Selects a row, and locks it, while the lease is held. Without one the statement must have no effect. */
   held: Sql;

@@ -21,7 +21,6 @@ export interface Bundle {
   skillMd: Buffer;
   /** In the order they are stored. */
   files: SkillFile[];
-  /** Size of the normalised archive. */
   sizeBytes: number;
   /** Builds the normalised archive while reading the package file, which must still exist. */
   archive(): Readable;

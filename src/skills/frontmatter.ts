@@ -28,7 +28,6 @@ const CLOSING = /(?<![^\n])---[ \t]*\r?(?=\n|$)/;
 export interface SkillMd {
   name: string;
   description: string;
-  /** The text after the frontmatter. */
   body: string;
 }
 

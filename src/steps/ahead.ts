@@ -3,7 +3,6 @@ import type { Db } from '../db/transaction.js';
 import type { ActivityTask } from '../turns/turn.js';
 import type { ModelFailure } from './model-call.js';
 
-/** A first call that began ahead of its activity. */
 interface AheadCall {
   workerId: string;
   /** It runs, and its worker lives. */

@@ -7,7 +7,6 @@ export interface PastTurn extends Pick<Turn, 'id' | 'number' | 'state' | 'queued
   /** Its message; null for a turn that continues the one before. */
   content: string | null;
   files: FileSnapshot[];
-  /** Number of the turn that it continues. */
   continues: number | null;
   /** The messages that it got while it ran, in order. */
   steering: SteeringMessage[];

@@ -67,7 +67,6 @@ export interface TaskRow extends Omit<NewTask, 'session'> {
   /** Since the task was stored. */
   storedAgoMs: number;
   lostReads: number;
-  /** The server may ask questions. */
   mayAsk: boolean;
 }
 
@@ -75,7 +74,6 @@ export interface TaskRow extends Omit<NewTask, 'session'> {
 export interface TaskCall {
   turn: Pick<Turn, 'id' | 'sessionId' | 'projectId' | 'state' | 'runningMs'>;
   call: Pick<ToolCallRow, 'toolUseId' | 'name' | 'state'>;
-  /** Null if the call has no task. */
   task: TaskRow | null;
 }
 

@@ -14,7 +14,6 @@ export interface TurnEnd {
   ctes: Sql;
   /** Selects the terminal event, for `insertEvents`. */
   event: Sql;
-  /** Columns that the statement returns. */
   returned: Sql;
 }
 

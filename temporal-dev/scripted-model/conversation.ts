@@ -96,7 +96,6 @@ function checkSignatures(turns: Turn[], issued: Issued): void {
   }
 }
 
-/** What an answer that the model is to continue must not end with. */
 function checkLastAnswer(turns: Turn[]): void {
   const last = turns.at(-1) as Turn;
   const end = last.blocks.at(-1);

@@ -29,7 +29,6 @@ export async function startScriptedModel(options: ScriptedModelOptions = {}): Pr
   return model;
 }
 
-/** A running scripted model. */
 export class ScriptedModel {
   /** As the Anthropic SDK takes it for `baseURL`: without `/v1`. */
   url = '';

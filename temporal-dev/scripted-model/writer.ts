@@ -9,7 +9,6 @@ import type { ModelErrorType, StopReason, UsageOverride } from './wire.js';
 
 /** What a message needs before its first byte. */
 export interface MessageOptions {
-  /** The id of the request, sent as `request-id`. */
   requestId: string;
   model: string;
   /** True: server-sent events. False: one JSON body at the end. */

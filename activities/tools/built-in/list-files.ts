@@ -4,7 +4,6 @@ import { textResult, type BuiltInTool } from '../tool.js';
 /** Maximum number of lines; the newest files are listed. */
 const MAX_LISTED = 200;
 
-/** Lists the session's files (contract.md §4). */
 export const listFiles: BuiltInTool = {
   name: 'list_files',
   description:

@@ -7,7 +7,6 @@ import { textResult, type BuiltInTool } from '../tool.js';
 /** Less than the limit for results in store-call, so that instructions are never shortened. */
 const RESULT_BYTES = 46 * 1024;
 
-/** Returns the instructions of a selected skill and the list of its files (contract.md §4). */
 export const useSkill: BuiltInTool = {
   name: 'use_skill',
   description:

@@ -6,7 +6,6 @@ import { sendCall, type CalledServer, type McpToolCall } from './call.js';
 import { mcpResult } from './result.js';
 import type { ToolDeps, ToolResult } from '../tool.js';
 
-/** A task that a server has begun for a call. */
 export interface StartedTask extends TaskState {
   taskId: string;
   serverId: string;

@@ -29,7 +29,6 @@ const NOT_BLANK = '\\S';
  */
 type Check = (value: unknown) => unknown;
 
-/** Compiles the schema of a body once. */
 export function bodyCheck(schema: JsonSchema): Check {
   const validate = ofBodies.compile(schema);
   return (body) => {
@@ -38,7 +37,6 @@ export function bodyCheck(schema: JsonSchema): Check {
   };
 }
 
-/** Compiles the schema of an operation's query parameters once. */
 export function queryCheck(schema: JsonSchema): Check {
   const validate = ofQueries.compile(schema);
   const names = Object.keys(schema.properties as object);

@@ -20,7 +20,6 @@ export interface AttachmentList {
   fileIds: string[];
   uploading: boolean;
   add: (files: FileList | null) => void;
-  /** Attaches a file that the service has. */
   attach: (file: Pick<StoredFile, 'id' | 'filename'>) => void;
   remove: (key: number) => void;
   clear: () => void;

@@ -1,7 +1,6 @@
 import type { RetryEvent } from '../../../client/src/index.js';
 import { Time } from '../parts/time.js';
 
-/** The model is away, and is called again. */
 export function RetryNotice({ notice: { reason, attempt, retry_at: at } }: { notice: RetryEvent }) {
   return (
     <p class="note warning">

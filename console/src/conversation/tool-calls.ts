@@ -17,7 +17,6 @@ export interface ToolCall {
   result: EventOf<'agent.tool_result' | 'user.custom_tool_result'> | null;
   waitsFor: WaitingCall | null;
   questions: Elicitation[];
-  /** The latest progress of its task. */
   progress: EventOf<'agent.tool_progress'> | null;
   turnEnded: boolean;
 }

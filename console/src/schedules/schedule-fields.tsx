@@ -8,7 +8,6 @@ interface Props {
   onChange: (form: ScheduleForm) => void;
 }
 
-/** The fields that a schedule has when it is created and when it is edited. */
 export function ScheduleFields({ form, endAt = null, onChange }: Props) {
   const set = (change: Partial<ScheduleForm>): void => onChange({ ...form, ...change });
   return (
