@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 
-interface Action<Args extends unknown[]> {
+export interface Action<Args extends unknown[]> {
   run: (...args: Args) => void;
   busy: boolean;
   error: unknown;

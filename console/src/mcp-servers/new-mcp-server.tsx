@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
-import { ErrorNote } from '../parts/error-note.js';
+import { ActionForm } from '../parts/action-form.js';
 import { PageHead } from '../parts/page-head.js';
 import { navigate } from '../route.js';
 import type { Auth } from './oauth-fields.js';
@@ -19,7 +19,11 @@ export function NewMcpServer() {
   return (
     <>
       <PageHead title="Register an MCP server" />
-      <form class="form" onSubmit={(event) => (event.preventDefault(), registering.run())}>
+      <ActionForm
+        action={registering}
+        submit={registering.busy ? 'Connecting to the server …' : 'Register'}
+        back="#/mcp-servers"
+      >
         <label class="field">
           <span>Name</span>
           <input
@@ -44,16 +48,7 @@ export function NewMcpServer() {
           <span class="hint">Its Streamable HTTP endpoint. It must be https and public.</span>
         </label>
         <AuthFields auth={auth} onChange={setAuth} />
-        <ErrorNote error={registering.error} />
-        <div class="actions">
-          <button class="primary" disabled={registering.busy}>
-            {registering.busy ? 'Connecting to the server …' : 'Register'}
-          </button>
-          <a class="button quiet" href="#/mcp-servers">
-            Back
-          </a>
-        </div>
-      </form>
+      </ActionForm>
     </>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Schedule } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
-import { ErrorNote } from '../parts/error-note.js';
+import { ActionForm } from '../parts/action-form.js';
 import { OverlapField, ScheduleFields } from './schedule-fields.js';
 import { changeOf, formOf } from './schedule-form.js';
 
@@ -18,16 +18,10 @@ export function EditSchedule({ schedule, onSaved }: Props) {
   return (
     <details class="section">
       <summary>Change it</summary>
-      <form class="form" onSubmit={(event) => (event.preventDefault(), saving.run())}>
+      <ActionForm action={saving} submit="Save">
         <ScheduleFields form={form} endAt={schedule.end_at} onChange={setForm} />
         {schedule.target.type === 'existing_session' && <OverlapField form={form} onChange={setForm} />}
-        <ErrorNote error={saving.error} />
-        <div class="actions">
-          <button class="primary" disabled={saving.busy}>
-            Save
-          </button>
-        </div>
-      </form>
+      </ActionForm>
     </details>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
-import { ErrorNote } from '../parts/error-note.js';
+import { ActionForm } from '../parts/action-form.js';
 import { PageHead } from '../parts/page-head.js';
 import { navigate } from '../route.js';
 import { OverlapField, ScheduleFields } from './schedule-fields.js';
@@ -26,20 +26,16 @@ export function NewSchedule() {
   return (
     <>
       <PageHead title="New schedule" />
-      <form class="form" onSubmit={(event) => (event.preventDefault(), creating.run())}>
+      <ActionForm
+        action={creating}
+        submit="Create schedule"
+        incomplete={target.isNew && target.modelId === ''}
+        back="#/schedules"
+      >
         <ScheduleFields form={form} onChange={setForm} />
         <TargetFields target={target} onChange={setTarget} />
         {!target.isNew && <OverlapField form={form} onChange={setForm} />}
-        <ErrorNote error={creating.error} />
-        <div class="actions">
-          <button class="primary" disabled={creating.busy || (target.isNew && target.modelId === '')}>
-            Create schedule
-          </button>
-          <a class="button quiet" href="#/schedules">
-            Back
-          </a>
-        </div>
-      </form>
+      </ActionForm>
     </>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { NewSession as Body } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
-import { ErrorNote } from '../parts/error-note.js';
+import { ActionForm } from '../parts/action-form.js';
 import { PageHead } from '../parts/page-head.js';
 import { navigate } from '../route.js';
 import { CustomToolsField } from './custom-tools-field.js';
@@ -35,7 +35,7 @@ export function NewSession() {
   return (
     <>
       <PageHead title="New session" />
-      <form class="form" onSubmit={(event) => (event.preventDefault(), creating.run())}>
+      <ActionForm action={creating} submit="Create session" incomplete={modelId === ''} back="#/sessions">
         <label class="field">
           <span>Title</span>
           <input
@@ -58,16 +58,7 @@ export function NewSession() {
         </label>
         <McpServersField selected={servers} asking={asking} onSelect={setServers} onAsking={setAsking} />
         <CustomToolsField json={customTools} onChange={setCustomTools} />
-        <ErrorNote error={creating.error} />
-        <div class="actions">
-          <button class="primary" disabled={creating.busy || modelId === ''}>
-            Create session
-          </button>
-          <a class="button quiet" href="#/sessions">
-            Back
-          </a>
-        </div>
-      </form>
+      </ActionForm>
     </>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { NewWebhook, Webhook } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
-import { ErrorNote } from '../parts/error-note.js';
+import { ActionForm } from '../parts/action-form.js';
 import { WebhookFields } from './webhook-fields.js';
 
 interface Props {
@@ -18,15 +18,9 @@ export function EditWebhook({ webhook, onSaved }: Props) {
   return (
     <details class="section">
       <summary>Change it</summary>
-      <form class="form" onSubmit={(event) => (event.preventDefault(), saving.run())}>
+      <ActionForm action={saving} submit="Save" incomplete={fields.event_types.length === 0}>
         <WebhookFields webhook={fields} onChange={setFields} />
-        <ErrorNote error={saving.error} />
-        <div class="actions">
-          <button class="primary" disabled={saving.busy || fields.event_types.length === 0}>
-            Save
-          </button>
-        </div>
-      </form>
+      </ActionForm>
     </details>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { NewWebhook as Body, WebhookWithSecret } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
-import { ErrorNote } from '../parts/error-note.js';
+import { ActionForm } from '../parts/action-form.js';
 import { PageHead } from '../parts/page-head.js';
 import { SecretNote } from './secret-note.js';
 import { WebhookFields } from './webhook-fields.js';
@@ -26,18 +26,14 @@ export function NewWebhook() {
   return (
     <>
       <PageHead title="New webhook" />
-      <form class="form" onSubmit={(event) => (event.preventDefault(), creating.run())}>
+      <ActionForm
+        action={creating}
+        submit="Create webhook"
+        incomplete={body.event_types.length === 0}
+        back="#/webhooks"
+      >
         <WebhookFields webhook={body} onChange={setBody} />
-        <ErrorNote error={creating.error} />
-        <div class="actions">
-          <button class="primary" disabled={creating.busy || body.event_types.length === 0}>
-            Create webhook
-          </button>
-          <a class="button quiet" href="#/webhooks">
-            Back
-          </a>
-        </div>
-      </form>
+      </ActionForm>
     </>
   );
 }
