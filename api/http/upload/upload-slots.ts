@@ -10,8 +10,8 @@ const WAIT_TIMEOUT_MS = 30_000;
  * unread in the order of arrival.
  */
 export class UploadSlots {
+  readonly #slots = new ByteBudget(Number.POSITIVE_INFINITY, MAX_UPLOADS_PER_PROJECT);
   readonly #room: ByteBudget;
-  readonly #projects = new Map<string, ByteBudget>();
 
   constructor(
     maxBytes: number,
@@ -25,25 +25,19 @@ export class UploadSlots {
    * @throws ServiceError `service_unavailable` if no slot is free in time
    */
   async within<T>(ctx: Context, projectId: string, maxBytes: number, receive: () => Promise<T>): Promise<T> {
-    const slots = this.#projects.get(projectId) ?? new ByteBudget(MAX_UPLOADS_PER_PROJECT);
-    this.#projects.set(projectId, slots);
     const timeout = AbortSignal.timeout(this.waitTimeoutMs);
+    const releaseSlot = await this.#slots.take(1, timeout, projectId).catch(tooMany);
     try {
-      const releaseSlot = await slots.take(1, timeout).catch(tooMany);
+      // Without a Content-Length, reserve the largest allowed size.
+      const bytes = Math.min(ctx.request.length ?? maxBytes, maxBytes);
+      const releaseRoom = await this.#room.take(bytes, timeout).catch(tooMany);
       try {
-        // Without a Content-Length, reserve the largest allowed size.
-        const bytes = Math.min(ctx.request.length ?? maxBytes, maxBytes);
-        const releaseRoom = await this.#room.take(bytes, timeout).catch(tooMany);
-        try {
-          return await receive();
-        } finally {
-          releaseRoom();
-        }
+        return await receive();
       } finally {
-        releaseSlot();
+        releaseRoom();
       }
     } finally {
-      if (slots.used === 0 && slots.waiting === 0) this.#projects.delete(projectId);
+      releaseSlot();
     }
   }
 }
