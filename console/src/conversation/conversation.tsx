@@ -1,4 +1,4 @@
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useLayoutEffect, useRef } from 'preact/hooks';
 import { useAnnounce } from '../parts/announcer.js';
 import { Empty } from '../parts/empty.js';
 import { ErrorNote } from '../parts/error-note.js';
@@ -9,7 +9,6 @@ import { SessionHead } from './session-head.js';
 import { openActions, openBudget } from './tool-calls.js';
 import { TurnView } from './turn-view.js';
 import { useConversation } from './use-conversation.js';
-import { useFollowEnd } from './use-follow-end.js';
 import { WaitingMessages } from './waiting-messages.js';
 
 export function Conversation({ sessionId }: { sessionId: string }) {
@@ -78,4 +77,23 @@ function stateOf(turn: Turn | undefined): string | null {
   if (openBudget(turn) !== null) return 'The agent waits for a larger budget';
   if (openActions(turn).length > 0) return 'The agent waits for your answer';
   return 'The agent is working';
+}
+
+/** So close to the end of the page, in pixels, counts as being there. */
+const END_MARGIN = 80;
+
+/** Keeps the end of the page in view while it grows, unless the reader has scrolled up. */
+function useFollowEnd(content: unknown): void {
+  const atEnd = useRef(true);
+  useEffect(() => {
+    const onScroll = (): void => {
+      const { scrollHeight, scrollTop, clientHeight } = document.documentElement;
+      atEnd.current = scrollHeight - scrollTop - clientHeight < END_MARGIN;
+    };
+    addEventListener('scroll', onScroll, { passive: true });
+    return () => removeEventListener('scroll', onScroll);
+  }, []);
+  useLayoutEffect(() => {
+    if (atEnd.current) document.documentElement.scrollTop = document.documentElement.scrollHeight;
+  }, [content]);
 }

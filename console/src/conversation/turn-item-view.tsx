@@ -1,10 +1,10 @@
+import type { UserMessageEvent } from '../../../client/src/index.js';
 import { Markdown } from '../markdown/markdown.js';
+import { Time } from '../parts/time.js';
 import { FileLine } from './file-line.js';
 import { Receipt } from './receipt.js';
-import { Thinking } from './thinking.js';
 import { ToolCard } from './tool-card.js';
 import type { TurnItem } from './turn-items.js';
-import { UserMessage } from './user-message.js';
 
 export function TurnItemView({ item }: { item: TurnItem }) {
   switch (item.kind) {
@@ -53,4 +53,41 @@ export function TurnItemView({ item }: { item: TurnItem }) {
     case 'end':
       return <Receipt event={item.event} />;
   }
+}
+
+interface Props {
+  content: string;
+  streaming: boolean;
+}
+
+/** The model's reasoning, folded away. Its summary keeps one line's height while the text streams. */
+function Thinking({ content, streaming }: Props) {
+  return (
+    <details class="thinking">
+      <summary>
+        {streaming ? 'Thinking …' : 'Thinking'} <span class="preview">{content.slice(-160)}</span>
+      </summary>
+      <Markdown text={content} />
+    </details>
+  );
+}
+
+function UserMessage({ event }: { event: UserMessageEvent }) {
+  return (
+    <div class="user-message">
+      <h2 class="visually-hidden">Message</h2>
+      <p class="plain-text">{event.content}</p>
+      {event.files.map((file) => (
+        <FileLine key={file.id} file={file} />
+      ))}
+      <div class="facts">
+        {event.skills.map(({ id, name }) => (
+          <span key={id}>skill {name}</span>
+        ))}
+        {event.model_id !== undefined && <span>{event.model_id}</span>}
+        {event.delivered_at_step !== undefined && <span>steers from model call {event.delivered_at_step}</span>}
+        <Time at={event.created_at} />
+      </div>
+    </div>
+  );
 }

@@ -1,10 +1,11 @@
+import type { RetryEvent } from '../../../client/src/index.js';
 import { useService } from '../client/service.js';
 import { CopyText } from '../parts/copy-text.js';
 import { memo } from '../parts/memo.js';
+import { Time } from '../parts/time.js';
 import { BudgetForm } from './budget-form.js';
 import { hasEnded, type Turn } from './conversation-log.js';
 import { openActions, openBudget } from './tool-calls.js';
-import { RetryNotice } from './retry-notice.js';
 import { TurnItemView } from './turn-item-view.js';
 import { itemsOf } from './turn-items.js';
 
@@ -38,5 +39,14 @@ function WorkflowLink({ turnId }: { turnId: string }) {
     <a href={address.replace('{turn_id}', encodeURIComponent(turnId))} target="_blank" rel="noopener noreferrer">
       Workflow in Temporal
     </a>
+  );
+}
+
+function RetryNotice({ notice: { reason, attempt, retry_at: at } }: { notice: RetryEvent }) {
+  return (
+    <p class="note warning">
+      <strong>{reason}</strong> The model did not answer ({attempt === 1 ? 'once' : `${attempt} times`}). It is called
+      again <Time at={at} />.
+    </p>
   );
 }

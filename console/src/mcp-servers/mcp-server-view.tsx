@@ -1,16 +1,18 @@
+import type { McpServer } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
 import { useLoad } from '../client/use-load.js';
 import { useAnnounce } from '../parts/announcer.js';
 import { ConfirmButton } from '../parts/confirm-button.js';
+import { CopyText } from '../parts/copy-text.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { PageHead } from '../parts/page-head.js';
 import { ServerStatus } from '../parts/status.js';
+import { Time } from '../parts/time.js';
 import { navigate } from '../route.js';
 import { AllowedTools } from './allowed-tools.js';
 import { Authorization } from './authorization.js';
 import { PinnedTools } from './pinned-tools.js';
-import { ServerFacts } from './server-facts.js';
 
 export function McpServerView({ id }: { id: string }) {
   const client = useClient();
@@ -49,6 +51,37 @@ export function McpServerView({ id }: { id: string }) {
       <ServerFacts server={server} />
       <PinnedTools server={server} onChanged={replace} />
       <AllowedTools key={server.updated_at + server.last_probed_at} server={server} onSaved={replace} />
+    </>
+  );
+}
+
+function ServerFacts({ server }: { server: McpServer }) {
+  const { auth } = server;
+  return (
+    <>
+      {server.last_connect_error !== null && (
+        <p class="note error">
+          <strong>The latest connection failed</strong> {server.last_connect_error}
+        </p>
+      )}
+      <dl class="fact-list">
+        <dt>Address</dt>
+        <dd>
+          <code>{server.url}</code>
+        </dd>
+        <dt>Id</dt>
+        <dd>
+          <CopyText text={server.id} label="server id" />
+        </dd>
+        <dt>Calls itself</dt>
+        <dd>{server.server_name ?? 'unknown'}</dd>
+        <dt>Credential</dt>
+        <dd>{auth.name === null ? auth.type.toLowerCase() : `header ${auth.name}`}</dd>
+        <dt>Probed</dt>
+        <dd>{server.last_probed_at === null ? 'never' : <Time at={server.last_probed_at} />}</dd>
+        <dt>Connected in a turn</dt>
+        <dd>{server.last_connected_at === null ? 'never' : <Time at={server.last_connected_at} />}</dd>
+      </dl>
     </>
   );
 }

@@ -1,10 +1,10 @@
+import type { McpServer } from '../../../client/src/index.js';
 import { collect } from '../client/collect.js';
 import { useClient } from '../client/service.js';
 import { useLoad } from '../client/use-load.js';
 import { CheckList } from '../parts/check-list.js';
 import { ErrorNote } from '../parts/error-note.js';
-import { ASK_NOTHING, type AskingByServer } from './session-tools.js';
-import { ToolPermissions } from './tool-permissions.js';
+import { ASK_NOTHING, type AskingByServer, offeredTools, type Asking } from './session-tools.js';
 
 interface Props {
   selected: string[];
@@ -43,5 +43,43 @@ export function McpServersField({ selected, asking, onSelect, onAsking }: Props)
           />
         ))}
     </fieldset>
+  );
+}
+
+interface ToolPermissionsProps {
+  server: McpServer;
+  asking: Asking;
+  onChange: (asking: Asking) => void;
+}
+
+function ToolPermissions({ server, asking, onChange }: ToolPermissionsProps) {
+  const { all, names } = asking;
+  const summary = all ? 'asks before every call' : names.length > 0 ? `asks before ${names.length}` : 'runs all';
+  return (
+    <details class="permissions">
+      <summary>
+        Permissions of {server.name} <span class="hint">{summary}</span>
+      </summary>
+      <fieldset>
+        <legend>Ask a person before {server.name} runs</legend>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={all}
+            onChange={(event) => onChange({ ...asking, all: event.currentTarget.checked })}
+          />
+          <span>
+            every tool <span class="hint">also those that the server adds later</span>
+          </span>
+        </label>
+        {!all && (
+          <CheckList
+            options={offeredTools(server).map((name) => ({ value: name, label: name }))}
+            selected={names}
+            onChange={(selected) => onChange({ ...asking, names: selected })}
+          />
+        )}
+      </fieldset>
+    </details>
   );
 }

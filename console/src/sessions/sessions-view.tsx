@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
-import type { SessionFilter } from '../../../client/src/index.js';
+import type { SessionFilter, Session } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useList } from '../client/use-list.js';
 import { Empty } from '../parts/empty.js';
 import { ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
+import { SessionStatus } from '../parts/status.js';
+import { Time } from '../parts/time.js';
 import { SessionFilterFields } from './session-filter.js';
-import { SessionRow } from './session-row.js';
 
 export function SessionsView() {
   const client = useClient();
@@ -49,5 +50,32 @@ function NothingFound() {
     <Empty title="No session matches">
       A session waits for an answer when its agent calls a tool that asks first, or a tool of yours.
     </Empty>
+  );
+}
+
+/** A session in the list. `metadata.title` or its first message names it, the other pairs stand beside it. */
+function SessionRow({ session }: { session: Session }) {
+  const { title, ...others } = session.metadata;
+  return (
+    <li>
+      <a class="row" href={`#/sessions/${session.id}`}>
+        <span class="row-title">{title ?? session.preview ?? session.id}</span>
+        <SessionStatus session={session} />
+        <span class="hint">
+          {session.model_id} · <Time at={session.updated_at} />
+        </span>
+        {session.queue.length > 0 && (
+          <span class="tag">
+            {session.queue.length} {session.queue.state === 'held' ? 'held' : 'waiting'}
+          </span>
+        )}
+        {title !== undefined && session.preview !== null && <span class="row-more hint">{session.preview}</span>}
+        {Object.entries(others).map(([key, value]) => (
+          <span key={key} class="tag">
+            {key}: {value}
+          </span>
+        ))}
+      </a>
+    </li>
   );
 }

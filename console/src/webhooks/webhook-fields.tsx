@@ -1,5 +1,5 @@
-import type { NewWebhook } from '../../../client/src/index.js';
-import { EventTypesField } from './event-types-field.js';
+import type { NewWebhook, Webhook } from '../../../client/src/index.js';
+import { CheckList } from '../parts/check-list.js';
 
 interface Props {
   webhook: NewWebhook;
@@ -33,5 +33,33 @@ export function WebhookFields({ webhook, onChange }: Props) {
         onChange={(types) => onChange({ ...webhook, event_types: types })}
       />
     </>
+  );
+}
+
+type EventType = Webhook['event_types'][number];
+
+const EVENT_TYPES: Record<EventType, string> = {
+  'turn.completed': 'a turn has ended normally',
+  'turn.cancelled': 'a turn was cancelled',
+  'turn.failed': 'a turn has failed',
+  'agent.requires_action': 'a session waits for an answer',
+  'agent.file': 'the agent has delivered a file',
+};
+
+interface EventTypesFieldProps {
+  selected: EventType[];
+  onChange: (selected: EventType[]) => void;
+}
+
+function EventTypesField({ selected, onChange }: EventTypesFieldProps) {
+  return (
+    <fieldset>
+      <legend>Events</legend>
+      <CheckList
+        options={Object.entries(EVENT_TYPES).map(([value, hint]) => ({ value, label: value, hint }))}
+        selected={selected}
+        onChange={(chosen) => onChange(chosen as EventType[])}
+      />
+    </fieldset>
   );
 }
