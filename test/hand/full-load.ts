@@ -28,7 +28,7 @@ const { values } = parseArgs({
 const LOADED_MS = Number(values.minutes) * 60_000;
 const TURNS_PER_PROJECT = 80;
 /** A session's conversation grows to 320,000 characters. */
-const TURNS_PER_SESSION = 8;
+const TURNS_PER_SESSION = 5;
 const MESSAGE = ' It says this and that.'.repeat(1_750);
 const FILE = 'A line of a file.\n'.repeat(1_000);
 const BLOCK_INTERVAL_MS = 60_000;
@@ -78,6 +78,13 @@ model.on(/^load \d+/, (request, index) => {
   // They would fill the memory.
   model.requests.length = 0;
   return answers(request, index);
+});
+
+/** A conversation that gets too long is summarised. */
+let summaries = 0;
+model.script(() => {
+  summaries += 1;
+  return 'A summary.';
 });
 
 let isOver = false;
@@ -171,7 +178,7 @@ const quantiles = (name: keyof MetricsReport): { median: number; most: number } 
   const sorted = metrics.map((reading) => reading[name]).toSorted((a, b) => a - b);
   return { median: sorted[Math.floor(sorted.length / 2)]!, most: sorted.at(-1)! };
 };
-const made = [...calls.values()].reduce((sum, count) => sum + count, 0);
+const made = [...calls.values()].reduce((sum, count) => sum + count, summaries);
 const twice = [...calls.values()].filter((count) => count > 1).length;
 const leasesLost = all.at(-1)!.leases_lost;
 console.table({
