@@ -54,8 +54,11 @@ export interface Sides {
   langgraphServer: Side | null;
 }
 
-/** Starts the sides on the same Temporal and Postgres, which are those of `npm start`. */
-export async function startSides(bench: Bench): Promise<Sides> {
+/**
+ * Starts the sides on the same Temporal and Postgres, which are those of `npm start`.
+ * @param profiles a folder for CPU profiles of the service in one process, which slow it down; empty: none
+ */
+export async function startSides(bench: Bench, profiles = ''): Promise<Sides> {
   const dataDir = makeStateDir();
   const model = await startScriptedModel();
   bench.atEnd(() => model.close().catch(() => undefined));
@@ -76,7 +79,7 @@ export async function startSides(bench: Bench): Promise<Sides> {
       memoryKb: () => sum(pids, memoryKbOf),
     };
   };
-  const service = await side(startService(dataDir, model, mcp));
+  const service = await side(startService(dataDir, model, mcp, profiles));
   const baseline = await side(startBaseline(dataDir, model, mcp));
   const apart = await side(startApart(dataDir, mcp));
   const installed = existsSync('bench/langgraph/node_modules/@langchain/langgraph-api');
@@ -93,7 +96,12 @@ const frames = {
   isEnd: ({ event }: SseFrame): boolean => event === 'turn.completed',
 };
 
-async function startService(dataDir: string, model: ScriptedModel, mcp: TestMcpServer): Promise<Process> {
+async function startService(
+  dataDir: string,
+  model: ScriptedModel,
+  mcp: TestMcpServer,
+  profiles: string,
+): Promise<Process> {
   const modelsFile = modelsFileOf(dataDir);
   const entry = {
     id: 'scripted',
@@ -106,7 +114,8 @@ async function startService(dataDir: string, model: ScriptedModel, mcp: TestMcpS
   };
   writeFileSync(modelsFile, JSON.stringify([entry]));
   const port = await freePort();
-  const child = spawn(process.execPath, ['temporal-dev/start.mjs'], {
+  const profiling = profiles === '' ? [] : ['--cpu-prof', '--cpu-prof-dir', profiles];
+  const child = spawn(process.execPath, [...profiling, 'temporal-dev/start.mjs'], {
     env: {
       ...process.env,
       DATA_DIR: dataDir,

@@ -2,6 +2,7 @@ import { loadavg } from 'node:os';
 import { message, text, toolUse } from '../../test/support/scripted-model.js';
 import type { SseReader } from '../../test/support/sse-reader.js';
 import { median, pause, quantile } from '../measure.js';
+import { printProfiles } from '../profile.js';
 import { scenario } from '../scenario.js';
 import { startSides, type Side, type Sides } from '../sides.js';
 import { compare, meanOf, type Figures, type Row } from '../table.js';
@@ -39,10 +40,11 @@ const ROWS: Row[] = [
  */
 export default scenario({
   measures:
-    'the service beside a minimal Temporal turn and LangGraph (its library and its server); --only takes the beginning of a part: turn, tool, throughput, streaming, watchers, idle watchers',
-  options: { rounds: 3, only: '' },
-  async run(bench, { rounds, only }) {
-    const sides = await startSides(bench);
+    'the service beside a minimal Temporal turn and LangGraph (its library and its server); --only takes the beginning of a part: turn, tool, throughput, streaming, watchers, idle watchers; --profile FOLDER shows where the CPU of the one process goes',
+  options: { rounds: 3, only: '', profile: '' },
+  async run(bench, { rounds, only, profile }) {
+    if (profile !== '') bench.atEnd(() => printProfiles(profile));
+    const sides = await startSides(bench, profile);
     script(sides);
     const { baseline, service, apart, langgraph, langgraphServer } = sides;
     const measured: Record<Side['name'], Figures[]> = {
