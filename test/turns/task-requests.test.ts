@@ -20,12 +20,15 @@ describe('the requests about a task', () => {
   let received: Received[] = [];
   /** Answers some requests in place of the server. */
   let answerFor: (method: string) => { status: number; body?: object } | null = () => null;
+  /** What happens before a request is answered. */
+  let beforeAnswer: (method: string) => Promise<unknown> = () => Promise.resolve();
 
-  const gateway: McpServerOptions['gateway'] = (req, res, body) => {
+  const gateway: McpServerOptions['gateway'] = async (req, res, body) => {
     const message = body === '' ? {} : (JSON.parse(body) as { id?: number; method?: string; params?: object });
     const method = message.method ?? (body === '' ? req.method! : 'answer');
     const session = req.headers['mcp-session-id'] as string | undefined;
     received.push({ method, session, params: { ...message.params }, at: performance.now() });
+    await beforeAnswer(method);
     const answer = answerFor(method);
     if (answer === null) return false;
     res.writeHead(answer.status, { 'content-type': 'application/json' });
@@ -41,6 +44,7 @@ describe('the requests about a task', () => {
   beforeEach(() => {
     received = [];
     answerFor = () => null;
+    beforeAnswer = () => Promise.resolve();
   });
   afterEach(() => service.model.reset());
 
@@ -160,5 +164,31 @@ describe('the requests about a task', () => {
     await eventually('the session is deleted', async () => of('DELETE').length > 0);
     const session = of('tools/call')[0]!.session;
     for (const request of of('tasks/cancel', 'DELETE')) expect(request.session).to.equal(session);
+  });
+
+  it('cancel one that could not be stored again and again as well', async () => {
+    let refused = 0;
+    answerFor = (method) => {
+      if (method !== 'tasks/cancel' || refused === 2) return null;
+      refused += 1;
+      return { status: 503 };
+    };
+    // As if another attempt had taken the call over while the server began the task.
+    beforeAnswer = async (method) => {
+      if (method !== 'tools/call') return;
+      await service.db.query(
+        `UPDATE tool_calls SET task_token = '\\x00' FROM turns JOIN sessions ON sessions.id = session_id
+         WHERE turns.id = turn_id AND $1 = ANY(mcp_servers) AND tool_calls.state = 'started'`,
+        [registered.id],
+      );
+    };
+    const { sessionId, task } = await start();
+    await eventually('the task is cancelled', () =>
+      mcp.taskStates().some(({ taskId, status }) => taskId === task.id && status === 'cancelled'),
+    );
+    expect(refused).to.equal(2);
+    expect(of('tasks/get')).to.deep.equal([]);
+    expect((await resultOf(sessionId)).content).to.match(/outcome .* is unknown/);
+    await eventually('the session is deleted', async () => of('DELETE').length > 0);
   });
 });

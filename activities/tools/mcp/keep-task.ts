@@ -1,3 +1,4 @@
+import pRetry from 'p-retry';
 import { storeTask } from '../../../src/steps/task-call.js';
 import type { ToolCallRow } from '../../../src/steps/tool-call.js';
 import type { ActivityTask } from '../../../src/turns/turn.js';
@@ -6,7 +7,9 @@ import type { ToolDeps } from '../tool.js';
 import type { StartedTask } from './start-task.js';
 import { cancelOnServer } from './task-session.js';
 
-const CANCEL_TIMEOUT_MS = 10_000;
+/** contract.md §11: how long `tasks/cancel` is tried. */
+const CANCEL_TIMEOUT_MS = 30_000;
+const RETRY = { retries: Number.POSITIVE_INFINITY, minTimeout: 1000, factor: 1.5, maxTimeout: 5000 };
 
 /**
  * Stores the task of a call. If it cannot be stored, mostly because the turn has ended, the server is asked to cancel it:
@@ -24,7 +27,9 @@ export async function keepTask(
   try {
     await store(() => storeTask(deps, call, task, attempt));
   } catch (error) {
-    await cancelOnServer(deps, { ...task, projectId }, AbortSignal.timeout(CANCEL_TIMEOUT_MS)).catch((err: unknown) =>
+    const signal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
+    const cancel = () => cancelOnServer(deps, { ...task, projectId }, signal);
+    await pRetry(cancel, { ...RETRY, signal }).catch((err: unknown) =>
       deps.log.warn({ err, turn_id: call.turnId }, 'a task that could not be stored was not cancelled'),
     );
     throw error;
