@@ -8,6 +8,7 @@ import { cleanEnvironment, initialiseCluster } from './postgres-cluster.js';
 import { clusterHome, postgresBinaries } from './postgres-files.js';
 import { serverUser } from './postgres-user.js';
 import { EmbeddedServer, endLeftBehind } from './server-process.js';
+import { ignored } from '../src/platform/ignored.js';
 
 export const DATABASE = 'agent_sessions';
 /** Folder used under root for files that the Postgres user must read when it cannot reach DATA_DIR or the checkout. */
@@ -115,7 +116,7 @@ export async function postgresAnswers(url: string): Promise<boolean> {
     if ((error as { code?: string }).code === '28P01') throw error;
     return false;
   } finally {
-    await client.end().catch(() => undefined);
+    await client.end().catch(ignored('the connection may be gone'));
   }
 }
 

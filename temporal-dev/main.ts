@@ -16,6 +16,7 @@ import type { EmbeddedServer } from './server-process.js';
 import { startService } from './service.js';
 import { Interrupted, Shutdown } from './shutdown.js';
 import { startTemporal } from './temporal-server.js';
+import { ignored } from '../src/platform/ignored.js';
 
 const DEFAULT_PORT = 8080;
 /**
@@ -83,7 +84,7 @@ async function bringUp(
   const failures: Promise<never>[] = [];
   const supervise = (name: string, server: EmbeddedServer): void => {
     const failure = keepRunning(name, server, shutdown);
-    failure.catch(() => undefined);
+    failure.catch(ignored('who waits for the failures has the error'));
     failures.push(failure);
   };
 

@@ -7,6 +7,7 @@ import type { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endProcess, processIdentity, type ServerRecord } from '#temporal-dev/processes.mjs';
 import { readKept, writeKept } from './data-dir.js';
+import { ignored } from '../src/platform/ignored.js';
 
 /** How to run a server. */
 interface ServerCommand {
@@ -119,7 +120,7 @@ export class EmbeddedServer {
     const child = spawn(command, args, { detached: true, stdio: ['ignore', log, log], cwd: '/', env, uid, gid });
     closeSync(log);
     const failed = new Promise<never>((_, reject) => child.once('error', reject));
-    failed.catch(() => undefined);
+    failed.catch(ignored('who waits until it is ready has the error'));
     if (child.pid !== undefined) record(dataDir, name, child.pid, stopSignal);
     child.unref();
     this.#child = child;

@@ -36,6 +36,7 @@ try {
   await setup();
   if (LONG) await buildEmulator();
   const tests = runMocha();
+  // It is awaited after the checks.
   tests.catch(() => undefined);
   if (CHECKED_RUN) await runChecks(CHECKS);
   await tests;

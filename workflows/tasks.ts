@@ -91,6 +91,7 @@ export class TaskWaits {
   #startClock(longWaitMs: number): void {
     if (!this.mayContinue || this.#hasClock) return;
     this.#hasClock = true;
+    // It fails only when the workflow is cancelled.
     void this.#stopAfter(longWaitMs).catch(() => undefined);
   }
 

@@ -156,7 +156,7 @@ export class TurnRun {
       if (open?.kind === 'done') this.#setRemaining(open.remainingMs);
       if (open?.kind !== 'task') return this.#waitsFor.endQuestions(index);
       const wait = this.#waitForTask(tools, index, open.longWaitMs);
-      wait.catch(() => undefined);
+      wait.catch(() => undefined); // It is awaited when all calls have begun.
       waits.push(wait);
     };
     for (let start = 0; start < indices.length; start += PARALLEL_TOOLS) {

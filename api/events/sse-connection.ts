@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { WIRE_FORMAT } from './portions.js';
 import { MIB } from '../../src/platform/units.js';
+import { ignored } from '../../src/platform/ignored.js';
 
 /** Slightly less than 10 s: a tick per second can be early or late, and a ping must go out every 10 s. */
 const PING_INTERVAL_MS = 9_500;
@@ -102,7 +103,7 @@ export class SseConnection extends Connection {
       if (this.signal.aborted) break;
       if (isTaken) continue;
       this.#blockedSince = Date.now();
-      await once(this.res, 'drain', { signal: this.signal }).catch(() => undefined);
+      await once(this.res, 'drain', { signal: this.signal }).catch(ignored('the stream has ended'));
       this.#blockedSince = null;
     }
     this.#unsent = 0;

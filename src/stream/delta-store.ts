@@ -5,6 +5,7 @@ import type { DeltaSource } from './delta-batch.js';
 import { createPartitions } from './delta-partitions.js';
 import { DeltaWriter, type WrittenDeltas } from './delta-writer.js';
 import type { Notifier } from './notify.js';
+import { ignored } from '../platform/ignored.js';
 
 const FLUSH_INTERVAL_MS = 250;
 /**
@@ -37,13 +38,11 @@ export class DeltaStore {
   flush(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#next ??= this.#current
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = null;
-        this.#current = this.#store();
-        return this.#current;
-      });
+    this.#next ??= this.#current.catch(ignored('who asked for that flush has the error')).then(() => {
+      this.#next = null;
+      this.#current = this.#store();
+      return this.#current;
+    });
     return this.#next;
   }
 
@@ -52,7 +51,7 @@ export class DeltaStore {
    * A flush under way may have some of them.
    */
   async withRest<T>(writer: DeltaWriter, store: (rest: WrittenDeltas | null) => Promise<T>): Promise<T> {
-    await this.#current.catch(() => undefined);
+    await this.#current.catch(ignored('who asked for that flush has the error'));
     const rest = this.#waiting.delete(writer) ? writer.take() : null;
     try {
       return await this.#withPartitions(() => store(rest));

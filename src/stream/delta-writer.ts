@@ -2,6 +2,7 @@ import { addDelta, type DeltaRun, type DeltaSource } from './delta-batch.js';
 import { splitsSurrogatePair } from '../platform/text.js';
 import type { Notifier } from './notify.js';
 import type { DeltaType } from '../events/schema.js';
+import { ignored } from '../platform/ignored.js';
 
 /** JSON needs at most six bytes per character, and a notification has room for 7,700 bytes. */
 const MAX_CHARACTERS = 1200;
@@ -79,10 +80,7 @@ export class DeltaWriter {
   stop(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    void this.store
-      .flush()
-      .catch(() => undefined)
-      .then(this.onFenced);
+    void this.store.flush().catch(ignored('the call ends either way')).then(this.onFenced);
   }
 }
 
