@@ -23,6 +23,8 @@ export type { Turn };
 export interface FaultSystemOptions {
   apis?: number;
   workers?: number;
+  /** Processes that are both, as `npm start` runs them: each stands among the APIs and among the workers. */
+  services?: number;
   /** A Postgres and a Temporal server of its own, to be killed; else the run's. */
   ownPostgres?: boolean;
   ownTemporal?: boolean | { persistent: boolean };
@@ -97,16 +99,20 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     WEBHOOK_DELIVERIES: 'off',
     ...options.env,
   };
+  const separate = options.services === undefined ? 1 : 0;
   const apis: RoleProcess[] = [];
   const workers: RoleProcess[] = [];
   const addRole = async (role: Role, more: Record<string, string> = {}): Promise<RoleProcess> => {
     const started = await startRole(role, { ...env, ...more });
-    (role === 'api' ? apis : workers).push(started);
+    if (role !== 'worker') apis.push(started);
+    if (role !== 'api') workers.push(started);
     return started;
   };
+  const allProcesses = (): RoleProcess[] => [...new Set([...apis, ...workers])];
   await Promise.all([
-    ...Array.from({ length: options.apis ?? 1 }, () => addRole('api')),
-    ...Array.from({ length: options.workers ?? 1 }, () => addRole('worker')),
+    ...Array.from({ length: options.apis ?? separate }, () => addRole('api')),
+    ...Array.from({ length: options.workers ?? separate }, () => addRole('worker')),
+    ...Array.from({ length: options.services ?? 0 }, () => addRole('service')),
   ]);
 
   const { key } = await createKey(db, { project: 'demo' });
@@ -127,7 +133,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     workerOf: (identity) => workers.find(({ pid }) => identity.startsWith(`${pid}@`))!,
 
     async killEverything() {
-      const processes = [...apis, ...workers];
+      const processes = allProcesses();
       await Promise.all([...processes.map((each) => each.kill()), temporal?.kill(), postgres?.kill()]);
       await Promise.all([temporal?.restart(), postgres?.restart()]);
       await Promise.all(processes.map((each) => each.start()));
@@ -135,7 +141,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
 
     async close() {
       closed.abort();
-      await Promise.all([...apis, ...workers].map((each) => each.kill()));
+      await Promise.all(allProcesses().map((each) => each.kill()));
       await Promise.all([
         model.close().catch(() => undefined),
         mcp.close(),

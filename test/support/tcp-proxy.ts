@@ -8,6 +8,8 @@ export interface TcpProxy {
   port: number;
   /** What clients send goes no further from now on; answers still reach them. */
   hold(): void;
+  /** Lets go of what was held back. */
+  release(): void;
   /** Nothing goes through in either direction from now on; connections stay open, new ones too. */
   swallow(): void;
   /** New connections lead to another server; the open ones stay where they are. */
@@ -19,13 +21,14 @@ export interface TcpProxy {
 
 export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const open = new Set<Socket>();
-  const near = new Set<Socket>();
+  /** The far end of each client's connection. */
+  const near = new Map<Socket, Socket>();
   let holding = false;
   let swallowing = false;
   let current = target;
   const server = createServer((client) => {
     const far = connect(current);
-    near.add(client);
+    near.set(client, far);
     client.once('close', () => near.delete(client));
     for (const [socket, other] of [
       [client, far],
@@ -51,7 +54,11 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     port,
     hold() {
       holding = true;
-      for (const client of near) client.unpipe();
+      for (const client of near.keys()) client.unpipe();
+    },
+    release() {
+      holding = false;
+      for (const [client, far] of near) client.pipe(far);
     },
     swallow() {
       swallowing = true;
