@@ -31,6 +31,7 @@ export class SseConnection extends Connection {
   #blockedSince: number | null = null;
   #pingedAt = Date.now();
   #isChecking = false;
+  #draining: Promise<void> | null = null;
 
   private constructor(
     private readonly res: ServerResponse,
@@ -69,6 +70,18 @@ export class SseConnection extends Connection {
     return this.#write(frames);
   }
 
+  /**
+   * Writes the frames at once. Returns false, and writes nothing, if the socket still has to drain or the frames are larger than a
+   * piece: `send` takes both into account.
+   */
+  sendNow(frames: Buffer): boolean {
+    if (this.res.writableNeedDrain || this.res.destroyed || frames.length > PIECE_BYTES) return false;
+    this.#unsent = frames.length;
+    if (this.res.write(frames)) this.#unsent = 0;
+    else void this.#drained();
+    return true;
+  }
+
   /** Runs every second: sends pings, and closes the stream of a stalled client (contract.md §3 "Slow reader"). */
   tick(now: number): void {
     if (this.#blockedSince !== null) {
@@ -95,18 +108,33 @@ export class SseConnection extends Connection {
   override cleanup = (): void => undefined;
 
   async #write(bytes: Buffer): Promise<void> {
+    this.#unsent = bytes.length;
+    if (this.res.writableNeedDrain) {
+      await this.#drained();
+      if (this.signal.aborted) return;
+    }
     for (let start = 0; start < bytes.length && !this.res.destroyed; start += PIECE_BYTES) {
       this.#unsent = bytes.length - start;
       // A stream that must end completes its frame without waiting.
       const end = this.signal.aborted ? bytes.length : start + PIECE_BYTES;
       const isTaken = this.res.write(bytes.subarray(start, end));
       if (this.signal.aborted) break;
-      if (isTaken) continue;
-      this.#blockedSince = Date.now();
-      await once(this.res, 'drain', { signal: this.signal }).catch(ignored('the stream has ended'));
-      this.#blockedSince = null;
+      if (!isTaken) await this.#drained();
     }
     this.#unsent = 0;
+  }
+
+  /** Resolves when the socket has drained, or the stream has ended. */
+  #drained(): Promise<void> {
+    this.#draining ??= this.#drain();
+    return this.#draining;
+  }
+
+  async #drain(): Promise<void> {
+    this.#blockedSince = Date.now();
+    await once(this.res, 'drain', { signal: this.signal }).catch(ignored('the stream has ended'));
+    this.#blockedSince = null;
+    this.#draining = null;
   }
 
   async #closeIfMuchWaits(): Promise<void> {

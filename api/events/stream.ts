@@ -2,7 +2,7 @@ import { countPendingCharacters, type Frame } from '../../src/stream/frames.js';
 import type { OpenedTurn } from '../../src/stream/opening.js';
 import { START, type Position } from '../../src/stream/position.js';
 import { readFrames } from '../../src/stream/read-frames.js';
-import { isTerminal } from '../../src/stream/reader.js';
+import { isTerminal, type TurnReader } from '../../src/stream/reader.js';
 import type { SessionOpening } from '../../src/stream/session-opening.js';
 import { streamLagSeconds } from '../../src/platform/metrics.js';
 import type { ApiDeps } from '../deps.js';
@@ -109,27 +109,53 @@ async function pushLive(
   stream: OpenStream,
 ): Promise<void> {
   const { signal } = stream;
-  let resume = (): void => undefined;
-  const wake = (): void => resume();
-  const reader = feed.watch(turn, opening, wake);
-  signal.addEventListener('abort', wake);
+  let isWaiting = false;
+  let resolve = (): void => undefined;
+  const resume = (): void => {
+    isWaiting = false;
+    resolve();
+  };
+  const notify = (): void => {
+    if (!isWaiting || !sendNow(reader, at, stream)) resume();
+  };
+  const reader = feed.watch(turn, opening, notify);
+  signal.addEventListener('abort', resume);
   let upToDate = false;
   try {
     await send(turn.frames, at, stream);
     while (!signal.aborted) {
-      const changed = new Promise<void>((resolve) => (resume = resolve));
+      const changed = new Promise<void>((done) => (resolve = done));
       const frames = await reader.after(at.position);
       const last = await send(frames, at, stream);
       if (last !== null && isTerminal(last)) return;
       if (upToDate) frames.forEach(observeLag);
       if (frames.length > 0) continue;
       upToDate = true;
+      isWaiting = true;
       await changed;
+      isWaiting = false;
     }
   } finally {
-    signal.removeEventListener('abort', wake);
-    feed.release(reader, wake);
+    signal.removeEventListener('abort', resume);
+    feed.release(reader, notify);
   }
+}
+
+/**
+ * Writes the frames that a reader has just taken to a watcher that waits for them: most deltas, for which a round of the loop in
+ * `pushLive` would cost several promises for each watcher. Returns false if the loop must send them.
+ */
+function sendNow({ ring }: TurnReader, at: Progress, { connection }: OpenStream): boolean {
+  const frames = ring.after(at.position);
+  if (frames === null) return false;
+  const last = frames.at(-1);
+  if (last === undefined) return true;
+  const portions = portionsOf(frames);
+  if (portions.length > 1 || last.position !== ring.head || isTerminal(last)) return false;
+  if (!connection!.sendNow(portions[0]!.bytes)) return false;
+  at.position = last.position;
+  frames.forEach(observeLag);
+  return true;
 }
 
 /** Writes frames in as few writes as possible. Returns the last frame. */
