@@ -22,10 +22,15 @@ describe('the event stream', () => {
 
   const onOther = (sessionId: string, lastEventId?: string): Promise<SseReader> =>
     openSse(`${otherUrl}/v1/sessions/${sessionId}/events/stream`, service.key, lastEventId);
+  /** A turn that a stream follows from before its answer. */
   const answered = async (content = 'Hello'): Promise<{ sessionId: string; frames: SseFrame[] }> => {
     const sessionId = await service.session();
     const stream = await service.stream(sessionId);
+    const gate = service.model.gate();
+    service.model.reply([wait(gate), text('ok')]);
     await service.send(sessionId, content);
+    await stream.until(({ event }) => event === 'user.message');
+    gate.open();
     await stream.ended;
     return { sessionId, frames: stream.frames };
   };
