@@ -118,11 +118,12 @@ describe('local model', () => {
   });
 
   it('keeps the pace that is asked for, and waits as long as asked', async () => {
+    // A timer may end a millisecond early, and there are eleven.
     const start = performance.now();
     await ask('write 11 words at 50 words per second');
-    expect(performance.now() - start).to.be.at.least(200);
+    expect(performance.now() - start).to.be.at.least(185);
     expect(textOf(await ask('wait 1 seconds'))).to.contain('I have waited 1 seconds');
-    expect(performance.now() - start).to.be.at.least(1200);
+    expect(performance.now() - start).to.be.at.least(1180);
   });
 
   const FAILURES = { overloaded: 529, rate_limit: 429, api: 500, invalid_request: 400 };
