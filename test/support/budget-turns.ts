@@ -49,8 +49,8 @@ function* endless(): Iterable<string> {
 
 /**
  * Runs turns of models that write as much as they may, in sessions with random budgets, prices and messages, with tools, failed
- * calls and summaries. The servers of half of the models count tokens. The others do not, and find up to `MAX_DENSITY`
- * times the tokens of our estimate.
+ * calls, and at least one summary. The servers of half of the models count tokens. The others do not, and find up to
+ * `MAX_DENSITY` times the tokens of our estimate.
  */
 export async function runBudgetTurns(turns: number): Promise<Kept> {
   const [counting, estimated, mcp] = await Promise.all([
@@ -137,8 +137,9 @@ export async function runBudgetTurns(turns: number): Promise<Kept> {
     }
   };
   try {
+    // Where the prices leave little room for calls, the first turns may come without a summary.
     const lane = async (): Promise<void> => {
-      while (kept.turns < turns) await runSession();
+      while (kept.turns < turns || kept.summaries === 0) await runSession();
     };
     await Promise.all(Array.from({ length: LANES }, lane));
   } finally {
