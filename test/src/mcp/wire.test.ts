@@ -52,7 +52,8 @@ describe('the scan of a JSON text', () => {
         const scan = new JsonScan();
         scan.feed(Buffer.from(text));
         try {
-          expect(scan.values).to.equal(valuesOf(JSON.parse(text)));
+          // More if the damage made two names of an object the same.
+          expect(scan.values).to.be.at.least(valuesOf(JSON.parse(text)));
         } catch (error) {
           expect(error).to.be.instanceOf(SyntaxError);
         }
