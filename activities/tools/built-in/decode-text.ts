@@ -1,5 +1,6 @@
 import { TextDecoder } from 'node:util';
 import { splitsSurrogatePair } from '../../../src/platform/text.js';
+import { MAX_LINE } from '../../../src/steps/shorten-result.js';
 
 const TEXT_TYPE = /^(text\/|application\/(json|xml|csv|yaml|x-yaml|sql|javascript|x-sh|rtf|toml)|.*\+(json|xml)$)/;
 
@@ -28,44 +29,31 @@ function isUtf8(start: Buffer): boolean {
 }
 
 /**
- * Converts text to UTF-8 and splits lines longer than `maxLine` characters, so that paging by lines reaches all of the
- * text. Bytes that cannot be decoded become U+FFFD; NUL is removed.
+ * Decodes a text and splits it into lines, a list for each chunk. A line longer than `MAX_LINE` counts as several, so that
+ * paging by lines reaches all of the text. Bytes that cannot be decoded become U+FFFD; NUL is removed.
  */
-export async function* toUtf8Lines(
-  chunks: AsyncIterable<Buffer>,
-  encoding: TextEncoding,
-  maxLine: number,
-): AsyncGenerator<Buffer> {
+export async function* decodeLines(chunks: AsyncIterable<Buffer>, encoding: TextEncoding): AsyncGenerator<string[]> {
   const decoder = new TextDecoder(encoding);
-  const wrap = lineWrapper(maxLine);
-  for await (const chunk of chunks) yield Buffer.from(wrap(decoder.decode(chunk, { stream: true })));
-  yield Buffer.from(wrap(decoder.decode()));
+  let rest = '';
+  for await (const chunk of chunks) {
+    const text = rest + decoder.decode(chunk, { stream: true }).replaceAll('\0', '');
+    const lines = text.split('\n').flatMap(wrap);
+    rest = lines.pop()!;
+    yield lines;
+  }
+  const lines = wrap(rest + decoder.decode());
+  // A line feed at the end of the text does not start another line.
+  yield lines.at(-1) === '' ? lines.slice(0, -1) : lines;
 }
 
-function lineWrapper(maxLine: number): (text: string) => string {
-  let column = 0;
-  return (text) => {
-    let wrapped = '';
-    for (const [index, piece] of text.replaceAll('\0', '').split('\n').entries()) {
-      if (index > 0) {
-        wrapped += '\n';
-        column = 0;
-      }
-      let rest = piece;
-      while (column + rest.length > maxLine) {
-        const room = endOfCharacter(rest, maxLine - column);
-        wrapped += `${rest.slice(0, room)}\n`;
-        rest = rest.slice(room);
-        column = 0;
-      }
-      wrapped += rest;
-      column += rest.length;
-    }
-    return wrapped;
-  };
-}
-
-/** Splits only between characters, never within a surrogate pair. */
-function endOfCharacter(text: string, end: number): number {
-  return end < text.length && splitsSurrogatePair(text, end) ? end + 1 : end;
+/** The pieces of a line. They end between characters, never within a surrogate pair. */
+function wrap(line: string): string[] {
+  const pieces: string[] = [];
+  let rest = line;
+  while (rest.length > MAX_LINE) {
+    const end = splitsSurrogatePair(rest, MAX_LINE) ? MAX_LINE + 1 : MAX_LINE;
+    pieces.push(rest.slice(0, end));
+    rest = rest.slice(end);
+  }
+  return [...pieces, rest];
 }

@@ -1,17 +1,11 @@
-import { detectEncoding, toUtf8Lines } from './decode-text.js';
 import { nativeBlock, unlessMissing, type ShowableFile } from '../../../src/files/native-block.js';
 import { findShortenedResult, MAX_LINE } from '../../../src/steps/shorten-result.js';
 import { describeFile, sessionFiles, type SessionFile } from '../../../src/steps/session-files.js';
-import { DEFAULT_LINES, PAGE_BYTES, showPage } from './show-page.js';
-import { readTextPage } from './text-page.js';
+import { showText, WINDOW_PROPERTIES, type TextWindow } from './show-text.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
 
-export const SNIFFED_BYTES = 64 * 1024;
-
-interface Input {
+interface Input extends TextWindow {
   file_id: string;
-  offset?: number;
-  limit?: number;
 }
 
 /** Shows a file of the session, or the full text of a shortened tool result (contract.md §4). */
@@ -27,8 +21,7 @@ export const readFile: BuiltInTool = {
         type: 'string',
         description: 'Id of the file, or of the tool call whose result was shortened (tool_use_id).',
       },
-      offset: { type: 'integer', minimum: 0, description: 'First line to read, counted from 0 (default 0).' },
-      limit: { type: 'integer', minimum: 1, description: `Number of lines (default ${DEFAULT_LINES}).` },
+      ...WINDOW_PROPERTIES,
     },
     required: ['file_id'],
     additionalProperties: false,
@@ -53,16 +46,10 @@ async function show({ storage }: ToolDeps, file: SessionFile & ShowableFile, inp
   if (typeof native === 'string') return textResult(`${describeFile(file)} cannot be shown: ${native}.`);
   if (native !== null) return { content: [{ type: 'text', text: describeFile(file) }, native], isError: false };
   if (file.size_bytes === 0) return textResult('(The file is empty.)');
-  const encoding = detectEncoding(await storage.read(file.storage_key, SNIFFED_BYTES), file.mime_type);
-  if (encoding === null) return textResult(notText(file));
-  const offset = input.offset ?? 0;
-  const lines = toUtf8Lines(await storage.open(file.storage_key), encoding, MAX_LINE);
-  const page = await readTextPage(lines, { offset, limit: input.limit ?? DEFAULT_LINES, maxBytes: PAGE_BYTES });
-  return page === null ? textResult(notText(file)) : showPage(page, offset);
-}
-
-function notText(file: SessionFile): string {
-  return `${describeFile(file)} cannot be shown: it is neither text nor an image or a PDF.`;
+  const { mime_type: mimeType, storage_key: key } = file;
+  const readStart = (maxBytes: number) => storage.read(key, maxBytes);
+  const shown = await showText({ mimeType, readStart, open: () => storage.open(key) }, input);
+  return shown ?? textResult(`${describeFile(file)} cannot be shown: it is neither text nor an image or a PDF.`);
 }
 
 /** The full text of a tool result of this session that the model got as a preview. */

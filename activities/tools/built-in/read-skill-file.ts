@@ -5,23 +5,18 @@ import { ServiceError } from '../../../src/platform/errors.js';
 import { storageKey } from '../../../src/files/storage.js';
 import { openSkillFile, readSkillFile, type StoredFile } from '../../../src/skills/content.js';
 import { safeSegments } from '../../../src/skills/paths.js';
-import { detectEncoding, toUtf8Lines } from './decode-text.js';
 import { fileList } from './file-list.js';
 import { MAX_IMAGE_BYTES, readImageType } from '../../../src/models/image-type.js';
 import { MAX_LINE } from '../../../src/steps/shorten-result.js';
-import { SNIFFED_BYTES } from './read-file.js';
 import { withSelectedSkill, type OpenSkill } from './selected-skill.js';
-import { DEFAULT_LINES, PAGE_BYTES, showPage } from './show-page.js';
-import { readTextPage } from './text-page.js';
+import { PAGE_BYTES, showText, WINDOW_PROPERTIES, type TextWindow } from './show-text.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolResult } from '../tool.js';
 
 const LIST_BYTES = 8 * 1024;
 
-interface Input {
+interface Input extends TextWindow {
   skill: string;
   path: string;
-  offset?: number;
-  limit?: number;
 }
 
 /** Shows one file of a selected skill: text in pages of lines, images as images (contract.md §4). */
@@ -35,8 +30,7 @@ export const readSkillFileTool: BuiltInTool = {
     properties: {
       skill: { type: 'string', description: 'Name of the skill.' },
       path: { type: 'string', description: 'Path of the file, as use_skill lists it.' },
-      offset: { type: 'integer', minimum: 0, description: 'First line to read, counted from 0 (default 0).' },
-      limit: { type: 'integer', minimum: 1, description: `Number of lines (default ${DEFAULT_LINES}).` },
+      ...WINDOW_PROPERTIES,
     },
     required: ['skill', 'path'],
     additionalProperties: false,
@@ -74,12 +68,15 @@ async function showFile(file: StoredFile, input: Input, open: OpenSkill, call: T
   const { storage, skill } = open;
   const image = await showImage(file, open, call);
   if (image !== null) return image;
-  const encoding = detectEncoding(await readSkillFile(storage, skill, file, SNIFFED_BYTES), typeOf(file));
-  if (encoding === null) return textResult(described(file));
-  const offset = input.offset ?? 0;
-  const lines = toUtf8Lines(await openSkillFile(storage, skill, file), encoding, MAX_LINE);
-  const page = await readTextPage(lines, { offset, limit: input.limit ?? DEFAULT_LINES, maxBytes: PAGE_BYTES });
-  return page === null ? textResult(described(file)) : showPage(page, offset);
+  const shown = await showText(
+    {
+      mimeType: typeOf(file),
+      readStart: (maxBytes) => readSkillFile(storage, skill, file, maxBytes),
+      open: () => openSkillFile(storage, skill, file),
+    },
+    input,
+  );
+  return shown ?? textResult(`${file.path} cannot be shown: a file of type ${typeOf(file)}, ${file.size} bytes.`);
 }
 
 /** Stores an image for later model requests, under the same key at every attempt; null if the file is not an image. */
@@ -101,10 +98,6 @@ async function showImage(
     ],
     isError: false,
   };
-}
-
-function described(file: StoredFile): string {
-  return `${file.path} cannot be shown: a file of type ${typeOf(file)}, ${file.size} bytes.`;
 }
 
 function typeOf({ path }: StoredFile): string {
