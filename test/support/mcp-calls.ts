@@ -7,9 +7,9 @@ import { OauthAccess } from '../../src/mcp/oauth/tokens.js';
 import { ByteBudget } from '../../src/platform/byte-budget.js';
 import { MIB } from '../../src/platform/units.js';
 import { createLogger } from '../../src/platform/logger.js';
-import { callMcpTool, type McpToolCall, type McpToolResult } from '../../activities/tools/mcp/call.js';
+import { callMcpTool, type McpToolCall } from '../../activities/tools/mcp/call.js';
 import { McpConnections } from '../../activities/tools/mcp/connections.js';
-import type { ToolDeps } from '../../activities/tools/tool.js';
+import type { ToolDeps, ToolResult } from '../../activities/tools/tool.js';
 
 const KEYS = [Buffer.alloc(32, 7)];
 
@@ -23,7 +23,7 @@ export interface McpCalls {
     tool: string,
     input?: Record<string, unknown>,
     overrides?: Partial<McpToolCall>,
-  ): Promise<McpToolResult>;
+  ): Promise<ToolResult>;
   close: () => Promise<void>;
 }
 
@@ -101,7 +101,12 @@ export function mcpCalls({
   };
 }
 
+/** True if the result says that the server may have run the tool. */
+export function isOutcomeUnknown(result: ToolResult): boolean {
+  return textOf(result).includes('Its outcome is unknown: it may have been carried out.');
+}
+
 /** The texts of a result, joined. */
-export function textOf({ content }: McpToolResult): string {
+export function textOf({ content }: ToolResult): string {
   return content.map((block) => (block.type === 'text' ? block.text : `<${block.type}>`)).join('\n');
 }

@@ -16,11 +16,6 @@ import type { NewEvent } from '../../../src/events/schema.js';
 import { hasMcpError } from '../../../src/events/store.js';
 import { textResult, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
 
-/** A tool result. `outcomeUnknown`: no answer arrived, but the server may have run the tool. */
-export interface McpToolResult extends ToolResult {
-  outcomeUnknown?: true;
-}
-
 export interface McpToolCall extends ToolCall {
   /** The tool may be called again without harm. */
   repeatable: boolean;
@@ -43,7 +38,7 @@ export function callMcpTool(
   server: CalledServer,
   toolName: string,
   deps: ToolDeps,
-): Promise<McpToolResult> {
+): Promise<ToolResult> {
   return sendCall(call, server, toolName, deps, {
     send: inSharedSession,
     read: (answer, cleaner) => mcpResult(answer, call, deps, cleaner),
@@ -77,7 +72,7 @@ export async function sendCall<T>(
   toolName: string,
   deps: ToolDeps,
   route: CallRoute<T>,
-): Promise<T | McpToolResult> {
+): Promise<T | ToolResult> {
   if (!isAllowed(server, toolName)) {
     return textResult(`The tool ${toolName} of the MCP server ${server.name} is not allowed.`, true);
   }
@@ -135,7 +130,7 @@ async function sendAgain(call: McpToolCall, attempt: Attempt, send: () => Promis
   }
 }
 
-const inSharedSession: CallRoute<McpToolResult>['send'] = async ({ server, signal, attempt, callTool }, { mcp }) => {
+const inSharedSession: CallRoute<ToolResult>['send'] = async ({ server, signal, attempt, callTool }, { mcp }) => {
   const answer = await mcp.use(server, signal, async (connection, retire) => {
     try {
       return await callTool(connection);
@@ -150,7 +145,7 @@ const inSharedSession: CallRoute<McpToolResult>['send'] = async ({ server, signa
 };
 
 /** The server answered with a protocol error, so the outcome is known. */
-function refused(error: McpError, serverName: string, toolName: string, cleaner: Cleaner): McpToolResult {
+function refused(error: McpError, serverName: string, toolName: string, cleaner: Cleaner): ToolResult {
   const addresses = addressesToOpen(error, cleaner);
   if (addresses !== null) {
     return textResult(`The MCP server ${serverName} did not run ${toolName}: ${addresses}`, true);
@@ -168,7 +163,7 @@ function failed(
   { turn }: ToolCall,
   server: CalledServer,
   toolName: string,
-): McpToolResult {
+): ToolResult {
   const reason = failureReason(error);
   const text = `The call of ${toolName} on the MCP server ${server.name} failed: ${reason}.`;
   const message = `The MCP server ${sent ? 'broke off' : 'could not be connected'}: ${reason}.`;
@@ -181,7 +176,7 @@ function failed(
   if (!mayHaveRunBefore && (!sent || !mayHaveRun(error)))
     return { ...textResult(`${text} It was not carried out.`, true), ...stored };
   const warning = 'Its outcome is unknown: it may have been carried out. Check before calling it again.';
-  return { ...textResult(`${text} ${warning}`, true), ...stored, outcomeUnknown: true };
+  return { ...textResult(`${text} ${warning}`, true), ...stored };
 }
 
 /** False only if the server refused the request, or it was never sent. Otherwise the tool may have run. */

@@ -5,7 +5,7 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
 import { createMcpNetwork } from '../../../../src/network/network.js';
 import { eventually } from '../../../support/eventually.js';
-import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
+import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import {
   startMcpServer,
   type McpServerOptions,
@@ -57,7 +57,7 @@ describe('calling a tool of an MCP server', () => {
       isError: true,
     });
     const thrown = await calls.call(row, 'throwing');
-    expect([thrown.isError, thrown.outcomeUnknown, thrown.commit]).to.deep.equal([true, undefined, undefined]);
+    expect([thrown.isError, isOutcomeUnknown(thrown), thrown.commit]).to.deep.equal([true, false, undefined]);
     expect(textOf(thrown)).to.match(/answered the call of throwing with an error: .*broken inside/);
   });
 
@@ -66,7 +66,7 @@ describe('calling a tool of an MCP server', () => {
       const refuse = (): Promise<never> => Promise.reject(new McpError(-32000, 'the quota is used up'));
       const { server, calls } = await start([{ name: 'a', run: refuse }], { [mode]: true });
       const result = await calls.call(calls.row('s', server.url), 'a');
-      expect([result.isError, result.outcomeUnknown, result.commit]).to.deep.equal([true, undefined, undefined]);
+      expect([result.isError, isOutcomeUnknown(result), result.commit]).to.deep.equal([true, false, undefined]);
       expect(textOf(result)).to.match(/answered the call of a with an error: .*the quota is used up/);
     });
   }
@@ -171,7 +171,7 @@ describe('calling a tool of an MCP server', () => {
     const begun = Date.now();
     const result = await call;
     expect(Date.now() - begun).to.be.lessThan(10_000);
-    expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, true]);
+    expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, true]);
     expect(textOf(result)).to.match(/outcome is unknown/);
     expect(result.eventsBefore, 'clients hear of it').to.be.a('function');
     await server.restart();
@@ -195,7 +195,7 @@ describe('calling a tool of an MCP server', () => {
       const { server, calls } = await start([{ name: 'look' }]);
       breakCalls(server, 2);
       const result = await calls.call(calls.row('s', server.url), 'look', {}, { repeatable: true });
-      expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, true]);
+      expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, true]);
       expect(sent(server)).to.equal(2);
     });
 
@@ -216,7 +216,7 @@ describe('calling a tool of an MCP server', () => {
       await calls.call(row, 'buy');
       breakCalls(server, 1);
       const result = await calls.call(row, 'buy');
-      expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, true]);
+      expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, true]);
       expect(sent(server)).to.equal(2);
     });
   });
@@ -242,7 +242,7 @@ describe('calling a tool of an MCP server', () => {
         return true;
       };
       const result = await calls.call(calls.row('s', server.url), 'a');
-      expect([result.isError, result.outcomeUnknown], `${status} ${type}`).to.deep.equal([true, true]);
+      expect([result.isError, isOutcomeUnknown(result)], `${status} ${type}`).to.deep.equal([true, true]);
       expect(textOf(result)).not.to.include('BODY');
       expect(server.log.filter((method) => method === 'tools/call')).to.have.length(1);
     }
@@ -252,7 +252,7 @@ describe('calling a tool of an MCP server', () => {
     const { server, calls } = await start([{ name: 'a' }]);
     await server.close();
     const result = await calls.call(calls.row('s', server.url), 'a');
-    expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, undefined]);
+    expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, false]);
     expect(textOf(result)).to.match(/refused the connection\. It was not carried out/);
   });
 
@@ -260,7 +260,7 @@ describe('calling a tool of an MCP server', () => {
     const credential = { type: 'BEARER', header: null, secret: SECRET } as const;
     const { server, calls } = await start([{ name: 'a' }], { auth: { header: 'authorization', value: 'other' } });
     const result = await calls.call(calls.row('s', server.url, {}, credential), 'a');
-    expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, undefined]);
+    expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, false]);
     expect(textOf(result))
       .to.match(/HTTP 401/)
       .and.not.to.include(SECRET);
@@ -390,7 +390,7 @@ describe('calling a tool of an MCP server', () => {
       const hanging = calls.call(row, 'hang');
       await eventually('both calls arrive', () => server.calls.length === 2);
       await calls.close();
-      expect((await hanging).outcomeUnknown).to.equal(true);
+      expect(isOutcomeUnknown(await hanging)).to.equal(true);
       await eventually('every connection is closed', async () => (await server.connections()) === 0);
     });
   });

@@ -4,7 +4,7 @@ import { createMcpNetwork } from '../../../../src/network/network.js';
 import { probeServer } from '../../../../src/mcp/probe.js';
 import { credentialAuth } from '../../../../src/mcp/request-auth.js';
 import { startEverythingServer } from '../../../support/everything-server.js';
-import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
+import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
 
 describe('server-everything', () => {
@@ -51,7 +51,7 @@ describe('server-everything', () => {
 
   it('names the invalid input', async () => {
     const result = await calls.call(row, 'get-sum', { a: 'two' });
-    expect([result.isError, result.outcomeUnknown]).to.deep.equal([true, undefined]);
+    expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, false]);
     expect(textOf(result)).to.match(/invalid/i);
   });
 

@@ -6,7 +6,7 @@ import { createMcpNetwork } from '../../../../src/network/network.js';
 import { probeServer } from '../../../../src/mcp/probe.js';
 import { credentialAuth } from '../../../../src/mcp/request-auth.js';
 import { eventually } from '../../../support/eventually.js';
-import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
+import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import { startPythonServer } from '../../../support/mcp-python/start.js';
 import { skip } from '../../../support/skip.js';
 
@@ -51,7 +51,7 @@ describe('a server of the Python SDK', () => {
     const sum = await calls!.call(row, 'add', { a: 2, b: 3 });
     expect(textOf(sum)).to.match(/^5/);
     const failed = await calls!.call(row, 'fail', { reason: 'no reason' });
-    expect([failed.isError, failed.outcomeUnknown]).to.deep.equal([true, undefined]);
+    expect([failed.isError, isOutcomeUnknown(failed)]).to.deep.equal([true, false]);
     expect(textOf(failed)).to.include('no reason');
     expect((await calls!.call(row, 'picture')).content[0]).to.include({ type: 'image', media_type: 'image/png' });
   });
