@@ -1,5 +1,7 @@
-import { BYTES_PER_JSON_VALUE } from '../platform/value-count.js';
 import type { ByteBudget } from '../platform/byte-budget.js';
+import { ignored } from '../platform/ignored.js';
+import { BYTES_PER_JSON_VALUE } from '../platform/value-count.js';
+import type { OnLarge } from './wire/answer-body.js';
 
 /** Memory for a byte of an answer: as bytes, as text and as parsed JSON. Measured: 3, with one wide character 5. */
 const MEMORY_FACTOR = 5;
@@ -15,29 +17,29 @@ interface LargeAnswerOptions {
   onWait?: () => void;
 }
 
-/** A request's share of the process' memory budget. It takes the share once its answer turns out to be large. */
-export class LargeAnswer {
-  #taken: Promise<() => void> | undefined;
-
-  constructor(private readonly options: LargeAnswerOptions) {}
-
-  /** Waits for the share of an answer of up to `bytes`. */
-  async take(bytes: number): Promise<void> {
-    if (this.#taken !== undefined) return;
-    const { budget, projectId, signal, maxValues, onWait = () => undefined } = this.options;
-    const memory = MEMORY_FACTOR * bytes + BYTES_PER_JSON_VALUE * Math.min(maxValues, bytes);
-    const waiting = setInterval(onWait, PROGRESS_INTERVAL_MS);
-    try {
-      await (this.#taken = budget.take(memory, signal, projectId));
-    } finally {
-      clearInterval(waiting);
-    }
-  }
-
-  release(): void {
-    this.#taken?.then(
-      (giveBack) => giveBack(),
-      () => undefined,
+/**
+ * Runs a request whose answer may be large. `onLarge` then waits for a share of the process' memory budget, which `work`
+ * holds until it ends.
+ */
+export async function withLargeAnswer<T>(
+  { budget, projectId, signal, maxValues, onWait = () => undefined }: LargeAnswerOptions,
+  work: (onLarge: OnLarge) => Promise<T>,
+): Promise<T> {
+  const shares: Promise<() => void>[] = [];
+  const onLarge = async (bytes: number): Promise<void> => {
+    if (shares.length > 0) return;
+    const share = budget.take(
+      MEMORY_FACTOR * bytes + BYTES_PER_JSON_VALUE * Math.min(maxValues, bytes),
+      signal,
+      projectId,
     );
+    shares.push(share);
+    const waiting = setInterval(onWait, PROGRESS_INTERVAL_MS);
+    await share.finally(() => clearInterval(waiting));
+  };
+  try {
+    return await work(onLarge);
+  } finally {
+    for (const share of shares) share.then((giveBack) => giveBack()).catch(ignored('no share was taken'));
   }
 }

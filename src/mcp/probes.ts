@@ -1,7 +1,7 @@
 import type { McpNetwork } from '../network/network.js';
 import type { ByteBudget } from '../platform/byte-budget.js';
 import { ProjectLimits } from '../platform/project-limits.js';
-import { LargeAnswer } from './large-answer.js';
+import { withLargeAnswer } from './large-answer.js';
 import { PROBE_SECONDS, probeServer, type ProbeResult } from './probe.js';
 import type { RequestAuth } from './request-auth.js';
 import { MAX_LIST_VALUES } from './wire/answer-limits.js';
@@ -20,14 +20,11 @@ export class Probes {
 
   /** @throws ServiceError as `probeServer` does */
   run(projectId: string, url: URL, authorize: () => RequestAuth): Promise<ProbeResult> {
-    return this.#limits.run(projectId, async () => {
+    return this.#limits.run(projectId, () => {
       const signal = AbortSignal.timeout(PROBE_SECONDS * 1000);
-      const large = new LargeAnswer({ budget: this.budget, projectId, signal, maxValues: MAX_LIST_VALUES });
-      try {
-        return await probeServer(this.network, url, authorize, { onLarge: (bytes) => large.take(bytes) });
-      } finally {
-        large.release();
-      }
+      return withLargeAnswer({ budget: this.budget, projectId, signal, maxValues: MAX_LIST_VALUES }, (onLarge) =>
+        probeServer(this.network, url, authorize, { onLarge }),
+      );
     });
   }
 }

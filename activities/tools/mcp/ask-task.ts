@@ -4,7 +4,7 @@ import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
 import { addressesToOpen, type QuestionHandler } from '../../../src/mcp/questions.js';
-import { LargeAnswer } from '../../../src/mcp/large-answer.js';
+import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
 import { answerRefused, failureReason } from '../../../src/mcp/reasons.js';
 import { getTask, getTaskResult, isUnknownTask, type OpenTaskState } from '../../../src/mcp/tasks.js';
 import { callLimits, MAX_ANSWER_VALUES } from '../../../src/mcp/wire/answer-limits.js';
@@ -61,27 +61,22 @@ export async function fetchResult(
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const cleaner = deps.mcp.cleanerOf(server);
-  const large = new LargeAnswer({
-    budget: deps.budget,
-    projectId: turn.projectId,
-    signal,
-    maxValues: MAX_ANSWER_VALUES,
-  });
+  const share = { budget: deps.budget, projectId: turn.projectId, signal, maxValues: MAX_ANSWER_VALUES };
   try {
-    return await withDeadline(deps.config.toolTimeoutSeconds, signal, async (bounded) => {
-      const options = { limits: callLimits(), onLarge: (bytes: number) => large.take(bytes) };
-      const answer = await getTaskResult(connection, task.taskId, bounded, options);
-      const place = { turn: { id: turn.id }, toolUseId: call.toolUseId, signal: bounded };
-      const result = await mcpResult(answer, place, deps, cleaner);
-      return status === 'completed' ? result : withoutSuccess(call.name, status, message, result);
-    });
+    return await withLargeAnswer(share, (onLarge) =>
+      withDeadline(deps.config.toolTimeoutSeconds, signal, async (bounded) => {
+        const options = { limits: callLimits(), onLarge };
+        const answer = await getTaskResult(connection, task.taskId, bounded, options);
+        const place = { turn: { id: turn.id }, toolUseId: call.toolUseId, signal: bounded };
+        const result = await mcpResult(answer, place, deps, cleaner);
+        return status === 'completed' ? result : withoutSuccess(call.name, status, message, result);
+      }),
+    );
   } catch (error) {
     if (error instanceof McpError) return textResult(refusal(call.name, status, message, error, cleaner), true);
     // Asked again, the server would send the same.
     if (answerRefused(error)) return unreadableResult(call.name, failureReason(error));
     throw error;
-  } finally {
-    large.release();
   }
 }
 

@@ -3,7 +3,7 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
 import { isSessionLost } from '../../../src/mcp/session-lost.js';
-import { LargeAnswer } from '../../../src/mcp/large-answer.js';
+import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
 import { MAX_ANSWER_VALUES } from '../../../src/mcp/wire/answer-limits.js';
 import { connectionBroke, failureReason, neverReached } from '../../../src/mcp/reasons.js';
 import { addressesToOpen } from '../../../src/mcp/questions.js';
@@ -81,39 +81,35 @@ export async function sendCall<T>(
     return textResult(text, true);
   }
   const attempt: Attempt = { sent: false, mayHaveRun: call.wasSent };
-  const large = new LargeAnswer({
+  const share = {
     budget: deps.budget,
     projectId: call.turn.projectId,
     signal: call.signal,
     maxValues: MAX_ANSWER_VALUES,
     // The tool's time limit does not run meanwhile.
     onWait: call.progress,
-  });
-  const callTool = (connection: McpConnection): Promise<Answer> => {
-    attempt.sent = true;
-    return connection.callTool(toolName, call.input, {
-      signal: call.signal,
-      idempotencyKey: call.idempotencyKey,
-      onProgress: call.progress,
-      onLarge: (bytes) => large.take(bytes),
-      ...(route.parameters !== undefined && { parameters: route.parameters }),
-    });
   };
-  const transmission: Transmission = { server, signal: call.signal, attempt, callTool };
   try {
     const cleaner = deps.mcp.cleanerOf(server);
-    try {
+    return await withLargeAnswer(share, async (onLarge) => {
+      const callTool = (connection: McpConnection): Promise<Answer> => {
+        attempt.sent = true;
+        return connection.callTool(toolName, call.input, {
+          signal: call.signal,
+          idempotencyKey: call.idempotencyKey,
+          onProgress: call.progress,
+          onLarge,
+          ...(route.parameters !== undefined && { parameters: route.parameters }),
+        });
+      };
+      const transmission: Transmission = { server, signal: call.signal, attempt, callTool };
       const answer = await sendAgain(call, attempt, () => route.send(transmission, deps));
-      return await route.read(answer, cleaner);
-    } catch (error) {
-      if (error instanceof McpError) return refused(error, server.name, toolName, cleaner);
-      throw error;
-    }
+      return route.read(answer, cleaner);
+    });
   } catch (error) {
+    if (error instanceof McpError) return refused(error, server.name, toolName, deps.mcp.cleanerOf(server));
     call.signal.throwIfAborted();
     return failed(error, attempt, call, server, toolName);
-  } finally {
-    large.release();
   }
 }
 

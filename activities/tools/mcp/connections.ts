@@ -6,13 +6,13 @@ import { McpConnection, type ConnectionOptions, type McpSession } from '../../..
 import type { QuestionHandler } from '../../../src/mcp/questions.js';
 import type { McpNetwork } from '../../../src/network/network.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
-import { listTools } from '../../../src/mcp/tools.js';
+import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
+import { keepTools, listTools } from '../../../src/mcp/tools.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { requestAuthOf, type RequestAuth } from '../../../src/mcp/request-auth.js';
 import type { ByteBudget } from '../../../src/platform/byte-budget.js';
-import type { OnLarge } from '../../../src/mcp/wire/answer-body.js';
+import { MAX_LIST_VALUES } from '../../../src/mcp/wire/answer-limits.js';
 import { Pacer } from '../../../src/mcp/wire/pacer.js';
-import { ToolLists } from './tool-lists.js';
 import { Cleaner } from '../../../src/mcp/cleaner.js';
 import { ignored } from '../../../src/platform/ignored.js';
 
@@ -24,6 +24,8 @@ const UNASKED_PER_SECOND = 500;
 const IDLE_MS = 60_000;
 /** Connections one project may open in parallel, so that host names that do not resolve cannot delay other projects. */
 const MAX_OPENING_PER_PROJECT = 16;
+/** Tool lists that a project reads in parallel: many turns of pinned servers may begin together. */
+const MAX_READING_PER_PROJECT = 16;
 
 export type ConnectTarget = Pick<
   McpServerRow,
@@ -46,18 +48,16 @@ export class McpConnections {
   readonly #entries = new Map<string, Entry>();
   readonly #closing = new AbortController();
   readonly #pacers = new Map<string, Pacer>();
-  readonly #lists: ToolLists;
   readonly #opening = new ProjectLimits(MAX_OPENING_PER_PROJECT);
+  readonly #reading = new ProjectLimits(MAX_READING_PER_PROJECT);
 
   constructor(
     private readonly network: McpNetwork,
     private readonly config: Pick<Config, 'encryptionKeys'>,
     private readonly oauth: OauthAccess,
-    budget: ByteBudget,
+    private readonly budget: ByteBudget,
     private readonly idleMs = IDLE_MS,
-  ) {
-    this.#lists = new ToolLists(budget);
-  }
+  ) {}
 
   get size(): number {
     return this.#entries.size;
@@ -76,14 +76,21 @@ export class McpConnections {
         return false;
       });
       bounded.throwIfAborted();
-      if (server.pin_tools) {
-        const list = (onLarge: OnLarge): Promise<unknown[]> =>
-          this.use(server, bounded, (connection) => listTools(connection, bounded, onLarge));
-        return this.#lists.read(server.project_id, bounded, list, this.cleanerOf(server));
-      }
+      if (server.pin_tools) return this.#readTools(server, bounded);
       if (!alive) await this.use(server, bounded, async () => undefined);
       return null;
     });
+  }
+
+  #readTools(server: ConnectTarget, signal: AbortSignal): Promise<McpTool[]> {
+    const { project_id: projectId } = server;
+    const share = { budget: this.budget, projectId, signal, maxValues: MAX_LIST_VALUES };
+    return this.#reading.run(projectId, () =>
+      withLargeAnswer(share, async (onLarge) => {
+        const listed = await this.use(server, signal, (connection) => listTools(connection, signal, onLarge));
+        return keepTools(listed, this.cleanerOf(server));
+      }),
+    );
   }
 
   /**
@@ -110,16 +117,17 @@ export class McpConnections {
 
   /** Opens a connection of the caller's own, with a new MCP session. The caller closes or detaches it. */
   openOwn(server: ConnectTarget, signal: AbortSignal, onQuestion?: QuestionHandler): Promise<McpConnection> {
-    const options = { ...this.#optionsOf(server, true), onQuestion };
     // The time limit is the server's: waiting for the project's other connections does not count.
     return this.#opening.run(server.project_id, () =>
-      withDeadline(CONNECT_SECONDS, signal, (bounded) => McpConnection.open(options, bounded)),
+      withDeadline(CONNECT_SECONDS, signal, (bounded) =>
+        McpConnection.open(this.#optionsOf(server, true, onQuestion), bounded),
+      ),
     );
   }
 
   /** Goes on with an MCP session that this or another worker has opened. */
   resume(server: ConnectTarget, session: McpSession, onQuestion?: QuestionHandler): Promise<McpConnection> {
-    return McpConnection.resume({ ...this.#optionsOf(server, false), onQuestion }, session);
+    return McpConnection.resume(this.#optionsOf(server, false, onQuestion), session);
   }
 
   /** Closes all connections, even those in use, and the network, when the worker shuts down. */
@@ -145,28 +153,21 @@ export class McpConnections {
 
   #open(key: string, server: ConnectTarget): Entry {
     // Not bound to the first caller's signal, because other calls may wait for the same connection.
-    const connection = this.#opening.run(server.project_id, () =>
-      withDeadline(CONNECT_SECONDS, this.#closing.signal, (bounded) =>
-        McpConnection.open(this.#optionsOf(server, true), bounded),
-      ),
-    );
+    const connection = this.openOwn(server, this.#closing.signal);
     const entry: Entry = { connection, users: 0, retired: false };
     this.#entries.set(key, entry);
     connection.catch(() => this.#forget(key, entry));
     return entry;
   }
 
-  #optionsOf(server: ConnectTarget, listen: boolean): ConnectionOptions {
+  #optionsOf(server: ConnectTarget, listen: boolean, onQuestion?: QuestionHandler): ConnectionOptions {
     const pacer = this.#pacers.get(server.project_id) ?? new Pacer(UNASKED_BURST, UNASKED_PER_SECOND);
     this.#pacers.set(server.project_id, pacer);
-    return { url: new URL(server.url), auth: this.#authOf(server), network: this.network, listen, pacer };
+    return { url: new URL(server.url), auth: this.#authOf(server), network: this.network, listen, pacer, onQuestion };
   }
 
   #rest(key: string, entry: Entry): void {
-    if (entry.retired) {
-      void close(entry);
-      return;
-    }
+    if (entry.retired) return void close(entry);
     entry.idle = setTimeout(() => {
       this.#forget(key, entry);
       void close(entry);
