@@ -8,8 +8,8 @@ interface Profile {
   timeDeltas: number[];
 }
 
-const MOST_SHOWN = 12;
-const LEAST_SHOWN_MS = 1;
+const MAX_SHOWN = 12;
+const MIN_SHOWN_MS = 1;
 
 /** Prints where the CPU of each thread of a process went, from the profiles that Node wrote (`--cpu-prof-dir`). */
 export function printProfiles(folder: string): void {
@@ -17,8 +17,8 @@ export function printProfiles(folder: string): void {
     const spent = spentIn(JSON.parse(readFileSync(join(folder, file), 'utf8')) as Profile);
     const busy = [...spent].filter(([name]) => name !== '(idle)').toSorted(([, a], [, b]) => b - a);
     const all = busy.reduce((sum, [, ms]) => sum + ms, 0);
-    if (all < LEAST_SHOWN_MS) continue;
-    const shown = busy.slice(0, MOST_SHOWN).map(([name, ms]) => `${name} ${((100 * ms) / all).toFixed(1)} %`);
+    if (all < MIN_SHOWN_MS) continue;
+    const shown = busy.slice(0, MAX_SHOWN).map(([name, ms]) => `${name} ${((100 * ms) / all).toFixed(1)} %`);
     console.log(`${file}: ${all.toFixed(0)} ms of CPU: ${shown.join(', ')}`);
   }
 }
