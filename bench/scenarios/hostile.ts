@@ -1,4 +1,4 @@
-import { execFileSync, fork, spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import type { Order } from '../hostile/attacker.js';
 import { newSession, runTurn } from '../hostile/project.js';
 import { memoryOf, pause, timed, watchMemory } from '../measure.js';
 import { scenario } from '../scenario.js';
+import { outputOf } from '../sides/child.js';
 import { tableOf } from '../table.js';
 
 const ATTACK_TIMEOUT_MS = 180_000;
@@ -164,19 +165,8 @@ async function startService(
     const args = ['run', '--silent', 'keys', '--', 'create', '--project', project, '--scopes', 'all'];
     return execFileSync('npm', args, { cwd: root, env, encoding: 'utf8' }).trim();
   };
-  return { url: await addressOf(service), newKey };
-}
-
-function addressOf({ stdout }: ChildProcess): Promise<string> {
-  let text = '';
-  return new Promise((resolve, reject) => {
-    stdout!.on('data', (chunk) => {
-      text += String(chunk);
-      const [, url] = /API\s+(http\S+)/.exec(text) ?? [];
-      if (url !== undefined) resolve(url);
-    });
-    stdout!.on('end', () => reject(new Error(`npm start printed no address: ${text}`)));
-  });
+  const [, url = ''] = await outputOf(service, /API\s+(http\S+)/);
+  return { url, newKey };
 }
 
 /** The process that listens on the service's port. */

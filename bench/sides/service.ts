@@ -1,0 +1,104 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { openDataSource } from '../../src/db/data-source.js';
+import { migrate } from '../../src/db/migrate.js';
+import { freePort } from '../../src/platform/free-port.js';
+import { createKey } from '../../src/projects/api-keys.js';
+import { keptSettings } from '../../temporal-dev/data-dir.js';
+import { embeddedDatabaseUrl } from '../../temporal-dev/embedded-postgres.js';
+import { apiClient } from '../../test/support/client.js';
+import type { TestMcpServer } from '../../test/support/mcp-server.js';
+import { startRole } from '../../test/support/role-process.js';
+import { openSse } from '../../test/support/sse-reader.js';
+import { startChild } from './child.js';
+import { turnFrames, type Side, type StartedSide } from './side.js';
+
+/** `npm start`, with the servers that the other sides use too. */
+export async function startService(
+  dataDir: string,
+  modelUrl: string,
+  mcp: TestMcpServer,
+  profiles: string,
+): Promise<StartedSide> {
+  const sizes = { context_window: 200_000, max_output_tokens: 8_000, supports_thinking: false };
+  const entry = { id: 'scripted', display_name: 'Scripted', model: 'scripted-1', base_url: modelUrl, ...sizes };
+  writeFileSync(modelsFileOf(dataDir), JSON.stringify([entry]));
+  const port = await freePort();
+  const { pids, stop } = await startChild(
+    [...(profiles === '' ? [] : ['--cpu-prof', '--cpu-prof-dir', profiles]), 'temporal-dev/start.mjs'],
+    { ...process.env, ...settingsOf(dataDir, mcp), DATA_DIR: dataDir, PORT: String(port) },
+    /Ctrl-C stops everything/,
+  );
+  const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim();
+  return {
+    name: 'service',
+    ...turnFrames,
+    ...(await clientOf(`http://127.0.0.1:${port}`, key, mcp)),
+    pids,
+    stop,
+  };
+}
+
+/** On a database of its own: a leader of the turns of one task queue would look at those of the other. */
+export async function startApart(dataDir: string, mcp: TestMcpServer): Promise<StartedSide> {
+  const url = new URL(embeddedDatabaseUrl(dataDir)!);
+  const admin = new pg.Client({ connectionString: url.href });
+  await admin.connect();
+  await admin.query('CREATE DATABASE bench_apart');
+  await admin.end();
+  url.pathname = '/bench_apart';
+  await migrate(url.href);
+  const db = await openDataSource(url.href, 1, 'bench');
+  const { key } = await createKey(db, { project: 'bench' });
+  await db.destroy();
+  const env = {
+    ...settingsOf(dataDir, mcp),
+    DATABASE_URL: url.href,
+    TEMPORAL_ADDRESS: temporalAddressOf(dataDir),
+    TASK_QUEUE: 'apart',
+    DATA_DIR: join(dataDir, 'apart'),
+    ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+  };
+  const roles = [await startRole('worker', env), await startRole('api', env)];
+  return {
+    name: 'apart',
+    ...turnFrames,
+    ...(await clientOf(roles[1]!.url, key, mcp)),
+    pids: roles.map(({ pid }) => pid),
+    stop: async () => void (await Promise.all(roles.map((role) => role.stop()))),
+  };
+}
+
+/** host:port of the Temporal server of `npm start`. */
+export const temporalAddressOf = (dataDir: string): string => keptSettings(dataDir, {}).TEMPORAL_ADDRESS!;
+
+const modelsFileOf = (dataDir: string): string => join(dataDir, 'bench-models.json');
+
+const settingsOf = (dataDir: string, { host }: TestMcpServer): Record<string, string> => ({
+  MODELS_FILE: modelsFileOf(dataDir),
+  MCP_ALLOWED_HOSTS: host,
+  RATE_LIMIT_PER_MINUTE: '0',
+  LOG_LEVEL: 'error',
+});
+
+async function clientOf(
+  url: string,
+  key: string,
+  mcp: TestMcpServer,
+): Promise<Pick<Side, 'session' | 'send' | 'stream'>> {
+  const api = apiClient(url, key, () => undefined);
+  const server = await api('POST', '/v1/mcp-servers', { name: 'bench', url: mcp.url });
+  return {
+    async session(withTool = false) {
+      const servers = withTool ? { mcp_servers: [server.body.id] } : {};
+      const { body } = await api('POST', '/v1/sessions', { model_id: 'scripted', ...servers });
+      return body.id as string;
+    },
+    async send(sessionId, content) {
+      const { status, body } = await api('POST', `/v1/sessions/${sessionId}/messages`, { content });
+      if (status !== 201) throw new Error(JSON.stringify(body));
+    },
+    stream: (sessionId) => openSse(`${url}/v1/sessions/${sessionId}/events/stream`, key),
+  };
+}
