@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { WaitingCall } from '../../../client/src/index.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { Checkbox, TextAreaField } from '../parts/fields.js';
 import { Time } from '../parts/time.js';
 import { useAnswer } from './decision-context.js';
 
@@ -18,24 +19,19 @@ export function CustomResultForm({ action }: { action: WaitingCall }) {
       aria-label={`Result of ${action.name}`}
       onSubmit={(event) => (event.preventDefault(), answering.run())}
     >
-      <label class="field">
-        <span>Result of {action.name}</span>
-        <textarea
-          rows={3}
-          maxLength={100_000}
-          value={content}
-          onInput={(event) => setContent(event.currentTarget.value)}
-        />
-      </label>
+      <TextAreaField
+        label={`Result of ${action.name}`}
+        rows={3}
+        maxLength={100_000}
+        value={content}
+        onChange={setContent}
+      />
       <ErrorNote error={answering.error} />
       <div class="actions">
         <button class="primary" disabled={answering.busy}>
           Send the result
         </button>
-        <label class="check">
-          <input type="checkbox" checked={isError} onChange={(event) => setIsError(event.currentTarget.checked)} />
-          <span>It is an error</span>
-        </label>
+        <Checkbox label="It is an error" checked={isError} onChange={setIsError} />
       </div>
       <p class="hint">
         Without a result the call fails <Time at={action.expires_at} />.

@@ -3,8 +3,14 @@ import type { Session } from '../../../client/src/index.js';
 import { DECIMAL_PATTERN } from '../../../src/platform/decimal.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { SelectField, TextField } from '../parts/fields.js';
 import type { Budget } from './budget.js';
 import type { SetBudget } from './decision-context.js';
+
+const ON_REACHED = [
+  ['pause', 'waits until the budget changes'],
+  ['stop', 'ends'],
+] as const;
 
 interface Props {
   session: Pick<Session, 'budget' | 'cost'>;
@@ -30,16 +36,7 @@ export function EditBudget({ session: { budget, cost }, onChange }: Props) {
         )}
       >
         <AmountField amount={amount} currency={currency} onAmount={setAmount} />
-        <label class="field">
-          <span>A turn that reaches it</span>
-          <select
-            value={onReached}
-            onChange={(event) => setOnReached(event.currentTarget.value as Budget['on_reached'])}
-          >
-            <option value="pause">waits until the budget changes</option>
-            <option value="stop">ends</option>
-          </select>
-        </label>
+        <SelectField label="A turn that reaches it" value={onReached} options={ON_REACHED} onChange={setOnReached} />
         <ErrorNote error={saving.error} />
         <div class="actions">
           <button class="primary" disabled={saving.busy}>
@@ -64,17 +61,15 @@ interface AmountProps {
 
 export function AmountField({ amount, currency, onAmount }: AmountProps) {
   return (
-    <label class="field">
-      <span>At most, in {currency}</span>
-      <input
-        value={amount}
-        required
-        pattern={DECIMAL_PATTERN}
-        title="A number with at most 9 digits before and 6 after the point"
-        inputMode="decimal"
-        autocomplete="off"
-        onInput={(event) => onAmount(event.currentTarget.value)}
-      />
-    </label>
+    <TextField
+      label={`At most, in ${currency}`}
+      value={amount}
+      required
+      pattern={DECIMAL_PATTERN}
+      title="A number with at most 9 digits before and 6 after the point"
+      inputMode="decimal"
+      autocomplete="off"
+      onChange={onAmount}
+    />
   );
 }

@@ -1,7 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { Elicitation } from '../../../client/src/index.js';
 import { useAction } from '../client/use-action.js';
+import { CheckList } from '../parts/check-list.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { Checkbox, SelectField, TextField } from '../parts/fields.js';
 import { Time } from '../parts/time.js';
 import { useAnswer } from './decision-context.js';
 import { contentOf, formFields, type FieldValue, type FormField } from './form-fields.js';
@@ -28,7 +30,7 @@ export function ElicitationForm({ question }: { question: Elicitation }) {
     >
       <p>{question.message}</p>
       {fields.map((field) => (
-        <Field
+        <QuestionField
           key={field.name}
           field={field}
           value={values[field.name] ?? field.initial}
@@ -67,103 +69,41 @@ interface FieldProps {
   onChange: (value: FieldValue) => void;
 }
 
-function Field({ field, value, onChange }: FieldProps) {
-  const { label, description, required, kind, inputType, isInteger, limits, choices } = field;
-  const title = required || kind === 'flag' ? label : `${label} (optional)`;
-  const hint = description !== null && <span class="hint">{description}</span>;
+function QuestionField({ field, value, onChange }: FieldProps) {
+  const { description, required, kind, inputType, limits, choices } = field;
+  const label = required || kind === 'flag' ? field.label : `${field.label} (optional)`;
   if (kind === 'flag') {
     return (
       <div>
-        <Check label={title} checked={value === true} onChange={onChange} />
-        {hint}
+        <Checkbox label={label} checked={value === true} onChange={onChange} />
+        {description !== null && <span class="hint">{description}</span>}
       </div>
     );
   }
   if (kind === 'choices') {
-    const chosen = value as string[];
     return (
       <fieldset>
-        <legend>{title}</legend>
-        {choices.map((choice) => (
-          <Check
-            key={choice.value}
-            label={choice.label}
-            checked={chosen.includes(choice.value)}
-            onChange={(isChosen) =>
-              onChange(
-                choices
-                  .map((one) => one.value)
-                  .filter((one) => (one === choice.value ? isChosen : chosen.includes(one))),
-              )
-            }
-          />
-        ))}
-        {hint}
+        <legend>{label}</legend>
+        <CheckList
+          options={choices}
+          selected={value as string[]}
+          onChange={(chosen) => onChange(choices.map((one) => one.value).filter((one) => chosen.includes(one)))}
+        />
+        {description !== null && <span class="hint">{description}</span>}
       </fieldset>
     );
   }
-  return (
-    <label class="field">
-      <span>{title}</span>
-      {kind === 'choice' ? (
-        <select required={required} onChange={(event) => onChange(event.currentTarget.value)}>
-          <option value="">–</option>
-          {choices.map((choice) => (
-            <option key={choice.value} value={choice.value} selected={value === choice.value}>
-              {choice.label}
-            </option>
-          ))}
-        </select>
-      ) : kind === 'number' ? (
-        <input
-          type="number"
-          step={isInteger ? '1' : 'any'}
-          {...limits}
-          required={required}
-          value={String(value)}
-          onInput={(event) => onChange(event.currentTarget.value)}
-        />
-      ) : (
-        <TextInput type={inputType} required={required} limits={limits} value={String(value)} onChange={onChange} />
-      )}
-      {hint}
-    </label>
-  );
+  const shared = { label, hint: description ?? undefined, required, value: String(value), onChange };
+  if (kind === 'choice') {
+    const options = [['', '–'], ...choices.map((choice) => [choice.value, choice.label] as const)] as const;
+    return <SelectField {...shared} options={options} />;
+  }
+  const type = kind === 'number' ? 'number' : inputType;
+  return <TextField {...shared} {...limits} type={type} step={stepOf(field)} />;
 }
 
-interface CheckProps {
-  label: string;
-  checked: boolean;
-  onChange: (checked: boolean) => void;
-}
-
-function Check({ label, checked, onChange }: CheckProps) {
-  return (
-    <label class="check">
-      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />
-      <span>{label}</span>
-    </label>
-  );
-}
-
-interface TextInputProps {
-  type: FormField['inputType'];
-  required: boolean;
-  limits: FormField['limits'];
-  value: string;
-  onChange: (value: string) => void;
-}
-
-function TextInput({ type, required, limits, value, onChange }: TextInputProps) {
-  const shared = {
-    ...limits,
-    required,
-    value,
-    onInput: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
-  };
-  if (type === 'email') return <input type="email" {...shared} />;
-  if (type === 'url') return <input type="url" {...shared} />;
-  if (type === 'date') return <input type="date" {...shared} />;
-  if (type === 'datetime-local') return <input type="datetime-local" step="1" {...shared} />;
-  return <input type="text" {...shared} />;
+/** In seconds for a date with a time. */
+function stepOf({ kind, inputType, isInteger }: FormField): string | undefined {
+  if (kind === 'number') return isInteger ? '1' : 'any';
+  return inputType === 'datetime-local' ? '1' : undefined;
 }

@@ -1,11 +1,12 @@
+import { SelectField, TextField } from '../parts/fields.js';
 import { OauthFields, type Auth } from './oauth-fields.js';
 
-const KINDS: [Auth['type'], string][] = [
+const KINDS = [
   ['NONE', 'None'],
   ['BEARER', 'Bearer token'],
   ['HEADER', 'Header of its own'],
   ['OAUTH', 'OAuth: a person authorizes'],
-];
+] as const;
 
 interface Props {
   auth: Auth;
@@ -16,30 +17,19 @@ export function AuthFields({ auth, onChange }: Props) {
   return (
     <fieldset>
       <legend>Credential</legend>
-      <label class="field">
-        <span>Kind</span>
-        <select value={auth.type} onChange={(event) => onChange(emptyAuth(event.currentTarget.value as Auth['type']))}>
-          {KINDS.map(([type, label]) => (
-            <option key={type} value={type}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </label>
+      <SelectField
+        label="Kind"
+        value={auth.type ?? 'NONE'}
+        options={KINDS}
+        onChange={(type) => onChange(emptyAuth(type))}
+      />
       {auth.type === 'BEARER' && (
         <Secret label="Token" value={auth.token ?? ''} onChange={(token) => onChange({ ...auth, token })} />
       )}
       {auth.type === 'OAUTH' && <OauthFields auth={auth} onChange={onChange} />}
       {auth.type === 'HEADER' && (
         <>
-          <label class="field">
-            <span>Header name</span>
-            <input
-              required
-              value={auth.name}
-              onInput={(event) => onChange({ ...auth, name: event.currentTarget.value })}
-            />
-          </label>
+          <TextField label="Header name" required value={auth.name} onChange={(name) => onChange({ ...auth, name })} />
           <Secret label="Header value" value={auth.value ?? ''} onChange={(value) => onChange({ ...auth, value })} />
         </>
       )}
@@ -53,17 +43,6 @@ function emptyAuth(type: Auth['type']): Auth {
   return { type };
 }
 
-function Secret({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }) {
-  return (
-    <label class="field">
-      <span>{label}</span>
-      <input
-        type="password"
-        autocomplete="off"
-        required
-        value={value}
-        onInput={(event) => onChange(event.currentTarget.value)}
-      />
-    </label>
-  );
+function Secret(props: { label: string; value: string; onChange: (value: string) => void }) {
+  return <TextField type="password" autocomplete="off" required {...props} />;
 }

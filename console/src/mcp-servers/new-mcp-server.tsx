@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
 import { ActionForm } from '../parts/action-form.js';
+import { TextField } from '../parts/fields.js';
 import { PageHead } from '../parts/page-head.js';
 import { navigate } from '../route.js';
 import type { Auth } from './oauth-fields.js';
@@ -24,29 +25,25 @@ export function NewMcpServer() {
         submit={registering.busy ? 'Connecting to the server …' : 'Register'}
         back="#/mcp-servers"
       >
-        <label class="field">
-          <span>Name</span>
-          <input
-            required
-            maxLength={64}
-            pattern="[a-z0-9]+(-[a-z0-9]+)*"
-            title="Lowercase letters, digits and single hyphens"
-            value={name}
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-          <span class="hint">The agent sees its tools as mcp__{name || 'name'}__tool</span>
-        </label>
-        <label class="field">
-          <span>Address</span>
-          <input
-            required
-            type="url"
-            placeholder="https://example.com/mcp"
-            value={url}
-            onInput={(event) => setUrl(event.currentTarget.value)}
-          />
-          <span class="hint">Its Streamable HTTP endpoint. It must be https and public.</span>
-        </label>
+        <TextField
+          label="Name"
+          hint={`The agent sees its tools as mcp__${name || 'name'}__tool`}
+          required
+          maxLength={64}
+          pattern="[a-z0-9]+(-[a-z0-9]+)*"
+          title="Lowercase letters, digits and single hyphens"
+          value={name}
+          onChange={setName}
+        />
+        <TextField
+          label="Address"
+          hint="Its Streamable HTTP endpoint. It must be https and public."
+          required
+          type="url"
+          placeholder="https://example.com/mcp"
+          value={url}
+          onChange={setUrl}
+        />
         <AuthFields auth={auth} onChange={setAuth} />
       </ActionForm>
     </>

@@ -1,4 +1,5 @@
 import type { NewMcpServer } from '../../../client/src/index.js';
+import { TextField } from '../parts/fields.js';
 
 /** How the service signs in at a server. */
 export type Auth = NonNullable<NewMcpServer['auth']>;
@@ -13,27 +14,23 @@ export function OauthFields({ auth, onChange }: Props) {
   return (
     <details>
       <summary>The authorization server has given us a client</summary>
-      <label class="field">
-        <span>Client id</span>
-        <input
-          value={auth.client_id ?? ''}
-          onInput={(event) => onChange({ ...auth, client_id: event.currentTarget.value || undefined })}
-        />
-      </label>
-      <label class="field">
-        <span>Client secret</span>
-        <input
-          type="password"
-          autocomplete="off"
-          value={auth.client_secret ?? ''}
-          onInput={(event) => onChange({ ...auth, client_secret: event.currentTarget.value || undefined })}
-        />
-      </label>
-      <label class="field">
-        <span>Scopes</span>
-        <input onInput={(event) => onChange({ ...auth, scopes: parseScopes(event.currentTarget.value) })} />
-        <span class="hint">Separated by spaces. Empty: those that the server names.</span>
-      </label>
+      <TextField
+        label="Client id"
+        value={auth.client_id ?? ''}
+        onChange={(id) => onChange({ ...auth, client_id: id || undefined })}
+      />
+      <TextField
+        label="Client secret"
+        type="password"
+        autocomplete="off"
+        value={auth.client_secret ?? ''}
+        onChange={(secret) => onChange({ ...auth, client_secret: secret || undefined })}
+      />
+      <TextField
+        label="Scopes"
+        hint="Separated by spaces. Empty: those that the server names."
+        onChange={(scopes) => onChange({ ...auth, scopes: parseScopes(scopes) })}
+      />
     </details>
   );
 }

@@ -2,6 +2,7 @@ import { ApiError, type McpServer } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { Checkbox } from '../parts/fields.js';
 import { ChangedTool } from './changed-tool.js';
 
 interface Props {
@@ -27,17 +28,13 @@ export function PinnedTools({ server, onChanged }: Props) {
   const shown = changed.filter(({ after }) => after.input_schema !== null);
   return (
     <section class="section" aria-label="Pinned tools">
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={server.pin_tools}
-          disabled={pinning.busy}
-          onChange={(event) => pinning.run(event.currentTarget.checked)}
-        />
-        <span>
-          Pin the tools <span class="hint">holds back new and changed tools until somebody accepts them</span>
-        </span>
-      </label>
+      <Checkbox
+        label="Pin the tools"
+        hint="holds back new and changed tools until somebody accepts them"
+        checked={server.pin_tools}
+        disabled={pinning.busy}
+        onChange={pinning.run}
+      />
       <ErrorNote error={pinning.error ?? accepting.error} />
       {changed.length > 0 && (
         <div class="note warning">

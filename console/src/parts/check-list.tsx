@@ -1,3 +1,5 @@
+import { Checkbox } from './fields.js';
+
 interface Option {
   value: string;
   label: string;
@@ -17,16 +19,13 @@ export function CheckList({ options, selected, onChange }: Props) {
   return (
     <>
       {options.map(({ value, label, hint }) => (
-        <label key={value} class="check">
-          <input
-            type="checkbox"
-            checked={selected.includes(value)}
-            onChange={(event) => toggle(value, event.currentTarget.checked)}
-          />
-          <span>
-            {label} {hint !== undefined && <span class="hint">{hint}</span>}
-          </span>
-        </label>
+        <Checkbox
+          key={value}
+          label={label}
+          hint={hint}
+          checked={selected.includes(value)}
+          onChange={(on) => toggle(value, on)}
+        />
       ))}
     </>
   );

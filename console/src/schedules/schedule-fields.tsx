@@ -1,8 +1,13 @@
-import type { Schedule } from '../../../client/src/index.js';
 import { nextTimes } from '../../../src/schedules/calendar/next-times.js';
 import { isTimeZone } from '../../../src/schedules/calendar/zone.js';
+import { SelectField, TextAreaField, TextField } from '../parts/fields.js';
 import { formatDateTime } from '../parts/format.js';
 import type { ScheduleForm } from './schedule-form.js';
+
+const FREQUENCIES = [
+  ['repeats', 'Again and again'],
+  ['once', 'Once'],
+] as const;
 
 interface Props {
   form: ScheduleForm;
@@ -14,35 +19,26 @@ export function ScheduleFields({ form, endAt = null, onChange }: Props) {
   const set = (change: Partial<ScheduleForm>): void => onChange({ ...form, ...change });
   return (
     <>
-      <label class="field">
-        <span>Name</span>
-        <input value={form.name} maxLength={128} onInput={(event) => set({ name: event.currentTarget.value })} />
-      </label>
+      <TextField label="Name" value={form.name} maxLength={128} onChange={(name) => set({ name })} />
       <fieldset>
         <legend>When</legend>
-        <label class="field">
-          <span>How often</span>
-          <select
-            value={form.repeats ? 'repeats' : 'once'}
-            onChange={(event) => set({ repeats: event.currentTarget.value === 'repeats' })}
-          >
-            <option value="repeats">Again and again</option>
-            <option value="once">Once</option>
-          </select>
-        </label>
+        <SelectField
+          label="How often"
+          value={form.repeats ? 'repeats' : 'once'}
+          options={FREQUENCIES}
+          onChange={(frequency) => set({ repeats: frequency === 'repeats' })}
+        />
         {form.repeats ? <CronFields form={form} set={set} /> : <TimeField form={form} set={set} />}
         <NextRuns form={form} endAt={endAt} />
       </fieldset>
-      <label class="field">
-        <span>Message</span>
-        <textarea
-          value={form.content}
-          required
-          rows={4}
-          maxLength={100_000}
-          onInput={(event) => set({ content: event.currentTarget.value })}
-        />
-      </label>
+      <TextAreaField
+        label="Message"
+        value={form.content}
+        required
+        rows={4}
+        maxLength={100_000}
+        onChange={(content) => set({ content })}
+      />
     </>
   );
 }
@@ -55,56 +51,46 @@ interface PartProps {
 function CronFields({ form, set }: PartProps) {
   return (
     <>
-      <label class="field">
-        <span>Expression</span>
-        <input value={form.cron} required onInput={(event) => set({ cron: event.currentTarget.value })} />
-        <span class="hint">Minute, hour, day of month, month, day of week</span>
-      </label>
-      <label class="field">
-        <span>Time zone</span>
-        <input value={form.timezone} required onInput={(event) => set({ timezone: event.currentTarget.value })} />
-      </label>
+      <TextField
+        label="Expression"
+        hint="Minute, hour, day of month, month, day of week"
+        value={form.cron}
+        required
+        onChange={(cron) => set({ cron })}
+      />
+      <TextField label="Time zone" value={form.timezone} required onChange={(timezone) => set({ timezone })} />
     </>
   );
 }
 
 function TimeField({ form, set }: PartProps) {
   return (
-    <label class="field">
-      <span>Time</span>
-      <input
-        type="datetime-local"
-        step={1}
-        value={form.at}
-        required
-        onInput={(event) => set({ at: event.currentTarget.value })}
-      />
-      <span class="hint">In the time zone of this browser</span>
-    </label>
+    <TextField
+      label="Time"
+      hint="In the time zone of this browser"
+      type="datetime-local"
+      step={1}
+      value={form.at}
+      required
+      onChange={(at) => set({ at })}
+    />
   );
 }
 
-const OVERLAPS: [Schedule['overlap'], string][] = [
+const OVERLAPS = [
   ['skip', 'Skip the time'],
   ['queue', 'Queue the message'],
-];
+] as const;
 
 /** For schedules of an existing session: a new one has no open turn. */
 export function OverlapField({ form, onChange }: Pick<Props, 'form' | 'onChange'>) {
   return (
-    <label class="field">
-      <span>While the session has an open turn</span>
-      <select
-        value={form.overlap}
-        onChange={(event) => onChange({ ...form, overlap: event.currentTarget.value as Schedule['overlap'] })}
-      >
-        {OVERLAPS.map(([overlap, label]) => (
-          <option key={overlap} value={overlap}>
-            {label}
-          </option>
-        ))}
-      </select>
-    </label>
+    <SelectField
+      label="While the session has an open turn"
+      value={form.overlap}
+      options={OVERLAPS}
+      onChange={(overlap) => onChange({ ...form, overlap })}
+    />
   );
 }
 

@@ -2,9 +2,14 @@ import type { NewSchedule, Session } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useLoad } from '../client/use-load.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { SelectField, TextField } from '../parts/fields.js';
 import { ModelField } from '../sessions/model-field.js';
 
 const OFFERED = 100;
+const SESSIONS = [
+  ['new', 'A new one each time'],
+  ['existing', 'Always the same one'],
+] as const;
 
 /** Where a schedule's messages go: each into a session of its own, or all into one. */
 export interface TargetForm {
@@ -31,16 +36,12 @@ export function TargetFields({ target, onChange }: Props) {
   const set = (change: Partial<TargetForm>): void => onChange({ ...target, ...change });
   return (
     <>
-      <label class="field">
-        <span>Session</span>
-        <select
-          value={target.isNew ? 'new' : 'existing'}
-          onChange={(event) => set({ isNew: event.currentTarget.value === 'new' })}
-        >
-          <option value="new">A new one each time</option>
-          <option value="existing">Always the same one</option>
-        </select>
-      </label>
+      <SelectField
+        label="Session"
+        value={target.isNew ? 'new' : 'existing'}
+        options={SESSIONS}
+        onChange={(session) => set({ isNew: session === 'new' })}
+      />
       {target.isNew ? (
         <ModelField
           modelId={target.modelId}
@@ -63,17 +64,15 @@ function SessionField({ sessionId, onChange }: { sessionId: string; onChange: (i
   return (
     <>
       <ErrorNote error={error} />
-      <label class="field">
-        <span>Id of the session</span>
-        <input
-          list="sessions"
-          required
-          value={sessionId}
-          placeholder="ses_…"
-          onInput={(event) => onChange(event.currentTarget.value.trim())}
-        />
-        <span class="hint">{chosen === undefined ? '\u00a0' : titleOf(chosen)}</span>
-      </label>
+      <TextField
+        label="Id of the session"
+        hint={chosen === undefined ? '\u00a0' : titleOf(chosen)}
+        list="sessions"
+        required
+        value={sessionId}
+        placeholder="ses_…"
+        onChange={(id) => onChange(id.trim())}
+      />
       <datalist id="sessions">
         {page?.items.map((session) => (
           <option key={session.id} value={session.id}>

@@ -1,3 +1,5 @@
+import { TextAreaField } from '../parts/fields.js';
+
 const EXAMPLE = JSON.stringify(
   [
     {
@@ -21,20 +23,15 @@ export function CustomToolsField({ json, onChange }: Props) {
     <details>
       <summary>Custom tools</summary>
       <div class="form">
-        <label class="field">
-          <span>Tools as JSON</span>
-          <textarea
-            class="code"
-            rows={8}
-            spellcheck={false}
-            value={json}
-            onInput={(event) => onChange(event.currentTarget.value)}
-          />
-          <span class="hint">
-            An array of name, description and input_schema. You run them: a call waits in the conversation for your
-            result.
-          </span>
-        </label>
+        <TextAreaField
+          label="Tools as JSON"
+          hint="An array of name, description and input_schema. You run them: a call waits in the conversation for your result."
+          class="code"
+          rows={8}
+          spellcheck={false}
+          value={json}
+          onChange={onChange}
+        />
         <div class="actions">
           <button type="button" onClick={() => onChange(EXAMPLE)}>
             Insert an example

@@ -4,6 +4,7 @@ import { useClient } from '../client/service.js';
 import { useLoad } from '../client/use-load.js';
 import { CheckList } from '../parts/check-list.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { Checkbox } from '../parts/fields.js';
 import { ASK_NOTHING, type AskingByServer, offeredTools, type Asking } from './session-tools.js';
 
 interface Props {
@@ -56,22 +57,18 @@ function ToolPermissions({ server, asking, onChange }: ToolPermissionsProps) {
   const { all, names } = asking;
   const summary = all ? 'asks before every call' : names.length > 0 ? `asks before ${names.length}` : 'runs all';
   return (
-    <details class="permissions">
+    <details>
       <summary>
         Permissions of {server.name} <span class="hint">{summary}</span>
       </summary>
       <fieldset>
         <legend>Ask a person before {server.name} runs</legend>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={all}
-            onChange={(event) => onChange({ ...asking, all: event.currentTarget.checked })}
-          />
-          <span>
-            every tool <span class="hint">also those that the server adds later</span>
-          </span>
-        </label>
+        <Checkbox
+          label="every tool"
+          hint="also those that the server adds later"
+          checked={all}
+          onChange={(on) => onChange({ ...asking, all: on })}
+        />
         {!all && (
           <CheckList
             options={offeredTools(server).map((name) => ({ value: name, label: name }))}

@@ -3,6 +3,7 @@ import { collect } from '../client/collect.js';
 import { useClient } from '../client/service.js';
 import { useLoad } from '../client/use-load.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { Checkbox, SelectField } from '../parts/fields.js';
 import { formatNumber } from '../parts/format.js';
 
 interface Props {
@@ -23,30 +24,21 @@ export function ModelField({ modelId, thinking, onModel, onThinking }: Props) {
   return (
     <>
       <ErrorNote error={error} />
-      <label class="field">
-        <span>Model</span>
-        <select value={modelId} disabled={models === null} onChange={(event) => onModel(event.currentTarget.value)}>
-          {models?.map(({ id, display_name: name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </select>
-        <span class="hint">
-          {chosen === undefined ? '\u00a0' : `Context of ${formatNumber(chosen.context_window)} tokens`}
-        </span>
-      </label>
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={thinking}
-          disabled={chosen?.supports_thinking === false}
-          onChange={(event) => onThinking(event.currentTarget.checked)}
-        />
-        <span>
-          Thinking <span class="hint">shows the model’s reasoning beside its answers</span>
-        </span>
-      </label>
+      <SelectField
+        label="Model"
+        hint={chosen === undefined ? '\u00a0' : `Context of ${formatNumber(chosen.context_window)} tokens`}
+        value={modelId}
+        options={models?.map(({ id, display_name: name }) => [id, name] as const) ?? []}
+        disabled={models === null}
+        onChange={onModel}
+      />
+      <Checkbox
+        label="Thinking"
+        hint="shows the model’s reasoning beside its answers"
+        checked={thinking}
+        disabled={chosen?.supports_thinking === false}
+        onChange={onThinking}
+      />
     </>
   );
 }

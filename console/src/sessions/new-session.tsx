@@ -3,6 +3,7 @@ import type { NewSession as Body } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
 import { ActionForm } from '../parts/action-form.js';
+import { TextAreaField, TextField } from '../parts/fields.js';
 import { PageHead } from '../parts/page-head.js';
 import { navigate } from '../route.js';
 import { CustomToolsField } from './custom-tools-field.js';
@@ -36,26 +37,16 @@ export function NewSession() {
     <>
       <PageHead title="New session" />
       <ActionForm action={creating} submit="Create session" incomplete={modelId === ''} back="#/sessions">
-        <label class="field">
-          <span>Title</span>
-          <input
-            value={title}
-            maxLength={512}
-            placeholder="Optional"
-            onInput={(event) => setTitle(event.currentTarget.value)}
-          />
-        </label>
+        <TextField label="Title" value={title} maxLength={512} placeholder="Optional" onChange={setTitle} />
         <ModelField modelId={modelId} thinking={thinking} onModel={setModelId} onThinking={setThinking} />
-        <label class="field">
-          <span>Instruction</span>
-          <textarea
-            rows={5}
-            maxLength={100_000}
-            value={instruction}
-            placeholder="Optional: who the agent is and how it answers"
-            onInput={(event) => setInstruction(event.currentTarget.value)}
-          />
-        </label>
+        <TextAreaField
+          label="Instruction"
+          rows={5}
+          maxLength={100_000}
+          value={instruction}
+          placeholder="Optional: who the agent is and how it answers"
+          onChange={setInstruction}
+        />
         <McpServersField selected={servers} asking={asking} onSelect={setServers} onAsking={setAsking} />
         <CustomToolsField json={customTools} onChange={setCustomTools} />
       </ActionForm>

@@ -1,4 +1,5 @@
 import type { SessionFilter } from '../../../client/src/index.js';
+import { Checkbox } from '../parts/fields.js';
 
 const STATUSES = ['IDLE', 'RUNNING', 'COMPLETE', 'CANCELLED', 'FAILED'] as const;
 
@@ -53,17 +54,14 @@ export function SessionFilterFields({ filter, onChange }: Props) {
         <span>to </span>
         <input name="to" type="date" />
       </label>
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={filter.requires_action === true}
-          onChange={(event) => {
-            const { requires_action: _, ...others } = filter;
-            onChange(event.currentTarget.checked ? { ...others, requires_action: true } : others);
-          }}
-        />
-        <span>Waiting for an answer</span>
-      </label>
+      <Checkbox
+        label="Waiting for an answer"
+        checked={filter.requires_action === true}
+        onChange={(checked) => {
+          const { requires_action: _, ...others } = filter;
+          onChange(checked ? { ...others, requires_action: true } : others);
+        }}
+      />
       <button>Apply</button>
     </form>
   );

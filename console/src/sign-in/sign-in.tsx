@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { TextField } from '../parts/fields.js';
 
 interface Props {
   /** The service did not accept the last key. */
@@ -23,17 +24,15 @@ export function SignIn({ refused, onSignIn }: Props) {
             The service does not accept this key. It may be mistyped, revoked or expired.
           </p>
         )}
-        <label class="field">
-          <span>API key</span>
-          <input
-            type="password"
-            autocomplete="off"
-            spellcheck={false}
-            required
-            value={key}
-            onInput={(event) => setKey(event.currentTarget.value)}
-          />
-        </label>
+        <TextField
+          label="API key"
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          required
+          value={key}
+          onChange={setKey}
+        />
         <button class="primary">Sign in</button>
       </form>
       <p class="hint">

@@ -4,11 +4,12 @@ import { useClient } from '../client/service.js';
 import { useLoad } from '../client/use-load.js';
 import { Empty } from '../parts/empty.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { Field, SelectField } from '../parts/fields.js';
 import { PageHead } from '../parts/page-head.js';
 import { UsageTable } from './usage-table.js';
 
 const DAY_MS = 86_400_000;
-const PERIODS = [7, 30, 90];
+const PERIODS = ['7', '30', '90'];
 const METADATA = 'metadata.';
 const GROUPS: [string, string][] = [
   ['day', 'Day (UTC)'],
@@ -20,11 +21,11 @@ const GROUPS: [string, string][] = [
 /** What the project's turns took: tokens and money, by day, model, session or a key of the sessions' metadata. */
 export function UsageView() {
   const client = useClient();
-  const [days, setDays] = useState(30);
+  const [days, setDays] = useState('30');
   const [kind, setKind] = useState('day');
   const [key, setKey] = useState('');
   const groupBy = kind === METADATA ? METADATA + key : kind;
-  const from = useMemo(() => new Date(Date.now() - days * DAY_MS).toISOString(), [days]);
+  const from = useMemo(() => new Date(Date.now() - Number(days) * DAY_MS).toISOString(), [days]);
   const { value: loaded, error } = useLoad(
     async (signal) => {
       if (groupBy === METADATA) return null;
@@ -36,31 +37,17 @@ export function UsageView() {
     <>
       <PageHead title="Usage" />
       <div class="actions">
-        <label class="field">
-          <span>Time</span>
-          <select value={days} onChange={(event) => setDays(Number(event.currentTarget.value))}>
-            {PERIODS.map((period) => (
-              <option key={period} value={period}>
-                Last {period} days
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="field">
-          <span>By</span>
-          <select value={kind} onChange={(event) => setKind(event.currentTarget.value)}>
-            {GROUPS.map(([name, label]) => (
-              <option key={name} value={name}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </label>
+        <SelectField
+          label="Time"
+          value={days}
+          options={PERIODS.map((period) => [period, `Last ${period} days`] as const)}
+          onChange={setDays}
+        />
+        <SelectField label="By" value={kind} options={GROUPS} onChange={setKind} />
         {kind === METADATA && (
-          <label class="field">
-            <span>Key</span>
+          <Field label="Key">
             <input value={key} maxLength={64} onChange={(event) => setKey(event.currentTarget.value)} />
-          </label>
+          </Field>
         )}
       </div>
       <ErrorNote error={error} />

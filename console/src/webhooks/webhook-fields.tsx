@@ -1,40 +1,6 @@
 import type { NewWebhook, Webhook } from '../../../client/src/index.js';
 import { CheckList } from '../parts/check-list.js';
-
-interface Props {
-  webhook: NewWebhook;
-  onChange: (webhook: NewWebhook) => void;
-}
-
-export function WebhookFields({ webhook, onChange }: Props) {
-  return (
-    <>
-      <label class="field">
-        <span>Address</span>
-        <input
-          required
-          type="url"
-          placeholder="https://example.com/hook"
-          value={webhook.url}
-          onInput={(event) => onChange({ ...webhook, url: event.currentTarget.value })}
-        />
-        <span class="hint">It must be https and public. Answer with a 2xx status within 15 seconds.</span>
-      </label>
-      <label class="field">
-        <span>Description</span>
-        <input
-          placeholder="Optional"
-          value={webhook.description ?? ''}
-          onInput={(event) => onChange({ ...webhook, description: event.currentTarget.value || null })}
-        />
-      </label>
-      <EventTypesField
-        selected={webhook.event_types}
-        onChange={(types) => onChange({ ...webhook, event_types: types })}
-      />
-    </>
-  );
-}
+import { TextField } from '../parts/fields.js';
 
 type EventType = Webhook['event_types'][number];
 
@@ -46,20 +12,37 @@ const EVENT_TYPES: Record<EventType, string> = {
   'agent.file': 'the agent has delivered a file',
 };
 
-interface EventTypesFieldProps {
-  selected: EventType[];
-  onChange: (selected: EventType[]) => void;
+interface Props {
+  webhook: NewWebhook;
+  onChange: (webhook: NewWebhook) => void;
 }
 
-function EventTypesField({ selected, onChange }: EventTypesFieldProps) {
+export function WebhookFields({ webhook, onChange }: Props) {
   return (
-    <fieldset>
-      <legend>Events</legend>
-      <CheckList
-        options={Object.entries(EVENT_TYPES).map(([value, hint]) => ({ value, label: value, hint }))}
-        selected={selected}
-        onChange={(chosen) => onChange(chosen as EventType[])}
+    <>
+      <TextField
+        label="Address"
+        hint="It must be https and public. Answer with a 2xx status within 15 seconds."
+        required
+        type="url"
+        placeholder="https://example.com/hook"
+        value={webhook.url}
+        onChange={(url) => onChange({ ...webhook, url })}
       />
-    </fieldset>
+      <TextField
+        label="Description"
+        placeholder="Optional"
+        value={webhook.description ?? ''}
+        onChange={(description) => onChange({ ...webhook, description: description || null })}
+      />
+      <fieldset>
+        <legend>Events</legend>
+        <CheckList
+          options={Object.entries(EVENT_TYPES).map(([value, hint]) => ({ value, label: value, hint }))}
+          selected={webhook.event_types}
+          onChange={(types) => onChange({ ...webhook, event_types: types as EventType[] })}
+        />
+      </fieldset>
+    </>
   );
 }
