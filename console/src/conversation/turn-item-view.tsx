@@ -1,4 +1,5 @@
-import type { UserMessageEvent } from '../../../client/src/index.js';
+import type { ComponentChildren } from 'preact';
+import { isTerminal, type Event, type UserMessageEvent } from '../../../client/src/index.js';
 import { Markdown } from '../markdown/markdown.js';
 import { Time } from '../parts/time.js';
 import { FileLine } from './file-line.js';
@@ -8,14 +9,6 @@ import type { TurnItem } from './turn-items.js';
 
 export function TurnItemView({ item }: { item: TurnItem }) {
   switch (item.kind) {
-    case 'user':
-      return <UserMessage event={item.event} />;
-    case 'continued':
-      return (
-        <p class="divider">
-          <span>The agent goes on where the last turn stopped</span>
-        </p>
-      );
     case 'thinking':
       return <Thinking content={item.content} streaming={item.streaming} />;
     case 'text':
@@ -27,32 +20,46 @@ export function TurnItemView({ item }: { item: TurnItem }) {
       );
     case 'tool':
       return <ToolCard call={item.call} />;
-    case 'file':
-      return <FileLine file={item.event.file} note="Delivered by the agent" />;
-    case 'mcp-error':
+    case 'event':
+      return <EventView event={item.event} />;
+  }
+}
+
+/** Shows nothing for an event that a tool call or the state of the turn shows. */
+function EventView({ event }: { event: Event }) {
+  switch (event.type) {
+    case 'user.message':
+      return <UserMessage event={event} />;
+    case 'turn.continued':
+      return <Divider>The agent goes on where the last turn stopped</Divider>;
+    case 'agent.file':
+      return <FileLine file={event.file} note="Delivered by the agent" />;
+    case 'agent.mcp_error':
       return (
         <p class="note warning">
-          <strong>MCP server {item.event.name}</strong> {item.event.message}{' '}
-          <a href={`#/mcp-servers/${item.event.mcp_server_id}`}>Look at the server</a>
+          <strong>MCP server {event.name}</strong> {event.message}{' '}
+          <a href={`#/mcp-servers/${event.mcp_server_id}`}>Look at the server</a>
         </p>
       );
-    case 'compacted':
+    case 'agent.context_compacted':
+      return <Divider>{event.compacted_turns} older turns were summarised to fit the model’s context</Divider>;
+    case 'agent.model_changed':
       return (
-        <p class="divider">
-          <span>{item.event.compacted_turns} older turns were summarised to fit the model’s context</span>
-        </p>
+        <Divider>
+          {event.from} failed ({event.reason}): the turn goes on with {event.to}
+        </Divider>
       );
-    case 'model-changed':
-      return (
-        <p class="divider">
-          <span>
-            {item.event.from} failed ({item.event.reason}): the turn goes on with {item.event.to}
-          </span>
-        </p>
-      );
-    case 'end':
-      return <Receipt event={item.event} />;
+    default:
+      return isTerminal(event) ? <Receipt event={event} /> : null;
   }
+}
+
+function Divider({ children }: { children: ComponentChildren }) {
+  return (
+    <p class="divider">
+      <span>{children}</span>
+    </p>
+  );
 }
 
 interface Props {
