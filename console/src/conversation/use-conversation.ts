@@ -3,12 +3,10 @@ import type { NewMessage, Session, WaitingMessage } from '../../../client/src/in
 import { useClient } from '../client/service.js';
 import { ConversationLog, type Turn } from './conversation-log.js';
 import { openBudget } from './tool-calls.js';
+import { usePoll } from './use-poll.js';
 import { useWaiting } from './use-waiting.js';
 import type { Decisions } from './decision-context.js';
 import { followSession } from './follow-session.js';
-
-/** How often to look whether a budget that a turn waits for was changed elsewhere. */
-const POLL_INTERVAL_MS = 5_000;
 
 interface ConversationState {
   session: Session | null;
@@ -62,13 +60,7 @@ export function useConversation(sessionId: string): ConversationState {
   // Somebody else may decide about a budget, and the stream does not tell.
   const last = log.turns.at(-1);
   const asks = last !== undefined && openBudget(last) !== null;
-  useEffect(() => {
-    if (!asks) return;
-    const look = (): void => void (document.hidden || client.getSession(sessionId).then(takeSession, () => undefined));
-    look();
-    const timer = setInterval(look, POLL_INTERVAL_MS);
-    return () => clearInterval(timer);
-  }, [client, sessionId, asks]);
+  usePoll(asks, () => client.getSession(sessionId).then(takeSession), [client, sessionId]);
 
   return {
     session,

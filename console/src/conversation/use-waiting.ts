@@ -1,10 +1,9 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Session, WaitingMessage } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import type { Turn } from './conversation-log.js';
+import { usePoll } from './use-poll.js';
 
-/** How often to look for messages that somebody else has sent, while a turn runs or some wait. */
-const POLL_INTERVAL_MS = 5_000;
 const MAX_WAITING = 100;
 
 export interface Waiting {
@@ -23,13 +22,7 @@ export function useWaiting(sessionId: string, session: Session | null, turns: re
   const messages = listed.filter(({ id }) => !delivered.has(id));
 
   const mayWait = session?.status === 'RUNNING' || (session?.queue.length ?? 0) > 0 || messages.length > 0;
-  useEffect(() => {
-    if (!mayWait) return;
-    // What fails here fails for the session too, which shows it.
-    const look = (): void => void (document.hidden || reload().catch(() => undefined));
-    look();
-    const timer = setInterval(look, POLL_INTERVAL_MS);
-    return () => clearInterval(timer);
-  }, [client, sessionId, mayWait, session]);
+  // Somebody else may send messages too.
+  usePoll(mayWait, reload, [client, sessionId, session]);
   return { messages, reload };
 }
