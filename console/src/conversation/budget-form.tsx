@@ -5,13 +5,13 @@ import { ErrorNote } from '../parts/error-note.js';
 import { formatMoney } from '../parts/format.js';
 import { Time } from '../parts/time.js';
 import { leftOf, type Budget } from './budget.js';
-import { useSetBudget } from './decision-context.js';
+import { useDecisions } from './decision-context.js';
 import { AmountField } from './edit-budget.js';
 
 /** A turn that waits for a larger budget: a person raises it, removes it, or lets the turn end. */
 export function BudgetForm({ action }: { action: BudgetAction }) {
   const { spent, max_cost: max, expires_at: expiresAt } = action;
-  const setBudget = useSetBudget();
+  const { setBudget } = useDecisions();
   const [amount, setAmount] = useState(max.amount);
   const deciding = useAction(async (budget: Budget | null) => {
     if (!(await setBudget(budget))) throw new Error('The next model call needs more than that: the turn waits on.');

@@ -3,10 +3,10 @@ import type { WaitingCall } from '../../../client/src/index.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Time } from '../parts/time.js';
-import { useAnswer } from './decision-context.js';
+import { useDecisions } from './decision-context.js';
 
 export function Confirmation({ action }: { action: WaitingCall }) {
-  const answer = useAnswer();
+  const { answer } = useDecisions();
   const [reason, setReason] = useState('');
   const { tool_use_id: id } = action;
   const answering = useAction(async (result: 'allow' | 'deny') =>

@@ -4,10 +4,10 @@ import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Checkbox, TextAreaField } from '../parts/fields.js';
 import { Time } from '../parts/time.js';
-import { useAnswer } from './decision-context.js';
+import { useDecisions } from './decision-context.js';
 
 export function CustomResultForm({ action }: { action: WaitingCall }) {
-  const answer = useAnswer();
+  const { answer } = useDecisions();
   const [content, setContent] = useState('');
   const [isError, setIsError] = useState(false);
   const answering = useAction(async () =>

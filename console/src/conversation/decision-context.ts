@@ -16,10 +16,6 @@ const nobody = (): Promise<never> => Promise.reject(new Error('There is no sessi
 
 export const DecisionContext = createContext<Decisions>({ answer: nobody, setBudget: nobody });
 
-export function useAnswer(): Decisions['answer'] {
-  return useContext(DecisionContext).answer;
-}
-
-export function useSetBudget(): Decisions['setBudget'] {
-  return useContext(DecisionContext).setBudget;
+export function useDecisions(): Decisions {
+  return useContext(DecisionContext);
 }

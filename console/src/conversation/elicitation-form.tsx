@@ -5,12 +5,12 @@ import { CheckList } from '../parts/check-list.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Checkbox, SelectField, TextField } from '../parts/fields.js';
 import { Time } from '../parts/time.js';
-import { useAnswer } from './decision-context.js';
+import { useDecisions } from './decision-context.js';
 import { contentOf, formFields, type FieldValue, type FormField } from './form-fields.js';
 
 /** Answers what an MCP server asks: with a form made from its schema, or by opening its address. */
 export function ElicitationForm({ question }: { question: Elicitation }) {
-  const answer = useAnswer();
+  const { answer } = useDecisions();
   const [values, setValues] = useState<Record<string, FieldValue>>({});
   const fields = question.mode === 'form' ? formFields(question.requested_schema) : [];
   const { elicitation_id } = question;
