@@ -1,3 +1,5 @@
+import { toLocalTime } from '../parts/format.js';
+
 /** A field of a form, read from the flat schema that a server sent. */
 export interface FormField {
   name: string;
@@ -97,11 +99,9 @@ function withZone(local: string): string {
   return Number.isNaN(date.getTime()) ? local : date.toISOString();
 }
 
-/** The local date and time that the browser's field takes. */
 function withoutZone(value: unknown): string {
   const date = new Date(typeof value === 'string' ? value : NaN);
-  if (Number.isNaN(date.getTime())) return '';
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+  return Number.isNaN(date.getTime()) ? '' : toLocalTime(date);
 }
 
 function text(value: unknown): string | null {

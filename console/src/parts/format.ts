@@ -37,3 +37,8 @@ export function formatRelative(timestamp: string): string {
   if (size < 86_400) return RELATIVE.format(Math.round(seconds / 3_600), 'hour');
   return RELATIVE.format(Math.round(seconds / 86_400), 'day');
 }
+
+/** As an input of type `datetime-local` takes it, in the time zone of the browser. */
+export function toLocalTime(date: Date): string {
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}

@@ -1,4 +1,5 @@
 import type { Schedule, ScheduleChange } from '../../../client/src/index.js';
+import { toLocalTime } from '../parts/format.js';
 
 export interface ScheduleForm {
   name: string;
@@ -31,7 +32,7 @@ export function formOf({ name, cron, timezone, at, message, overlap }: Schedule)
     repeats: cron !== null,
     cron: cron ?? empty.cron,
     timezone: cron === null ? empty.timezone : timezone,
-    at: at === null ? '' : toLocalTime(at),
+    at: at === null ? '' : toLocalTime(new Date(at)),
     content: message.content,
     overlap,
   };
@@ -57,10 +58,4 @@ export function changeOf(form: ScheduleForm, schedule: Schedule): ScheduleChange
     ...(!isSame('content') && { message: { ...schedule.message, content: form.content } }),
     ...(!isSame('overlap') && { overlap: form.overlap }),
   };
-}
-
-/** A timestamp as an input of type `datetime-local` takes it, in the time zone of the browser. */
-function toLocalTime(timestamp: string): string {
-  const time = new Date(timestamp);
-  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
