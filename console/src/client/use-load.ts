@@ -6,14 +6,12 @@ interface Loaded<Value> {
   error: unknown;
   /** Takes what another operation has answered with. */
   replace: (value: Value) => void;
-  reload: () => void;
 }
 
 /** Reads something once, and again when `dependencies` change. */
 export function useLoad<Value>(load: (signal: AbortSignal) => Promise<Value>, dependencies: unknown[]): Loaded<Value> {
   const [value, setValue] = useState<Value | null>(null);
   const [error, setError] = useState<unknown>(null);
-  const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     const leave = new AbortController();
     load(leave.signal).then(
@@ -23,6 +21,6 @@ export function useLoad<Value>(load: (signal: AbortSignal) => Promise<Value>, de
       },
     );
     return () => leave.abort();
-  }, [...dependencies, attempt]);
-  return { value, error, replace: (next) => setValue(() => next), reload: () => setAttempt((count) => count + 1) };
+  }, dependencies);
+  return { value, error, replace: (next) => setValue(() => next) };
 }

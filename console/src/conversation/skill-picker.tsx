@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import type { Skill } from '../../../client/src/index.js';
-import { collect } from '../client/collect.js';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
 import { CheckList } from '../parts/check-list.js';
@@ -14,7 +13,7 @@ interface Props {
 export function SkillPicker({ selected, onChange }: Props) {
   const client = useClient();
   const [skills, setSkills] = useState<Skill[] | null>(null);
-  const loading = useAction(async () => setSkills(await collect(client.eachSkill())));
+  const loading = useAction(async () => setSkills(await Array.fromAsync(client.eachSkill())));
   return (
     <details class="picker" onToggle={(event) => event.currentTarget.open && loading.run()}>
       <summary class="button quiet">Skills{selected.length > 0 && ` (${selected.length})`}</summary>

@@ -1,5 +1,4 @@
 import type { McpServer } from '../../../client/src/index.js';
-import { collect } from '../client/collect.js';
 import { useClient } from '../client/service.js';
 import { useLoad } from '../client/use-load.js';
 import { CheckList } from '../parts/check-list.js';
@@ -17,7 +16,7 @@ interface Props {
 /** The MCP servers of a session, and which of their tools need a person's permission. */
 export function McpServersField({ selected, asking, onSelect, onAsking }: Props) {
   const client = useClient();
-  const { value, error } = useLoad((signal) => collect(client.eachMcpServer({}, { signal })), [client]);
+  const { value, error } = useLoad((signal) => Array.fromAsync(client.eachMcpServer({}, { signal })), [client]);
   const servers = value ?? [];
   return (
     <fieldset>

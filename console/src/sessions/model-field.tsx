@@ -1,5 +1,4 @@
 import { useEffect } from 'preact/hooks';
-import { collect } from '../client/collect.js';
 import { useClient } from '../client/service.js';
 import { useLoad } from '../client/use-load.js';
 import { ErrorNote } from '../parts/error-note.js';
@@ -15,7 +14,7 @@ interface Props {
 
 export function ModelField({ modelId, thinking, onModel, onThinking }: Props) {
   const client = useClient();
-  const { value: models, error } = useLoad((signal) => collect(client.eachModel({}, { signal })), [client]);
+  const { value: models, error } = useLoad((signal) => Array.fromAsync(client.eachModel({}, { signal })), [client]);
   const chosen = models?.find(({ id }) => id === modelId);
   useEffect(() => {
     if (modelId === '' && models?.[0] !== undefined) onModel(models[0].id);

@@ -1,5 +1,4 @@
 import { useMemo, useState } from 'preact/hooks';
-import { collect } from '../client/collect.js';
 import { useClient } from '../client/service.js';
 import { useLoad } from '../client/use-load.js';
 import { Empty } from '../parts/empty.js';
@@ -29,7 +28,7 @@ export function UsageView() {
   const { value: loaded, error } = useLoad(
     async (signal) => {
       if (groupBy === METADATA) return null;
-      return { groupBy, groups: await collect(client.eachUsage({ from, group_by: groupBy }, { signal })) };
+      return { groupBy, groups: await Array.fromAsync(client.eachUsage({ from, group_by: groupBy }, { signal })) };
     },
     [client, from, groupBy],
   );
