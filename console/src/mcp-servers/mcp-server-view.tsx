@@ -6,7 +6,7 @@ import { useAnnounce } from '../parts/announcer.js';
 import { ConfirmButton } from '../parts/confirm-button.js';
 import { CopyText } from '../parts/copy-text.js';
 import { ErrorNote } from '../parts/error-note.js';
-import { PageHead } from '../parts/page-head.js';
+import { PageHead, UnreadPage } from '../parts/page-head.js';
 import { ServerStatus } from '../parts/status.js';
 import { Time } from '../parts/time.js';
 import { navigate } from '../route.js';
@@ -27,14 +27,7 @@ export function McpServerView({ id }: { id: string }) {
     await client.deleteMcpServer(id);
     navigate('/mcp-servers');
   };
-  if (server === null) {
-    return (
-      <>
-        <PageHead title="MCP server" />
-        <ErrorNote error={error} />
-      </>
-    );
-  }
+  if (server === null) return <UnreadPage title="MCP server" error={error} />;
   return (
     <>
       <PageHead title={server.name}>

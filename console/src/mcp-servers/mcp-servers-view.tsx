@@ -2,7 +2,7 @@ import type { McpServer } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useList } from '../client/use-list.js';
 import { Empty } from '../parts/empty.js';
-import { ListFrame } from '../parts/list-frame.js';
+import { LinkRow, ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
 import { ServerStatus } from '../parts/status.js';
 
@@ -34,14 +34,11 @@ export function McpServersView() {
 function ServerRow({ server }: { server: McpServer }) {
   const { id, name, url, tools, allowed_tools: allowed } = server;
   return (
-    <li>
-      <a class="row" href={`#/mcp-servers/${id}`}>
-        <span class="row-title">{name}</span>
-        <ServerStatus server={server} />
-        <span class="hint">
-          {url} · {allowed === null ? `${tools.length} tools` : `${allowed.length} of ${tools.length} tools`}
-        </span>
-      </a>
-    </li>
+    <LinkRow href={`#/mcp-servers/${id}`} title={name}>
+      <ServerStatus server={server} />
+      <span class="hint">
+        {url} · {allowed === null ? `${tools.length} tools` : `${allowed.length} of ${tools.length} tools`}
+      </span>
+    </LinkRow>
   );
 }

@@ -35,3 +35,20 @@ export function ListFrame<Item>({ list, label, empty, row }: Props<Item>) {
     </div>
   );
 }
+
+interface LinkRowProps {
+  href: string;
+  title: string;
+  children: ComponentChildren;
+}
+
+export function LinkRow({ href, title, children }: LinkRowProps) {
+  return (
+    <li>
+      <a class="row" href={href}>
+        <span class="row-title">{title}</span>
+        {children}
+      </a>
+    </li>
+  );
+}

@@ -3,7 +3,7 @@ import { useClient } from '../client/service.js';
 import { useList } from '../client/use-list.js';
 import { Empty } from '../parts/empty.js';
 import { formatDateTime } from '../parts/format.js';
-import { ListFrame } from '../parts/list-frame.js';
+import { LinkRow, ListFrame } from '../parts/list-frame.js';
 
 const REASONS: Record<NonNullable<ScheduleRun['reason']>, string> = {
   missed: 'The service was away',
@@ -38,27 +38,24 @@ export function Runs({ scheduleId }: { scheduleId: string }) {
 }
 
 function Run({ run }: { run: ScheduleRun }) {
-  const time = <span class="row-title">{formatDateTime(run.scheduled_at)}</span>;
+  const time = formatDateTime(run.scheduled_at);
   if (run.session_id === null) {
     return (
       <li class="row">
-        {time}
+        <span class="row-title">{time}</span>
         <span class="status idle">Skipped</span>
         <span class="hint">{run.reason !== null && REASONS[run.reason]}</span>
       </li>
     );
   }
   return (
-    <li>
-      <a class="row" href={`#/sessions/${run.session_id}`}>
-        {time}
-        {run.started_at === null ? (
-          <span class="status waiting">Waiting</span>
-        ) : (
-          <span class="status complete">Started</span>
-        )}
-        <span class="hint">{run.session_id}</span>
-      </a>
-    </li>
+    <LinkRow href={`#/sessions/${run.session_id}`} title={time}>
+      {run.started_at === null ? (
+        <span class="status waiting">Waiting</span>
+      ) : (
+        <span class="status complete">Started</span>
+      )}
+      <span class="hint">{run.session_id}</span>
+    </LinkRow>
   );
 }

@@ -6,7 +6,7 @@ import { ConfirmButton } from '../parts/confirm-button.js';
 import { CopyText } from '../parts/copy-text.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { formatDateTime } from '../parts/format.js';
-import { PageHead } from '../parts/page-head.js';
+import { PageHead, UnreadPage } from '../parts/page-head.js';
 import { ScheduleStatus } from '../parts/status.js';
 import { navigate } from '../route.js';
 import { EditSchedule } from './edit-schedule.js';
@@ -33,14 +33,7 @@ export function ScheduleView({ id }: { id: string }) {
     await client.deleteSchedule(id);
     navigate('/schedules');
   };
-  if (schedule === null) {
-    return (
-      <>
-        <PageHead title="Schedule" />
-        <ErrorNote error={error} />
-      </>
-    );
-  }
+  if (schedule === null) return <UnreadPage title="Schedule" error={error} />;
   return (
     <>
       <PageHead title={schedule.name ?? 'Schedule'}>

@@ -3,7 +3,7 @@ import { useClient } from '../client/service.js';
 import { useList } from '../client/use-list.js';
 import { Empty } from '../parts/empty.js';
 import { formatDateTime } from '../parts/format.js';
-import { ListFrame } from '../parts/list-frame.js';
+import { LinkRow, ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
 import { ScheduleStatus } from '../parts/status.js';
 
@@ -35,16 +35,13 @@ export function SchedulesView() {
 function ScheduleRow({ schedule }: { schedule: Schedule }) {
   const [next] = schedule.next_runs_at;
   return (
-    <li>
-      <a class="row" href={`#/schedules/${schedule.id}`}>
-        <span class="row-title">{schedule.name ?? schedule.message.content}</span>
-        <ScheduleStatus schedule={schedule} />
-        <span class="hint">
-          {timingText(schedule)}
-          {next !== undefined && ` · next ${formatDateTime(next)}`}
-        </span>
-      </a>
-    </li>
+    <LinkRow href={`#/schedules/${schedule.id}`} title={schedule.name ?? schedule.message.content}>
+      <ScheduleStatus schedule={schedule} />
+      <span class="hint">
+        {timingText(schedule)}
+        {next !== undefined && ` · next ${formatDateTime(next)}`}
+      </span>
+    </LinkRow>
   );
 }
 

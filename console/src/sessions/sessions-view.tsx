@@ -3,7 +3,7 @@ import type { SessionFilter, Session } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useList } from '../client/use-list.js';
 import { Empty } from '../parts/empty.js';
-import { ListFrame } from '../parts/list-frame.js';
+import { LinkRow, ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
 import { SessionStatus } from '../parts/status.js';
 import { Time } from '../parts/time.js';
@@ -57,25 +57,22 @@ function NothingFound() {
 function SessionRow({ session }: { session: Session }) {
   const { title, ...others } = session.metadata;
   return (
-    <li>
-      <a class="row" href={`#/sessions/${session.id}`}>
-        <span class="row-title">{title ?? session.preview ?? session.id}</span>
-        <SessionStatus session={session} />
-        <span class="hint">
-          {session.model_id} · <Time at={session.updated_at} />
+    <LinkRow href={`#/sessions/${session.id}`} title={title ?? session.preview ?? session.id}>
+      <SessionStatus session={session} />
+      <span class="hint">
+        {session.model_id} · <Time at={session.updated_at} />
+      </span>
+      {session.queue.length > 0 && (
+        <span class="tag">
+          {session.queue.length} {session.queue.state === 'held' ? 'held' : 'waiting'}
         </span>
-        {session.queue.length > 0 && (
-          <span class="tag">
-            {session.queue.length} {session.queue.state === 'held' ? 'held' : 'waiting'}
-          </span>
-        )}
-        {title !== undefined && session.preview !== null && <span class="row-more hint">{session.preview}</span>}
-        {Object.entries(others).map(([key, value]) => (
-          <span key={key} class="tag">
-            {key}: {value}
-          </span>
-        ))}
-      </a>
-    </li>
+      )}
+      {title !== undefined && session.preview !== null && <span class="row-more hint">{session.preview}</span>}
+      {Object.entries(others).map(([key, value]) => (
+        <span key={key} class="tag">
+          {key}: {value}
+        </span>
+      ))}
+    </LinkRow>
   );
 }

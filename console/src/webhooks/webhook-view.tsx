@@ -2,8 +2,7 @@ import { useState } from 'preact/hooks';
 import { useClient } from '../client/service.js';
 import { useLoad } from '../client/use-load.js';
 import { CopyText } from '../parts/copy-text.js';
-import { ErrorNote } from '../parts/error-note.js';
-import { PageHead } from '../parts/page-head.js';
+import { UnreadPage } from '../parts/page-head.js';
 import { Deliveries } from './deliveries.js';
 import { EditWebhook } from './edit-webhook.js';
 import { SecretNote } from './secret-note.js';
@@ -14,14 +13,7 @@ export function WebhookView({ id }: { id: string }) {
   const { value: webhook, error, replace } = useLoad((signal) => client.getWebhook(id, { signal }), [client, id]);
   const [secret, setSecret] = useState<string | null>(null);
   const [tests, setTests] = useState(0);
-  if (webhook === null) {
-    return (
-      <>
-        <PageHead title="Webhook" />
-        <ErrorNote error={error} />
-      </>
-    );
-  }
+  if (webhook === null) return <UnreadPage title="Webhook" error={error} />;
   return (
     <>
       <WebhookActions

@@ -2,7 +2,7 @@ import type { Webhook } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useList } from '../client/use-list.js';
 import { Empty } from '../parts/empty.js';
-import { ListFrame } from '../parts/list-frame.js';
+import { LinkRow, ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
 import { WebhookStatus } from '../parts/status.js';
 
@@ -33,12 +33,9 @@ export function WebhooksView() {
 
 function WebhookRow({ webhook }: { webhook: Webhook }) {
   return (
-    <li>
-      <a class="row" href={`#/webhooks/${webhook.id}`}>
-        <span class="row-title">{webhook.description ?? webhook.url}</span>
-        <WebhookStatus webhook={webhook} />
-        <span class="hint">{webhook.event_types.join(', ')}</span>
-      </a>
-    </li>
+    <LinkRow href={`#/webhooks/${webhook.id}`} title={webhook.description ?? webhook.url}>
+      <WebhookStatus webhook={webhook} />
+      <span class="hint">{webhook.event_types.join(', ')}</span>
+    </LinkRow>
   );
 }
