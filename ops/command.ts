@@ -1,5 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import type { DataSource } from 'typeorm';
+import { openDataSource } from '../src/db/data-source.js';
 import { DATABASE_AUTH, databaseAddress } from '../src/platform/database-address.js';
 
 /** Works on the database; returns the exit code. */
@@ -27,6 +28,20 @@ export function databaseUrlOf(env: NodeJS.ProcessEnv): string {
   throw new Error(
     'DATABASE_URL is not set. Set it to the database of the service: postgres://USER:PASSWORD@HOST:5432/NAME.',
   );
+}
+
+/** Connects as the command `name`. A command runs few statements at a time. */
+export async function withDatabase<T>(
+  databaseUrl: string,
+  name: string,
+  work: (db: DataSource) => Promise<T>,
+): Promise<T> {
+  const db = await openDataSource(databaseUrl, 4, name);
+  try {
+    return await work(db);
+  } finally {
+    await db.destroy();
+  }
 }
 
 /**

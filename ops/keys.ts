@@ -1,7 +1,6 @@
-import { openDataSource } from '../src/db/data-source.js';
 import { isEntry } from '../src/platform/is-entry.js';
 import { SCOPES } from '../src/projects/permissions.js';
-import { databaseUrlOf, runCommand, UsageError, type DatabaseCommand } from './command.js';
+import { databaseUrlOf, runCommand, UsageError, withDatabase, type DatabaseCommand } from './command.js';
 import { create, expire, list, revoke } from './keys/key-commands.js';
 import { limit, projects } from './keys/project-commands.js';
 
@@ -28,12 +27,7 @@ export async function runKeys([name, ...args]: string[], databaseUrl: string): P
   if (name === undefined) throw new UsageError('Say what to do.');
   if (!Object.hasOwn(COMMANDS, name)) throw new UsageError(`There is no command ${name}.`);
   const command = COMMANDS[name]!(args);
-  const db = await openDataSource(databaseUrl, 2, 'keys');
-  try {
-    return await command(db);
-  } finally {
-    await db.destroy();
-  }
+  return withDatabase(databaseUrl, 'keys', command);
 }
 
 if (isEntry(import.meta.url)) {

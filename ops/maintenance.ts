@@ -1,11 +1,10 @@
-import { openDataSource } from '../src/db/data-source.js';
 import { cleanStorage, type CleanCounts, type CleanPosition } from '../src/files/maintenance.js';
 import { adoptStorage } from '../src/files/ownership.js';
 import { openStorage } from '../src/files/open-storage.js';
 import type { Storage } from '../src/files/storage.js';
 import { defaultStorageUrl } from '../src/platform/config.js';
 import { isEntry } from '../src/platform/is-entry.js';
-import { databaseUrlOf, parseOptions, runCommand, UsageError } from './command.js';
+import { databaseUrlOf, parseOptions, runCommand, UsageError, withDatabase } from './command.js';
 
 const USAGE = `Usage: npm run maintenance -- storage [--older-than-hours 24] [--limit 1000] [--remove-missing]
        npm run maintenance -- adopt-storage`;
@@ -18,8 +17,7 @@ const USAGE = `Usage: npm run maintenance -- storage [--older-than-hours 24] [--
 export async function runMaintenance(args: string[], databaseUrl: string, storage: Storage): Promise<void> {
   const { command, ...options } = optionsOf(args);
   await storage.check();
-  const db = await openDataSource(databaseUrl, 4, 'maintenance');
-  try {
+  await withDatabase(databaseUrl, 'maintenance', async (db) => {
     if (command === 'adopt-storage') {
       await adoptStorage(db, storage);
       console.log('The storage is marked as that of this database.');
@@ -33,9 +31,7 @@ export async function runMaintenance(args: string[], databaseUrl: string, storag
       from = next;
     } while (from !== null);
     console.log(JSON.stringify(total));
-  } finally {
-    await db.destroy();
-  }
+  });
 }
 
 interface Options {

@@ -1,7 +1,6 @@
-import { openDataSource } from '../src/db/data-source.js';
 import { isEntry } from '../src/platform/is-entry.js';
 import { describeWorkflow } from '../src/temporal/describe-workflow.js';
-import { databaseUrlOf, parseOptions, runCommand, UsageError } from './command.js';
+import { databaseUrlOf, parseOptions, runCommand, UsageError, withDatabase } from './command.js';
 import { formatTurn } from './turn/format.js';
 import { readTurn } from './turn/read.js';
 
@@ -25,18 +24,13 @@ export async function runTurn([name, ...args]: string[], databaseUrl: string): P
   });
   const [id] = positionals;
   if (id === undefined || positionals.length > 1) throw new UsageError('Name the one turn to show by its id.');
-  const db = await openDataSource(databaseUrl, 1, 'turn');
-  try {
-    const turn = await readTurn(db, id);
-    if (turn === null) {
-      process.stderr.write(`There is no turn ${id}.\n`);
-      return 1;
-    }
-    process.stdout.write(formatTurn(turn, await describeWorkflow(id), values.content));
-    return 0;
-  } finally {
-    await db.destroy();
+  const turn = await withDatabase(databaseUrl, 'turn', (db) => readTurn(db, id));
+  if (turn === null) {
+    process.stderr.write(`There is no turn ${id}.\n`);
+    return 1;
   }
+  process.stdout.write(formatTurn(turn, await describeWorkflow(id), values.content));
+  return 0;
 }
 
 if (isEntry(import.meta.url)) {

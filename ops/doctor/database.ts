@@ -1,22 +1,13 @@
 import type { DataSource } from 'typeorm';
-import { openDataSource } from '../../src/db/data-source.js';
+import { withDatabase } from '../command.js';
 import { CheckError } from './check.js';
-
-export async function withDatabase<T>(databaseUrl: string, work: (db: DataSource) => Promise<T>): Promise<T> {
-  const db = await openDataSource(databaseUrl, 2, 'doctor');
-  try {
-    return await work(db);
-  } finally {
-    await db.destroy();
-  }
-}
 
 /**
  * Runs work that reads the service's tables.
  * @throws CheckError if there are none
  */
 export async function withSchema<T>(databaseUrl: string, work: (db: DataSource) => Promise<T>): Promise<T> {
-  return withDatabase(databaseUrl, async (db) => {
+  return withDatabase(databaseUrl, 'doctor', async (db) => {
     const [table] = await db.query<{ there: boolean }[]>(`SELECT to_regclass('turns') IS NOT NULL AS there`);
     if (!table!.there) throw new CheckError('cannot be read: the database has no tables', 'See `schema`.');
     return work(db);

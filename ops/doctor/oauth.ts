@@ -1,6 +1,6 @@
-import { openDataSource } from '../../src/db/data-source.js';
 import { redirectUriOf } from '../../src/mcp/oauth/authorize.js';
 import type { Config } from '../../src/platform/config.js';
+import { withDatabase } from '../command.js';
 import { CheckError, type Check } from './check.js';
 
 const REMEDY = 'Set PUBLIC_URL to the address at which browsers reach the API, then authorize these servers again.';
@@ -19,8 +19,7 @@ async function checkPublicUrl(config: Config): Promise<string> {
 }
 
 async function checkRedirects(config: Config): Promise<string> {
-  const db = await openDataSource(config.databaseUrl, 1, 'doctor');
-  try {
+  return withDatabase(config.databaseUrl, 'doctor', async (db) => {
     const rows = await db.query<{ redirect_uri: string; servers: number }[]>(
       'SELECT redirect_uri, count(*) AS servers FROM mcp_oauth GROUP BY redirect_uri ORDER BY redirect_uri',
     );
@@ -34,9 +33,7 @@ async function checkRedirects(config: Config): Promise<string> {
       throw new CheckError(`authorization servers refuse redirects to ${expected}: it is not https`, REMEDY);
     }
     return config.publicUrl;
-  } finally {
-    await db.destroy();
-  }
+  });
 }
 
 /** OAuth 2.1 allows http for the loopback interface only. */

@@ -7,13 +7,14 @@ import { temporalSettings } from '../../src/temporal/connection.js';
 import { SEALED_COLUMNS, unseal, UnsealError } from '../../src/platform/sealed.js';
 import type { Config } from '../../src/platform/config.js';
 import { CheckError, type Check } from './check.js';
-import { withDatabase, withSchema } from './database.js';
+import { withDatabase } from '../command.js';
+import { withSchema } from './database.js';
 
 const NOTIFY_MS = 3000;
 
 /** Checks of Postgres: reachable, migrated, LISTEN works, and the encryption keys open the stored secrets. */
 export function postgresChecks({ databaseUrl, databaseListenUrl, encryptionKeys }: Config): Check[] {
-  const withDb = <T>(work: (db: DataSource) => Promise<T>): Promise<T> => withDatabase(databaseUrl, work);
+  const withDb = <T>(work: (db: DataSource) => Promise<T>): Promise<T> => withDatabase(databaseUrl, 'doctor', work);
   const withTables = <T>(work: (db: DataSource) => Promise<T>): Promise<T> => withSchema(databaseUrl, work);
   const reach = 'Check DATABASE_URL (host, port, user, password, database name) and that this host may connect.';
   return [
