@@ -1,6 +1,6 @@
 import type { MessageWriter } from './writer.js';
-import type { StopReason } from './wire.js';
-import { Gate, toolUseId, type Block, type MessageReply, type Step } from './replies.js';
+import { newId, type StopReason } from './wire.js';
+import { Gate, type Block, type MessageReply, type Step } from './replies.js';
 
 /** What a play tells the recorder of the request. */
 export interface Listener {
@@ -39,7 +39,7 @@ async function playBlock(block: Block, writer: MessageWriter, thought: boolean, 
     return 'go on';
   }
   if (block.kind === 'tool_use') {
-    const id = toolUseId(block);
+    const id = block.id ?? newId('toolu');
     listener.calling(id, thought);
     writer.open({ type: block.kind, id, name: block.name });
   } else {

@@ -1,5 +1,5 @@
 import type { ModelErrorType, StopReason, UsageOverride } from './wire.js';
-import { ModelFailure, newId } from './wire.js';
+import { ModelFailure } from './wire.js';
 
 /** What tests say a model answers: blocks, waits and faults, in the order in which they happen. */
 
@@ -138,12 +138,8 @@ export const message = (parts: Part | Part[], more: Omit<MessageReply, 'kind' | 
 /** An HTTP error in the API's envelope: `failure('rate_limit_error', {headers: {'retry-after': '2'}})`. */
 export const failure = (
   type: ModelErrorType,
-  {
-    message = `Scripted ${type}`,
-    headers = {},
-    status,
-  }: { message?: string; headers?: Record<string, string>; status?: number } = {},
-): ModelFailure => new ModelFailure(type, message, headers, status);
+  { message = `Scripted ${type}`, headers = {} }: { message?: string; headers?: Record<string, string> } = {},
+): ModelFailure => new ModelFailure(type, message, headers);
 
 /** Any HTTP answer at all: `http(200, 'not json')`, `http(502, '<html>', {'content-type': 'text/html'})`. */
 export const http = (
@@ -158,6 +154,3 @@ export function normalise(reply: Reply): MessageReply | HttpReply | ModelFailure
   if (reply instanceof ModelFailure || Array.isArray(reply)) return Array.isArray(reply) ? message(reply) : reply;
   return reply.kind === 'message' || reply.kind === 'http' ? reply : message(reply);
 }
-
-/** The id of a tool call: the test's own, else a fresh one for each reply. */
-export const toolUseId = (block: { id: string | undefined }): string => block.id ?? newId('toolu');

@@ -6,14 +6,15 @@ import { MessageWriter } from './writer.js';
 import { Admission, type AdmissionOptions } from './admission.js';
 import { ModelFailure, modelsPage, newId, readJson, sendFailure, sendJson, type ModelRequest } from './wire.js';
 import { play } from './player.js';
-import { Gate, normalise, type HttpReply, type Reply } from './replies.js';
+import { Gate, normalise, type Reply } from './replies.js';
 import { Script, type Handler, type Match, type ReceivedRequest } from './script.js';
 
 export * from './replies.js';
 export { steps, type Handler, type Match, type ReceivedRequest } from './script.js';
 
+const MODEL = { id: 'scripted', display_name: 'Scripted', output: 64_000 };
+
 export interface ScriptedModelOptions extends AdmissionOptions {
-  port?: number;
   /** False: keeps no requests, and drops their media while they arrive. Default: true. */
   record?: boolean;
   /** False: does not know count_tokens, as many servers. Default: true. */
@@ -25,7 +26,7 @@ export interface ScriptedModelOptions extends AdmissionOptions {
 /** Starts a Messages API that answers as it is scripted, and refuses what the real API would refuse. */
 export async function startScriptedModel(options: ScriptedModelOptions = {}): Promise<ScriptedModel> {
   const model = new ScriptedModel(options);
-  await model.listen(options.port ?? 0);
+  await model.listen();
   return model;
 }
 
@@ -57,9 +58,9 @@ export class ScriptedModel {
   }
 
   /** @internal */
-  async listen(port: number): Promise<void> {
+  async listen(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject).listen(port, '127.0.0.1', resolve);
+      this.#server.once('error', reject).listen(0, '127.0.0.1', resolve);
     });
     this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
@@ -114,9 +115,8 @@ export class ScriptedModel {
   /** Forgets everything, for the next test. Rejects with the first error that a handler threw. */
   async renew(): Promise<void> {
     this.reset();
-    this.#giveUp();
     this.#admission.forget();
-    this.#throwError();
+    this.#endTest();
   }
 
   /** Ends every connection. Rejects with the first error that a handler threw. */
@@ -126,20 +126,16 @@ export class ScriptedModel {
       this.#server.close(() => resolve());
       this.#server.closeAllConnections();
     });
-    this.#giveUp();
-    this.#throwError();
+    this.#endTest();
   }
 
-  #throwError(): void {
-    const [error] = this.#errors.splice(0);
-    if (error !== undefined) throw error;
-  }
-
-  /** Lets go of those who wait: a test for a request, a reply for a gate. */
-  #giveUp(): void {
+  /** Lets go of those who wait: a test for a request, a reply for a gate. Throws the first error of a handler. */
+  #endTest(): void {
     this.#record.giveUp();
     for (const gate of this.#gates) gate.open();
     this.#gates.clear();
+    const [error] = this.#errors.splice(0);
+    if (error !== undefined) throw error;
   }
 
   async #serve(incoming: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
@@ -153,18 +149,16 @@ export class ScriptedModel {
         const input_tokens = this.#admission.count(await this.#read(incoming));
         return sendJson(response, 200, JSON.stringify({ input_tokens }));
       }
-      case 'GET /v1/models':
-        return sendJson(response, 200, modelsPage(this.options.models ?? [this.#itself()]));
+      case 'GET /v1/models': {
+        const { models = [{ ...MODEL, context: this.#admission.contextWindow }] } = this.options;
+        return sendJson(response, 200, modelsPage(models));
+      }
       default:
         throw new ModelFailure(
           'not_found_error',
           `${incoming.method} ${path} is not an operation of the scripted model`,
         );
     }
-  }
-
-  #itself(): { id: string; display_name: string; context: number; output: number } {
-    return { id: 'scripted', display_name: 'Scripted', context: this.#admission.contextWindow, output: 64_000 };
   }
 
   #read(incoming: IncomingMessage): Promise<unknown> {
@@ -180,7 +174,7 @@ export class ScriptedModel {
     try {
       const reply = normalise(await this.#script.replyTo(request));
       if (reply instanceof ModelFailure) throw reply;
-      if (reply.kind === 'http') return sendHttp(response, reply);
+      if (reply.kind === 'http') return void response.writeHead(reply.status, reply.headers).end(reply.body);
       const limit = this.#admission.limit(request.body, prompt);
       writer = new MessageWriter(response, {
         requestId,
@@ -201,8 +195,4 @@ export class ScriptedModel {
       throw new ModelFailure('invalid_request_error', message, { 'x-should-retry': 'false' });
     }
   }
-}
-
-function sendHttp(response: ServerResponse, { status, headers, body }: HttpReply): void {
-  response.writeHead(status, headers).end(body);
 }

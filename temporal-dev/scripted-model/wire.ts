@@ -36,7 +36,6 @@ export class ModelFailure extends Error {
     readonly type: ModelErrorType,
     message: string,
     readonly headers: Record<string, string> = {},
-    readonly status: number = ERROR_STATUS[type],
   ) {
     super(message);
   }
@@ -86,7 +85,7 @@ export function sendFailure(response: ServerResponse, error: unknown, requestId:
   const failure = error instanceof ModelFailure ? error : new ModelFailure('api_error', (error as Error).message);
   // What is left of a refused body would otherwise be read as the next request of the connection.
   if (!response.req.complete) response.setHeader('connection', 'close');
-  sendJson(response, failure.status, errorBody(failure.type, failure.message, requestId), {
+  sendJson(response, ERROR_STATUS[failure.type], errorBody(failure.type, failure.message, requestId), {
     'request-id': requestId,
     ...failure.headers,
   });
