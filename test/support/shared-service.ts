@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { transaction } from '../../src/db/transaction.js';
 import type { Config } from '../../src/platform/config.js';
 import { openStreams } from '../../src/platform/metrics.js';
 import { eventually } from './eventually.js';
@@ -108,8 +109,8 @@ async function empty({ db, config }: RunningService): Promise<void> {
     [KEPT],
   );
   const deletes = tables.map(({ name }) => `DELETE FROM ${name};`).join(' ');
-  // Without foreign keys and triggers, in any order.
-  await db.query(`BEGIN; SET LOCAL session_replication_role = replica; ${deletes} COMMIT`);
+  // Without foreign keys and triggers, in any order: a statement of the service that still runs may cause a deadlock.
+  await transaction(db, (tx) => tx.query(`SET LOCAL session_replication_role = replica; ${deletes}`));
   for (const folder of ['files', 'skills'])
     await rm(join(fileURLToPath(config.storageUrl), folder), { recursive: true, force: true });
 }
