@@ -96,8 +96,8 @@ function authorized(send: typeof fetch, tokens: BearerTokens): typeof fetch {
   return async (url, init) => {
     const { token, response } = await attempt(url, init);
     if (response.status !== 401) return response;
-    // Read to its end, so that the connection can be used again.
-    await response.text();
+    // Ends the answer: what follows its first part is not read.
+    for await (const _part of response.body ?? []) break;
     tokens.renew(token);
     return (await attempt(url, init)).response;
   };

@@ -17,7 +17,7 @@ export class GoogleWire {
   readonly requests: WireRequest[] = [];
   /** Every token that was given. */
   readonly tokens: string[] = [];
-  /** Tokens that are refused with 401. */
+  /** Tokens that are refused with 401, in an answer that does not end. */
   readonly withdrawn = new Set<string>();
   /** Answers instead of the API, once each. */
   readonly replies: { status: number; body: unknown }[] = [];
@@ -86,7 +86,8 @@ export class GoogleWire {
     }
     this.requests.push({ path, headers: req.headers, body });
     const token = /^Bearer (.+)$/.exec(req.headers.authorization ?? '')?.[1] ?? '';
-    if (req.headers['x-api-key'] !== undefined || !this.tokens.includes(token) || this.withdrawn.has(token))
+    if (this.withdrawn.has(token)) return void res.writeHead(401).write('{');
+    if (req.headers['x-api-key'] !== undefined || !this.tokens.includes(token))
       return json(res, 401, [{ error: { code: 401, message: 'Invalid credentials.', status: 'UNAUTHENTICATED' } }]);
     const reply = this.replies.shift();
     if (reply !== undefined) return json(res, reply.status, reply.body);
