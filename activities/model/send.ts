@@ -3,10 +3,11 @@ import { ObjectMissingError, storageError, type Storage } from '../../src/files/
 import { base64Length, splitAtMedia, type MediaSource } from '../../src/models/media.js';
 import type { ByteBudget } from '../../src/platform/byte-budget.js';
 import { fetchText } from './fetch-text.js';
+import { ModelResponse, type Answered } from './model-response.js';
 
 /**
- * `fetch` for requests to a model. `onProgress` runs when the request begins and after each part is sent, but not while
- * the request waits for memory from the budget.
+ * `fetch` for requests to a model. `onProgress` runs when the request begins, after each part is sent and with each part of
+ * the answer, but not while the request waits for memory from the budget.
  */
 export type SendRequest = (
   url: string | URL | Request,
@@ -29,10 +30,14 @@ export function sendFor<T>(projectId: string, call: () => Promise<T>): Promise<T
  */
 export function createSend(storage: Storage, budget: ByteBudget): SendRequest {
   return async (url, init, onProgress = () => undefined) => {
+    const answered = (answer: Answered): Response => {
+      onProgress();
+      return new ModelResponse(answer, onProgress) as unknown as Response;
+    };
     const parts = typeof init?.body === 'string' ? splitAtMedia(init.body) : [];
     if (parts.length <= 1) {
       onProgress();
-      return typeof url === 'string' ? fetchText(url, init) : fetch(url, init);
+      return answered(await (typeof url === 'string' ? fetchText(url, init) : fetch(url, init)));
     }
     const length = parts.reduce((sum, part) => sum + lengthOf(part), 0);
     const headers = new Headers(init!.headers);
@@ -41,7 +46,7 @@ export function createSend(storage: Storage, budget: ByteBudget): SendRequest {
     const body = new RequestBody(parts, storage, onProgress);
     try {
       onProgress();
-      return await fetch(url, { ...init, headers, body: body.chunks(), duplex: 'half' });
+      return answered(await fetch(url, { ...init, headers, body: body.chunks(), duplex: 'half' }));
     } catch (error) {
       throw body.storageFault ?? error;
     } finally {

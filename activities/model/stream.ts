@@ -2,6 +2,7 @@ import type Anthropic from '@anthropic-ai/sdk';
 import { isConnectionError } from '../../src/models/api-error.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { Redactor } from '../../src/platform/redactor.js';
+import { MIB } from '../../src/platform/units.js';
 import type { Answer, CallUsage } from '../../src/models/content.js';
 import type { PendingRequest } from '../../src/models/request.js';
 import { begin, complete, finished, grow, type GrowingBlock, type TextObserver } from './growing-block.js';
@@ -11,6 +12,10 @@ import { Watchdog } from './watchdog.js';
 
 /** The estimate for an answer that was cut off: the model reports its output tokens at the end. */
 const CHARACTERS_PER_TOKEN = 4;
+/** Eight times what a model writes in 128,000 tokens. */
+const MAX_CHARACTERS = 4 * MIB;
+/** Each tool call is an event, a row and an activity. */
+const MAX_BLOCKS = 1000;
 
 export interface StreamObserver extends TextObserver {
   /** The model has accepted the call and reports its first usage. */
@@ -46,8 +51,11 @@ export async function streamAnswer(
         answer.firstTokenMs = performance.now() - began;
       }
       if (event.type === 'content_block_delta') streamedCharacters += lengthOf(event.delta);
+      if (streamedCharacters > MAX_CHARACTERS) throw new ModelStreamError('The model’s answer is too long.');
       stopped ||= event.type === 'message_stop';
       take(event, answer, growing, observer, redactor);
+      if (growing.size > MAX_BLOCKS)
+        throw new ModelStreamError(`The model’s answer has more than ${MAX_BLOCKS} blocks.`);
     }
     watchdog.signal.throwIfAborted();
     signal.throwIfAborted();

@@ -182,6 +182,31 @@ describe('the connection to a model', () => {
     });
   }
 
+  const delta = frame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'x'.repeat(60_000) } });
+  const blocks = Array.from({ length: 1001 }, (_, index) =>
+    frame('content_block_start', { index, content_block: { type: 'text', text: '' } }),
+  );
+  const tooLong = { message: 'The model’s answer is too long.', retryable: true };
+  for (const [title, status, start, part, failure] of [
+    ['text', 200, START, delta, tooLong],
+    ['events that say nothing', 200, START, ': still here\r\n\r\n'.repeat(4000), tooLong],
+    ['one event', 200, `${START}data: `, 'x'.repeat(60_000), tooLong],
+    ['blocks', 200, START, blocks.join(''), { message: 'The model’s answer has more than 1000 blocks.' }],
+    ['an error', 400, '{', ' '.repeat(60_000), { message: 'The model refused the call (HTTP 400).', retryable: false }],
+  ] as const) {
+    it(`is closed when ${title} does not end`, async () => {
+      let closed!: Promise<unknown>;
+      handle = async (req, res) => {
+        closed = new Promise((resolve) => res.on('close', resolve));
+        req.resume();
+        res.writeHead(status, EVENT_STREAM).write(start);
+        for (; !res.destroyed;) if (!res.write(part)) await Promise.race([once(res, 'drain'), closed]);
+      };
+      expect(await failureOf(call())).to.include(failure);
+      await closed;
+    });
+  }
+
   it('is used again after answers and errors', async () => {
     const sockets = new Set<unknown>();
     let calls = 0;
