@@ -1,5 +1,5 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import { transaction } from '../../src/db/transaction.js';
+import type { EntityManager } from 'typeorm';
 import { runSql, sql } from '../../src/db/sql.js';
 import { resolveMessage } from '../../src/messages/message.js';
 import { validationError } from '../../src/platform/errors.js';
@@ -8,6 +8,7 @@ import type { Target } from '../../src/schedules/start-turn.js';
 import { insertSchedule } from '../../src/schedules/store.js';
 import { resolveNewSession } from '../../src/sessions/new-session.js';
 import type { Db } from '../../src/db/transaction.js';
+import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
 import { sessionNotFound } from '../http/core/session-of-path.js';
 import { checkScheduledMessage, checkTarget, inside, requireNextRun, sessionOfTarget, timingOfBody } from './check.js';
@@ -67,17 +68,12 @@ export const createSchedule = operation<Body>({
     await checkScheduledMessage(caller, body.message);
   },
   async handle(call) {
-    const { deps, caller, body, record } = call;
+    const { deps, caller, body } = call;
     const target = await resolveTarget(call);
     const session = await sessionOfTarget(deps.db, caller.projectId, target);
     await inside('/message', () => resolveMessage(deps, caller.projectId, body.message, session));
-    const { id, answer } = await transaction(deps.db, async (tx) => {
-      const schedule = await insert(tx, call, target);
-      const shown = presentSchedule(schedule);
-      await record(tx, shown);
-      return { id: schedule.id, answer: shown };
-    });
-    deps.schedules.sync(id);
+    const answer = await answerInTransaction(call, async (tx) => presentSchedule(await insert(tx, call, target)));
+    deps.schedules.sync(answer.id as string);
     return answer;
   },
 });
@@ -91,7 +87,7 @@ async function resolveTarget({ deps, caller, body }: Call<Body>): Promise<Target
   return target;
 }
 
-async function insert(tx: Parameters<typeof insertSchedule>[0], call: Call<Body>, target: Target): Promise<Schedule> {
+async function insert(tx: EntityManager, call: Call<Body>, target: Target): Promise<Schedule> {
   const { caller, body } = call;
   const timing = timingOfBody(body, NO_TIMING);
   const session_id = target.type === 'existing_session' ? target.session_id : null;

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
-import { transaction } from '../../src/db/transaction.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { Schedule } from '../../src/schedules/schedule.js';
 import { findSchedule, lockSchedule } from '../../src/schedules/store.js';
+import { answerInTransaction } from '../http/core/idempotency.js';
 import type { Call } from '../http/core/operation.js';
 import { resourceOfPath } from '../http/core/resource.js';
 import { presentSchedule } from './present.js';
@@ -17,16 +17,14 @@ type LockedSchedule = NonNullable<Awaited<ReturnType<typeof lockSchedule>>>;
 
 /** Changes the schedule of a call under its lock, has Temporal follow, and returns it as it is now. */
 export async function change(
-  { deps, resource, record }: Pick<Call<unknown, Schedule>, 'deps' | 'resource' | 'record'>,
+  call: Pick<Call<unknown, Schedule>, 'deps' | 'resource' | 'record'>,
   work: (tx: EntityManager, schedule: LockedSchedule) => Promise<Schedule>,
 ): Promise<unknown> {
-  const answer = await transaction(deps.db, async (tx) => {
-    const locked = (await lockSchedule(tx, resource)) ?? scheduleNotFound();
-    const changed = presentSchedule(await work(tx, locked));
-    await record(tx, changed);
-    return changed;
+  const answer = await answerInTransaction(call, async (tx) => {
+    const locked = (await lockSchedule(tx, call.resource)) ?? scheduleNotFound();
+    return presentSchedule(await work(tx, locked));
   });
-  deps.schedules.sync(resource.id);
+  call.deps.schedules.sync(call.resource.id);
   return answer;
 }
 

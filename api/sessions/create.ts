@@ -1,4 +1,3 @@
-import { transaction } from '../../src/db/transaction.js';
 import {
   checkNewSession,
   createSession as insertNewSession,
@@ -6,6 +5,7 @@ import {
   resolveNewSession,
   type NewSessionBody,
 } from '../../src/sessions/new-session.js';
+import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation } from '../http/core/operation.js';
 import { presentSession, sessionSchema } from './present.js';
 
@@ -21,12 +21,9 @@ export const createSession = operation<NewSessionBody>({
   success: { status: 201, description: 'The session, IDLE.', schema: sessionSchema },
   errors: ['insufficient_scope', 'unknown_model', 'mcp_server_not_found', 'unknown_mcp_tool'],
   check: ({ caller, body }) => checkNewSession(caller, body),
-  async handle({ deps, caller, body, record }) {
-    const checked = await resolveNewSession(deps, caller.projectId, body);
-    return transaction(deps.db, async (tx) => {
-      const answer = presentSession(await insertNewSession(tx, caller.projectId, checked));
-      await record(tx, answer);
-      return answer;
-    });
+  async handle(call) {
+    const { projectId } = call.caller;
+    const checked = await resolveNewSession(call.deps, projectId, call.body);
+    return answerInTransaction(call, async (tx) => presentSession(await insertNewSession(tx, projectId, checked)));
   },
 });

@@ -1,4 +1,3 @@
-import { transaction } from '../../src/db/transaction.js';
 import { requireStorage } from '../../src/files/storage-limit.js';
 import { newId } from '../../src/platform/ids.js';
 import { jsonHash } from '../../src/platform/json-hash.js';
@@ -6,6 +5,7 @@ import { MAX_PACKAGE_BYTES, readBundle } from '../../src/skills/bundle.js';
 import { storeArchive } from '../../src/skills/content.js';
 import { insertSkill } from '../../src/skills/store.js';
 import { withUpload, type Upload, type UploadRules } from '../http/upload/multipart.js';
+import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation, type Call } from '../http/core/operation.js';
 import { presentSkill, skillSchema } from './present.js';
 
@@ -37,7 +37,8 @@ export const uploadSkill = operation({
     ),
 });
 
-async function createSkill({ deps, caller, record, log }: Call, upload: Upload): Promise<unknown> {
+async function createSkill(call: Call, upload: Upload): Promise<unknown> {
+  const { deps, caller, log } = call;
   const bundle = await readBundle(upload.path, upload.filename);
   const { name, description, sizeBytes } = bundle;
   const { projectId } = caller;
@@ -46,12 +47,11 @@ async function createSkill({ deps, caller, record, log }: Call, upload: Upload):
   const id = newId('skill');
 
   return storeArchive({ storage: deps.storage, log }, { projectId, id, bundle }, (storage_key) =>
-    transaction(deps.db, async (tx) => {
+    answerInTransaction(call, async (tx) => {
       const row = { id, project_id: projectId, name, description, size_bytes: sizeBytes, storage_key };
-      const answer = presentSkill(await insertSkill(tx, row));
+      const skill = await insertSkill(tx, row);
       await requireStorage(tx, projectId, maxBytes);
-      await record(tx, answer);
-      return answer;
+      return presentSkill(skill);
     }),
   );
 }

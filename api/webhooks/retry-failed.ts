@@ -1,7 +1,7 @@
 import { count } from '../../src/events/fields.js';
 import { objectSchema } from '../../src/platform/object-schema.js';
-import { transaction } from '../../src/db/transaction.js';
 import { retryFailed } from '../../src/webhooks/retry-failed.js';
+import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation } from '../http/core/operation.js';
 import { requireEnabled, webhookOfPath } from './resource.js';
 
@@ -17,12 +17,8 @@ export const retryFailedWebhookDeliveries = operation({
   },
   errors: ['webhook_not_found', 'webhook_disabled'],
   resource: webhookOfPath,
-  async handle({ deps, resource, record }) {
-    requireEnabled(resource);
-    return transaction(deps.db, async (tx) => {
-      const answer = { count: await retryFailed(tx, resource.id) };
-      await record(tx, answer);
-      return answer;
-    });
+  async handle(call) {
+    requireEnabled(call.resource);
+    return answerInTransaction(call, async (tx) => ({ count: await retryFailed(tx, call.resource.id) }));
   },
 });

@@ -1,5 +1,5 @@
-import { transaction } from '../../src/db/transaction.js';
 import { requestRetry } from '../../src/webhooks/deliveries.js';
+import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation } from '../http/core/operation.js';
 import { deliverySchema, presentDelivery } from './present.js';
 import { deliveryNotFound, requireEnabled, webhookOfDelivery } from './resource.js';
@@ -11,13 +11,10 @@ export const retryWebhookDelivery = operation({
   success: { status: 202, description: 'The delivery. It is sent now.', schema: deliverySchema },
   errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled'],
   resource: webhookOfDelivery,
-  async handle({ deps, resource, params, record }) {
-    requireEnabled(resource);
-    return transaction(deps.db, async (tx) => {
-      const delivery = await requestRetry(tx, params.delivery_id!);
-      const answer = presentDelivery(delivery ?? deliveryNotFound());
-      await record(tx, answer);
-      return answer;
-    });
+  async handle(call) {
+    requireEnabled(call.resource);
+    return answerInTransaction(call, async (tx) =>
+      presentDelivery((await requestRetry(tx, call.params.delivery_id!)) ?? deliveryNotFound()),
+    );
   },
 });

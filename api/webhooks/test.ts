@@ -1,5 +1,5 @@
-import { transaction } from '../../src/db/transaction.js';
 import { insertTestDelivery } from '../../src/webhooks/deliveries.js';
+import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation } from '../http/core/operation.js';
 import { deliverySchema, presentDelivery } from './present.js';
 import { requireEnabled, webhookOfPath } from './resource.js';
@@ -11,12 +11,8 @@ export const testWebhook = operation({
   success: { status: 202, description: 'The delivery. It is sent now.', schema: deliverySchema },
   errors: ['webhook_not_found', 'webhook_disabled'],
   resource: webhookOfPath,
-  async handle({ deps, resource, record }) {
-    requireEnabled(resource);
-    return transaction(deps.db, async (tx) => {
-      const answer = presentDelivery(await insertTestDelivery(tx, resource));
-      await record(tx, answer);
-      return answer;
-    });
+  async handle(call) {
+    requireEnabled(call.resource);
+    return answerInTransaction(call, async (tx) => presentDelivery(await insertTestDelivery(tx, call.resource)));
   },
 });

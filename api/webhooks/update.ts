@@ -1,8 +1,8 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import type { WebhookRow } from '../../src/db/entities/webhooks.js';
-import { transaction } from '../../src/db/transaction.js';
 import { updateWebhook as writeWebhook } from '../../src/webhooks/store.js';
 import { checkWebhookUrl } from '../../src/webhooks/url.js';
+import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { descriptionField, enabledField, eventTypesField, urlField } from './fields.js';
 import { presentWebhook, webhookSchema } from './present.js';
@@ -27,14 +27,13 @@ export const updateWebhook = operation<FromSchema<typeof body>, WebhookRow>({
   success: { status: 200, description: 'The changed webhook.', schema: webhookSchema },
   errors: ['webhook_not_found', 'invalid_webhook_url'],
   resource: webhookOfPath,
-  async handle({ deps, resource, body, record }) {
+  async handle(call) {
+    const { deps, resource, body } = call;
     if (body.url !== undefined) await checkWebhookUrl(deps.mcpNetwork, body.url);
-    return transaction(deps.db, async (tx) => {
+    return answerInTransaction(call, async (tx) => {
       const isChange = Object.keys(body).length > 0;
       const webhook = isChange ? await writeWebhook(tx, resource.id, body) : resource;
-      const answer = presentWebhook(webhook ?? webhookNotFound());
-      await record(tx, answer);
-      return answer;
+      return presentWebhook(webhook ?? webhookNotFound());
     });
   },
 });

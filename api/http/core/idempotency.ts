@@ -1,4 +1,6 @@
 import type { Context } from 'koa';
+import type { EntityManager } from 'typeorm';
+import { transaction } from '../../../src/db/transaction.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import {
@@ -78,6 +80,18 @@ function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, sta
       }
     },
   };
+}
+
+/** Runs `work` in a transaction that also records the answer, so that both are committed or neither is. */
+export function answerInTransaction<Answer>(
+  { deps, record }: Pick<Call, 'deps' | 'record'>,
+  work: (tx: EntityManager) => Promise<Answer>,
+): Promise<Answer> {
+  return transaction(deps.db, async (tx) => {
+    const answer = await work(tx);
+    await record(tx, answer);
+    return answer;
+  });
 }
 
 function keepLease(db: ApiDeps['db'], lease: Lease, log: Logger): () => void {
