@@ -1,4 +1,4 @@
-import { presented } from '../http/core/presenter.js';
+import { presented, timestamp } from '../http/core/presenter.js';
 
 export const { schema: fileSchema, present: presentFile } = presented('File', {
   id: { type: 'string', pattern: '^file_' },
@@ -7,5 +7,5 @@ export const { schema: fileSchema, present: presentFile } = presented('File', {
   size_bytes: { type: 'integer' },
   origin: { type: 'string', enum: ['UPLOAD', 'OUTPUT'] },
   session_id: { type: ['string', 'null'] },
-  created_at: { type: 'string', format: 'date-time' },
+  created_at: timestamp,
 });

@@ -2,10 +2,8 @@ import type { McpOauthRow } from '../../src/db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { objectSchema } from '../../src/platform/object-schema.js';
 import type { AuthorizationLink } from '../../src/mcp/oauth/authorize.js';
-import { presented } from '../http/core/presenter.js';
+import { presented, timestamp, timestampOrNull } from '../http/core/presenter.js';
 
-const timestampOrNull = { type: ['string', 'null'], format: 'date-time' } as const;
-const timestamp = { type: 'string', format: 'date-time' } as const;
 const shownTool = objectSchema(
   {
     description: { type: 'string' },

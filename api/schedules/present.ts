@@ -1,16 +1,14 @@
 import { JsonText } from '../../src/platform/json-text.js';
 import { nextTimes } from '../../src/schedules/calendar/next-times.js';
 import { SKIP_REASONS, timingOf, type Schedule } from '../../src/schedules/schedule.js';
-import { presented } from '../http/core/presenter.js';
+import { presented, timestamp, timestampOrNull } from '../http/core/presenter.js';
 import { messageField, overlapField, targetField } from './fields.js';
 
-const timestamp = { type: 'string', format: 'date-time' } as const;
-const optionalTimestamp = { type: ['string', 'null'], format: 'date-time' } as const;
 const MAX_NEXT_RUNS = 5;
 
 export const { schema: runSchema, present: presentRun } = presented('ScheduleRun', {
   scheduled_at: timestamp,
-  started_at: { ...optionalTimestamp, description: 'Null until its turn starts, and for a skipped run.' },
+  started_at: { ...timestampOrNull, description: 'Null until its turn starts, and for a skipped run.' },
   state: { type: 'string', enum: ['started', 'skipped'] },
   session_id: { type: ['string', 'null'] },
   turn_id: { type: ['string', 'null'] },
@@ -21,12 +19,12 @@ const resource = presented('Schedule', {
   id: { type: 'string', pattern: '^sched_' },
   name: { type: ['string', 'null'] },
   cron: { type: ['string', 'null'] },
-  at: optionalTimestamp,
+  at: timestampOrNull,
   timezone: { type: 'string' },
   target: { $id: 'ScheduleTarget', ...targetField },
   message: { $id: 'ScheduleMessage', ...messageField },
   overlap: overlapField,
-  end_at: optionalTimestamp,
+  end_at: timestampOrNull,
   state: { type: 'string', enum: ['active', 'paused', 'ended'] },
   paused_reason: {
     type: ['string', 'null'],

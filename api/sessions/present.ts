@@ -5,7 +5,7 @@ import { isOpen } from '../../src/db/turn-states.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import type { Session } from '../../src/sessions/store.js';
 import { sessionToolsSchema } from '../../src/sessions/tool-fields.js';
-import { presented } from '../http/core/presenter.js';
+import { presented, timestamp } from '../http/core/presenter.js';
 
 const session = presented(
   'Session',
@@ -36,8 +36,8 @@ const session = presented(
     },
     continuable: { type: 'boolean', description: 'True if POST continue can continue the last turn.' },
     last_turn_id: { type: ['string', 'null'] },
-    created_at: { type: 'string', format: 'date-time' },
-    updated_at: { type: 'string', format: 'date-time' },
+    created_at: timestamp,
+    updated_at: timestamp,
   },
   [
     {

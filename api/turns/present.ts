@@ -1,10 +1,7 @@
 import { OPEN_STATES } from '../../src/db/turn-states.js';
 import { spent, STOP_REASONS, turnError } from '../../src/events/fields.js';
 import type { FoundTurn } from '../../src/turns/find-turns.js';
-import { presented } from '../http/core/presenter.js';
-
-const time = { type: 'string', format: 'date-time' } as const;
-const timeOrNull = { type: ['string', 'null'], format: 'date-time' } as const;
+import { presented, timestamp, timestampOrNull } from '../http/core/presenter.js';
 
 const turn = presented('Turn', {
   id: { type: 'string', pattern: '^turn_' },
@@ -15,9 +12,9 @@ const turn = presented('Turn', {
     description: 'waiting: calls of the agent wait for an answer.',
   },
   model_id: { type: 'string', description: 'The requested model.' },
-  created_at: { ...time, description: 'The time of its first event.' },
-  started_at: { ...timeOrNull, description: 'Null while it is queued, and if it never ran.' },
-  ended_at: { ...timeOrNull, description: 'The time of its terminal event.' },
+  created_at: { ...timestamp, description: 'The time of its first event.' },
+  started_at: { ...timestampOrNull, description: 'Null while it is queued, and if it never ran.' },
+  ended_at: { ...timestampOrNull, description: 'The time of its terminal event.' },
   stop_reason: { type: ['string', 'null'], enum: [...STOP_REASONS, null], description: 'Why it completed.' },
   error: { ...turnError, type: ['object', 'null'], description: 'Why it failed.' },
   usage: { ...spent.usage, description: 'As in the terminal event; null until then.' },

@@ -1,9 +1,7 @@
 import { objectSchema } from '../../src/platform/object-schema.js';
 import { DELIVERY_STATES } from '../../src/webhooks/deliveries.js';
 import { WEBHOOK_EVENT_TYPES } from '../../src/webhooks/event-types.js';
-import { presented } from '../http/core/presenter.js';
-
-const timestamp = { type: 'string', format: 'date-time' } as const;
+import { presented, timestamp, timestampOrNull } from '../http/core/presenter.js';
 
 const properties = {
   id: { type: 'string', pattern: '^whk_' },
@@ -45,6 +43,6 @@ export const { schema: deliverySchema, present: presentDelivery } = presented('W
   event_id: { type: ['string', 'null'], description: 'Null for `webhook.test`.' },
   state: { type: 'string', enum: DELIVERY_STATES },
   attempts: { type: 'array', items: attempt, description: 'Oldest first; the latest 50.' },
-  next_attempt_at: { type: ['string', 'null'], format: 'date-time' },
+  next_attempt_at: timestampOrNull,
   created_at: timestamp,
 });

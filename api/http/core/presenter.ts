@@ -1,6 +1,9 @@
 import { objectSchema } from '../../../src/platform/object-schema.js';
 import type { JsonSchema } from './operation.js';
 
+export const timestamp = { type: 'string', format: 'date-time' } as const;
+export const timestampOrNull = { type: ['string', 'null'], format: 'date-time' } as const;
+
 interface Presented<Field extends string> {
   schema: JsonSchema;
   /** The response: exactly the fields of the schema, in its order. Other columns of the row stay here. */
