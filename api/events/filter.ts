@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { STORED_EVENT_TYPES } from '../../src/events/schema.js';
 import type { HistoryFilter } from '../../src/events/read-history.js';
 import { validationError } from '../../src/platform/errors.js';
 import type { JsonSchema } from '../http/core/operation.js';
+import { filteredList } from '../http/core/page.js';
 
 /** The filters of the history (docs/contract.md §13 "Events"). */
 export const filterSchema = {
@@ -44,6 +44,5 @@ function typesOf(text: string): string[] {
 
 /** The list's name in cursors, which belong to their filter. */
 export function listName(sessionId: string, { turnId, types, isNewestFirst }: HistoryFilter): string {
-  const text = JSON.stringify([turnId, types, isNewestFirst]);
-  return `events of ${sessionId} ${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`;
+  return filteredList(`events of ${sessionId}`, [turnId, types, isNewestFirst]);
 }

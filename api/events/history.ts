@@ -2,10 +2,10 @@ import { readHistory } from '../../src/events/read-history.js';
 import { eventSchema } from '../../src/events/schema.js';
 import { eventJson } from '../../src/events/store.js';
 import { JsonText } from '../../src/platform/json-text.js';
-import { invalidCursor, pageOf } from '../../src/platform/page.js';
+import { pageOf } from '../../src/platform/page.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { operation } from '../http/core/operation.js';
-import { pageRequest, pageSchema } from '../http/core/page.js';
+import { numbersOf, pageRequest, pageSchema } from '../http/core/page.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { filterOf, filterSchema, listName } from './filter.js';
 
@@ -21,7 +21,7 @@ export const listEvents = operation<undefined, SessionState>({
     const filter = filterOf(query);
     const list = listName(session.id, filter);
     const { limit, after } = pageRequest(query, list, 2);
-    const rows = await readHistory(deps.db, session.id, after && placeOf(after), limit, filter);
+    const rows = await readHistory(deps.db, session.id, after && (numbersOf(after) as [number, number]), limit, filter);
     return pageOf(
       list,
       rows,
@@ -30,8 +30,3 @@ export const listEvents = operation<undefined, SessionState>({
     );
   },
 });
-
-function placeOf(key: string[]): [number, number] {
-  if (!key.every((part) => /^\d{1,9}$/.test(part))) throw invalidCursor();
-  return [Number(key[0]), Number(key[1])];
-}

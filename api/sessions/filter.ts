@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
 import { validationError } from '../../src/platform/errors.js';
 import { isStorableText } from '../../src/platform/text.js';
-import { utcTimestamp } from '../../src/platform/timestamps.js';
 import type { ListedState, SessionFilter } from '../../src/sessions/list.js';
 import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_VALUE_LENGTH, type Metadata } from '../../src/sessions/metadata.js';
 import { pointerToken } from '../http/core/json-body.js';
 import type { JsonSchema } from '../http/core/operation.js';
+import { filteredList } from '../http/core/page.js';
+import { timeOfQuery } from '../http/core/validate.js';
 
 const MAX_METADATA_FILTERS = 4;
 
@@ -43,8 +43,8 @@ export function filterOf(query: Record<string, string>): SessionFilter {
   return {
     ...(requires_action !== undefined && { requiresAction: requires_action === 'true' }),
     ...(status !== undefined && { state: STATE_OF_STATUS[status]! }),
-    createdAfter: timeOf(query, 'created_after'),
-    createdBefore: timeOf(query, 'created_before'),
+    createdAfter: timeOfQuery(query, 'created_after'),
+    createdBefore: timeOfQuery(query, 'created_before'),
     metadata: metadataOf(query),
   };
 }
@@ -53,16 +53,8 @@ export function filterOf(query: Record<string, string>): SessionFilter {
 export function listName(filter: SessionFilter): string {
   const { metadata = {}, ...others } = filter;
   const pairs = Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1));
-  const text = JSON.stringify({ ...others, ...(pairs.length > 0 && { pairs }) });
-  return text === '{}' ? 'sessions' : `sessions ${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`;
-}
-
-function timeOf(query: Record<string, string>, name: string): string | undefined {
-  const text = query[name];
-  if (text === undefined) return undefined;
-  const time = utcTimestamp(text);
-  if (time === null) throw validationError(`/query/${name}`, 'is a time that does not exist');
-  return time;
+  const given = { ...others, ...(pairs.length > 0 && { pairs }) };
+  return JSON.stringify(given) === '{}' ? 'sessions' : filteredList('sessions', given);
 }
 
 function metadataOf(query: Record<string, string>): Metadata {

@@ -1,8 +1,8 @@
 import { waitingMessageSchema } from '../../src/events/schema.js';
-import { invalidCursor, pageOf } from '../../src/platform/page.js';
+import { pageOf } from '../../src/platform/page.js';
 import { listWaiting, type Place } from '../../src/waiting/store.js';
 import { operation } from '../http/core/operation.js';
-import { pageRequest, pageSchema } from '../http/core/page.js';
+import { numbersOf, pageRequest, pageSchema } from '../http/core/page.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { presentWaiting } from './send-message.js';
 
@@ -22,11 +22,6 @@ export const listQueue = operation({
 });
 
 function placeOf(key: string[]): Place {
-  const [open, rank, arrival] = key.map(numberOf) as [number, number, number];
+  const [open, rank, arrival] = numbersOf(key, 15) as [number, number, number];
   return { open, rank, arrival };
-}
-
-function numberOf(key: string): number {
-  if (!/^\d{1,15}$/.test(key)) throw invalidCursor();
-  return Number(key);
 }

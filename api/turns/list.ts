@@ -1,7 +1,7 @@
-import { invalidCursor, pageOf } from '../../src/platform/page.js';
+import { pageOf } from '../../src/platform/page.js';
 import { listTurns as readTurns } from '../../src/turns/find-turns.js';
 import { operation } from '../http/core/operation.js';
-import { pageRequest, pageSchema } from '../http/core/page.js';
+import { numbersOf, pageRequest, pageSchema } from '../http/core/page.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { presentTurn, turnSchema } from './present.js';
 
@@ -17,12 +17,8 @@ export const listTurns = operation({
   async handle({ deps, query, resource: session }) {
     const list = `turns of ${session.id}`;
     const { limit, after } = pageRequest(query, list, 1);
-    const turns = await readTurns(deps.db, session.id, after === null ? AFTER_ALL : numberOf(after[0]!), limit);
+    const [before = AFTER_ALL] = numbersOf(after ?? []);
+    const turns = await readTurns(deps.db, session.id, before, limit);
     return pageOf(list, turns, ({ number }) => [String(number)], presentTurn);
   },
 });
-
-function numberOf(key: string): number {
-  if (!/^\d{1,9}$/.test(key)) throw invalidCursor();
-  return Number(key);
-}

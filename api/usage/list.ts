@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { count, money } from '../../src/events/fields.js';
 import { objectSchema } from '../../src/platform/object-schema.js';
 import { validationError } from '../../src/platform/errors.js';
@@ -8,7 +7,8 @@ import { isoIn, isoNow, utcTimestamp } from '../../src/platform/timestamps.js';
 import { MAX_METADATA_KEY_LENGTH } from '../../src/sessions/metadata.js';
 import { sumUsage, type UsageGroup, type UsageGrouping, type UsageWindow } from '../../src/turns/usage.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
-import { pageRequest, pageSchema } from '../http/core/page.js';
+import { filteredList, pageRequest, pageSchema } from '../http/core/page.js';
+import { timeOfQuery } from '../http/core/validate.js';
 
 const DEFAULT_DAYS_MS = 30 * 24 * 3600 * 1000;
 const METADATA = 'metadata.';
@@ -61,8 +61,7 @@ export const listUsage = operation({
 
 /** A cursor belongs to its filter, and keeps the time of its first page. */
 function listName({ from = '', to = '', group_by = 'day' }: Record<string, string>): string {
-  const text = JSON.stringify([from, to, group_by]);
-  return `usage ${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`;
+  return filteredList('usage', [from, to, group_by]);
 }
 
 /** @throws ServiceError `validation_error` */
@@ -78,8 +77,8 @@ function groupingOf(text: string): UsageGrouping {
 
 /** @throws ServiceError `validation_error` */
 function windowOf(query: Record<string, string>): UsageWindow {
-  const to = timeOf(query, 'to') ?? isoNow();
-  const from = timeOf(query, 'from') ?? isoIn(Date.parse(to) - DEFAULT_DAYS_MS - Date.now());
+  const to = timeOfQuery(query, 'to') ?? isoNow();
+  const from = timeOfQuery(query, 'from') ?? isoIn(Date.parse(to) - DEFAULT_DAYS_MS - Date.now());
   if (from > to) throw validationError('/query/from', 'must not be after `to`');
   return { from, to };
 }
@@ -87,12 +86,4 @@ function windowOf(query: Record<string, string>): UsageWindow {
 function windowOfCursor([, from, to]: string[]): UsageWindow {
   if (utcTimestamp(from!) !== from || utcTimestamp(to!) !== to) throw invalidCursor();
   return { from, to };
-}
-
-function timeOf(query: Record<string, string>, name: 'from' | 'to'): string | undefined {
-  const text = query[name];
-  if (text === undefined) return undefined;
-  const time = utcTimestamp(text);
-  if (time === null) throw validationError(`/query/${name}`, 'is a time that does not exist');
-  return time;
 }

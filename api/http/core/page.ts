@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { objectSchema } from '../../../src/platform/object-schema.js';
 import { validationError } from '../../../src/platform/errors.js';
 import { decodeCursor, invalidCursor, pageOf, type PageRequest, type PageRows } from '../../../src/platform/page.js';
@@ -36,6 +37,17 @@ export function newestFirst(query: Record<string, string>, list: string): PageRe
     throw invalidCursor();
   }
   return request;
+}
+
+/** The numbers of a cursor's key. Postgres must accept them, so their digits are limited. */
+export function numbersOf(key: string[], maxDigits = 9): number[] {
+  if (key.some((part) => part.length > maxDigits || !/^\d+$/.test(part))) throw invalidCursor();
+  return key.map(Number);
+}
+
+/** The name of a list with its filter, for its cursors. */
+export function filteredList(list: string, filter: unknown): string {
+  return `${list} ${createHash('sha256').update(JSON.stringify(filter)).digest('base64url').slice(0, 22)}`;
 }
 
 function limitOf(text: string | undefined): number {

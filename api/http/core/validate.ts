@@ -1,7 +1,8 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { ServiceError } from '../../../src/platform/errors.js';
+import { ServiceError, validationError } from '../../../src/platform/errors.js';
 import { isStorableText } from '../../../src/platform/text.js';
+import { utcTimestamp } from '../../../src/platform/timestamps.js';
 import { pointerToken } from './json-body.js';
 import type { JsonSchema } from './operation.js';
 
@@ -48,6 +49,15 @@ export function queryCheck(schema: JsonSchema): Check {
     if (!validate({ ...values })) throw invalid(validate.errors!, '/query');
     return values;
   };
+}
+
+/** A time of a query in UTC. @throws ServiceError `validation_error` if Postgres would refuse it */
+export function timeOfQuery(query: Record<string, string>, name: string): string | undefined {
+  const text = query[name];
+  if (text === undefined) return undefined;
+  const time = utcTimestamp(text);
+  if (time === null) throw validationError(`/query/${name}`, 'is a time that does not exist');
+  return time;
 }
 
 function invalid(errors: ErrorObject[], root: string): ServiceError {
