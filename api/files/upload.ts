@@ -2,8 +2,7 @@ import { createReadStream } from 'node:fs';
 import { checkedFilename } from '../../src/files/filename.js';
 import { saveUpload } from '../../src/files/save.js';
 import { MAX_FILE_BYTES } from '../../src/files/store.js';
-import { jsonHash } from '../../src/platform/json-hash.js';
-import { withUpload, type Upload, type UploadRules } from '../http/upload/multipart.js';
+import { storeUpload, type Upload, type UploadRules } from '../http/upload/multipart.js';
 import { operation, type Call } from '../http/core/operation.js';
 import { fileSchema, presentFile } from './present.js';
 
@@ -27,13 +26,7 @@ export const uploadFile = operation({
     'invalid_filename',
     'storage_error',
   ],
-  // Two uploads are equal if file name and bytes are equal (contract.md §1 "Idempotency-Key").
-  handle: (call) =>
-    call.deps.uploads.within(call.ctx, call.caller.projectId, RULES.maxBytes, () =>
-      withUpload(call.ctx, RULES, (upload) =>
-        call.once(jsonHash([upload.filename, upload.sha256]), () => store(call, upload)),
-      ),
-    ),
+  handle: (call) => storeUpload(call, RULES, (upload) => store(call, upload)),
 });
 
 async function store(call: Call<undefined, undefined>, { filename, path, size }: Upload): Promise<object> {

@@ -1,10 +1,9 @@
 import { requireStorage } from '../../src/files/storage-limit.js';
 import { newId } from '../../src/platform/ids.js';
-import { jsonHash } from '../../src/platform/json-hash.js';
 import { MAX_PACKAGE_BYTES, readBundle } from '../../src/skills/bundle.js';
 import { storeArchive } from '../../src/skills/content.js';
 import { insertSkill } from '../../src/skills/store.js';
-import { withUpload, type Upload, type UploadRules } from '../http/upload/multipart.js';
+import { storeUpload, type Upload, type UploadRules } from '../http/upload/multipart.js';
 import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation, type Call } from '../http/core/operation.js';
 import { presentSkill, skillSchema } from './present.js';
@@ -29,12 +28,7 @@ export const uploadSkill = operation({
     'skill_name_taken',
     'storage_error',
   ],
-  handle: (call) =>
-    call.deps.uploads.within(call.ctx, call.caller.projectId, PACKAGE.maxBytes, () =>
-      withUpload(call.ctx, PACKAGE, (upload) =>
-        call.once(jsonHash([upload.filename, upload.sha256]), () => createSkill(call, upload)),
-      ),
-    ),
+  handle: (call) => storeUpload(call, PACKAGE, (upload) => createSkill(call, upload)),
 });
 
 async function createSkill(call: Call, upload: Upload): Promise<unknown> {

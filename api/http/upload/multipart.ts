@@ -7,10 +7,26 @@ import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { storageError } from '../../../src/files/storage.js';
+import { jsonHash } from '../../../src/platform/json-hash.js';
+import type { Call } from '../core/operation.js';
 import { brokenBody, MAX_BOUNDARY_LENGTH } from './multipart-parser.js';
 import { missingFile, PartCollector, type Upload, type UploadRules } from './part-collector.js';
 
 export type { Upload, UploadRules };
+
+/**
+ * Runs `store` with the upload of a call in a slot of its project, once for its `Idempotency-Key`: two uploads are equal
+ * if file name and bytes are equal (contract.md §1).
+ */
+export function storeUpload<T>(
+  { ctx, deps, caller, once }: Pick<Call, 'ctx' | 'deps' | 'caller' | 'once'>,
+  rules: UploadRules,
+  store: (upload: Upload) => Promise<T>,
+): Promise<T> {
+  return deps.uploads.within(ctx, caller.projectId, rules.maxBytes, () =>
+    withUpload(ctx, rules, (upload) => once(jsonHash([upload.filename, upload.sha256]), () => store(upload))),
+  );
+}
 
 /**
  * Receives the single file of a multipart body, in its field `file`, into a temporary file that exists while `use`
