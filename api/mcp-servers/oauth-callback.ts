@@ -1,8 +1,5 @@
 import type { DataSource } from 'typeorm';
 import { ProjectEntity, type ProjectRow } from '../../src/db/entities/projects.js';
-import { transaction } from '../../src/db/transaction.js';
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
-import { lockServer } from '../../src/mcp/find-servers.js';
 import {
   completeAuthorization,
   takeAuthorization,
@@ -10,12 +7,11 @@ import {
   type TakenAuthorization,
 } from '../../src/mcp/oauth/complete.js';
 import { oauthReason } from '../../src/mcp/oauth/failure.js';
-import { requestAuthOf } from '../../src/mcp/request-auth.js';
-import { storeProbe } from '../../src/mcp/store.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { ApiDeps } from '../deps.js';
 import { operation, type Call } from '../http/core/operation.js';
 import { callbackPage, type CallbackPage, type Parties } from './oauth-page.js';
+import { probeServer } from './probe.js';
 
 /** The browser needs only the text. It must not send the address, which contains the code, to other sites. */
 const HEADERS = {
@@ -64,7 +60,7 @@ async function finish(deps: ApiDeps, query: Call['query'], log: Call['log']): Pr
   const { server } = taken;
   const parties = await partiesOf(deps.db, taken);
   try {
-    await probe(deps, server);
+    await probeServer(deps, server);
     const text = `The MCP server ${server.name} is authorized. You can close this page.`;
     return { status: 200, title: 'Authorized', text, parties };
   } catch (error) {
@@ -82,13 +78,4 @@ async function partiesOf(db: DataSource, { server, row }: TakenAuthorization): P
     host: new URL(server.url).host,
     issuer: row.discovery.server.issuer,
   };
-}
-
-async function probe({ config, db, mcpNetwork, oauth, probes }: ApiDeps, server: McpServerRow): Promise<void> {
-  const url = await mcpNetwork.checkUrl(server.url);
-  const probed = await probes.run(server.project_id, url, () => requestAuthOf(config.encryptionKeys, oauth, server));
-  await transaction(db, async (tx) => {
-    const locked = await lockServer(tx, server.project_id, server.id);
-    if (locked.credential_version === server.credential_version) await storeProbe(tx, locked, probed);
-  });
 }
