@@ -1,5 +1,6 @@
 import type { EntitySchema, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
+import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { readPage, type LargeRows } from './read-page.js';
 import { rawSql, runSql, sql } from './sql.js';
@@ -90,14 +91,23 @@ export async function insertResource<Row extends ResourceRow>(
   return (result.raw as [Row])[0];
 }
 
-/** Counts the rows of a project under the lock of the project's row, so that a limit is exact. */
-export async function countLocked(tx: Db, projectId: string, table: 'schedules' | 'webhooks'): Promise<number> {
+/** @throws ServiceError if the project has `max` rows of the table. The lock of the project's row makes that exact. */
+export async function requireRoom(
+  tx: Db,
+  projectId: string,
+  table: 'schedule' | 'webhook',
+  max: number,
+): Promise<void> {
   await runSql(tx, sql`SELECT FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`);
   const [counted] = await runSql<{ count: number }>(
     tx,
-    sql`SELECT count(*)::integer AS count FROM ${rawSql(table)} WHERE project_id = ${projectId} AND deleted_at IS NULL`,
+    sql`SELECT count(*)::integer AS count FROM ${rawSql(`${table}s`)} WHERE project_id = ${projectId} AND deleted_at IS NULL`,
   );
-  return counted!.count;
+  if (counted!.count < max) return;
+  throw new ServiceError(
+    `${table}_limit_reached`,
+    `The project has ${max} ${table}s, its limit. Delete one before you create another.`,
+  );
 }
 
 /** Soft-deletes a row. Returns false if another request deleted it first. */

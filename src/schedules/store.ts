@@ -1,9 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { readPage } from '../db/read-page.js';
-import { countLocked } from '../db/resources.js';
+import { requireRoom } from '../db/resources.js';
 import { joinSql, rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { RUN_JSON } from './runs.js';
@@ -45,12 +44,7 @@ export async function insertSchedule(
   projectId: string,
   fields: ScheduleFields & { next_run_at: string },
 ): Promise<Schedule> {
-  if ((await countLocked(tx, projectId, 'schedules')) >= MAX_SCHEDULES_PER_PROJECT) {
-    throw new ServiceError(
-      'schedule_limit_reached',
-      `The project has ${MAX_SCHEDULES_PER_PROJECT} schedules, its limit. Delete one before you create another.`,
-    );
-  }
+  await requireRoom(tx, projectId, 'schedule', MAX_SCHEDULES_PER_PROJECT);
   const id = newId('schedule');
   const { name, cron, at, timezone, target, session_id, message, overlap, end_at, next_run_at } = fields;
   const [row] = await runSql<Schedule>(

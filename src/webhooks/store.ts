@@ -1,9 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { WebhookEntity, type WebhookRow } from '../db/entities/webhooks.js';
-import { countLocked, listResources, resourcesOf, selectRows } from '../db/resources.js';
+import { listResources, requireRoom, resourcesOf, selectRows } from '../db/resources.js';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { seal, unseal } from '../platform/sealed.js';
@@ -31,12 +30,7 @@ export async function insertWebhook(
   webhook: NewWebhook,
   secret: string,
 ): Promise<WebhookRow> {
-  if ((await countLocked(tx, projectId, 'webhooks')) >= MAX_WEBHOOKS_PER_PROJECT) {
-    throw new ServiceError(
-      'webhook_limit_reached',
-      `The project has ${MAX_WEBHOOKS_PER_PROJECT} webhooks, its limit. Delete one before you create another.`,
-    );
-  }
+  await requireRoom(tx, projectId, 'webhook', MAX_WEBHOOKS_PER_PROJECT);
   const id = newId('webhook');
   const { url, event_types, description, enabled } = webhook;
   const [row] = await runSql<WebhookRow>(
