@@ -1,4 +1,4 @@
-import { runSql, sql } from '../db/sql.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { EventRow } from '../events/store.js';
 import type { ActionKind } from '../sessions/required-actions.js';
@@ -17,29 +17,31 @@ export interface Action {
   answer: EventRow | null;
 }
 
-type Row = Omit<Action, 'answer'> & Omit<EventRow, 'id'> & { event_id: string | null };
+/** A row of a call or a question with the columns of its answer's event `e`, which are null without one. */
+type WithEvent<Asked> = Omit<Asked, 'answer'> & Omit<EventRow, 'id'> & { event_id: string | null };
+
+const EVENT = rawSql('e.id AS event_id, e.position, e.type, e.created_at, e.data::text AS data');
+
+function withAnswer<Asked extends { turn_id: string; answer: EventRow | null }>(row: WithEvent<Asked>): Asked {
+  const { event_id: id, position, type, created_at, data, ...asked } = row;
+  const answer = id === null ? null : { id, turn_id: row.turn_id, position, type, created_at, data };
+  return { ...asked, answer } as unknown as Asked;
+}
 
 /**
  * The calls of a session that need or needed an answer, by tool use id. If two calls have the same id, the latest
  * counts.
  */
 export async function loadActions(db: Db, sessionId: string, toolUseIds: string[]): Promise<Map<string, Action>> {
-  const rows = await runSql<Row>(
+  const rows = await runSql<WithEvent<Action>>(
     db,
-    sql`SELECT DISTINCT ON (a.tool_use_id) a.turn_id, a.step, a.index, a.tool_use_id, a.kind, a.state,
-          e.id AS event_id, e.position, e.type, e.created_at, e.data::text AS data
+    sql`SELECT DISTINCT ON (a.tool_use_id) a.turn_id, a.step, a.index, a.tool_use_id, a.kind, a.state, ${EVENT}
         FROM required_actions a JOIN turns t ON t.id = a.turn_id
           LEFT JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = a.answer_position
         WHERE a.session_id = ${sessionId} AND a.tool_use_id = ANY(${toolUseIds}::text[])
         ORDER BY a.tool_use_id, t.number DESC, a.step DESC, a.index DESC`,
   );
-  return new Map(
-    rows.map(({ event_id, position, type, created_at, data, ...action }) => {
-      const answer =
-        event_id === null ? null : { id: event_id, turn_id: action.turn_id, position, type, created_at, data };
-      return [action.tool_use_id, { ...action, answer }];
-    }),
-  );
+  return new Map(rows.map((row) => [row.tool_use_id, withAnswer<Action>(row)]));
 }
 
 /** A question of a server, with what its answer is checked against. */
@@ -52,21 +54,14 @@ export interface Elicitation extends Omit<Action, 'kind' | 'state' | 'tool_use_i
 
 export async function loadElicitations(db: Db, sessionId: string, ids: string[]): Promise<Map<string, Elicitation>> {
   if (ids.length === 0) return new Map();
-  const rows = await runSql<Omit<Elicitation, 'answer'> & Omit<EventRow, 'id'> & { event_id: string | null }>(
+  const rows = await runSql<WithEvent<Elicitation>>(
     db,
-    sql`SELECT q.id, q.turn_id, q.step, q.index, q.state, q.mode, q.requested_schema AS "requestedSchema",
-          e.id AS event_id, e.position, e.type, e.created_at, e.data::text AS data
+    sql`SELECT q.id, q.turn_id, q.step, q.index, q.state, q.mode, q.requested_schema AS "requestedSchema", ${EVENT}
         FROM elicitations q JOIN turns t ON t.id = q.turn_id
           LEFT JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = q.answer_position
         WHERE q.session_id = ${sessionId} AND q.id = ANY(${ids}::text[])`,
   );
-  return new Map(
-    rows.map(({ event_id, position, type, created_at, data, ...question }) => {
-      const answer =
-        event_id === null ? null : { id: event_id, turn_id: question.turn_id, position, type, created_at, data };
-      return [question.id, { ...question, answer }];
-    }),
-  );
+  return new Map(rows.map((row) => [row.id, withAnswer<Elicitation>(row)]));
 }
 
 /** The ids among these that belong to calls of the session that need no answer. */
