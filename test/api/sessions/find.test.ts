@@ -26,7 +26,7 @@ describe('finding sessions', () => {
     await insertTurn(db, ids.running!, 'failed');
     await insertTurn(db, ids.running!, 'running');
     await insertTurn(db, ids.waiting!, 'completed');
-    await insertWaitingTurn(db, ids.waiting!);
+    await insertWaitingTurn(db, ids.waiting!, { input: { to: 'ada@example.com' } });
   });
 
   const list = (query: string): Promise<ApiResponse> => service.api('GET', `/v1/sessions?${query}`);
@@ -43,6 +43,22 @@ describe('finding sessions', () => {
     expect(await find('status=COMPLETE')).to.deep.equal(['complete']);
     expect(await find('status=CANCELLED')).to.deep.equal(['cancelled']);
     expect(await find('status=FAILED')).to.deep.equal(['failed']);
+  });
+
+  it('by whether they wait for an answer, which they show', async () => {
+    expect(await find('requires_action=true')).to.deep.equal(['waiting']);
+    expect(await find('requires_action=false')).to.deep.equal(['running', 'failed', 'cancelled', 'complete', 'idle']);
+    const { required_actions: actions } = (await service.api('GET', `/v1/sessions/${ids.waiting}`)).body;
+    expect(actions).to.deep.equal([
+      {
+        type: 'tool_confirmation',
+        tool_use_id: 'toolu_1',
+        name: 'mcp__mail__send',
+        input: { to: 'ada@example.com' },
+        expires_at: actions[0].expires_at,
+      },
+    ]);
+    expect(actions[0].expires_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });
 
   it('by metadata, exactly, all pairs', async () => {
@@ -99,6 +115,7 @@ describe('finding sessions', () => {
     for (const [query, path] of [
       ['status=idle', '/query/status'],
       ['status=', '/query/status'],
+      ...['', '1', 'TRUE', 'yes'].map((value) => [`requires_action=${value}`, '/query/requires_action'] as const),
       ['created_after=yesterday', '/query/created_after'],
       ['created_before=2026-02-30T00:00:00Z', '/query/created_before'],
       ['created_after=0000-01-01T00:00:00Z', '/query/created_after'],
@@ -132,6 +149,8 @@ describe('finding sessions', () => {
       '',
       'metadata[team]=blue',
       'metadata[team]=red&status=IDLE',
+      'metadata[team]=red&requires_action=true',
+      'metadata[team]=red&requires_action=false',
       'created_after=2000-01-01T00:00:00Z',
     ]) {
       expect((await list(`${other}&cursor=${cursor}`)).body.error?.type, other).to.equal('invalid_cursor');
