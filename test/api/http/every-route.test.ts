@@ -87,9 +87,9 @@ describe('every route', () => {
     for (const route of withKey) {
       it(`${title(route)}: ${route[2]}`, async () => {
         const others = service.as(await service.newKey({ scopes: SCOPES.filter((scope) => scope !== route[2]) }));
-        const answer = await call(others, route);
+        const answer = await call(others, route, target(route, NONE));
         refused(answer, 'insufficient_scope');
-        expect(answer.body.error.details).to.deep.equal({ required: route[2] });
+        expect([answer.status, answer.body.error.details]).to.deep.equal([403, { required: route[2] }]);
         const only = service.as(await service.newKey({ project: 'bystander', scopes: [route[2]!] }));
         expect((await call(only, route, target(route, NONE))).status).to.not.equal(403);
       });
