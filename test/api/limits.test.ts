@@ -91,22 +91,6 @@ describe('limits', () => {
     reachedLimit('MCP tool name: 128 characters');
     reachedLimit('MCP tool description: 500 characters');
   });
-
-  it('running turns of a project', async () => {
-    const api = service.as(await service.newKey({ project: 'small', maxRunningTurns: 2 }));
-    const sessions = await Promise.all(
-      [1, 2, 3].map(async () => (await api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string),
-    );
-    const send = (id: string): Promise<ApiResponse> => api('POST', `/v1/sessions/${id}/messages`, { content: 'Hello' });
-    expect([shown(await send(sessions[0]!)), shown(await send(sessions[1]!))]).to.deep.equal(['201', '201']);
-    const third = await send(sessions[2]!);
-    expect(shown(third)).to.equal('429 too_many_running_turns');
-    expect(third.body.error.details).to.deep.equal({ max_running_turns: 2 });
-    expect(shown(await send(sessions[0]!))).to.equal('409 session_running');
-    expect((await api('POST', `/v1/sessions/${sessions[0]}/cancel`)).body.status).to.equal('CANCELLED');
-    expect(shown(await send(sessions[2]!))).to.equal('201');
-    reachedLimit('running turns of a project');
-  });
 });
 
 const nulls = (count: number): Record<string, null> =>

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
 import type { ApiResponse } from '../../support/client.js';
+import { reachedLimit } from '../../support/rows.js';
 import { useTurnService } from '../../support/use.js';
 
 /** A burst exceeds neither limit: session_running and too_many_running_turns. */
@@ -42,9 +43,10 @@ describe('messages posted in parallel', () => {
 
     const [running, refused] = [201, 429].map((code) => sessions[answers.findIndex(({ status }) => status === code)]!);
     expect((await post(running!, api)).body.error.type).to.equal('session_running');
-    await api('POST', `/v1/sessions/${running}/cancel`);
+    expect((await api('POST', `/v1/sessions/${running}/cancel`)).body.status).to.equal('CANCELLED');
     expect((await post(refused!, api)).status).to.equal(201);
     expect((await post(running!, api)).status).to.equal(429);
+    reachedLimit('running turns of a project');
   });
 
   it('with one Idempotency-Key: one turn, replayed', async () => {
