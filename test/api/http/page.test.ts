@@ -83,6 +83,7 @@ describe('pages', () => {
       'not base64url': '!!!',
       NUL: '%00',
       'broken encoding': '%zz',
+      'with something behind it': `${encodeCursor('sessions', key)}x`,
       'no JSON': Buffer.from('[').toString('base64url'),
       'no array': Buffer.from('{}').toString('base64url'),
       'of another list': encodeCursor('files', key),
