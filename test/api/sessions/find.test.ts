@@ -37,13 +37,23 @@ describe('finding sessions', () => {
   };
   const find = async (query: string): Promise<string[]> => namesOf(await list(query));
 
-  it('by status', async () => {
-    expect(await find('status=IDLE')).to.deep.equal(['idle']);
-    expect(await find('status=RUNNING')).to.deep.equal(['waiting', 'running']);
-    expect(await find('status=COMPLETE')).to.deep.equal(['complete']);
-    expect(await find('status=CANCELLED')).to.deep.equal(['cancelled']);
-    expect(await find('status=FAILED')).to.deep.equal(['failed']);
-  });
+  for (const [status, state, names] of [
+    ['IDLE', null, ['idle']],
+    ['RUNNING', 'running', ['waiting', 'running']],
+    ['COMPLETE', 'completed', ['complete']],
+    ['CANCELLED', 'cancelled', ['cancelled']],
+    ['FAILED', 'failed', ['failed']],
+  ] as const) {
+    it(`by the status ${status}, which they show`, async () => {
+      const answer = await list(`status=${status}`);
+      expect(namesOf(answer)).to.deep.equal(names);
+      for (const session of answer.body.items) {
+        const last_turn_id = state === null ? null : `turn_${state}_${session.id}`;
+        expect(session).to.include({ status, last_turn_id });
+        expect(session.updated_at > session.created_at).to.equal(state !== null);
+      }
+    });
+  }
 
   it('by whether they wait for an answer, which they show', async () => {
     expect(await find('requires_action=true')).to.deep.equal(['waiting']);

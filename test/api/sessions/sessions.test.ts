@@ -104,26 +104,6 @@ describe('sessions', () => {
     });
   });
 
-  describe('status', () => {
-    const expected = {
-      queued: 'RUNNING',
-      running: 'RUNNING',
-      completed: 'COMPLETE',
-      cancelled: 'CANCELLED',
-      failed: 'FAILED',
-    };
-    for (const [state, status] of Object.entries(expected)) {
-      it(`is ${status} while the latest turn is ${state}`, async () => {
-        const { body: session } = await create();
-        const turnId = await insertTurn(service.db, session.id, state);
-        const { body } = await service.api('GET', `/v1/sessions/${session.id}`);
-        expect(body.status).to.equal(status);
-        expect(body.last_turn_id).to.equal(turnId);
-        expect(body.updated_at > session.updated_at).to.equal(true);
-      });
-    }
-  });
-
   describe('patch', () => {
     const patch = (id: string, metadata: unknown) => service.api('PATCH', `/v1/sessions/${id}`, { metadata });
 
