@@ -23,15 +23,6 @@ describe('files', () => {
     return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   };
 
-  describe('GET /v1/files/{file_id}', () => {
-    it('returns the uploaded file', async () => {
-      const file = await uploaded();
-      const { status, body } = await service.api('GET', `/v1/files/${file.id}`);
-      expect(status).to.equal(200);
-      expect(body).to.deep.equal(file);
-    });
-  });
-
   describe('GET /v1/files', () => {
     let own: ReturnType<TestService['as']>;
     const sessionId = newId('session');

@@ -58,6 +58,7 @@ describe('POST /v1/files', () => {
     });
     expect(body.id).to.match(/^file_[0-9a-hjkmnp-tv-z]{26}$/);
     expect(body.created_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    expect((await service.api('GET', `/v1/files/${body.id}`)).body).to.deep.equal(body);
   });
 
   it('takes an empty file', async () => {

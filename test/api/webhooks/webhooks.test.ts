@@ -153,15 +153,9 @@ describe('webhooks', () => {
     const [one, other] = [(await create(api)).body, (await create(api)).body];
     const ids: string[] = [];
     for (let n = 0; n < 5; n += 1) ids.unshift((await api('POST', `/v1/webhooks/${one.id}/test`)).body.id);
-    const seen: string[] = [];
-    for (let cursor: string | null = ''; cursor !== null;) {
-      const query: string = cursor === '' ? '' : `&cursor=${cursor}`;
-      const { body } = await api('GET', `/v1/webhooks/${one.id}/deliveries?limit=2${query}`);
-      seen.push(...body.items.map((item: { id: string }) => item.id));
-      cursor = body.meta.next_cursor;
-    }
-    expect(seen).to.deep.equal(ids);
     const { body: page } = await api('GET', `/v1/webhooks/${one.id}/deliveries?limit=2`);
+    const { body: rest } = await api('GET', `/v1/webhooks/${one.id}/deliveries?cursor=${page.meta.next_cursor}`);
+    expect([...page.items, ...rest.items].map(({ id }) => id)).to.deep.equal(ids);
     const elsewhere = await api('GET', `/v1/webhooks/${other.id}/deliveries?cursor=${page.meta.next_cursor}`);
     expect(elsewhere.body.error.type).to.equal('invalid_cursor');
     expect((await api('GET', `/v1/webhooks/${other.id}/deliveries`)).body.items).to.deep.equal([]);
