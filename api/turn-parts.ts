@@ -13,7 +13,6 @@ import { startTurnReconciler, type TurnReconciler } from '../src/reconciler/star
 import type { Schedules } from '../src/schedules/open.js';
 import { OpenStreams } from './events/open-streams.js';
 
-/** The API's dependencies for turns: to start, cancel and stream them. */
 export interface TurnParts {
   notifier: Notifier;
   workflows: TurnWorkflows;

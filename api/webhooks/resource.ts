@@ -10,10 +10,7 @@ export const webhookOfPath = resourceOfPath<WebhookRow>(
   webhookNotFound,
 );
 
-/**
- * Finds the webhook in the path and checks that it has the delivery in the path. @throws ServiceError
- * `delivery_not_found`
- */
+/** @throws ServiceError `webhook_not_found`, `delivery_not_found` */
 export async function webhookOfDelivery(path: PathOf): Promise<WebhookRow> {
   const webhook = await webhookOfPath(path);
   if (!(await hasDelivery(path.deps.db, webhook.id, path.params.delivery_id!))) deliveryNotFound();

@@ -139,7 +139,6 @@ const ANSWER = `CASE q.state WHEN 'open' THEN NULL WHEN 'answered' THEN e.data E
 const WITH_ANSWER = rawSql(`elicitations q JOIN turns t ON t.id = q.turn_id
   LEFT JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = q.answer_position`);
 
-/** Reads what a server gets for a question, and when the question expires. */
 export async function readElicitation(
   db: Db,
   id: string,

@@ -8,7 +8,6 @@ import { MIB } from '../platform/units.js';
 const MAX_PDF_BYTES = 20 * MIB;
 const EDGE_BYTES = 64 * 1024;
 
-/** The fields of a file that are needed to show its content. */
 export type ShowableFile = Pick<FileRow, 'filename' | 'mime_type' | 'size_bytes' | 'storage_key'>;
 
 type NativeBlock = Extract<ResultBlock, { type: 'image' | 'document' }>;

@@ -48,7 +48,6 @@ export async function adoptStorage(db: DataSource, storage: Storage): Promise<vo
   await writeMark(storage, await ownMark(db));
 }
 
-/** The operator's message for a storage that another database owns. */
 export const OWNER_ERRORS: Readonly<Record<Exclude<StorageOwner, 'ours'>, string>> = {
   copied:
     'STORAGE_URL is marked as the storage of the database that this one was copied from. Give a copy its own storage; ' +

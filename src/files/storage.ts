@@ -20,7 +20,6 @@ export interface StoredObject {
   createdAt: Date;
 }
 
-/** The file behind a download link. */
 interface LinkedFile {
   id: string;
   storage_key: string;

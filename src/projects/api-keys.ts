@@ -91,7 +91,6 @@ export async function expireKey(db: Db, id: string, at: Date | null): Promise<bo
   return (await db.getRepository(ApiKeyEntity).update({ id }, { expires_at })).affected === 1;
 }
 
-/** SQL condition on a key that is neither revoked nor expired. */
 export const LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
 interface FoundKey {

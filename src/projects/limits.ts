@@ -1,7 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 
-/** The remaining requests of an operation in its current window. */
 interface RateLimitState {
   limit: number;
   remaining: number;

@@ -1,6 +1,5 @@
 import { ServiceError } from '../platform/errors.js';
 
-/** Every permission a key can hold (docs/interface.md). */
 export const SCOPES = [
   'skills:write',
   'skills:read',

@@ -52,7 +52,6 @@ export async function insertRun(tx: Db, scheduleId: string, run: Run): Promise<v
   );
 }
 
-/** Stores times that nothing was started for. */
 export async function insertMissed(tx: Db, scheduleId: string, times: readonly number[]): Promise<void> {
   if (times.length === 0) return;
   await runSql(

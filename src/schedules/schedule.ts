@@ -31,7 +31,6 @@ export interface Schedule {
   last_run: string | null;
 }
 
-/** Reasons for a skipped run (docs/contract.md §12). */
 export const SKIP_REASONS = ['missed', 'session_running', 'too_many_running_turns', 'queue_full', 'not_found'] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
@@ -45,7 +44,6 @@ function timeOf(timestamp: string | null): number | null {
   return timestamp === null ? null : Date.parse(timestamp);
 }
 
-/** The next time after `after`; null if there is none. */
 export function nextRun(timing: TimingFields, after: number): string | null {
   const [next] = nextTimes(timingOf(timing), after, 1);
   return next === undefined ? null : new Date(next).toISOString();

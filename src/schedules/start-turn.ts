@@ -38,7 +38,6 @@ const REASON_OF: Partial<Record<ErrorType, SkipReason>> = {
 
 interface StartDeps {
   models: ModelCatalogue;
-  /** The Temporal namespace that runs the turn. */
   namespace: string;
 }
 

@@ -67,7 +67,6 @@ export function neededFor(
   return toDecimal(toUnits(spent) + BigInt(inputTokens) * dearer(price) + MIN_OUTPUT * price.output);
 }
 
-/** True if a call that needs a budget of `needed` fits into it. */
 export function fits({ max_cost }: Budget, needed: string | null): boolean {
   return needed !== null && toUnits(max_cost.amount) >= toUnits(needed);
 }

@@ -3,7 +3,6 @@ import type { Db } from '../db/transaction.js';
 import type { requiredAction } from '../events/fields.js';
 import { ServiceError } from '../platform/errors.js';
 
-/** A call that waits for an answer, as in sessions and events. */
 export type RequiredAction = FromSchema<typeof requiredAction>;
 /** Kind of answer: a person's decision, or the result of a tool that the client runs. */
 export type ActionKind = Exclude<RequiredAction['type'], 'elicitation' | 'budget'>;

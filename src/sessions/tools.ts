@@ -13,7 +13,6 @@ export function mustAsk(toolsets: readonly McpToolset[], serverId: string, toolN
   return config?.permission_policy.type === 'always_ask';
 }
 
-/** True if an MCP server may ask the person questions while a call runs. */
 export function mayElicit(toolsets: readonly McpToolset[], serverId?: string): boolean {
   return toolsets.some(
     ({ mcp_server_id: id, elicitation }) => elicitation === true && (serverId === undefined || id === serverId),

@@ -63,7 +63,6 @@ export function safeSegments(path: string): string[] {
   return segments;
 }
 
-/** Metadata files that operating systems add to archives. */
 export function isSystemMetadata(segments: string[]): boolean {
   return segments[0] === '__MACOSX' || segments.at(-1) === '.DS_Store';
 }

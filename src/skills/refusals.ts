@@ -25,7 +25,6 @@ export function quoted(name: string): string {
   );
 }
 
-/** The size of an entry's data differs from its header. */
 export function sizeMismatch(path: string): Error {
   return invalidBundle(`The entry ${quoted(path)} is not of the size that the archive declares for it.`);
 }

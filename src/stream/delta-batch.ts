@@ -43,7 +43,6 @@ export function countDeltas(runs: DeltaRun[]): number {
   return runs.reduce((count, run) => count + run.length - 1, 0);
 }
 
-/** The deltas of a batch in order, each with its position. */
 export function* unpackDeltas({ position, attempt, first, runs }: DeltaBatch): Generator<Delta> {
   let number = first;
   for (const [type, ...contents] of runs) {

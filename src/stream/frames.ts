@@ -91,7 +91,6 @@ export async function cutOffMessage(db: Db, turnId: string, position: number): P
   return [{ type: 'agent.message', data: { message_id: rows[0]!.message_id, content, incomplete: true } }];
 }
 
-/** Counts the characters of a turn's frames after a position, from the tables. */
 export async function countPendingCharacters(
   db: Db,
   turnId: string,

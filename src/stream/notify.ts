@@ -150,7 +150,6 @@ export function idsOfNotification(payload: string): { turnId: string; sessionId:
   return { turnId, sessionId };
 }
 
-/** Parses a payload. Returns null if it is malformed. */
 export function parseNotification(payload: string): TurnNotification | null {
   const { turnId, sessionId } = idsOfNotification(payload);
   if (sessionId === '') return null;

@@ -15,7 +15,6 @@ export interface OpenedTurn extends NextFrames {
   position: number;
 }
 
-/** Where a stream of a session starts. */
 export type Opening =
   /** There is no turn yet: wait for the first one. */
   | { kind: 'wait' }

@@ -8,7 +8,6 @@ const DELTA_OVERHEAD = 350;
 /** By name, so that the statement is prepared (src/db/prepared-client). */
 const COLUMNS = 'position, attempt, last, type, id, created_at, message_id, data';
 
-/** The next frames of a turn, and whether there are more. */
 export interface NextFrames {
   frames: Frame[];
   hasMore: boolean;
@@ -78,7 +77,6 @@ export async function readFrames(db: Db, turnId: string, after: Position, withDe
   return framesOfRows(turnId, rows, after);
 }
 
-/** The frames of the rows that `framesQuery` found. */
 export function framesOfRows(turnId: string, rows: FrameRow[], after: Position): NextFrames {
   const frames: Frame[] = [];
   let head = after;

@@ -57,7 +57,6 @@ export class FrameRing {
     return this.#bytes;
   }
 
-  /** Starts an empty ring at `position`. */
   begin(position: Position): void {
     this.#floor = position;
     this.#head = position;

@@ -30,7 +30,6 @@ export async function newestPage<Row extends Record<'id' | 'created_at', unknown
   return pageOf(list, rows, ({ created_at, id }) => [created_at, id] as string[], present);
 }
 
-/** Reads `limit` and `cursor` of a list sorted by creation. */
 export function newestFirst(query: Record<string, string>, list: string): PageRequest {
   const request = pageRequest(query, list, 2);
   if (request.after !== null && !isTimestamp(request.after[0]!)) {

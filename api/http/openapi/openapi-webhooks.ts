@@ -7,7 +7,6 @@ const HEADERS = {
   'webhook-signature': 'Signatures by the Standard Webhooks specification, separated by spaces.',
 };
 
-/** The request that the service sends to a webhook, as OpenAPI describes it. */
 export const webhookRequest: JsonSchema = {
   event: {
     post: {

@@ -2,7 +2,6 @@ import type { Context } from 'koa';
 import { extname } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-/** A file of a page, in memory in both forms. */
 export interface Asset {
   content: Buffer;
   compressed: Buffer;
