@@ -1,14 +1,17 @@
 import { objectSchema } from '../platform/object-schema.js';
 import type { FromSchema } from 'json-schema-to-ts';
+import { FileEntity } from '../db/entities/files.js';
+import { SkillEntity } from '../db/entities/skills.js';
+import { requireResources } from '../db/resources.js';
 import type { Db } from '../db/transaction.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
-import { fileNotFound, findFiles } from '../files/store.js';
+import { fileNotFound } from '../files/store.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import { validationError } from '../platform/errors.js';
 import { requireScope } from '../projects/permissions.js';
 import { requirePrice } from '../sessions/budget.js';
 import { requireModel } from '../sessions/new-session.js';
-import { findSkills, skillNotFound } from '../skills/store.js';
+import { skillNotFound } from '../skills/store.js';
 import type { Message } from '../turns/queue.js';
 
 /** The body of POST messages, without what happens while a turn is open. */
@@ -83,21 +86,11 @@ function skillIdsOf(skills: MessageBody['skills']): string[] {
 }
 
 async function attachedFiles(db: Db, projectId: string, ids: string[]): Promise<FileSnapshot[]> {
-  const found = new Map((await findFiles(db, projectId, ids)).map((file) => [file.id, file]));
-  const missing = ids.filter((id) => !found.has(id));
-  if (missing.length > 0) throw fileNotFound(missing);
-  return ids.map((id) => {
-    const { filename, mime_type, size_bytes } = found.get(id)!;
-    return { id, filename, mime_type, size_bytes };
-  });
+  const files = await requireResources(db, FileEntity, projectId, ids, fileNotFound);
+  return files.map(({ id, filename, mime_type, size_bytes }) => ({ id, filename, mime_type, size_bytes }));
 }
 
 async function selectedSkills(db: Db, projectId: string, ids: string[]): Promise<SkillSnapshot[]> {
-  const found = new Map((await findSkills(db, projectId, ids)).map((skill) => [skill.id, skill]));
-  const missing = ids.filter((id) => !found.has(id));
-  if (missing.length > 0) throw skillNotFound(missing);
-  return ids.map((id) => {
-    const { name, description } = found.get(id)!;
-    return { id, name, description };
-  });
+  const skills = await requireResources(db, SkillEntity, projectId, ids, skillNotFound);
+  return skills.map(({ id, name, description }) => ({ id, name, description }));
 }

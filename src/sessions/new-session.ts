@@ -1,13 +1,15 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import type { DataSource, EntityManager } from 'typeorm';
+import { McpServerEntity } from '../db/entities/mcp-servers.js';
 import type { CustomTool } from '../db/entities/sessions.js';
+import { requireResources } from '../db/resources.js';
 import type { ModelCatalogue, ModelEntry } from '../models/catalogue.js';
 import { ServiceError, validationError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { requireScope } from '../projects/permissions.js';
 import { budgetSchema, checkBudgetForModel, requirePrice } from './budget.js';
 import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_PAIRS, MAX_METADATA_VALUE_LENGTH } from './metadata.js';
-import { insertSession, missingMcpServers, type Session } from './store.js';
+import { insertSession, type Session } from './store.js';
 import { checkTools, requireOfferedTools, sessionToolsSchema, toModelTools } from './tool-fields.js';
 
 export const newSessionBody = {
@@ -71,7 +73,7 @@ export async function resolveNewSession(
   const { price } = requireModel(models, body.model_id);
   checkFallbacks(models, body);
   checkBudgetForModel(models, body.budget, body.model_id, '/model_id');
-  requireNoneMissing(await missingMcpServers(db, projectId, body.mcp_servers));
+  await requireResources(db, McpServerEntity, projectId, body.mcp_servers, serversNotFound);
   await requireOfferedTools(db, projectId, body.tools);
   return { body, model_tools: await toModelTools(body.tools), currency: price?.currency ?? null };
 }
@@ -102,7 +104,6 @@ function checkFallbacks(models: ModelCatalogue, { model_id, fallback_model_ids, 
   }
 }
 
-function requireNoneMissing(ids: string[]): void {
-  if (ids.length === 0) return;
-  throw new ServiceError('mcp_server_not_found', `There is no MCP server ${ids.join(', ')}.`, { mcp_server_ids: ids });
+function serversNotFound(ids: string[]): ServiceError {
+  return new ServiceError('mcp_server_not_found', `There is no MCP server ${ids.join(', ')}.`, { mcp_server_ids: ids });
 }

@@ -1,7 +1,6 @@
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
-import { McpServerEntity } from '../db/entities/mcp-servers.js';
 import { SessionEntity, type SessionRow } from '../db/entities/sessions.js';
-import { findResources, resourcesOf, selectRows, softDelete } from '../db/resources.js';
+import { resourcesOf, selectRows, softDelete } from '../db/resources.js';
 import { moneyJson } from '../db/money.js';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
@@ -156,11 +155,6 @@ export async function updateFields(
 export async function softDeleteSession(tx: EntityManager, id: string): Promise<void> {
   await runSql(tx, sql`DELETE FROM waiting_messages WHERE session_id = ${id}`);
   await softDelete(tx, SessionEntity, id);
-}
-
-export async function missingMcpServers(db: Db, projectId: string, ids: string[]): Promise<string[]> {
-  const found = new Set((await findResources(db, McpServerEntity, projectId, ids)).map(({ id }) => id));
-  return ids.filter((id) => !found.has(id));
 }
 
 /** SQL for whether a turn `t` can be continued: it did not finish its work, and more of the same may help. */

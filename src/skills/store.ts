@@ -1,14 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { SkillEntity, type SkillRow } from '../db/entities/skills.js';
-import {
-  findResource,
-  findResources,
-  insertResource,
-  listResources,
-  resourcesOf,
-  selectRows,
-  softDelete,
-} from '../db/resources.js';
+import { findResource, insertResource, listResources, resourcesOf, selectRows, softDelete } from '../db/resources.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
@@ -17,10 +9,6 @@ export type Skill = SkillRow;
 
 export function findSkill(db: Db, projectId: string, id: string): Promise<Skill | null> {
   return findResource(db, SkillEntity, projectId, id);
-}
-
-export function findSkills(db: Db, projectId: string, ids: string[]): Promise<Skill[]> {
-  return findResources(db, SkillEntity, projectId, ids);
 }
 
 export function listSkills(db: Db, projectId: string, page: PageRequest): Promise<PageRows<Skill>> {
