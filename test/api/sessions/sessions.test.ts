@@ -137,7 +137,8 @@ describe('sessions', () => {
 
     it('requires metadata, an object, and no other field', async () => {
       const { body: session } = await create();
-      for (const body of [{}, { metadata: null }, { metadata: [] }, { metadata: 'a' }, { metadata: {}, model_id }]) {
+      const others = [{ model_id }, { tools: [] }].map((field) => ({ metadata: {}, ...field }));
+      for (const body of [{}, { metadata: null }, { metadata: [] }, { metadata: 'a' }, ...others]) {
         const answer = await service.api('PATCH', `/v1/sessions/${session.id}`, body);
         expect(`${answer.status} ${answer.body.error.type}`, JSON.stringify(body)).to.equal('422 validation_error');
       }

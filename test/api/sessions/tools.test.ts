@@ -58,17 +58,6 @@ describe('tools of a session', () => {
     expect((await service.api('PATCH', path, { metadata: {} })).body).to.deep.include({ tools, required_actions: [] });
   });
 
-  it('are empty where a session was created without', async () => {
-    const { body } = await service.api('POST', '/v1/sessions', { model_id });
-    expect(body).to.deep.include({ tools: [], required_actions: [] });
-  });
-
-  it('cannot be changed later', async () => {
-    const { body } = await create([]);
-    const changed = await service.api('PATCH', `/v1/sessions/${body.id}`, { metadata: {}, tools: [custom()] });
-    expect(changed.body.error.type).to.equal('validation_error');
-  });
-
   describe('mcp_toolset', () => {
     const toolset = (fields: object = {}): object => ({ type: 'mcp_toolset', mcp_server_id: 'mcp_a', ...fields });
 
