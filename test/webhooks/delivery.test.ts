@@ -137,11 +137,15 @@ describe('deliveries of webhooks', () => {
     expect((await hooks.inState(webhook.id, id, 'failed')).attempts).to.have.length(1);
     const { body } = await service.api('GET', `/v1/webhooks/${webhook.id}`);
     expect(body).to.include({ enabled: false, disabled_reason: 'The receiver answered 410 (Gone).' });
-    for (const path of ['test', `deliveries/${id}/retry`]) {
+    for (const path of ['test', `deliveries/${id}/retry`, 'retry-failed']) {
       const refused = await service.api('POST', `/v1/webhooks/${webhook.id}/${path}`);
       expect([refused.status, refused.body.error.type]).to.deep.equal([409, 'webhook_disabled']);
       expect(refused.headers.get('x-should-retry')).to.equal('false');
     }
+    expect((await hooks.delivery(webhook.id, id)).state).to.equal('failed');
+    const metrics = (await service.as(null)('GET', '/metrics')).body as string;
+    expect(metrics).to.match(/^webhooks_disabled_total\{reason="gone"\} [1-9]/m);
+    expect(metrics).to.match(/^webhooks_disabled_total\{reason="failures"\} \d/m);
     const enabled = await service.api('PATCH', `/v1/webhooks/${webhook.id}`, { enabled: true });
     expect(enabled.body).to.include({ enabled: true, disabled_reason: null });
     receiver.answer = (res) => void res.writeHead(200).end();

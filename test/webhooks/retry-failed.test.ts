@@ -79,24 +79,6 @@ describe('what a receiver of webhooks does', () => {
     expect((await service.api('POST', path)).body).to.deep.equal({ count: 0 });
   });
 
-  it('has to enable a disabled webhook first', async () => {
-    const { id: webhookId } = await hooks.create({ event_types: ['turn.failed'] });
-    receiver.answer = (res) => void res.writeHead(410).end();
-    const id = await hooks.test(webhookId);
-    await hooks.inState(webhookId, id, 'failed');
-    const path = `/v1/webhooks/${webhookId}/retry-failed`;
-    const refused = await service.api('POST', path);
-    expect([refused.status, refused.body.error.type]).to.deep.equal([409, 'webhook_disabled']);
-    expect((await hooks.delivery(webhookId, id)).state).to.equal('failed');
-    const metrics = (await service.as(null)('GET', '/metrics')).body as string;
-    expect(metrics).to.match(/^webhooks_disabled_total\{reason="gone"\} [1-9]/m);
-    expect(metrics).to.match(/^webhooks_disabled_total\{reason="failures"\} \d/m);
-    receiver.answer = (res) => void res.writeHead(204).end();
-    await service.api('PATCH', `/v1/webhooks/${webhookId}`, { enabled: true });
-    expect((await service.api('POST', path)).body).to.deep.equal({ count: 1 });
-    await hooks.inState(webhookId, id, 'delivered');
-  });
-
   it('shows in the metrics when it fails for an hour', async () => {
     const failing = async (): Promise<number> => {
       const metrics = (await service.as(null)('GET', '/metrics')).body as string;
