@@ -143,59 +143,50 @@ describe('schedules that fire', () => {
     expect((await service.ended(sessionId)).type).to.equal('turn.completed');
   });
 
+  /** Runs a schedule now. */
+  const run = async (id: string, content = 'Fail', end = 'turn.failed'): Promise<void> => {
+    await service.api('PATCH', `/v1/schedules/${id}`, { message: { content } });
+    const { session_id: sessionId } = (await ofSchedule(service.api, 'POST', id, '/run')).last_run;
+    if (content === 'Stay') await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    expect((await service.ended(sessionId)).type).to.equal(end);
+  };
+  /** Resolves when every turn of a schedule is counted, and so many of them as failures. */
+  const failures = (id: string, expected: number): Promise<void> =>
+    eventually(`${expected} failures`, async () => {
+      const [row] = await service.db.query<{ failures: number; open: number }[]>(
+        `SELECT failures, (SELECT count(*)::integer FROM schedule_runs WHERE schedule_id = $1 AND NOT is_settled) AS open
+         FROM schedules WHERE id = $1`,
+        [id],
+      );
+      return row!.open === 0 && row!.failures === expected;
+    });
+
   it('counts failed turns in a row: a completed one begins anew, a cancelled one changes nothing', async () => {
     service.model.on(/Fail/, failure('invalid_request_error'));
     service.model.on(/Stay/, () => new Promise<never>(() => undefined));
-    const { id } = await create({ cron: '0 0 1 1 *', message: { content: 'Fail' } });
-    const run = async (content: string, end: string): Promise<void> => {
-      await service.api('PATCH', `/v1/schedules/${id}`, { message: { content } });
-      const { session_id: sessionId } = (await ofSchedule(service.api, 'POST', id, '/run')).last_run;
-      if (content === 'Stay') await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
-      expect((await service.ended(sessionId)).type).to.equal(end);
-    };
-    const failures = (expected: number): Promise<void> =>
-      eventually(`${expected} failures`, async () => {
-        const [row] = await service.db.query<{ failures: number; open: number }[]>(
-          `SELECT failures, (SELECT count(*)::integer FROM schedule_runs WHERE schedule_id = $1 AND NOT is_settled) AS open
-           FROM schedules WHERE id = $1`,
-          [id],
-        );
-        return row!.open === 0 && row!.failures === expected;
-      });
-    await run('Fail', 'turn.failed');
-    await run('Stay', 'turn.cancelled');
-    await run('Fail', 'turn.failed');
-    await failures(2);
-    await run('Report', 'turn.completed');
-    await failures(0);
-    await run('Fail', 'turn.failed');
-    await failures(1);
+    const { id } = await create({ cron: '0 0 1 1 *' });
+    await run(id);
+    await run(id, 'Stay', 'turn.cancelled');
+    await run(id);
+    await failures(id, 2);
+    await run(id, 'Report', 'turn.completed');
+    await failures(id, 0);
+    await run(id);
+    await failures(id, 1);
   });
 
   it('is paused by ten failed turns in a row, which resume starts to count anew', async () => {
     service.model.on(/Fail/, failure('invalid_request_error'));
-    const { id } = await create({ cron: '0 0 1 1 *', message: { content: 'Fail' } });
-    const run = async (): Promise<void> => {
-      const { last_run } = await ofSchedule(service.api, 'POST', id, '/run');
-      expect((await service.ended(last_run.session_id)).type).to.equal('turn.failed');
-    };
-    for (let time = 0; time < 9; time += 1) await run();
-    const counted = (): Promise<void> =>
-      eventually('the count', async () => {
-        const [row] = await service.db.query<{ open: number }[]>(
-          `SELECT count(*)::integer AS open FROM schedule_runs WHERE schedule_id = $1 AND NOT is_settled`,
-          [id],
-        );
-        return row!.open === 0;
-      });
-    await counted();
+    const { id } = await create({ cron: '0 0 1 1 *' });
+    for (let time = 0; time < 9; time += 1) await run(id);
+    await failures(id, 9);
     expect((await get(id)).state).to.equal('active');
-    await run();
+    await run(id);
     await eventually('the pause', async () => (await get(id)).state === 'paused');
     expect(await get(id)).to.deep.include({ paused_reason: 'failures', next_runs_at: [] });
     expect(await ofSchedule(service.api, 'POST', id, '/resume')).to.include({ state: 'active', paused_reason: null });
-    await run();
-    await counted();
+    await run(id);
+    await failures(id, 1);
     expect((await get(id)).state).to.equal('active');
   });
 });
