@@ -57,24 +57,14 @@ export async function loadRequiredActions(db: Db, sessionId: string): Promise<Re
 
 /** The error of an operation that needs a session without an open turn (contract.md §6 "Answering"). */
 export function sessionRunning(actions: RequiredAction[]): ServiceError {
-  if (actions.length === 0) {
-    return new ServiceError(
-      'session_running',
-      'A turn of this session is queued or running. Wait for its end or cancel it.',
-    );
-  }
-  if (actions.some(({ type }) => type === 'budget')) {
-    return new ServiceError(
-      'session_running',
-      'A turn of this session waits for a larger budget. PATCH the session, or cancel the turn.',
-      { required_actions: actions },
-    );
-  }
-  return new ServiceError(
-    'session_running',
-    'A turn of this session waits for answers. Send them to POST /v1/sessions/{session_id}/events, or cancel the turn.',
-    { required_actions: actions },
-  );
+  const reason =
+    actions.length === 0
+      ? 'is queued or running. Wait for its end or cancel it.'
+      : actions.some(({ type }) => type === 'budget')
+        ? 'waits for a larger budget. PATCH the session, or cancel the turn.'
+        : 'waits for answers. Send them to POST /v1/sessions/{session_id}/events, or cancel the turn.';
+  const details = actions.length === 0 ? undefined : { required_actions: actions };
+  return new ServiceError('session_running', `A turn of this session ${reason}`, details);
 }
 
 /** For queries of sessions `r` with their latest turn `t`. */
