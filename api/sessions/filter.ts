@@ -1,8 +1,7 @@
-import { validationError } from '../../src/platform/errors.js';
+import { pointerToken, validationError } from '../../src/platform/errors.js';
 import { isStorableText } from '../../src/platform/text.js';
 import type { ListedState, SessionFilter } from '../../src/sessions/list.js';
 import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_VALUE_LENGTH, type Metadata } from '../../src/sessions/metadata.js';
-import { pointerToken } from '../http/core/json-body.js';
 import type { JsonSchema } from '../http/core/operation.js';
 import { filteredList } from '../http/core/page.js';
 import { timeOfQuery } from '../http/core/validate.js';

@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import formats from 'ajv-formats';
-import { validationError } from '../platform/errors.js';
+import { pointerToken, validationError } from '../platform/errors.js';
 
 /** Characters of an answer as compact JSON. */
 const MAX_CONTENT_LENGTH = 100_000;
@@ -42,7 +42,7 @@ export function checkContent(
   const [error] = valid.errors!;
   const { missingProperty, additionalProperty } = error!.params as Record<string, string | undefined>;
   const field = missingProperty ?? additionalProperty;
-  const place = field === undefined ? error!.instancePath : `/${field.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  const place = field === undefined ? error!.instancePath : `/${pointerToken(field)}`;
   const message =
     missingProperty !== undefined
       ? 'is required'

@@ -82,6 +82,11 @@ export class ServiceError extends Error {
   }
 }
 
+/** Escapes a key for a JSON Pointer (RFC 6901). */
+export function pointerToken(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
 /** A `validation_error` at one place. `path` is a JSON Pointer into the body, or `/query/<name>`. */
 export function validationError(path: string, message: string): ServiceError {
   return new ServiceError('validation_error', `${path === '' ? 'The body' : path} ${message}.`, {

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { ServiceError, validationError } from '../../../src/platform/errors.js';
+import { pointerToken, ServiceError, validationError } from '../../../src/platform/errors.js';
 import { JsonScan } from '../../../src/platform/json-scan.js';
 import { isStorableText } from '../../../src/platform/text.js';
 import { readBody } from './read-body.js';
@@ -84,9 +84,4 @@ function findProblem(value: unknown, depth: number): Problem | null {
 
 function unstorable(): Problem {
   return { path: '', message: 'has text with a NUL character or an unpaired surrogate' };
-}
-
-/** Escapes a key for a JSON Pointer (RFC 6901). */
-export function pointerToken(key: string): string {
-  return key.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -1,9 +1,8 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { ServiceError, validationError } from '../../../src/platform/errors.js';
+import { pointerToken, ServiceError, validationError } from '../../../src/platform/errors.js';
 import { isStorableText } from '../../../src/platform/text.js';
 import { utcTimestamp } from '../../../src/platform/timestamps.js';
-import { pointerToken } from './json-body.js';
 import type { JsonSchema } from './operation.js';
 
 /** Lengths count code points (contract.md §1 "Characters"), as ajv does. */
