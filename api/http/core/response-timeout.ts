@@ -1,29 +1,19 @@
 import type { Middleware } from 'koa';
 
-const STALL_TIMEOUT_MS = 10_000;
-/** A download holds one piece of its file in memory, so its reader may pause for longer. */
-const DOWNLOAD_STALL_TIMEOUT_MS = 60_000;
-const CHECK_INTERVAL_MS = 1_000;
+const TIMEOUTS = {
+  answerMs: 10_000,
+  /** A download holds one piece of its file in memory, so its reader may pause for longer. */
+  downloadMs: 60_000,
+  checkMs: 1_000,
+};
 /** Several parts of the service, and the pipe of a body, wait for the end of a response. */
 const MAX_LISTENERS = 20;
-
-interface Timeouts {
-  answerMs: number;
-  downloadMs: number;
-  checkMs: number;
-}
-
-const TIMEOUTS = {
-  answerMs: STALL_TIMEOUT_MS,
-  downloadMs: DOWNLOAD_STALL_TIMEOUT_MS,
-  checkMs: CHECK_INTERVAL_MS,
-};
 
 /**
  * Closes the connection of a client that reads no byte of its response for 10 s (contract.md §14), because an answer
  * stays in memory until then. Event streams have their own rule (api/events/sse-connection).
  */
-export function responseTimeout({ answerMs, downloadMs, checkMs }: Timeouts = TIMEOUTS): Middleware {
+export function responseTimeout({ answerMs, downloadMs, checkMs } = TIMEOUTS): Middleware {
   return async (ctx, next) => {
     const { res } = ctx;
     res.setMaxListeners(MAX_LISTENERS);
