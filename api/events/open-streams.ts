@@ -3,18 +3,14 @@ import type { DataSource } from 'typeorm';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { openStreams } from '../../src/platform/metrics.js';
-import { liveKeyIds } from '../../src/projects/api-keys.js';
+import { liveKeyIds, type LiveKey } from '../../src/projects/api-keys.js';
 import type { SseConnection } from './sse-connection.js';
 
 const TICK_MS = 1000;
 const TICKS_PER_KEY_CHECK = 4;
 const RETRY_AFTER_SECONDS = '5';
 
-/** The owner of a stream: part of the request's caller. */
-interface StreamOwner {
-  keyId: string;
-  projectId: string;
-}
+type StreamOwner = Pick<LiveKey, 'keyId' | 'projectId'>;
 
 export class OpenStream {
   readonly #controller = new AbortController();

@@ -11,7 +11,7 @@ export interface LiveKey {
   projectId: string;
   scopes: ReadonlySet<string>;
   expiresAt: string | null;
-  /** Requests a minute of each operation that the project has for itself; null: as all do. */
+  /** Requests a minute of each operation that the project has for itself: 0 for no limit, null for that of all projects. */
   ratePerMinute: number | null;
 }
 

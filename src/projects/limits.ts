@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
+import type { LiveKey } from './api-keys.js';
 
 interface RateLimitState {
   limit: number;
@@ -9,14 +10,11 @@ interface RateLimitState {
   exceeded: boolean;
 }
 
-/** A project, and the requests a minute that it has for itself: 0 for no limit, null for that of all projects. */
-interface LimitedProject {
-  projectId: string;
-  ratePerMinute: number | null;
-}
-
 /** Counts one request of a project's operation. Returns null if the project has no rate limit. */
-export type RateLimiter = (project: LimitedProject, operationId: string) => Promise<RateLimitState | null>;
+export type RateLimiter = (
+  project: Pick<LiveKey, 'projectId' | 'ratePerMinute'>,
+  operationId: string,
+) => Promise<RateLimitState | null>;
 
 const WINDOW_MS = 60_000;
 

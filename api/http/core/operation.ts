@@ -2,20 +2,15 @@ import type Koa from 'koa';
 import type { Db } from '../../../src/db/transaction.js';
 import type { ErrorType } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
+import type { LiveKey } from '../../../src/projects/api-keys.js';
 import type { AnswerInStatement } from '../../../src/projects/idempotency.js';
 import type { Scope } from '../../../src/projects/permissions.js';
 import type { ApiDeps } from '../../deps.js';
 
 export type JsonSchema = Record<string, unknown>;
 
-/** The caller: the request's API key, already checked. */
-export interface Caller {
-  keyId: string;
-  projectId: string;
-  scopes: ReadonlySet<string>;
-  /** Requests a minute of each operation that the project has for itself; null: as all do. */
-  ratePerMinute: number | null;
-}
+/** The request's API key, already checked. */
+export type Caller = Omit<LiveKey, 'expiresAt'>;
 
 /** One request of an operation. Everything is validated except the operation's own rules. */
 export interface Call<Body = unknown, Resource = unknown> {
