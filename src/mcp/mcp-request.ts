@@ -108,7 +108,10 @@ export class McpRequest {
     const signal = AbortSignal.any([this.#streams.signal, ...(sdkSignal ? [sdkSignal] : [])]);
     clearTimeout(this.#timer);
     this.#open += 1;
+    let isEnded = false;
     const end = (): void => {
+      if (isEnded) return;
+      isEnded = true;
       this.#open -= 1;
       if (this.#open > 0 || this.#settled) return;
       this.#timer = setTimeout(
@@ -116,13 +119,12 @@ export class McpRequest {
         this.#resumable ? RESUME_TIMEOUT_MS : PARSE_TIMEOUT_MS,
       );
     };
-    const endOnce = onlyOnce(end);
     try {
-      const response = await fetch(signal, endOnce);
-      if (response.status === 202) endOnce();
+      const response = await fetch(signal, end);
+      if (response.status === 202) end();
       return response;
     } catch (error) {
-      endOnce();
+      end();
       throw error;
     }
   }
@@ -134,12 +136,4 @@ export class McpRequest {
     if (abandoned) this.#streams.abort();
     else setTimeout(() => this.#streams.abort(), END_TIMEOUT_MS).unref();
   }
-}
-
-function onlyOnce(work: () => void): () => void {
-  let done = false;
-  return () => {
-    if (!done) work();
-    done = true;
-  };
 }
