@@ -6,7 +6,7 @@ import { isSessionLost } from '../../../src/mcp/session-lost.js';
 import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
 import { MAX_ANSWER_VALUES } from '../../../src/mcp/wire/answer-limits.js';
 import { connectionBroke, failureReason, neverReached } from '../../../src/mcp/reasons.js';
-import { addressesToOpen } from '../../../src/mcp/questions.js';
+import { addressesToOpen, type QuestionHandler } from '../../../src/mcp/questions.js';
 import { recordConnection } from '../../../src/mcp/store.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { ConnectTarget } from './connections.js';
@@ -38,9 +38,10 @@ export function callMcpTool(
   server: CalledServer,
   toolName: string,
   deps: ToolDeps,
+  onQuestion?: QuestionHandler,
 ): Promise<ToolResult> {
   return sendCall(call, server, toolName, deps, {
-    send: inSharedSession,
+    send: onQuestion === undefined ? inSharedSession : inOwnSession(onQuestion),
     read: (answer, cleaner) => mcpResult(answer, call, deps, cleaner),
   });
 }
@@ -126,7 +127,7 @@ async function sendAgain(call: McpToolCall, attempt: Attempt, send: () => Promis
   }
 }
 
-const inSharedSession: CallRoute<ToolResult>['send'] = async ({ server, signal, attempt, callTool }, { mcp }) => {
+const inSharedSession: CallRoute<unknown>['send'] = async ({ server, signal, attempt, callTool }, { mcp }) => {
   const answer = await mcp.use(server, signal, async (connection, retire) => {
     try {
       return await callTool(connection);
@@ -139,6 +140,18 @@ const inSharedSession: CallRoute<ToolResult>['send'] = async ({ server, signal, 
   });
   return answer ?? mcp.use(server, signal, callTool);
 };
+
+/** A server that may ask gets a session for each call, so that it is known which call a question belongs to. */
+function inOwnSession(onQuestion: QuestionHandler): CallRoute<unknown>['send'] {
+  return async ({ server, signal, callTool }, { mcp }) => {
+    const connection = await mcp.openOwn(server, signal, onQuestion);
+    try {
+      return await callTool(connection);
+    } finally {
+      await connection.close();
+    }
+  };
+}
 
 /** The server answered with a protocol error, so the outcome is known. */
 function refused(error: McpError, serverName: string, toolName: string, cleaner: Cleaner): ToolResult {

@@ -1,4 +1,4 @@
-import { offersTasks, readCreatedTask, taskParameter, type TaskState } from '../../../src/mcp/tasks.js';
+import { readCreatedTask, taskParameter, type TaskState } from '../../../src/mcp/tasks.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { McpConnection, McpSession } from '../../../src/mcp/client.js';
 import type { QuestionHandler } from '../../../src/mcp/questions.js';
@@ -18,14 +18,6 @@ const MAX_MESSAGE_LENGTH = 1000;
 /** A server's text about a task, without its secrets and short enough for an event. */
 export function shortMessage(cleaner: Cleaner, message: string | null): string | null {
   return message === null ? null : cleaner.cleanStart(message, MAX_MESSAGE_LENGTH);
-}
-
-export function serverOffersTasks(
-  { mcp }: Pick<ToolDeps, 'mcp'>,
-  server: CalledServer,
-  signal: AbortSignal,
-): Promise<boolean> {
-  return mcp.use(server, signal, async (connection) => offersTasks(connection));
 }
 
 /**
