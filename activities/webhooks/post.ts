@@ -1,6 +1,6 @@
 import type { McpNetwork } from '../../src/network/network.js';
 import { RedirectError, UnsafeAddressError } from '../../src/network/network.js';
-import { connectionFailure } from '../../src/mcp/reasons.js';
+import { connectionFailure } from '../../src/network/failures.js';
 import type { AttemptResult } from '../../src/webhooks/attempts.js';
 import { parseRetryAfter } from '../../src/platform/retry-after.js';
 import { ignored } from '../../src/platform/ignored.js';

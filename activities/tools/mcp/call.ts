@@ -5,7 +5,7 @@ import type { McpConnection } from '../../../src/mcp/client.js';
 import { isSessionLost } from '../../../src/mcp/session-lost.js';
 import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
 import { MAX_ANSWER_VALUES } from '../../../src/mcp/wire/answer-limits.js';
-import { connectionBroke, failureReason, neverReached } from '../../../src/mcp/reasons.js';
+import { answerLost, failureReason, neverReached } from '../../../src/mcp/reasons.js';
 import { addressesToOpen, type QuestionHandler } from '../../../src/mcp/questions.js';
 import { recordConnection } from '../../../src/mcp/store.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
@@ -120,7 +120,7 @@ async function sendAgain(call: McpToolCall, attempt: Attempt, send: () => Promis
     return await send();
   } catch (error) {
     call.signal.throwIfAborted();
-    if (!call.repeatable || !attempt.sent || !connectionBroke(error)) throw error;
+    if (!call.repeatable || !attempt.sent || !answerLost(error)) throw error;
     attempt.sent = false;
     attempt.mayHaveRun = true;
     return send();
