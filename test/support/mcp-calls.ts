@@ -1,7 +1,9 @@
 import type { Readable } from 'node:stream';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { createMcpNetwork, type McpNetwork } from '../../src/network/network.js';
-import type { Credential } from '../../src/mcp/auth.js';
+import { NO_CREDENTIAL, type Credential } from '../../src/mcp/auth.js';
+import { probeServer, type ProbeResult } from '../../src/mcp/probe.js';
+import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { seal } from '../../src/platform/sealed.js';
 import { OauthAccess } from '../../src/mcp/oauth/tokens.js';
 import { ByteBudget } from '../../src/platform/byte-budget.js';
@@ -24,6 +26,7 @@ export interface McpCalls {
     input?: Record<string, unknown>,
     overrides?: Partial<McpToolCall>,
   ): Promise<ToolResult>;
+  probe(url: string, options?: { credential?: Credential; seconds?: number }): Promise<ProbeResult>;
   close: () => Promise<void>;
 }
 
@@ -97,6 +100,8 @@ export function mcpCalls({
       };
       return callMcpTool(call, server, tool, deps);
     },
+    probe: async (url, { credential = NO_CREDENTIAL, seconds } = {}) =>
+      probeServer(network, await network.checkUrl(url), () => credentialAuth(credential), { seconds }),
     close: () => mcp.closeAll(),
   };
 }

@@ -1,8 +1,4 @@
 import { expect } from 'chai';
-import { createMcpNetwork } from '../../../src/network/network.js';
-import { NO_CREDENTIAL } from '../../../src/mcp/auth.js';
-import { probeServer, type ProbeResult } from '../../../src/mcp/probe.js';
-import { credentialAuth } from '../../../src/mcp/request-auth.js';
 import { MAX_ANSWER_VALUES, MAX_LIST_VALUES, MAX_SHORT_VALUES } from '../../../src/mcp/wire/answer-limits.js';
 import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../support/mcp-calls.js';
 import { resultJson, startRawServer, type Form, type RawAnswer } from '../../support/raw-answers.js';
@@ -44,11 +40,7 @@ for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
       const calls = callsOf(server);
       return calls.mcp.verify(calls.row('s', server.url, { pin_tools: true }), new AbortController().signal);
     };
-    const probe = (server: TestMcpServer): Promise<ProbeResult> => {
-      const network = createMcpNetwork([server.host]);
-      closers.unshift(() => network.close());
-      return probeServer(network, new URL(server.url), () => credentialAuth(NO_CREDENTIAL), { seconds: 30 });
-    };
+    const probe = (server: TestMcpServer): Promise<unknown> => callsOf(server).probe(server.url);
     const failure = (work: Promise<unknown>): Promise<string> =>
       work.then(
         () => expect.fail('it went through'),

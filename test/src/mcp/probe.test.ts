@@ -3,11 +3,10 @@ import type { ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createNetServer, type AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { NO_CREDENTIAL, type Credential } from '../../../src/mcp/auth.js';
-import { createMcpNetwork } from '../../../src/network/network.js';
-import { probeServer, type ProbeResult } from '../../../src/mcp/probe.js';
-import { credentialAuth } from '../../../src/mcp/request-auth.js';
+import type { Credential } from '../../../src/mcp/auth.js';
 import { eventually } from '../../support/eventually.js';
+import { mcpCalls, type McpCalls } from '../../support/mcp-calls.js';
+import { resultJson, sendRaw } from '../../support/raw-answers.js';
 import { cert, key } from '../../support/self-signed.js';
 import { startMcpServer, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
 
@@ -25,13 +24,10 @@ describe('probing an MCP server', () => {
     return server;
   };
 
-  const probe = async (
-    url: string,
-    { credential = NO_CREDENTIAL, seconds = 10 }: { credential?: Credential; seconds?: number } = {},
-  ): Promise<ProbeResult> => {
-    const network = createMcpNetwork([new URL(url).host]);
-    closers.push(() => network.close());
-    return probeServer(network, await network.checkUrl(url), () => credentialAuth(credential), { seconds });
+  const probe: McpCalls['probe'] = (url, options) => {
+    const calls = mcpCalls({ hosts: [new URL(url).host] });
+    closers.push(calls.close);
+    return calls.probe(url, options);
   };
 
   /** The reason the client gets; never with anything of the server's body. */
@@ -161,9 +157,19 @@ describe('probing an MCP server', () => {
   });
 
   describe('reports why it failed', () => {
-    const answers = (status: number, type = 'text/plain'): McpServerOptions => ({
+    const answers = (status: number, type = 'text/plain', body?: string, location?: string): McpServerOptions => ({
       gateway: (req, res: ServerResponse) => {
-        res.writeHead(status, { 'content-type': type }).end(`BODY ${req.headers.authorization}`);
+        res.writeHead(status, { 'content-type': type, ...(location !== undefined && { location }) });
+        res.end(body ?? `BODY ${req.headers.authorization}`);
+        return true;
+      },
+    });
+    /** Answers `tools/list` with the results of `page`. */
+    const lists = (page: () => object): McpServerOptions => ({
+      gateway: (_, res, body) => {
+        const { id, method } = JSON.parse(body || '{}') as { id: number; method?: string };
+        if (method !== 'tools/list') return false;
+        sendRaw(res, 'json', resultJson(id, JSON.stringify(page())));
         return true;
       },
     });
@@ -183,16 +189,7 @@ describe('probing an MCP server', () => {
       ['JSON that is none', answers(200, 'application/json'), /not the MCP protocol/],
       ['an event stream without an answer', answers(200, 'text/event-stream'), /ended before an MCP answer came/],
       ['202 to a request', answers(202), /ended before an MCP answer came/],
-      [
-        'another JSON',
-        {
-          gateway: (_, res) => {
-            res.writeHead(200, { 'content-type': 'application/json' }).end('{"BODY":true}');
-            return true;
-          },
-        },
-        /not the MCP protocol/,
-      ],
+      ['another JSON', answers(200, 'application/json', '{"BODY":true}'), /not the MCP protocol/],
       [
         'a JSON-RPC error',
         {
@@ -208,22 +205,12 @@ describe('probing an MCP server', () => {
       ],
       [
         'a redirect to loopback',
-        {
-          gateway: (_, res) => {
-            res.writeHead(307, { location: 'https://127.0.0.1:9443/BODY' }).end();
-            return true;
-          },
-        },
+        answers(307, 'text/plain', '', 'https://127.0.0.1:9443/BODY'),
         /redirects to an address that is not public/,
       ],
       [
         'a redirect that drops the body',
-        {
-          gateway: (_, res) => {
-            res.writeHead(302, { location: '/BODY' }).end();
-            return true;
-          },
-        },
+        answers(302, 'text/plain', '', '/BODY'),
         /redirects in a way that cannot be followed \(HTTP 302\)/,
       ],
       [
@@ -258,32 +245,15 @@ describe('probing an MCP server', () => {
 
     it('for pages that together are too large', async () => {
       let pages = 0;
-      const server = await start({
-        gateway: (_, res, body) => {
-          const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string };
-          if (method !== 'tools/list') return false;
-          pages += 1;
-          const result = { tools: [{ name: 'x'.repeat(4_000_000) }], nextCursor: String(pages) };
-          res.writeHead(200, { 'content-type': 'application/json' });
-          res.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
-          return true;
-        },
-      });
+      const server = await start(
+        lists(() => ({ tools: [{ name: 'x'.repeat(4_000_000) }], nextCursor: String((pages += 1)) })),
+      );
       expect(await reasonOf(server.url)).to.match(/answer is too large/);
       expect(pages).to.be.lessThan(10);
     });
 
     it('for pages that never end', async () => {
-      const server = await start({
-        gateway: (_, res, body) => {
-          const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string };
-          if (method !== 'tools/list') return false;
-          const result = { tools: [], nextCursor: 'again' };
-          res.writeHead(200, { 'content-type': 'application/json' });
-          res.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
-          return true;
-        },
-      });
+      const server = await start(lists(() => ({ tools: [], nextCursor: 'again' })));
       expect(await reasonOf(server.url)).to.match(/tools\/list has no end/);
     });
 

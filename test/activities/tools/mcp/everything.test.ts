@@ -1,8 +1,4 @@
 import { expect } from 'chai';
-import { NO_CREDENTIAL } from '../../../../src/mcp/auth.js';
-import { createMcpNetwork } from '../../../../src/network/network.js';
-import { probeServer } from '../../../../src/mcp/probe.js';
-import { credentialAuth } from '../../../../src/mcp/request-auth.js';
 import { startEverythingServer } from '../../../support/everything-server.js';
 import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
@@ -22,9 +18,7 @@ describe('server-everything', () => {
   });
 
   it('lists its tools', async () => {
-    const network = createMcpNetwork([server.host]);
-    const { tools, serverName } = await probeServer(network, new URL(server.url), () => credentialAuth(NO_CREDENTIAL));
-    await network.close();
+    const { tools, serverName } = await calls.probe(server.url);
     expect(serverName).to.match(/everything/);
     expect(tools.map(({ name }) => name)).to.include.members([
       'echo',

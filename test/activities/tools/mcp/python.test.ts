@@ -1,10 +1,6 @@
 import { expect } from 'chai';
 import { freePort } from '../../../../src/platform/free-port.js';
 import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
-import { NO_CREDENTIAL } from '../../../../src/mcp/auth.js';
-import { createMcpNetwork } from '../../../../src/network/network.js';
-import { probeServer } from '../../../../src/mcp/probe.js';
-import { credentialAuth } from '../../../../src/mcp/request-auth.js';
 import { eventually } from '../../../support/eventually.js';
 import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import { startPythonServer } from '../../../support/mcp-python/start.js';
@@ -34,9 +30,8 @@ describe('a server of the Python SDK', () => {
   });
 
   it('lists its tools, also when the path redirects', async () => {
-    const network = createMcpNetwork([`127.0.0.1:${port}`]);
     for (const url of [row.url, `${row.url}/`]) {
-      const { tools, serverName } = await probeServer(network, new URL(url), () => credentialAuth(NO_CREDENTIAL));
+      const { tools, serverName } = await calls!.probe(url);
       expect(serverName).to.equal('python-sdk');
       expect(tools.map(({ name }) => name)).to.include.members(['add', 'slow']);
       expect(tools.find(({ name }) => name === 'add')).to.deep.include({
@@ -44,7 +39,6 @@ describe('a server of the Python SDK', () => {
         annotations: { readOnlyHint: true },
       });
     }
-    await network.close();
   });
 
   it('answers, fails and draws', async () => {
