@@ -53,16 +53,6 @@ describe('MCP servers with OAuth documents', () => {
         /more than 64 KiB/,
       ],
       [
-        'with lists of wrong items',
-        (pair) => metadata(pair, (it) => (it.scopes_supported = Array(1000).fill({}))),
-        /something else than texts \(scopes_supported\)/,
-      ],
-      [
-        'with more than 1,000 scopes',
-        (pair) => (pair.resource.scopes_supported = Array.from({ length: 1001 }, (_, n) => `scope-${n}`)),
-        /more than 1000 items \(scopes_supported\)/,
-      ],
-      [
         'with text that cannot be stored in the metadata of the resource',
         (pair) => (pair.resource.scopes_supported = ['tools', 'a\0b']),
         /NUL/,
