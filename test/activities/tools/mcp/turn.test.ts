@@ -20,7 +20,6 @@ describe('MCP servers in turns', () => {
   const servers = new McpServers();
   let count = 0;
   const service = useTurnService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));
-  before(async () => {});
   beforeEach(() => service.model.reset());
   afterEach(() => {
     expect(
@@ -48,7 +47,6 @@ describe('MCP servers in turns', () => {
     (service.model.requests.at(-1)!.body.tools as { name: string }[])
       .map(({ name }) => name)
       .filter((name) => name.startsWith('mcp__'));
-  const run = (...message: [sessionId: string, content: string]): Promise<Event[]> => service.run(...message);
   const results = (events: Event[]): unknown[] =>
     events.filter(({ type }) => type === 'agent.tool_result').map(({ content, is_error }) => [content, is_error]);
 
@@ -74,7 +72,7 @@ describe('MCP servers in turns', () => {
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [two.id, one.id] });
     const names = [`mcp__${one.name}__slow`, `mcp__${two.name}__fast`];
     service.model.on(/both/, [toolUse(names[0]!, { a: 1 }), toolUse(names[1]!)], 'done');
-    const events = await run(sessionId, 'call both');
+    const events = await service.run(sessionId, 'call both');
     expect(offered(), "the session's order").to.deep.equal([names[1], names[0]]);
     expect(events.filter(({ type }) => type === 'agent.tool_use').map(({ name }) => name)).to.deep.equal(names);
     const { messages } = service.model.requests.at(-1)!.body;
@@ -93,13 +91,13 @@ describe('MCP servers in turns', () => {
     const { id, name, server } = await register([{ name: tool, run: () => 'content' }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
     service.model.on(/alias/, () => [toolUse(offered()[0]!)], 'done', 'again');
-    const events = await run(sessionId, 'use the alias');
+    const events = await service.run(sessionId, 'use the alias');
     expect(offered()[0]).to.match(/^[a-zA-Z0-9_-]{1,64}$/);
     for (const type of ['agent.tool_use', 'agent.tool_result']) {
       expect(events.find((event) => event.type === type)).to.include({ name: `mcp__${name}__${tool}` });
     }
     expect(server.calls.map((call) => call.name)).to.deep.equal([tool]);
-    await run(sessionId, 'the alias in the history');
+    await service.run(sessionId, 'the alias in the history');
     expect(service.model.refused).to.deep.equal([]);
   });
 
@@ -115,7 +113,7 @@ describe('MCP servers in turns', () => {
       },
       'done',
     );
-    const events = await run(sessionId, 'call the hidden one');
+    const events = await service.run(sessionId, 'call the hidden one');
     expect(offered()).to.deep.equal([`mcp__${name}__a`]);
     expect(results(events).map((result) => (result as unknown[])[1])).to.deep.equal([true, true]);
     expect(server.calls).to.deep.equal([]);
@@ -135,13 +133,13 @@ describe('MCP servers in turns', () => {
       },
       'done',
     );
-    const events = await run(sessionId, 'rename in the middle');
+    const events = await service.run(sessionId, 'rename in the middle');
     expect(results(events)).to.deep.equal([['ok', false]]);
     expect(offered()).to.deep.equal([`mcp__${name}__a`]);
-    await run(sessionId, 'hello');
+    await service.run(sessionId, 'hello');
     expect(offered()).to.deep.equal([`mcp__${name}-renamed__a`, `mcp__${name}-renamed__new`]);
     expect((await service.api('DELETE', path)).status).to.equal(204);
-    await run(sessionId, 'hello');
+    await service.run(sessionId, 'hello');
     expect(offered()).to.deep.equal([]);
   });
 
@@ -150,7 +148,7 @@ describe('MCP servers in turns', () => {
       pin_tools: true,
     });
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
-    await run(sessionId, 'hello');
+    await service.run(sessionId, 'hello');
     expect(offered()).to.deep.equal(['a', 'b', 'c'].map((tool) => `mcp__${name}__${tool}`));
 
     server.options.tools = [
@@ -158,7 +156,7 @@ describe('MCP servers in turns', () => {
       { name: 'b' },
       { name: 'd' },
     ];
-    const events = await run(sessionId, 'hello');
+    const events = await service.run(sessionId, 'hello');
     expect(offered(), 'c is gone').to.deep.equal([`mcp__${name}__b`]);
     expect(events.filter(({ type }) => type === 'agent.mcp_error').map(({ message }) => message)).to.deep.equal([
       'New or changed tools of the MCP server are held back until a person accepts them: a, d.',
@@ -179,11 +177,11 @@ describe('MCP servers in turns', () => {
     expect(body.last_connect_error).to.equal(null);
 
     server.options.tools[0]!.description = 'Deletes all files.';
-    await run(sessionId, 'hello');
+    await service.run(sessionId, 'hello');
     const stale = await service.api('POST', `${path}/accept-tools`, { digests: { a, d } });
     expect([stale.status, stale.body.error.details]).to.deep.equal([409, { tools: ['a'] }]);
     expect((await service.api('POST', `${path}/accept-tools`, {})).body.changed_tools).to.deep.equal([]);
-    const after = await run(sessionId, 'hello');
+    const after = await service.run(sessionId, 'hello');
     expect(offered()).to.deep.equal(['a', 'b', 'd'].map((tool) => `mcp__${name}__${tool}`));
     expect(after.some(({ type }) => type === 'agent.mcp_error')).to.equal(false);
   });
@@ -198,12 +196,12 @@ describe('MCP servers in turns', () => {
       );
       return count;
     };
-    await run(sessionId, 'hello');
-    await run(sessionId, 'hello');
+    await service.run(sessionId, 'hello');
+    await service.run(sessionId, 'hello');
     expect(await versions()).to.equal(1);
     server.options.tools = [{ name: 'b' }];
     await service.api('POST', `/v1/mcp-servers/${id}/probe`);
-    await run(sessionId, 'hello');
+    await service.run(sessionId, 'hello');
     expect(await versions()).to.equal(1);
   });
 
@@ -212,7 +210,7 @@ describe('MCP servers in turns', () => {
     const alive = await register([{ name: 'b' }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [dead.id, alive.id] });
     await dead.server.kill();
-    const events = await run(sessionId, 'hello');
+    const events = await service.run(sessionId, 'hello');
     expect(events.map(({ type }) => type)).to.deep.equal([
       'user.message',
       'agent.mcp_error',
@@ -226,7 +224,7 @@ describe('MCP servers in turns', () => {
       (await service.api('GET', `/v1/mcp-servers/${dead.id}`)).body;
     expect(await shown()).to.deep.include({ last_connect_error: message, last_connected_at: null });
     await dead.server.restart();
-    await run(sessionId, 'hello');
+    await service.run(sessionId, 'hello');
     expect(offered()).to.have.length(2);
     expect((await shown()).last_connect_error).to.equal(null);
     expect((await shown()).last_connected_at).to.be.a('string');
@@ -236,7 +234,7 @@ describe('MCP servers in turns', () => {
     const { id, name, server } = await register([{ name: 'die', run: () => server.kill() }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
     service.model.on(/die/, [toolUse(`mcp__${name}__die`)], [toolUse(`mcp__${name}__die`)], 'done');
-    const events = await run(sessionId, 'die twice');
+    const events = await service.run(sessionId, 'die twice');
     expect(events.map(({ type }) => type)).to.deep.equal([
       'user.message',
       'agent.tool_use',
@@ -265,7 +263,7 @@ describe('MCP servers in turns', () => {
       req.socket.destroy();
       return true;
     };
-    const events = await run(sessionId, 'look');
+    const events = await service.run(sessionId, 'look');
     expect(results(events)).to.deep.equal([['ok', false]]);
     expect(keys).to.have.length(2);
     expect(keys[0]).to.be.a('string').and.to.equal(keys[1]);
@@ -283,11 +281,11 @@ describe('MCP servers in turns', () => {
     );
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
     service.model.on(/secret/, [toolUse(`mcp__${name}__echo`), toolUse(`mcp__${name}__throw`)], 'done');
-    await run(sessionId, 'tell the secret');
+    await service.run(sessionId, 'tell the secret');
     expect(server.calls).to.have.length(2);
     server.options.auth = { ...auth, value: 'other' };
     await server.restart();
-    const refused = await run(sessionId, 'once more');
+    const refused = await service.run(sessionId, 'once more');
     expect(refused[1]!.message).to.match(/rejected the credential \(HTTP 401\)/);
 
     await expectNoSecrets(service, sessionId, [SECRET]);
