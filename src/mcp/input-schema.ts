@@ -1,8 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isDeeperThan } from '../platform/depth.js';
+import { asJsonObject, isJsonObject, type JsonObject } from '../platform/json-object.js';
 import { hasMoreValuesThan } from '../platform/value-count.js';
-
-type Schema = Record<string, unknown>;
 
 /** The parameter names that the Messages API accepts. */
 const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
@@ -24,17 +23,17 @@ const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false }
  * combinators at the top, valid parameter names. One schema that the API refuses would fail every model call of the
  * turn, so parts that cannot be converted become `{}` or any object.
  */
-export function sanitizeInputSchema(schema: unknown): Schema {
-  if (!isObject(schema) || !isBounded(schema)) return { type: 'object' };
+export function sanitizeInputSchema(schema: unknown): JsonObject {
+  if (!isJsonObject(schema) || !isBounded(schema)) return { type: 'object' };
   const object = toObjectSchema(schema);
   if (isValidSchema(object)) return object;
-  const properties = Object.entries(recordOf(object.properties));
+  const properties = Object.entries(asJsonObject(object.properties));
   object.properties = Object.fromEntries(properties.map(([name, one]) => [name, isValidSchema(one) ? one : {}]));
   return isValidSchema(object) ? object : { type: 'object' };
 }
 
 /** The same for a schema of limited size that is valid. Its parts are valid, so the result is not checked again. */
-export function toObjectSchema(schema: Schema): Schema {
+export function toObjectSchema(schema: JsonObject): JsonObject {
   const merged: Merged = { properties: new Map(), required: new Set(), branches: MAX_BRANCHES };
   merge(schema, true, schema, merged, 0);
   if (merged.branches < 0) return { type: 'object' };
@@ -58,8 +57,8 @@ interface Merged {
 }
 
 /** Merges local `$ref`s and combinators into the top of the schema: parameters of any branch become parameters. */
-function merge(schema: Schema, isRequired: boolean, root: Schema, merged: Merged, depth: number): void {
-  for (const [name, property] of Object.entries(recordOf(schema.properties))) {
+function merge(schema: JsonObject, isRequired: boolean, root: JsonObject, merged: Merged, depth: number): void {
+  for (const [name, property] of Object.entries(asJsonObject(schema.properties))) {
     if (!merged.properties.has(name)) merged.properties.set(name, property);
   }
   if (isRequired) for (const name of listOf(schema.required)) merged.required.add(name);
@@ -72,17 +71,17 @@ function merge(schema: Schema, isRequired: boolean, root: Schema, merged: Merged
   function visit(branch: unknown, isBranchRequired: boolean): void {
     if (branch === null) return;
     merged.branches -= 1;
-    if (merged.branches >= 0 && isObject(branch)) merge(branch, isBranchRequired, root, merged, depth + 1);
+    if (merged.branches >= 0 && isJsonObject(branch)) merge(branch, isBranchRequired, root, merged, depth + 1);
   }
 }
 
-function definitionOf(ref: string, root: Schema): unknown {
+function definitionOf(ref: string, root: JsonObject): unknown {
   const [, place, name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(ref) ?? [];
   const definitions = place === undefined ? undefined : root[place];
-  return isObject(definitions) && name !== undefined && Object.hasOwn(definitions, name) ? definitions[name] : null;
+  return isJsonObject(definitions) && name !== undefined && Object.hasOwn(definitions, name) ? definitions[name] : null;
 }
 
-function isBounded(schema: Schema): boolean {
+function isBounded(schema: JsonObject): boolean {
   if (hasMoreValuesThan(MAX_SCHEMA_VALUES, schema) || isDeeperThan(MAX_SCHEMA_DEPTH, schema)) return false;
   return JSON.stringify(schema).length <= MAX_SCHEMA_CHARACTERS;
 }
@@ -90,17 +89,9 @@ function isBounded(schema: Schema): boolean {
 /** Checks only against the meta-schema: an untrusted schema is never compiled. */
 export function isValidSchema(schema: unknown): boolean {
   if (typeof schema === 'boolean') return true;
-  if (!isObject(schema)) return false;
+  if (!isJsonObject(schema)) return false;
   const { $schema: _, ...dialectless } = schema;
   return ajv.validateSchema(dialectless) === true;
-}
-
-function isObject(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function recordOf(value: unknown): Schema {
-  return isObject(value) ? value : {};
 }
 
 function listOf(value: unknown): unknown[] {

@@ -8,6 +8,7 @@ import {
   type ElicitRequest,
   type ElicitResult,
 } from '@modelcontextprotocol/sdk/types.js';
+import { asJsonObject } from '../platform/json-object.js';
 import { codePointLength } from '../platform/text.js';
 import { cleanJson, type Cleaner } from './cleaner.js';
 
@@ -73,23 +74,23 @@ export function answerQuestions(client: Client, handler: QuestionHandler): void 
  * its errors: one without parameters, which it refuses at once. Null for any other message.
  */
 export function refusableQuestion(message: unknown, size: { bytes: number; values: number }): object | null {
-  const { method, id, params } = (message ?? {}) as Record<string, unknown>;
+  const { method, id, params } = asJsonObject(message);
   if (!isQuestion(message)) return null;
   const isSmall = size.bytes <= MAX_QUESTION_BYTES && size.values <= MAX_QUESTION_VALUES;
   return isSmall && hasFlatProperties(params) ? null : { jsonrpc: '2.0', id, method };
 }
 
 export function isQuestion(message: unknown): boolean {
-  const { method, id } = (message ?? {}) as Record<string, unknown>;
+  const { method, id } = asJsonObject(message);
   return method === METHOD && id !== undefined;
 }
 
 function hasFlatProperties(params: unknown): boolean {
-  const { requestedSchema } = (params ?? {}) as Record<string, unknown>;
-  const { properties } = (requestedSchema ?? {}) as Record<string, unknown>;
+  const { requestedSchema } = asJsonObject(params);
+  const { properties } = asJsonObject(requestedSchema);
   if (typeof properties !== 'object' || properties === null) return true;
   return Object.values(properties).every((property) => {
-    const { type, properties: nested } = (property ?? {}) as Record<string, unknown>;
+    const { type, properties: nested } = asJsonObject(property);
     return nested === undefined && typeof type === 'string' && TYPES.has(type);
   });
 }
@@ -132,7 +133,7 @@ const MAX_REQUIRED_TEXT = 1000;
 
 /** Keeps the addresses that may be shown. */
 export function requiredUrls(data: unknown): RequiredUrls {
-  const { elicitations } = (data ?? {}) as Record<string, unknown>;
+  const { elicitations } = asJsonObject(data);
   const asked = Array.isArray(elicitations) ? (elicitations as Record<string, unknown>[]) : [];
   return {
     elicitations: asked

@@ -1,4 +1,5 @@
 import { ErrorCode, McpError, type Task } from '@modelcontextprotocol/sdk/types.js';
+import { asJsonObject } from '../platform/json-object.js';
 import { isStorableText } from '../platform/text.js';
 import type { McpConnection } from './client.js';
 import type { RequestOptions } from './mcp-request.js';
@@ -36,7 +37,7 @@ const MAX_POLL_MS = 60_000;
 const DEFAULT_POLL_MS = 5000;
 
 export function taskSupportOf(execution: unknown): TaskSupport | undefined {
-  const { taskSupport } = (execution ?? {}) as Record<string, unknown>;
+  const { taskSupport } = asJsonObject(execution);
   return taskSupport === 'required' || taskSupport === 'optional' ? taskSupport : undefined;
 }
 

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { McpTool } from '../db/entities/mcp-servers.js';
+import { asJsonObject } from '../platform/json-object.js';
 import { isDeeperThan } from '../platform/depth.js';
 import { codePointLength, isStorableText } from '../platform/text.js';
 import { cleanJson, type Cleaner } from './cleaner.js';
@@ -53,7 +54,7 @@ export async function keepTools(listed: readonly unknown[], cleaner: Cleaner): P
   let schemaBytes = 0;
   for (const tool of listed) {
     if (kept.size === MAX_TOOLS) break;
-    const { name, description, inputSchema, annotations, execution } = (tool ?? {}) as Record<string, unknown>;
+    const { name, description, inputSchema, annotations, execution } = asJsonObject(tool);
     if (typeof name !== 'string' || !isUsableName(name) || cleaner.clean(name) !== name || kept.has(name)) continue;
     await setImmediate();
     const size = sizeOf(inputSchema);
@@ -71,7 +72,7 @@ export async function keepTools(listed: readonly unknown[], cleaner: Cleaner): P
 }
 
 function annotationsOf(annotations: unknown): Pick<McpTool, 'annotations'> {
-  const { readOnlyHint, idempotentHint } = (annotations ?? {}) as Record<string, unknown>;
+  const { readOnlyHint, idempotentHint } = asJsonObject(annotations);
   if (readOnlyHint !== true && idempotentHint !== true) return {};
   return {
     annotations: { ...(readOnlyHint === true && { readOnlyHint }), ...(idempotentHint === true && { idempotentHint }) },

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import { imageTypeOf, MAX_IMAGE_BYTES, type ImageType } from '../../../src/models/image-type.js';
+import { asJsonObject, type JsonObject } from '../../../src/platform/json-object.js';
 import { storageKey } from '../../../src/files/storage.js';
 import { structuredText } from './structured-text.js';
 import type { ToolCall, ToolDeps, ToolResult } from '../tool.js';
 import type { ResultBlock } from '../../../src/models/content.js';
-
-type Json = Record<string, unknown>;
 
 const MAX_PARTS = 1000;
 /** Images of a result that are stored. A request shows at most 20. */
@@ -19,7 +18,7 @@ const MAX_BASE64_LENGTH = (MAX_IMAGE_BYTES / 3) * 4;
  * @throws the signal's reason when `call.signal` aborts
  */
 export async function mcpResult(
-  answer: Json,
+  answer: JsonObject,
   call: Pick<ToolCall, 'toolUseId' | 'signal'> & { turn: { id: string } },
   { storage, log }: Pick<ToolDeps, 'storage' | 'log'>,
   cleaner: Cleaner,
@@ -54,14 +53,14 @@ export async function mcpResult(
 
   for (const part of parts.slice(0, MAX_PARTS)) {
     call.signal.throwIfAborted();
-    const { type, text, data, mimeType, resource } = object(part);
+    const { type, text, data, mimeType, resource } = asJsonObject(part);
     if (type === 'text') await addText(string(text));
     else if (type === 'image') await addBytes('image', data, mimeType, '');
     else if (type === 'resource') {
-      const { uri, text: content, blob, mimeType: kind } = object(resource);
+      const { uri, text: content, blob, mimeType: kind } = asJsonObject(resource);
       if (typeof content === 'string') await addText(`[resource ${string(uri)}${inParentheses(kind)}]\n${content}`);
       else await addBytes('resource', blob, kind, ` ${string(uri)}`);
-    } else if (type === 'resource_link') await addText(linkText(object(part)));
+    } else if (type === 'resource_link') await addText(linkText(asJsonObject(part)));
     else if (type === 'audio') await addText(notShown('audio', data, mimeType, ''));
     else await addText(`[content of a kind that cannot be shown: ${string(type) || 'unnamed'}]`);
   }
@@ -87,12 +86,12 @@ export function modelImage(base64: unknown): { bytes: Buffer; mediaType: ImageTy
 
 function textsOf(parts: readonly unknown[]): string[] {
   return parts.slice(0, MAX_PARTS).flatMap((part) => {
-    const { type, text } = object(part);
+    const { type, text } = asJsonObject(part);
     return type === 'text' && typeof text === 'string' ? [text] : [];
   });
 }
 
-function linkText({ uri, name, title, description, mimeType, size }: Json): string {
+function linkText({ uri, name, title, description, mimeType, size }: JsonObject): string {
   const label = [string(title) || string(name), `<${string(uri)}>`].filter((word) => word !== '').join(' ');
   const facts = [string(mimeType), typeof size === 'number' ? `${size} bytes` : ''].filter((fact) => fact !== '');
   const note = string(description) === '' ? '' : `: ${string(description)}`;
@@ -110,10 +109,6 @@ function inParentheses(mimeType: unknown): string {
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
-}
-
-function object(value: unknown): Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
 }
 
 function string(value: unknown): string {

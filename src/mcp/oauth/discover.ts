@@ -8,6 +8,7 @@ import type { OAuthProtectedResourceMetadata } from '@modelcontextprotocol/sdk/s
 import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
 import type { OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import { ServiceError } from '../../platform/errors.js';
+import { asJsonObject, type JsonObject } from '../../platform/json-object.js';
 import type { McpNetwork } from '../../network/network.js';
 import { failureReason } from '../reasons.js';
 import { checkList } from './document.js';
@@ -93,17 +94,13 @@ async function resourceMetadata(
 
 async function serverMetadata(network: McpNetwork, issuer: string): Promise<OauthDiscovery['server']> {
   // The SDK's schema of OpenID metadata drops required OAuth fields, so they are read from the document itself.
-  let document: Record<string, unknown> = {};
+  let document: JsonObject = {};
   const send = oauthFetch(network);
   const fetchFn: typeof send = async (url, init) => {
     const response = await send(url, init);
-    if (response.ok)
-      document = asObject(
-        await response
-          .clone()
-          .json()
-          .catch(() => null),
-      );
+    if (!response.ok) return response;
+    const copy = response.clone();
+    document = asJsonObject(await copy.json().catch(() => null));
     return response;
   };
   const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn }).catch((error: unknown) => {
@@ -136,10 +133,6 @@ async function serverMetadata(network: McpNetwork, issuer: string): Promise<Oaut
     ),
     authorization_response_iss_parameter_supported: document.authorization_response_iss_parameter_supported === true,
   };
-}
-
-function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 async function requireSafe(network: McpNetwork, endpoint: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from '../../platform/json-object.js';
 import { codePointLength, isStorableText } from '../../platform/text.js';
 import { OauthFailure } from './failure.js';
 
@@ -97,12 +98,10 @@ function checkText(document: object): void {
   }
 }
 
-function parseObject(text: string): Record<string, unknown> | null {
+function parseObject(text: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
+    return isJsonObject(value) ? value : null;
   } catch {
     return null;
   }

@@ -1,9 +1,8 @@
 import { ErrorCode } from '@modelcontextprotocol/sdk/types.js';
+import { isJsonObject, type JsonObject } from '../../platform/json-object.js';
 import type { McpRequest } from '../mcp-request.js';
 import { isQuestion, refusableQuestion, requiredUrls } from '../questions.js';
 import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES, takeValues } from './answer-limits.js';
-
-type Json = Record<string, unknown>;
 
 /** Long enough for any text that is shown, with a credential that the server may echo. */
 const MAX_ERROR_CHARACTERS = 64 * 1024;
@@ -26,15 +25,15 @@ export function sdkMessage(
   request: McpRequest | undefined,
 ): SdkMessage {
   const message = JSON.parse(text) as unknown;
-  if (request !== undefined && isObject(message) && isAnswerTo(request, message)) {
+  if (request !== undefined && isJsonObject(message) && isAnswerTo(request, message)) {
     takeValues(request.limits, values);
     if (request.handshake) return { text, isAnswer: true };
     const { id, result, error } = message;
-    if (isObject(result)) {
+    if (isJsonObject(result)) {
       request.answer = result;
       return { text: JSON.stringify({ jsonrpc: '2.0', id, result: {} }), isAnswer: true };
     }
-    if (isObject(error) && Number.isSafeInteger(error.code) && typeof error.message === 'string') {
+    if (isJsonObject(error) && Number.isSafeInteger(error.code) && typeof error.message === 'string') {
       const shown = {
         code: error.code,
         message: error.message.slice(0, MAX_ERROR_CHARACTERS),
@@ -51,11 +50,7 @@ export function sdkMessage(
 }
 
 /** Servers may send the id as a string. */
-function isAnswerTo(request: McpRequest, { jsonrpc, id, method }: Json): boolean {
+function isAnswerTo(request: McpRequest, { jsonrpc, id, method }: JsonObject): boolean {
   if (jsonrpc !== '2.0' || method !== undefined) return false;
   return (typeof id === 'number' || typeof id === 'string') && Number(id) === request.id;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
