@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
-import { createMcpNetwork, type McpNetwork } from '../../src/network/network.js';
+import { createMcpNetwork } from '../../src/network/network.js';
 import { NO_CREDENTIAL, type Credential } from '../../src/mcp/auth.js';
 import { probeServer, type ProbeResult } from '../../src/mcp/probe.js';
 import { credentialAuth } from '../../src/mcp/request-auth.js';
@@ -32,18 +32,17 @@ export interface McpCalls {
 
 export function mcpCalls({
   hosts = [] as string[],
-  network = createMcpNetwork(hosts),
   idleMs,
   failStorage = false,
   budget = new ByteBudget(1024 * MIB),
 }: {
   hosts?: string[];
-  network?: McpNetwork;
   idleMs?: number;
   failStorage?: boolean;
   budget?: ByteBudget;
 } = {}): McpCalls {
   const config = { encryptionKeys: KEYS };
+  const network = createMcpNetwork(hosts);
   const log = createLogger('silent', 'test');
   const oauth = new OauthAccess({ db: undefined as never, mcpNetwork: network, config, log });
   const mcp = new McpConnections(network, config, oauth, budget, idleMs);

@@ -80,6 +80,16 @@ describe('the network to MCP servers', () => {
     expect(sockets()).to.equal(0);
   });
 
+  it('connects to no name that resolves to loopback since its check (DNS rebinding)', async () => {
+    const { port, sockets } = await bait();
+    const answers = ['93.184.215.14', '127.0.0.1'];
+    const rebinding = network([], async () => [{ address: answers.shift()!, family: 4 }]);
+    const url = await rebinding.checkUrl(`https://rebind.example:${port}/mcp`);
+    const error = (await failureOf(rebinding.fetch(url, {}, LIMITS))) as Error;
+    expect(error.cause).to.be.instanceOf(UnsafeAddressError);
+    expect(sockets()).to.equal(0);
+  });
+
   for (const host of ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', 'localhost', '0.0.0.0']) {
     it(`opens no socket to https://${host}, which no resolver sees`, async () => {
       const { port, sockets } = await bait();
