@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { InMemoryTaskMessageQueue } from '@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { Task } from '@modelcontextprotocol/sdk/types.js';
+import { expect } from 'chai';
 import { openMcpSession, TaskStore, type McpToolOptions, type McpToolServer } from './mcp-tools.js';
+import type { TestService } from './service.js';
 
 export type { Question, TestTask, TestTool, TestToolCall } from './mcp-tools.js';
 
@@ -148,6 +150,12 @@ function parseJson(text: string): unknown {
   }
 }
 
+interface RegisteredServer {
+  server: TestMcpServer;
+  made: { id: string; name: string; url: string; updated_at: string; last_probed_at: string };
+  path: string;
+}
+
 /** The MCP servers of a test file. `hosts` goes into the configuration and grows with each server. */
 export class McpServers {
   readonly hosts: string[] = [];
@@ -158,6 +166,19 @@ export class McpServers {
     this.#servers.push(server);
     this.hosts.push(server.host);
     return server;
+  }
+
+  /** A server that is registered with the service, under a name of its own. */
+  async register(
+    service: Pick<TestService, 'api'>,
+    options: McpServerOptions,
+    body: Record<string, unknown> = {},
+  ): Promise<RegisteredServer> {
+    const server = await this.start(options);
+    const registration = { name: `server-${this.hosts.length}`, url: server.url, ...body };
+    const { status, body: made } = await service.api('POST', '/v1/mcp-servers', registration);
+    expect(status, JSON.stringify(made)).to.equal(201);
+    return { server, made, path: `/v1/mcp-servers/${made.id}` };
   }
 
   async close(): Promise<void> {

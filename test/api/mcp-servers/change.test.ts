@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
-import { McpServers, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
+import { McpServers, type McpServerOptions } from '../../support/mcp-server.js';
 import type { TestService } from '../../support/service.js';
 import { useService } from '../../support/use.js';
 
@@ -13,26 +13,11 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
   after(() => servers.close());
 
   let names = 0;
-  const newName = (): string => `server-${(names += 1)}`;
+  const newName = (): string => `renamed-${(names += 1)}`;
   /** A server with tools a and b, registered. */
-  const registered = async (
-    options: McpServerOptions = {},
-    body: Record<string, unknown> = {},
-  ): Promise<{
-    server: TestMcpServer;
-    path: string;
-    made: { id: string; name: string; url: string; updated_at: string; last_probed_at: string };
-    patch: (body: unknown) => ReturnType<TestService['api']>;
-  }> => {
-    const server = await servers.start({ tools: [{ name: 'a' }, { name: 'b' }], ...options });
-    const { status, body: made } = await service.api('POST', '/v1/mcp-servers', {
-      name: newName(),
-      url: server.url,
-      ...body,
-    });
-    expect(status).to.equal(201);
-    const path = `/v1/mcp-servers/${made.id}`;
-    return { server, path, made, patch: (change) => service.api('PATCH', path, change) };
+  const registered = async (options: McpServerOptions = {}, body: Record<string, unknown> = {}) => {
+    const one = await servers.register(service, { tools: [{ name: 'a' }, { name: 'b' }], ...options }, body);
+    return { ...one, patch: (change: unknown) => service.api('PATCH', one.path, change) };
   };
   const typeOf = ({ status, body }: Awaited<ReturnType<TestService['api']>>): unknown[] => [status, body.error.type];
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { McpServers, type TestMcpServer, type TestTool } from '../../support/mcp-server.js';
+import { McpServers, type TestTool } from '../../support/mcp-server.js';
 import type { TestService } from '../../support/service.js';
 import { useService } from '../../support/use.js';
 
@@ -8,16 +8,14 @@ describe('pinned tools of an MCP server', () => {
   const service = useService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));
   after(() => servers.close());
 
-  const registered = async (
-    tools: TestTool[],
-    body: Record<string, unknown> = {},
-  ): Promise<{ server: TestMcpServer; path: string; probe: () => ReturnType<TestService['api']> }> => {
-    const server = await servers.start({ tools });
-    const name = `pins-${servers.hosts.length}`;
-    const answer = await service.api('POST', '/v1/mcp-servers', { name, url: server.url, ...body });
-    expect(answer.status).to.equal(201);
-    const path = `/v1/mcp-servers/${answer.body.id}`;
-    return { server, path, probe: () => service.api('POST', `${path}/probe`) };
+  const registered = async (tools: TestTool[], body: Record<string, unknown> = {}) => {
+    const { server, path } = await servers.register(service, { tools }, body);
+    return {
+      server,
+      path,
+      probe: () => service.api('POST', `${path}/probe`),
+      accept: (accepted: unknown) => service.api('POST', `${path}/accept-tools`, accepted),
+    };
   };
   const namesOf = ({ body }: Awaited<ReturnType<TestService['api']>>): string[] =>
     body.changed_tools.map(({ name }: { name: string }) => name);
@@ -47,10 +45,9 @@ describe('pinned tools of an MCP server', () => {
   });
 
   it('are accepted one by one or all together', async () => {
-    const { server, path, probe } = await registered([{ name: 'a' }], { pin_tools: true });
+    const { server, probe, accept } = await registered([{ name: 'a' }], { pin_tools: true });
     server.options.tools = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
     expect(namesOf(await probe())).to.deep.equal(['b', 'c']);
-    const accept = (body: unknown): ReturnType<TestService['api']> => service.api('POST', `${path}/accept-tools`, body);
     const unknown = await accept({ names: ['b', 'x'] });
     expect([unknown.status, unknown.body.error.type]).to.deep.equal([422, 'unknown_mcp_tool']);
     expect(unknown.body.error.details).to.deep.equal({ tools: ['x'] });
@@ -75,8 +72,7 @@ describe('pinned tools of an MCP server', () => {
   });
 
   it('are accepted in the version that was seen, and in no other', async () => {
-    const { server, path, probe } = await registered([{ name: 'a' }, { name: 'b' }], { pin_tools: true });
-    const accept = (body: unknown): ReturnType<TestService['api']> => service.api('POST', `${path}/accept-tools`, body);
+    const { server, path, probe, accept } = await registered([{ name: 'a' }, { name: 'b' }], { pin_tools: true });
     const show = async (description: string): Promise<string> => {
       server.options.tools = [{ name: 'a', description }, { name: 'b' }, { name: 'c' }];
       return (await probe()).body.changed_tools[0].digest;
@@ -118,7 +114,7 @@ describe('pinned tools of an MCP server', () => {
 
   it('include readOnlyHint and idempotentHint', async () => {
     const tool = { name: 'a', annotations: { readOnlyHint: true, title: 'A' } };
-    const { server, path, probe } = await registered([tool], { pin_tools: true });
+    const { server, probe, accept } = await registered([tool], { pin_tools: true });
     server.options.tools = [{ name: 'a', annotations: { readOnlyHint: true, title: 'B', idempotentHint: false } }];
     expect(namesOf(await probe()), 'the others').to.deep.equal([]);
     for (const annotations of [{ idempotentHint: true }, undefined]) {
@@ -126,7 +122,7 @@ describe('pinned tools of an MCP server', () => {
       const [{ before, after }] = (await probe()).body.changed_tools;
       expect([before.annotations, after.annotations]).to.deep.equal([{ readOnlyHint: true }, annotations]);
     }
-    expect((await service.api('POST', `${path}/accept-tools`, {})).body.changed_tools).to.deep.equal([]);
+    expect((await accept({})).body.changed_tools).to.deep.equal([]);
   });
 
   describe('that are too large for the list', () => {
@@ -137,14 +133,12 @@ describe('pinned tools of an MCP server', () => {
 
     it('are shown on their own, and accepted with their digest', async () => {
       const name = 'b/c d';
-      const { server, path, probe } = await registered([], { pin_tools: true });
+      const { server, path, probe, accept } = await registered([], { pin_tools: true });
       server.options.tools = [large('a'), large(name)];
       const { changed_tools: changed } = (await probe()).body;
       expect(changed[0].after.input_schema.properties.a.description).to.have.length(40_000);
       expect(changed[1].after.input_schema).to.equal(null);
 
-      const accept = (body: unknown): ReturnType<TestService['api']> =>
-        service.api('POST', `${path}/accept-tools`, body);
       const place = `${path}/changed-tools/${encodeURIComponent(name)}`;
       for (const body of [{}, { names: [name] }, { names: ['a', name], digests: { a: changed[0].digest } }]) {
         const answer = await accept(body);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from '../../../support/eventually.js';
-import { McpServers, type McpServerOptions, type TestMcpServer, type TestTool } from '../../../support/mcp-server.js';
+import { McpServers, type McpServerOptions, type TestTool } from '../../../support/mcp-server.js';
 import { expectNoSecrets } from '../../../support/secrets.js';
 import { toolUse } from '../../../support/scripted-model.js';
 import { useTurnService } from '../../../support/use.js';
@@ -10,15 +10,8 @@ const SECRET = 'known-secret-0123456789';
 // oxlint-disable-next-line typescript/no-explicit-any -- events of many types
 type Event = Record<string, any>;
 
-interface Registered {
-  server: TestMcpServer;
-  id: string;
-  name: string;
-}
-
 describe('MCP servers in turns', () => {
   const servers = new McpServers();
-  let count = 0;
   const service = useTurnService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));
   beforeEach(() => service.model.reset());
   afterEach(() => {
@@ -29,19 +22,10 @@ describe('MCP servers in turns', () => {
   });
   after(() => servers.close());
 
-  const register = async (
-    tools: TestTool[],
-    body: Record<string, unknown> = {},
-    options: McpServerOptions = {},
-  ): Promise<Registered> => {
-    const server = await servers.start({ tools, ...options });
-    count += 1;
-    const name = `server-${count}`;
-    const answer = await service.api('POST', '/v1/mcp-servers', { name, url: server.url, ...body });
-    expect(answer.status).to.equal(201);
-    return { server, id: answer.body.id, name };
+  const register = async (tools: TestTool[], body: Record<string, unknown> = {}, options: McpServerOptions = {}) => {
+    const { server, made } = await servers.register(service, { tools, ...options }, body);
+    return { server, id: made.id, name: made.name };
   };
-  const until = (condition: () => boolean): Promise<void> => eventually('it comes to that', condition);
   /** The names of the MCP tools in the last request to the model. */
   const offered = (): string[] =>
     (service.model.requests.at(-1)!.body.tools as { name: string }[])
@@ -54,7 +38,7 @@ describe('MCP servers in turns', () => {
     let running = 0;
     const meet = async (): Promise<void> => {
       running += 1;
-      await until(() => running === 2);
+      await eventually('both calls run', () => running === 2);
     };
     const isOtherStored = async (): Promise<boolean> => {
       const [{ done }] = await service.db.query<[{ done: number }]>(
