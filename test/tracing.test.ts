@@ -16,6 +16,7 @@ import { temporalAddress } from './support/temporal.js';
 import { startTurnService, type TurnService } from './support/turns.js';
 import { startWebhookReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
 import { webhookCalls } from './support/webhooks.js';
+import { describeTurn } from './support/turn-workflow.js';
 
 describe('traces', () => {
   let receiver: OtlpReceiver;
@@ -68,14 +69,9 @@ describe('traces', () => {
       await service.ended(session);
       const rows = await service.db.query<{ trace: string }[]>('SELECT trace FROM turns WHERE id = $1', [body.turn_id]);
       const connection = await Connection.connect({ address: await temporalAddress() });
-      const workflow = new Client({ connection }).workflow.getHandle(body.turn_id as string);
-      await eventually('its workflow exists', () =>
-        workflow.describe().then(
-          () => true,
-          () => false,
-        ),
-      );
-      const history = await workflow.fetchHistory();
+      const client = new Client({ connection });
+      await describeTurn(client, body.turn_id as string);
+      const history = await client.workflow.getHandle(body.turn_id as string).fetchHistory();
       await connection.close();
       const fields = history.events![0]!.workflowExecutionStartedEventAttributes!.header!.fields!;
       const started = Object.values(fields).map(({ data }) => Buffer.from(data!).toString());

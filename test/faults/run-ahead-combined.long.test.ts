@@ -5,6 +5,7 @@ import { holdStatement, type HeldStatement } from '../support/held-statement.js'
 import type { RoleProcess } from '../support/role-process.js';
 import { text, wait, type Gate } from '../support/scripted-model.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { describeTurn, findWorkflow } from '../support/turn-workflow.js';
 
 /**
  * API and worker in one process: it accepts a message, makes the first call ahead of Temporal, starts the workflow and runs its
@@ -47,16 +48,7 @@ describe('a first step that runs ahead in the process that accepted the message'
     void system.watch(turn);
     return turn;
   };
-  const workflowStatus = ({ turnId }: Turn): Promise<string | null> =>
-    system.client.workflow
-      .getHandle(turnId)
-      .describe()
-      .then(
-        ({ status }) => status.name,
-        () => null,
-      );
-  const existsInTemporal = (turn: Turn): Promise<void> =>
-    eventually('it has a workflow', async () => (await workflowStatus(turn)) !== null);
+  const existsInTemporal = ({ turnId }: Turn): Promise<unknown> => describeTurn(system.client, turnId);
   const callsOf = ({ turnId }: Turn): Promise<{ worker_id: string; ran_ahead: boolean }[]> =>
     system.db.query(
       `SELECT worker_id, task_token IS NULL OR joined_by IS NOT NULL AS ran_ahead FROM model_attempts
@@ -94,7 +86,7 @@ describe('a first step that runs ahead in the process that accepted the message'
       cutTemporal();
       const turn = await send();
       await held.reached();
-      expect(await workflowStatus(turn)).to.equal(null);
+      expect(await findWorkflow(system.client, turn.turnId)).to.equal(null);
       await killService(fate);
       await judge(turn, 1);
     });
@@ -112,7 +104,7 @@ describe('a first step that runs ahead in the process that accepted the message'
     cutTemporal();
     const turn = await send();
     await gate.reached;
-    expect(await workflowStatus(turn)).to.equal(null);
+    expect(await findWorkflow(system.client, turn.turnId)).to.equal(null);
     await killService();
     await judge(turn, 2);
   });
@@ -143,7 +135,7 @@ describe('a first step that runs ahead in the process that accepted the message'
     const turn = await send();
     gate.open();
     await held.reached();
-    expect(await workflowStatus(turn)).to.equal(null);
+    expect(await findWorkflow(system.client, turn.turnId)).to.equal(null);
     await killService('lost');
     await judge(turn, 2);
   });
@@ -162,7 +154,7 @@ describe('a first step that runs ahead in the process that accepted the message'
     const turn = await send();
     gate.open();
     await system.ended(turn);
-    expect(await workflowStatus(turn)).to.equal(null);
+    expect(await findWorkflow(system.client, turn.turnId)).to.equal(null);
     await killService();
     // Only its process knew that it has none (docs/operations/turns.md).
     await judge(turn, 1, { hasWorkflow: false });

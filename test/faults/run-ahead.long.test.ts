@@ -4,6 +4,7 @@ import type { Turn } from '../support/fault-system.js';
 import type { RoleProcess } from '../support/role-process.js';
 import { text, wait, type Gate } from '../support/scripted-model.js';
 import { useFaultSystem } from '../support/use.js';
+import { workflowCompleted } from '../support/turn-workflow.js';
 
 interface Call {
   worker_id: string;
@@ -117,11 +118,7 @@ describe('a first step that runs ahead, and what dies around it', () => {
     await killed.shift()!.start();
     await judge(turn, 1);
     // The turn has ended, so nothing takes its activity over: Temporal misses its heartbeats.
-    const isComplete = async (): Promise<boolean> => {
-      const { status } = await system.client.workflow.getHandle(turn.turnId).describe();
-      return status.name === 'COMPLETED';
-    };
-    await eventually('its workflow is complete', isComplete, 240_000);
+    await workflowCompleted(system.client, turn.turnId, 240_000);
   }).timeout(300_000);
 
   it('a worker that seems to: it freezes, another one makes the call, and it comes back with its answer', async () => {

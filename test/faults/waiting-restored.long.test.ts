@@ -4,6 +4,7 @@ import type { Turn } from '../support/fault-system.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { confirmation } from '../support/waiting-turns.js';
 import { useFaultSystem } from '../support/use.js';
+import { describeTurn } from '../support/turn-workflow.js';
 
 /** docs/operations/backup.md: the tables decide, whether Temporal has more than they do, or nothing. */
 describe('a waiting turn after a restore', function () {
@@ -45,16 +46,7 @@ describe('a waiting turn after a restore', function () {
     const turn = await waitingTurn();
     await system.temporal!.kill();
     await system.temporal!.restart();
-    const { workflow } = system.client;
-    await eventually('Temporal has a workflow of the turn again', () =>
-      workflow
-        .getHandle(turn.turnId)
-        .describe()
-        .then(
-          () => true,
-          () => false,
-        ),
-    );
+    await describeTurn(system.client, turn.turnId);
     expect(await open(turn)).to.equal(1);
     await allowAndVerify(turn);
   });

@@ -9,6 +9,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type Turn } from '../support/fault-system.js';
 import type { LeaseReport, MetricsReport } from '../support/lease-sampler.js';
@@ -35,7 +36,6 @@ const BLOCK_INTERVAL_MS = 60_000;
 const POLL_INTERVAL_MS = 250;
 /** A longer time between two rounds is a pause. */
 const MAX_ROUND_MS = 5_000;
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const system = await startFaultSystem({
   workers: 0,

@@ -6,6 +6,7 @@
  * which needs no Go.
  */
 import { parseArgs } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { prepareLoad, type Load } from '../support/fault-load.js';
 import { startFaultSystem } from '../support/fault-system.js';
 import { measureHeldTakeover } from '../support/held-takeover.js';
@@ -27,7 +28,6 @@ const DOWN_MS = 5_000;
 const WORKERS = 4;
 const WAVE = 6;
 const PACE = { words: 20, everyMs: 100 };
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const postgres = await startPostgres();
 const temporal =

@@ -1,6 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { Client } from '@temporalio/client';
 import { eventually } from './eventually.js';
+import { findWorkflow } from './turn-workflow.js';
 
 const DIED = ApplicationFailure.create({ message: 'The worker died.', type: 'WorkerDied', nextRetryDelay: 1 });
 
@@ -12,11 +13,7 @@ export async function failAttempt(client: Client, turnId: string, attempt: numbe
   let activityId: string | undefined;
   await eventually(`attempt ${attempt} runs`, async () => {
     // The workflow starts a moment after the message is stored.
-    const workflow = await client.workflow
-      .getHandle(turnId)
-      .describe()
-      .catch(() => null);
-    const running = workflow?.raw.pendingActivities?.find(
+    const running = (await findWorkflow(client, turnId))?.raw.pendingActivities?.find(
       ({ attempt: at, state }) => Number(at) === attempt && Number(state) === STARTED,
     );
     activityId = running?.activityId ?? undefined;

@@ -26,6 +26,7 @@ import { testLogger } from '../support/log.js';
 import { temporalAddress } from '../support/temporal.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { connectClient } from '../support/workflow-history.js';
+import { workflowCompleted } from '../support/turn-workflow.js';
 
 interface Call {
   worker_id: string;
@@ -220,13 +221,7 @@ describe('the first step of a turn', () => {
       service.model.script(() => 'Done.');
       const { sessionId, turnId } = await orphan(service, 'Go');
       expect((await service.ended(sessionId)).type).to.equal('turn.completed');
-      await eventually('there is a workflow', async () => {
-        const workflow = await client.workflow
-          .getHandle(turnId)
-          .describe()
-          .catch(() => null);
-        return workflow?.status.name === 'COMPLETED';
-      });
+      await workflowCompleted(client, turnId);
       expect(service.model.requests).to.have.length(1);
     });
 

@@ -5,6 +5,7 @@ import { text, toolUse, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { fetchHistory } from '../support/workflow-history.js';
 import { useTemporalClient } from '../support/use.js';
+import { workflowCompleted } from '../support/turn-workflow.js';
 
 /** The Temporal UI shows what waits: in the current details of the open turn's workflow. */
 describe('the current details of a turn', () => {
@@ -68,14 +69,7 @@ describe('the current details of a turn', () => {
     await service.ended(sessionId);
     service.model.on(/Plain/, 'Done.');
     const plain = await service.send(await service.session(), 'Plain', { when_running: 'queue' });
-    await eventually('its workflow is complete', async () => {
-      // It starts a moment after the turn's first step has begun.
-      const workflow = await temporal.workflow
-        .getHandle(plain)
-        .describe()
-        .catch(() => null);
-      return workflow?.status.name === 'COMPLETED';
-    });
+    await workflowCompleted(temporal, plain);
     expect(await signals(plain)).to.equal(0);
   });
 });
