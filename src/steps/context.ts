@@ -38,9 +38,15 @@ export interface TurnContext extends Pick<
 }
 
 /**
- * The columns and tables of a `ContextRow`. Append a condition on `turns`. OFFSET 0 keeps the message's own query apart: in
- * a join the planner, without statistics, reads the first messages of all turns of the session.
+ * A table `message` with the message of a turn. OFFSET 0 keeps it a query of its own: in a join the planner, without
+ * statistics, reads the first messages of all turns of the session.
+ * @param turn name of the turn's row
  */
+export const messageOf = (turn: string, number: string): string => `LATERAL (
+  SELECT data FROM events WHERE events.session_id = ${turn}.session_id AND turn_number = ${number} AND position = 1
+  OFFSET 0) AS message`;
+
+/** The columns and tables of a `ContextRow`. Append a condition on `turns`. */
 export const CONTEXT = rawSql(`
   turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", turns.number, turns.state,
   turns.queued_at AS "queuedAt", message.data->'skills' AS skills, message.data->'files' AS files,
@@ -56,9 +62,7 @@ export const CONTEXT = rawSql(`
       'offeredTools', offered_tools) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
   FROM turns JOIN sessions ON sessions.id = turns.session_id
-    CROSS JOIN LATERAL (
-      SELECT data FROM events WHERE events.session_id = turns.session_id
-        AND turn_number = coalesce(turns.message_number, turns.number) AND position = 1 OFFSET 0) AS message`);
+    CROSS JOIN ${messageOf('turns', 'coalesce(turns.message_number, turns.number)')}`);
 
 export interface ContextRow extends Omit<TurnContext, 'servers'> {
   servers: (Pick<TurnServer, 'id' | 'name' | 'offeredTools'> & { toolsetHash: string })[];

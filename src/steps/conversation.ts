@@ -3,7 +3,7 @@ import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { PastStep, PastTurn, SteeringMessage } from './past-turn.js';
 import { joinKnown, type KnownConversation } from './conversation-cache.js';
-import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
+import { CONTEXT, messageOf, withToolsets, type ContextRow, type TurnContext } from './context.js';
 import { OPEN, type TurnState } from '../db/turn-states.js';
 import { BYTES_PER_JSON_VALUE, countJsonValues } from '../platform/value-count.js';
 import { TurnEndedError } from '../turns/turn.js';
@@ -97,9 +97,7 @@ export async function loadConversation(
           CASE WHEN past.id = ${turnId} THEN (SELECT row_to_json(current) FROM current) END AS context,
           summary, summarised_state, latest.turn_number AS summarised,
           CASE WHEN past.id = ${turnId} THEN EXISTS (SELECT FROM known) END AS is_continued
-        FROM turns past CROSS JOIN LATERAL (
-            SELECT data FROM events WHERE events.session_id = past.session_id AND turn_number = past.number
-              AND position = 1 OFFSET 0) AS message
+        FROM turns past CROSS JOIN ${rawSql(messageOf('past', 'past.number'))}
           LEFT JOIN latest ON past.id = ${turnId}
         WHERE past.session_id = (SELECT "sessionId" FROM current)
           AND past.number > coalesce((SELECT turn_number FROM latest), 0)
