@@ -10,7 +10,7 @@ export function startBaseline(dataDir: string, modelUrl: string, mcpUrl: string)
   return startBareSide('baseline', ['--import', 'tsx', 'bench/baseline/main.ts', ...servers], process.env);
 }
 
-/** A process with POST and GET /sessions/{id}. */
+/** A process with a TurnServer. */
 export async function startBareSide(name: Side['name'], args: string[], env: NodeJS.ProcessEnv): Promise<StartedSide> {
   const { printed: port, ...child } = await startChild(args, env, /listening on (\d+)/);
   const url = (sessionId: string): string => `http://127.0.0.1:${port}/sessions/${sessionId}`;

@@ -13,7 +13,7 @@ const envOf = (modelUrl: string): NodeJS.ProcessEnv => ({
 });
 
 export const startLangGraph = (modelUrl: string): Promise<StartedSide> =>
-  startBareSide('langgraph', ['bench/langgraph/main.mjs'], envOf(modelUrl));
+  startBareSide('langgraph', ['--import', 'tsx', 'bench/langgraph/main.mjs'], envOf(modelUrl));
 
 export async function startLangGraphServer(modelUrl: string): Promise<StartedSide> {
   const args = ['bench/langgraph/server.mjs', makeStateDir()];
