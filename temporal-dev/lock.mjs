@@ -8,12 +8,12 @@ const POLL_MS = 100;
 /**
  * Takes a lock file. The file names the process that holds it; the lock of a process that no longer runs is ignored.
  * @param {string} path
- * @param {string} role what the holder is doing, for the message of a process that waits
+ * @param {string} role what the holder is doing
  * @param {(holder: { pid: number, role: string }) => void} onBusy called every time the lock is found taken; what it
- *   throws ends the wait
+ *   throws ends the wait. Default: says once what it waits for
  * @returns {Promise<() => void>} releases the lock
  */
-export async function acquireLock(path, role, onBusy) {
+export async function acquireLock(path, role, onBusy = createReport()) {
   const mine = JSON.stringify({ pid: process.pid, started: processIdentity(process.pid), role });
   const draft = `${path}.${process.pid}`;
   mkdirSync(dirname(path), { recursive: true });
@@ -39,6 +39,14 @@ export async function acquireLock(path, role, onBusy) {
   } finally {
     rmSync(draft, { force: true });
   }
+}
+
+function createReport() {
+  let isReported = false;
+  return ({ pid, role }) => {
+    if (!isReported) process.stderr.write(`Waiting for process ${pid}, which is ${role} …\n`);
+    isReported = true;
+  };
 }
 
 /**

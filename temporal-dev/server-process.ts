@@ -25,6 +25,7 @@ interface ServerCommand {
 
 const READY_POLL_MS = 25;
 const READY_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 5_000;
 const ATTEMPTS = 3;
 const ATTEMPT_PAUSE_MS = 400;
 const LOG_TAIL = 2_000;
@@ -69,24 +70,24 @@ export class EmbeddedServer {
     return child.signalCode ?? `exit code ${child.exitCode}`;
   }
 
-  /** Stops it gracefully; kills it after `patienceMs`. */
-  async stop(patienceMs = 5_000): Promise<void> {
+  /** Stops it gracefully; kills it after five seconds. */
+  async stop(): Promise<void> {
     this.#wanted = false;
-    const child = this.#child;
-    if (child === null || hasEnded(child)) return;
-    child.ref();
-    child.kill(this.#command.stopSignal);
-    const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
-    await this.ended();
+    const timer = setTimeout(() => this.#child?.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await this.#end(this.#command.stopSignal);
     clearTimeout(timer);
   }
 
   /** Kills it, as a crash would. */
-  async kill(): Promise<void> {
+  kill(): Promise<void> {
+    return this.#end('SIGKILL');
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
     if (child === null || hasEnded(child)) return;
     child.ref();
-    child.kill('SIGKILL');
+    child.kill(signal);
     await this.ended();
   }
 

@@ -17,22 +17,16 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 export async function setup({ temporal = !process.env.TEMPORAL_ADDRESS } = {}) {
   checkNode();
   const stop = endCommandsWithUs();
-  let isReported = false;
   const lock = join(cacheDir(), 'setup', `${createHash('sha256').update(root).digest('hex').slice(0, 16)}.lock`);
-  const release = await acquireLock(lock, 'setting up this checkout', ({ pid }) => {
-    if (!isReported) process.stderr.write(`Waiting for process ${pid}, which is setting up this checkout …\n`);
-    isReported = true;
-  });
+  const release = await acquireLock(lock, 'setting up this checkout');
   try {
     if (!dependenciesAreCurrent()) await step('Installing the locked dependencies', install);
     if (!isBuildCurrent()) await step('Building', build);
   } finally {
     release();
-    stop();
   }
-  const stopAgain = endCommandsWithUs();
   if (temporal) await temporalCli();
-  stopAgain();
+  stop();
 }
 
 function checkNode() {

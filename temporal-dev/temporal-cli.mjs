@@ -51,11 +51,7 @@ export async function temporalCli() {
   if (existsSync(cached)) return cached;
 
   mkdirSync(home, { recursive: true });
-  let isReported = false;
-  const release = await acquireLock(join(home, 'lock'), 'getting the Temporal server', ({ pid }) => {
-    if (!isReported) process.stderr.write(`Waiting for process ${pid}, which is getting the Temporal server …\n`);
-    isReported = true;
-  });
+  const release = await acquireLock(join(home, 'lock'), 'getting the Temporal server');
   try {
     if (!existsSync(cached)) await obtain(home, cached);
   } finally {

@@ -36,12 +36,12 @@ const SEARCH_ATTRIBUTES = ['ProjectId', 'SessionId', 'ModelId', 'WaitsFor'];
 const SQLITE_PRAGMAS = ['journal_mode=WAL', 'synchronous=NORMAL'];
 
 /** The settings of a development server on a file, as pairs of an option and its value; compose.yaml has the same. */
-export const SERVER_SETTINGS = settingsOf({ persistent: true });
+export const SERVER_SETTINGS = settingsOf(true);
 
-function settingsOf(own: { persistent: boolean; dynamicConfig?: Record<string, unknown> }): [string, string][] {
-  const dynamicConfig = { ...DYNAMIC_CONFIG, ...own.dynamicConfig };
+function settingsOf(persistent: boolean, more: Record<string, unknown> = {}): [string, string][] {
+  const dynamicConfig = { ...DYNAMIC_CONFIG, ...more };
   return [
-    ...(own.persistent ? SQLITE_PRAGMAS : []).map((pragma): [string, string] => ['--sqlite-pragma', pragma]),
+    ...(persistent ? SQLITE_PRAGMAS : []).map((pragma): [string, string] => ['--sqlite-pragma', pragma]),
     ...SEARCH_ATTRIBUTES.map((name): [string, string] => ['--search-attribute', `${name}=Keyword`]),
     ...Object.entries(dynamicConfig).map(([key, value]): [string, string] => [
       '--dynamic-config-value',
@@ -63,8 +63,6 @@ interface TemporalOptions {
   persistent: boolean;
   /** With the web interface. */
   ui: boolean;
-  /** Default: the port of the last start if it is free, else any free port. */
-  port?: number;
   /** Further settings of the server. */
   dynamicConfig?: Record<string, number | boolean>;
 }
@@ -84,24 +82,24 @@ export async function startTemporal({
   dataDir,
   persistent,
   ui,
-  port,
   dynamicConfig = {},
 }: TemporalOptions): Promise<EmbeddedTemporal> {
   mkdirSync(dataDir, { recursive: true });
   await endLeftBehind(dataDir, 'temporal');
   const last = JSON.parse(readKept(dataDir, 'temporal.json') ?? 'null') as Ports | null;
-  const chosen = port ?? (await freePort(last?.port));
-  const uiPort = await freePort(last?.uiPort, { exclude: [chosen] });
-  const address = `127.0.0.1:${chosen}`;
+  // Those of the last start if they are free.
+  const port = await freePort(last?.port);
+  const uiPort = await freePort(last?.uiPort, { exclude: [port] });
+  const address = `127.0.0.1:${port}`;
   const server = await EmbeddedServer.start(
     'The Temporal server',
     {
       command: await temporalCli(),
       args: [
-        ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(chosen), '--log-level', 'error'],
+        ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'error'],
         ...(ui ? ['--ui-port', String(uiPort)] : ['--headless']),
         ...(persistent ? ['--db-filename', join(dataDir, 'temporal.db')] : []),
-        ...settingsOf({ persistent, dynamicConfig }).flat(),
+        ...settingsOf(persistent, dynamicConfig).flat(),
         // A developer's own CLI settings may point to other servers.
         ...['--disable-config-file', '--disable-config-env'],
       ],
@@ -110,9 +108,9 @@ export async function startTemporal({
       stopSignal: 'SIGTERM',
       env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR },
     },
-    () => answers(address, chosen),
+    () => answers(address, port),
   );
-  const ports: Ports = { port: chosen, uiPort };
+  const ports: Ports = { port, uiPort };
   writeKept(dataDir, 'temporal.json', JSON.stringify(ports));
   return { server, address, uiUrl: ui ? `http://127.0.0.1:${uiPort}` : null };
 }
