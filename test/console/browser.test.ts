@@ -3,12 +3,12 @@ import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
-import { accessibilityFindings, openBrowser, type ConsoleBrowser } from '../support/browser/console.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { accessibilityFindings } from '../support/browser/console.js';
 import { failure, Gate, message, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
-import { startOauthPair, type OauthPair } from '../support/oauth-server.js';
-import { skip } from '../support/skip.js';
-import { startWebhookReceiver, verifies, type WebhookReceiver } from '../support/webhook-receiver.js';
+import { startOauthPair } from '../support/oauth-server.js';
+import { use, useWebhookReceiver } from '../support/use.js';
+import { verifies } from '../support/webhook-receiver.js';
+import { PHONE, useConsole } from './use-console.js';
 
 const RICH_TEXT = [
   '# Heading\n\nText with `code`, **bold** and [a link](https://example.com).',
@@ -33,30 +33,16 @@ const OBSERVE_SHIFTS = `
 
 describe('the console in a browser', function () {
   this.timeout(180_000);
-  let system: FaultSystem;
-  let browser: ConsoleBrowser;
-  let receiver: WebhookReceiver;
-  let guarded: OauthPair;
-  before(async function () {
-    if (!process.env.CHROMIUM) skip(this, 'needs Chromium: npm run check:console');
-    receiver = await startWebhookReceiver();
-    guarded = await startOauthPair([{ name: 'search', description: 'Searches the archive' }]);
-    system = await startFaultSystem({
-      price: { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 },
-      env: { TEMPORAL_UI_URL: 'http://temporal.example.com', WEBHOOK_DELIVERIES: 'on' },
-      allowedHosts: [receiver.host, ...guarded.hosts],
-    });
-    browser = await openBrowser({ url: system.apis[0]!.url, key: system.key });
-  });
-  after(async () => {
-    await browser?.close();
-    await system?.close();
-    await receiver?.close();
-    await guarded?.close();
-  });
-  afterEach(function () {
-    if (this.currentTest?.state === 'passed') expect(browser.takeOffences()).to.deep.equal([]);
-  });
+  const receiver = useWebhookReceiver();
+  const guarded = use(
+    () => startOauthPair([{ name: 'search', description: 'Searches the archive' }]),
+    (pair) => pair.close(),
+  );
+  const { system, browser } = useConsole(() => ({
+    price: { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 },
+    env: { TEMPORAL_UI_URL: 'http://temporal.example.com', WEBHOOK_DELIVERIES: 'on' },
+    allowedHosts: [receiver.host, ...guarded.hosts],
+  }));
 
   /** Opens a new session in the console. */
   const openSession = async (body?: Record<string, unknown>): Promise<Page> =>
@@ -677,11 +663,11 @@ describe('the console in a browser', function () {
     }
 
     it('fits a phone', async () => {
-      const page = await browser.open('/sessions', { viewport: { width: 360, height: 740 } });
+      const page = await browser.open('/sessions', { viewport: PHONE });
       for (const path of await views()) {
         await page.goto(page.url().replace(/#.*/, `#${path}`));
         await page.waitForLoadState('networkidle');
-        expect(await page.evaluate('document.documentElement.scrollWidth'), path).to.be.at.most(360);
+        expect(await page.evaluate('document.documentElement.scrollWidth'), path).to.be.at.most(PHONE.width);
       }
     });
 

@@ -1,44 +1,18 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { accessibilityFindings, openBrowser, type ConsoleBrowser } from '../support/browser/console.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { Turn } from '../support/fault-system.js';
 import { budget, PRICE, tokens } from '../support/money.js';
 import { failure, message, text, toolUse, wait } from '../support/scripted-model.js';
-import { skip } from '../support/skip.js';
-
-const PHONE = { width: 360, height: 740 };
-const DESKTOP = { width: 1100, height: 900 };
+import { DESKTOP, inspectSizes, useConsole } from './use-console.js';
 
 /** contract.md §10 in the console: budgets, fallback models, usage. */
 describe('money in the console', function () {
   this.timeout(180_000);
-  let system: FaultSystem;
-  let browser: ConsoleBrowser;
-  before(async function () {
-    if (!process.env.CHROMIUM) skip(this, 'needs Chromium: npm run check:console');
-    system = await startFaultSystem({ price: PRICE, moreModels: [{ id: 'second', model: 'second-1' }] });
-    browser = await openBrowser({ url: system.apis[0]!.url, key: system.key });
-  });
-  after(async () => {
-    await browser?.close();
-    await system?.close();
-  });
-  afterEach(function () {
-    system.model.reset();
-    if (this.currentTest?.state === 'passed') expect(browser.takeOffences()).to.deep.equal([]);
-  });
-
-  /** The page fits the screen and is accessible, on a desk and on a phone. */
-  const look = async (page: Page, name: string): Promise<void> => {
-    for (const [size, viewport] of [['', DESKTOP] as const, ['-phone', PHONE] as const]) {
-      await page.setViewportSize(viewport);
-      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).to.equal(true);
-      expect(await accessibilityFindings(page)).to.deep.equal([]);
-      const folder = process.env.SCREENSHOTS;
-      if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}${size}.png`, fullPage: true });
-    }
-    await page.setViewportSize(DESKTOP);
-  };
+  const { system, browser } = useConsole(() => ({
+    price: PRICE,
+    moreModels: [{ id: 'second', model: 'second-1' }],
+  }));
+  afterEach(() => system.model.reset());
   const form = (page: Page) => page.getByRole('form', { name: 'The budget is reached' });
   const press = (page: Page, name: string): Promise<void> => form(page).getByRole('button', { name }).click();
   const receipt = (page: Page, words: string): Promise<void> =>
@@ -68,7 +42,7 @@ describe('money in the console', function () {
     await page.getByText('0.3 USD so far').waitFor();
     await page.getByText('budget 0.5 USD, 0.2 left').waitFor();
     await page.locator('.status').getByText('Waiting for a larger budget').waitFor();
-    await look(page, 'budget');
+    await inspectSizes(page, 'budget');
 
     // The browser goes to the field that it refuses.
     await form(page).getByLabel('At most, in USD').fill('a lot');
@@ -78,7 +52,7 @@ describe('money in the console', function () {
     await form(page).getByLabel('At most, in USD').fill('0');
     await press(page, 'Raise the budget');
     await form(page).getByRole('alert').getByText('/budget/max_cost/amount', { exact: true }).waitFor();
-    await look(page, 'budget-refused');
+    await inspectSizes(page, 'budget-refused');
     await form(page).getByLabel('At most, in USD').fill('0.52');
     await press(page, 'Raise the budget');
     await form(page).getByRole('alert').getByText('needs more than that').waitFor();
@@ -92,7 +66,7 @@ describe('money in the console', function () {
     await receipt(page, '0.302 USD');
     await page.getByText('0.302 USD so far').waitFor();
     await page.getByText('budget 1 USD, 0.698 left').waitFor();
-    await look(page, 'budget-raised');
+    await inspectSizes(page, 'budget-raised');
     await page.reload();
     await receipt(page, '0.302 USD');
     expect(await form(page).count()).to.equal(0);
@@ -115,7 +89,7 @@ describe('money in the console', function () {
     const settings = page.getByRole('form', { name: 'Budget of the session' });
     expect(await settings.getByLabel('A turn that reaches it').inputValue()).to.equal('stop');
     await settings.getByLabel('At most, in USD').fill('2');
-    await look(page, 'budget-settings');
+    await inspectSizes(page, 'budget-settings');
     await settings.getByRole('button', { name: 'Save' }).click();
     await page.getByText('budget 2 USD, 1.7 left').waitFor();
     open();
@@ -152,7 +126,7 @@ describe('money in the console', function () {
     await page.getByText('scripted failed (model_error): the turn goes on with second').waitFor();
     gate.open();
     await receipt(page, 'Completed');
-    await look(page, 'fallback');
+    await inspectSizes(page, 'fallback');
   });
 
   it('sum up by day, model, session and a key of the metadata', async () => {
@@ -164,7 +138,7 @@ describe('money in the console', function () {
     const page = await browser.open('/usage', { key, viewport: DESKTOP });
     const rowOf = (name: RegExp): Promise<void> => page.getByRole('row', { name }).waitFor();
     await rowOf(/^20\d\d-\d\d-\d\d 0\.75 USD .*3/);
-    await look(page, 'usage-day');
+    await inspectSizes(page, 'usage-day');
     const by = page.getByRole('combobox', { name: 'By' });
     await by.selectOption('Model');
     await rowOf(/^scripted 0\.75 USD/);
@@ -177,7 +151,7 @@ describe('money in the console', function () {
     await page.getByLabel('Key').fill('team');
     await page.getByLabel('Key').press('Enter');
     for (const team of [/^ops 0\.25 USD/, /^sales 0\.25 USD/, /^without team 0\.25 USD/]) await rowOf(team);
-    await look(page, 'usage-metadata');
+    await inspectSizes(page, 'usage-metadata');
     await page.getByLabel('Key').fill('none');
     await page.getByLabel('Key').press('Enter');
     await rowOf(/^without none 0\.75 USD/);

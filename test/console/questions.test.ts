@@ -1,28 +1,21 @@
 import { expect } from 'chai';
 import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
 import type { Page } from 'playwright-core';
-import { accessibilityFindings, openBrowser, type ConsoleBrowser } from '../support/browser/console.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import type { TestTask, TestToolCall } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { skip } from '../support/skip.js';
+import { DESKTOP, inspectSizes, useConsole } from './use-console.js';
 
-const PHONE = { width: 390, height: 844 };
-const DESKTOP = { width: 1100, height: 900 };
 const PROGRESS = 'Compiling 41 of 120 packages of the storefront, then its pictures';
 const ADDRESS = `https://pay.example.com/checkout/${'a1b2c3d4'.repeat(12)}`;
 
 /** contract.md §11 in the console: tasks, and servers that ask. */
 describe('tasks and questions in the console', function () {
   this.timeout(180_000);
-  let system: FaultSystem;
-  let browser: ConsoleBrowser;
+  const { system, browser } = useConsole();
   let serverId: string;
   let work: (task: TestTask) => unknown;
   let call: (call: TestToolCall) => unknown;
-  before(async function () {
-    if (!process.env.CHROMIUM) skip(this, 'needs Chromium: npm run check:console');
-    system = await startFaultSystem();
+  before(async () => {
     Object.assign(system.mcp.options, {
       tasks: true,
       tools: [
@@ -32,14 +25,6 @@ describe('tasks and questions in the console', function () {
     });
     const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'ops', url: system.mcp.url });
     serverId = body.id as string;
-    browser = await openBrowser({ url: system.apis[0]!.url, key: system.key });
-  });
-  after(async () => {
-    await browser?.close();
-    await system?.close();
-  });
-  afterEach(function () {
-    if (this.currentTest?.state === 'passed') expect(browser.takeOffences()).to.deep.equal([]);
   });
 
   const start = async (tool: string): Promise<Page> => {
@@ -53,16 +38,6 @@ describe('tasks and questions in the console', function () {
   };
   const form = (page: Page) => page.getByRole('form', { name: /^Question of/ });
   const ended = (page: Page): Promise<void> => page.locator('.receipt').filter({ hasText: 'Completed' }).waitFor();
-  /** The page fits the screen and is accessible, on a desk and on a phone. */
-  const look = async (page: Page, name: string): Promise<void> => {
-    for (const [size, viewport] of [['', DESKTOP] as const, ['-phone', PHONE] as const]) {
-      await page.setViewportSize(viewport);
-      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).to.equal(true);
-      expect(await accessibilityFindings(page)).to.deep.equal([]);
-      const folder = process.env.SCREENSHOTS;
-      if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}${size}.png`, fullPage: true });
-    }
-  };
 
   it('show the progress of a task while it runs', async () => {
     const begun = new Promise<TestTask>((resolve) => (work = resolve));
@@ -70,7 +45,7 @@ describe('tasks and questions in the console', function () {
     const { update, end } = await begun;
     await update('working', PROGRESS);
     await page.locator('.tool').getByText(PROGRESS).waitFor();
-    await look(page, 'task');
+    await inspectSizes(page, 'task');
     await end('completed', 'Built.');
     await ended(page);
     expect(await page.locator('.tool').getByText(PROGRESS).count()).to.equal(0);
@@ -107,7 +82,7 @@ describe('tasks and questions in the console', function () {
     });
     const page = await start('deploy');
     await form(page).getByText('Where does the release').waitFor();
-    await look(page, 'form');
+    await inspectSizes(page, 'form');
     await form(page).getByLabel('Branch').fill('main');
     await form(page).getByLabel('Region').selectOption('Europe');
     await form(page).getByLabel('Replicas').fill('20');
@@ -123,7 +98,7 @@ describe('tasks and questions in the console', function () {
     await form(page).getByLabel('Contact').fill('ada@localhost');
     await form(page).getByRole('button', { name: 'Send' }).click();
     await form(page).getByRole('alert').waitFor();
-    await look(page, 'form-refused');
+    await inspectSizes(page, 'form-refused');
     await form(page).getByLabel('Contact').fill('');
     await form(page).getByRole('button', { name: 'Send' }).click();
     await ended(page);
@@ -148,7 +123,7 @@ describe('tasks and questions in the console', function () {
     await link.waitFor();
     expect(await link.getAttribute('href')).to.equal(ADDRESS);
     expect(await link.getAttribute('rel')).to.contain('noopener');
-    await look(page, 'url');
+    await inspectSizes(page, 'url');
     await form(page).getByRole('button', { name: 'I have opened it' }).click();
     await ended(page);
     expect(await answered).to.deep.include({ action: 'accept' });

@@ -1,29 +1,12 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { accessibilityFindings, openBrowser, type ConsoleBrowser } from '../support/browser/console.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { failure, Gate, steps, text, toolUse, wait } from '../support/scripted-model.js';
-import { skip } from '../support/skip.js';
-
-const PHONE = { width: 390, height: 844 };
+import { DESKTOP, inspect, PHONE, useConsole } from './use-console.js';
 
 /** contract.md §9 in the console: messages while a turn runs, what waits, and what comes after a turn that did not complete. */
 describe('talking to a session in the console', function () {
   this.timeout(180_000);
-  let system: FaultSystem;
-  let browser: ConsoleBrowser;
-  before(async function () {
-    if (!process.env.CHROMIUM) skip(this, 'needs Chromium: npm run check:console');
-    system = await startFaultSystem();
-    browser = await openBrowser({ url: system.apis[0]!.url, key: system.key });
-  });
-  after(async () => {
-    await browser?.close();
-    await system?.close();
-  });
-  afterEach(function () {
-    if (this.currentTest?.state === 'passed') expect(browser.takeOffences()).to.deep.equal([]);
-  });
+  const { system, browser } = useConsole();
 
   const write = async (page: Page, content: string, button: string): Promise<void> => {
     await page.getByRole('textbox', { name: 'Message' }).fill(content);
@@ -36,14 +19,6 @@ describe('talking to a session in the console', function () {
       .waitFor();
   const waiting = (page: Page) => page.getByRole('region', { name: 'What waits' }).getByRole('listitem');
   const said = (page: Page): Promise<string[]> => page.locator('.user-message .plain-text').allInnerTexts();
-  const isWithin = async (page: Page): Promise<void> => {
-    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).to.equal(true);
-    expect(await accessibilityFindings(page)).to.deep.equal([]);
-  };
-  const shoot = async (page: Page, name: string): Promise<void> => {
-    const folder = process.env.SCREENSHOTS;
-    if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.png` });
-  };
 
   it('steers the turn that runs, queues behind it, and withdraws', async () => {
     const gate = new Gate();
@@ -65,11 +40,10 @@ describe('talking to a session in the console', function () {
       'Then count',
       'Never mind',
     ]);
-    await isWithin(page);
-    await shoot(page, 'waiting-phone');
-    await page.setViewportSize({ width: 1100, height: 800 });
+    await inspect(page, 'waiting-phone');
+    await page.setViewportSize(DESKTOP);
     await waiting(page).first().getByText('for the next model call').waitFor();
-    await shoot(page, 'waiting');
+    await inspect(page, 'waiting');
     await page.getByRole('button', { name: 'Withdraw Never mind' }).click();
     await waiting(page).nth(2).waitFor({ state: 'detached' });
     gate.open();
@@ -89,8 +63,7 @@ describe('talking to a session in the console', function () {
     await waiting(page).first().waitFor();
     await page.getByRole('button', { name: 'Cancel turn' }).click();
     await page.getByText('these messages are held').waitFor();
-    await isWithin(page);
-    await shoot(page, 'held-phone');
+    await inspect(page, 'held-phone');
     system.model.on(/^Slowly/, 'Whole.');
     system.model.on(/^Held/, 'Answered.');
     await page.getByRole('button', { name: 'Continue the turn' }).click();
@@ -124,8 +97,7 @@ describe('talking to a session in the console', function () {
     const page = await browser.open(`/sessions/${await system.session()}`, { viewport: PHONE });
     await write(page, 'Patience', 'Send');
     await page.getByText('The model did not answer (once)').waitFor();
-    await isWithin(page);
-    await shoot(page, 'retry-phone');
+    await inspect(page, 'retry-phone');
     await page.locator('.agent-text', { hasText: 'At last.' }).waitFor();
     expect(await page.getByText('The model did not answer').count()).to.equal(0);
   });
@@ -149,7 +121,6 @@ describe('talking to a session in the console', function () {
     await page.getByText('No session matches').waitFor();
     await filter(day(-1), day(1));
     await rows.nth(all - 1).waitFor();
-    await isWithin(page);
-    await shoot(page, 'filters-phone');
+    await inspect(page, 'filters-phone');
   });
 });
