@@ -5,26 +5,14 @@ import { SCOPES } from '../../src/projects/permissions.js';
 import { eventually } from '../support/eventually.js';
 import { openSse } from '../support/sse-reader.js';
 import { useService } from '../support/use.js';
+import { runWritten } from './written.js';
 
 const FIELDS = ['id', 'project', 'name', 'scopes', 'created_at', 'expires_at', 'last_used_at', 'revoked_at'];
 
 describe('npm run keys (contract.md §5, §13)', () => {
   const service = useService();
 
-  /** Runs the command as npm does, and catches what it writes. */
-  const run = async (...args: string[]): Promise<{ code: number; out: string; err: string }> => {
-    const written = { out: '', err: '' };
-    const { stdout, stderr } = process;
-    const [writeOut, writeErr] = [stdout.write.bind(stdout), stderr.write.bind(stderr)];
-    stdout.write = (text: string | Uint8Array) => ((written.out += String(text)), true);
-    stderr.write = (text: string | Uint8Array) => ((written.err += String(text)), true);
-    try {
-      return { code: await runKeys(args, service.config.databaseUrl), ...written };
-    } finally {
-      stdout.write = writeOut;
-      stderr.write = writeErr;
-    }
-  };
+  const run = (...args: string[]) => runWritten(() => runKeys(args, service.config.databaseUrl));
   const listed = async () =>
     JSON.parse((await run('list', '--json')).out) as { id: string; [field: string]: unknown }[];
 

@@ -6,6 +6,7 @@ import { message, text, toolUse, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { requiredActions } from '../support/waiting-turns.js';
 import { useTurnService } from '../support/use.js';
+import { runWritten } from './written.js';
 
 const SECRET = 'SECRET';
 const tool = { type: 'custom', name: 'ask', description: 'Asks.', input_schema: { type: 'object' } };
@@ -14,19 +15,8 @@ describe('npm run turn', () => {
   const service = useTurnService();
   afterEach(() => service.model.reset());
 
-  const show = async (of: TurnService, ...args: string[]): Promise<{ code: number; out: string; err: string }> => {
-    const written = { out: '', err: '' };
-    const { stdout, stderr } = process;
-    const [writeOut, writeErr] = [stdout.write.bind(stdout), stderr.write.bind(stderr)];
-    stdout.write = (chunk: string | Uint8Array) => ((written.out += String(chunk)), true);
-    stderr.write = (chunk: string | Uint8Array) => ((written.err += String(chunk)), true);
-    try {
-      return { code: await runTurn(['show', ...args], of.config.databaseUrl), ...written };
-    } finally {
-      stdout.write = writeOut;
-      stderr.write = writeErr;
-    }
-  };
+  const show = (of: TurnService, ...args: string[]) =>
+    runWritten(() => runTurn(['show', ...args], of.config.databaseUrl));
   /** The lines of each section. */
   const sectionsOf = (out: string): Record<string, string[]> =>
     Object.fromEntries(
@@ -156,15 +146,9 @@ describe('npm run turn', () => {
       const sessionId = await idle.session();
       const turnId = await idle.send(sessionId, 'Go');
       await idle.db.query(`UPDATE turns SET id = 'turn_unknown' WHERE id = $1`, [turnId]);
-      const written: string[] = [];
-      const write = process.stdout.write.bind(process.stdout);
-      process.stdout.write = (chunk: string | Uint8Array) => (written.push(String(chunk)), true);
-      try {
-        expect(await runTurn(['show', 'turn_unknown'], idle.config.databaseUrl)).to.equal(0);
-      } finally {
-        process.stdout.write = write;
-      }
-      expect(written.join('')).to.contain('has no workflow turn_unknown');
+      const { code, out } = await show(idle, 'turn_unknown');
+      expect(code).to.equal(0);
+      expect(out).to.contain('has no workflow turn_unknown');
     } finally {
       await idle.close();
     }
