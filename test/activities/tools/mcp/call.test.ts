@@ -169,21 +169,6 @@ describe('calling a tool of an MCP server', () => {
     expect(received(server, 'tools/call')).to.equal(1);
   });
 
-  it('reports an unknown outcome when the server dies during a call', async () => {
-    const { server, calls } = await start([{ name: 'hang', run: never }]);
-    const call = calls.call(calls.row('s', server.url), 'hang');
-    await eventually('the call arrives', () => server.calls.length === 1);
-    await server.kill();
-    const begun = Date.now();
-    const result = await call;
-    expect(Date.now() - begun).to.be.lessThan(10_000);
-    expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, true]);
-    expect(textOf(result)).to.match(/outcome is unknown/);
-    expect(result.eventsBefore, 'clients hear of it').to.be.a('function');
-    await server.restart();
-    expect(server.calls, 'not sent again').to.have.length(1);
-  });
-
   describe('when the server closes the connection as the request arrives', () => {
     /** Closes the connection of the first `count` calls, of which the server may have run each. */
     const breakCalls = (server: TestMcpServer, count: number): void =>
@@ -255,19 +240,6 @@ describe('calling a tool of an MCP server', () => {
     expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, false]);
     expect(textOf(result))
       .to.match(/HTTP 401/)
-      .and.not.to.include(SECRET);
-  });
-
-  it('removes the credential from the answers of a server that echoes it', async () => {
-    const credential = { type: 'HEADER', header: 'X-Key', secret: SECRET } as const;
-    const { server, calls } = await start([
-      { name: 'echo', run: () => `your key is ${SECRET}` },
-      { name: 'throw', run: () => Promise.reject(new Error(`bad key ${SECRET}`)) },
-    ]);
-    const row = calls.row('s', server.url, {}, credential);
-    expect(textOf(await calls.call(row, 'echo'))).to.equal('your key is [credential]');
-    expect(textOf(await calls.call(row, 'throw')))
-      .to.include('bad key [credential]')
       .and.not.to.include(SECRET);
   });
 
