@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { TestService } from './service.js';
 import type { TurnService } from './turns.js';
 import { connectClient, fetchHistory, textOfHistory } from './workflow-history.js';
 
@@ -14,17 +15,20 @@ export async function expectNoSecrets(
   const turnIds = [...new Set(events.map(({ turn_id }) => turn_id as string))];
   const histories = await Promise.all(turnIds.map((turnId) => fetchHistory(temporal.client, turnId)));
   await temporal.close();
-  const tables: { table: string }[] = await service.db.query(
-    `SELECT format('%I', tablename) AS table FROM pg_tables WHERE schemaname = 'public'`,
-  );
-  const rows = await Promise.all(tables.map(({ table }) => service.db.query(`SELECT * FROM ${table}`)));
   for (const [where, content] of Object.entries({
     events: JSON.stringify(events),
-    tables: JSON.stringify(rows),
+    tables: await textOfTables(service),
     temporal: histories.map(textOfHistory).join('\n'),
     model: JSON.stringify(model.requests.map(({ body }) => body)),
   })) {
     expect(content.length, where).to.be.greaterThan(100);
     for (const secret of secrets) expect(content.includes(secret), where).to.equal(false);
   }
+}
+
+export async function textOfTables({ db }: Pick<TestService, 'db'>): Promise<string> {
+  const tables: { table: string }[] = await db.query(
+    `SELECT format('%I', tablename) AS table FROM pg_tables WHERE schemaname = 'public'`,
+  );
+  return JSON.stringify(await Promise.all(tables.map(({ table }) => db.query(`SELECT * FROM ${table}`))));
 }

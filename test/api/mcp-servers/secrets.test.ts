@@ -3,34 +3,18 @@ import { openDataSource } from '../../../src/db/data-source.js';
 import { reencryptSecrets } from '../../../src/db/reencrypt.js';
 import { credentialOf } from '../../../src/mcp/auth.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
-import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
-import { startService, type TestService } from '../../support/service.js';
+import { textOfTables } from '../../support/secrets.js';
+import { useMcpServer, useService } from '../../support/use.js';
 
 const SECRET = 'known-secret-0123456789';
 
 describe('credentials of MCP servers', () => {
-  let service: TestService;
-  let server: TestMcpServer;
-  before(async () => {
-    server = await startMcpServer({
-      auth: { header: 'authorization', value: `Bearer ${SECRET}` },
-      serverName: `echo ${SECRET}`,
-      tools: [{ name: 'leak', description: `You sent ${SECRET}`, inputSchema: { type: 'object', title: SECRET } }],
-    });
-    service = await startService({ config: { mcpAllowedHosts: [server.host] } });
+  const server = useMcpServer({
+    auth: { header: 'authorization', value: `Bearer ${SECRET}` },
+    serverName: `echo ${SECRET}`,
+    tools: [{ name: 'leak', description: `You sent ${SECRET}`, inputSchema: { type: 'object', title: SECRET } }],
   });
-  after(async () => {
-    await service.close();
-    await server.close();
-  });
-
-  const dump = async (): Promise<string> => {
-    const tables: { table: string }[] = await service.db.query(
-      `SELECT format('%I', tablename) AS table FROM pg_tables WHERE schemaname = 'public'`,
-    );
-    const rows = await Promise.all(tables.map(({ table }) => service.db.query(`SELECT * FROM ${table}`)));
-    return JSON.stringify(rows);
-  };
+  const service = useService(() => ({ config: { mcpAllowedHosts: [server.host] } }));
 
   it('are in no response and in no table, even when the server echoes them', async () => {
     const body = { name: 'one', url: server.url, auth: { type: 'BEARER', token: SECRET } };
@@ -47,7 +31,7 @@ describe('credentials of MCP servers', () => {
     answers.push(await service.api('PATCH', path, { auth: { type: 'BEARER', token: `${SECRET}\n` } }));
     expect(answers.slice(4).map(({ status }) => status)).to.deep.equal([200, 422, 422]);
     expect(JSON.stringify(answers.map(({ body: text }) => text))).not.to.include(SECRET);
-    const everything = await dump();
+    const everything = await textOfTables(service);
     expect(everything).to.include('mcp_').and.not.to.include(SECRET);
     expect(everything).not.to.include(Buffer.from(SECRET).toString('base64').slice(0, 20));
   });
