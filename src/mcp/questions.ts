@@ -123,16 +123,11 @@ function isShownUrl(text: unknown): text is string {
   return url !== null && url.protocol === 'https:' && url.username === '' && url.password === '';
 }
 
-/** The addresses of error -32042, which says that a person has to open them first. */
-interface RequiredUrls {
-  elicitations: { mode: 'url'; elicitationId: string; url: string; message: string }[];
-}
-
 const MAX_REQUIRED_URLS = 5;
 const MAX_REQUIRED_TEXT = 1000;
 
-/** Keeps the addresses that may be shown. */
-export function requiredUrls(data: unknown): RequiredUrls {
+/** Keeps the addresses of error -32042 that may be shown: a person has to open them first. */
+export function requiredUrls(data: unknown): object {
   const { elicitations } = asJsonObject(data);
   const asked = Array.isArray(elicitations) ? (elicitations as Record<string, unknown>[]) : [];
   return {
