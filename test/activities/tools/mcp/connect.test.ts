@@ -1,11 +1,9 @@
 import { expect } from 'chai';
 import { connectServers } from '../../../../activities/turn/connect-servers.js';
-import { ByteBudget } from '../../../../src/platform/byte-budget.js';
 import { createLogger } from '../../../../src/platform/logger.js';
-import { createMcpNetwork } from '../../../../src/network/network.js';
-import { OauthAccess } from '../../../../src/mcp/oauth/tokens.js';
 import { findServers } from '../../../../src/mcp/find-servers.js';
-import { McpConnections } from '../../../../activities/tools/mcp/connections.js';
+import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
+import { mcpCalls, type McpCalls } from '../../../support/mcp-calls.js';
 import { startMcpServer, type TestMcpServer } from '../../../support/mcp-server.js';
 import { startService, type TestService } from '../../../support/service.js';
 
@@ -16,7 +14,7 @@ describe('connecting the MCP servers of a turn', () => {
   let service: TestService;
   let servers: TestMcpServer[];
   let ids: string[];
-  let mcp: McpConnections;
+  let calls: McpCalls;
   before(async () => {
     servers = await Promise.all(['one', 'two', 'three'].map(() => startMcpServer({ tools: [{ name: 'a' }] })));
     const hosts = servers.map(({ host }) => host);
@@ -25,27 +23,22 @@ describe('connecting the MCP servers of a turn', () => {
     for (const [index, { url }] of servers.entries()) {
       ids.push((await service.api('POST', '/v1/mcp-servers', { name: `server-${index}`, url })).body.id);
     }
-    const mcpNetwork = createMcpNetwork(hosts);
-    const { db, config } = service;
-    mcp = new McpConnections(
-      mcpNetwork,
-      config,
-      new OauthAccess({ db, mcpNetwork, config, log: createLogger('silent', 'test') }),
-      new ByteBudget(config.mediaBudgetBytes),
-    );
+    calls = mcpCalls({ hosts });
   });
   after(async () => {
-    await mcp.closeAll();
+    await calls.close();
     await service.close();
     for (const server of servers) await server.close();
   });
 
+  const rows = async (): Promise<McpServerRow[]> => {
+    const [project] = await service.db.query<{ id: string }[]>(`SELECT id FROM projects WHERE name = 'demo'`);
+    return findServers(service.db, project!.id, ids);
+  };
   /** The failure of each server, in order. */
   const connect = async (signal = new AbortController().signal): Promise<(string | null)[]> => {
-    const [project] = await service.db.query<{ id: string }[]>(`SELECT id FROM projects WHERE name = 'demo'`);
-    const rows = await findServers(service.db, project!.id, ids);
-    const deps = { mcp, db: service.db, log: createLogger('silent', 'test') };
-    return (await connectServers(rows, deps, signal)).map(({ failure }) => failure);
+    const deps = { mcp: calls.mcp, db: service.db, log: createLogger('silent', 'test') };
+    return (await connectServers(await rows(), deps, signal)).map(({ failure }) => failure);
   };
   const shown = async (index: number): Promise<Record<string, string | null>> =>
     (await service.api('GET', `/v1/mcp-servers/${ids[index]}`)).body;
@@ -97,14 +90,13 @@ describe('connecting the MCP servers of a turn', () => {
   });
 
   it('gives each connection of its own 8 s, however many of the project wait for their turn', async () => {
-    const [project] = await service.db.query<{ id: string }[]>(`SELECT id FROM projects WHERE name = 'demo'`);
-    const [server] = await findServers(service.db, project!.id, [ids[2]!]);
+    const [, , server] = await rows();
     servers[2]!.options.gateway = async (_req, _res, body) => {
       if (body.includes('"initialize"')) await new Promise((resolve) => setTimeout(resolve, 4500));
       return false;
     };
     // One more than a project opens at a time.
-    const opening = Array.from({ length: 17 }, () => mcp.openOwn(server!, new AbortController().signal));
+    const opening = Array.from({ length: 17 }, () => calls.mcp.openOwn(server!, new AbortController().signal));
     const opened = await Promise.allSettled(opening);
     servers[2]!.options.gateway = undefined;
     expect(opened.map(({ status }) => status)).to.deep.equal(opened.map(() => 'fulfilled'));
