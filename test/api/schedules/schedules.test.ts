@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { ERROR_STATUS, type ErrorType } from '../../../src/platform/errors.js';
 import type { ApiResponse } from '../../support/client.js';
 import { insertMcpServer, insertTurn } from '../../support/factories.js';
 import { reachedLimit } from '../../support/rows.js';
@@ -20,8 +21,8 @@ describe('schedules', () => {
   const patch = (id: string, body: object): Promise<ApiResponse> => service.api('PATCH', `/v1/schedules/${id}`, body);
   const session = async (): Promise<string> =>
     (await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
-  const refused = ({ status, body }: ApiResponse, type: string, path?: string): void => {
-    expect([status, body?.error?.type], JSON.stringify(body)).to.deep.equal([STATUS[type], type]);
+  const refused = ({ status, body }: ApiResponse, type: ErrorType, path?: string): void => {
+    expect([status, body?.error?.type], JSON.stringify(body)).to.deep.equal([ERROR_STATUS[type], type]);
     if (path !== undefined) expect(body.error.details.errors[0].path, JSON.stringify(body)).to.equal(path);
   };
 
@@ -299,16 +300,3 @@ describe('schedules', () => {
 function custom(name: string): object {
   return { type: 'custom', name, description: '', input_schema: { type: 'object' } };
 }
-
-const STATUS: Record<string, number> = {
-  validation_error: 422,
-  unknown_model: 422,
-  unknown_mcp_tool: 422,
-  insufficient_scope: 403,
-  mcp_server_not_found: 404,
-  file_not_found: 404,
-  skill_not_found: 404,
-  session_not_found: 404,
-  schedule_not_found: 404,
-  schedule_limit_reached: 409,
-};
