@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { ApiCall, ApiResponse } from './client.js';
+import { allItems } from './pages.js';
 
 /** A schedule as the API shows it. */
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of many forms
@@ -35,14 +36,6 @@ export async function ofSchedule(api: ApiCall, method: 'GET' | 'POST', id: strin
 }
 
 /** All runs of a schedule, newest first. */
-export async function runsOf(api: ApiCall, id: string): Promise<Shown[]> {
-  const runs: Shown[] = [];
-  let cursor: string | null = null;
-  do {
-    const query: string = cursor === null ? '' : `&cursor=${cursor}`;
-    const page = await ofSchedule(api, 'GET', id, `/runs?limit=100${query}`);
-    runs.push(...page.items);
-    cursor = page.meta.next_cursor;
-  } while (cursor !== null);
-  return runs;
+export function runsOf(api: ApiCall, id: string): Promise<Shown[]> {
+  return allItems(api, `/v1/schedules/${id}/runs?limit=100`);
 }

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import type { ApiCall } from './client.js';
 import { eventually } from './eventually.js';
+import { allItems } from './pages.js';
 
 const BATCH = 20_000;
 
@@ -42,16 +43,7 @@ export function webhookCalls(api: ApiCall, url: string): WebhookCalls {
       expect(status, JSON.stringify(body)).to.equal(202);
       return body.id as string;
     },
-    async deliveries(webhookId) {
-      const items: ShownDelivery[] = [];
-      for (let cursor: string | null = ''; cursor !== null;) {
-        const query: string = cursor === '' ? '' : `&cursor=${cursor}`;
-        const { body } = await api('GET', `/v1/webhooks/${webhookId}/deliveries?limit=100${query}`);
-        items.push(...(body.items as ShownDelivery[]));
-        cursor = body.meta.next_cursor as string | null;
-      }
-      return items;
-    },
+    deliveries: (webhookId) => allItems(api, `/v1/webhooks/${webhookId}/deliveries?limit=100`),
     async delivery(webhookId, id) {
       return (await calls.deliveries(webhookId)).find((delivery) => delivery.id === id)!;
     },

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { findEvent, readHistory, type HistoryFilter } from '../../../src/events/read-history.js';
 import { STORED_EVENT_TYPES } from '../../../src/events/schema.js';
 import { insertEndedTurns, insertSessions } from '../../support/factories.js';
+import { allItems } from '../../support/pages.js';
 import { countRowsRead } from '../../support/rows-read.js';
 import { steps, text, toolUse, wait } from '../../support/scripted-model.js';
 import { useService, useTurnService } from '../../support/use.js';
@@ -67,16 +68,8 @@ describe('the event history, filtered', () => {
   });
 
   const get = (query: string, ofSession = sessionId) => service.api('GET', `/v1/sessions/${ofSession}/events?${query}`);
-  const read = async (query: string, limit = 100) => {
-    const items: { id: string; type: string; turn_id: string }[] = [];
-    for (let cursor = ''; ;) {
-      const { status, body } = await get(`${query}&limit=${limit}${cursor}`);
-      expect(status, JSON.stringify(body)).to.equal(200);
-      items.push(...body.items);
-      if (body.meta.next_cursor === null) return items;
-      cursor = `&cursor=${body.meta.next_cursor}`;
-    }
-  };
+  const read = (query: string, limit = 100): Promise<{ id: string; type: string; turn_id: string }[]> =>
+    allItems(service.api, `/v1/sessions/${sessionId}/events?${query}&limit=${limit}`);
 
   it('has the events of one turn, of some types, in either order, and of all of these at once', async () => {
     const all = await read('');

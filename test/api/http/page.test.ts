@@ -3,6 +3,7 @@ import { encodeCursor } from '../../../src/platform/page.js';
 import { listSessions } from '../../../src/sessions/list.js';
 import { TEST_MODEL } from '../../support/config.js';
 import { insertSessions, insertTurn } from '../../support/factories.js';
+import { pagesOf } from '../../support/pages.js';
 import { startService, type TestService } from '../../support/service.js';
 
 const PRICE = { currency: 'USD', input: 3, output: 15.5, cache_read: 0.3, cache_write: 3.75 };
@@ -23,15 +24,10 @@ describe('pages', () => {
     const existed: string[] = [];
     for (let i = 0; i < 45; i += 1) existed.unshift(await createSession());
     const served: string[] = [];
-    let cursor: string | null = null;
-    do {
-      const page: { items: { id: string }[]; meta: { next_cursor: string | null } } = await pageOf(
-        `limit=7${cursor === null ? '' : `&cursor=${cursor}`}`,
-      );
-      served.push(...page.items.map(({ id }) => id));
-      cursor = page.meta.next_cursor;
+    for await (const { items } of pagesOf(service.api, '/v1/sessions?limit=7')) {
+      served.push(...items.map(({ id }: { id: string }) => id));
       await createSession();
-    } while (cursor !== null);
+    }
     expect(served).to.deep.equal(existed);
   });
 
@@ -109,15 +105,10 @@ describe('pages', () => {
     const walk = async (path: string, api = service.api): Promise<{ ids: string[]; bytes: number[] }> => {
       const ids: string[] = [];
       const bytes: number[] = [];
-      let cursor: string | null = null;
-      do {
-        const query: string = cursor === null ? '' : `&cursor=${cursor}`;
-        const { status, body } = await api('GET', `${path}?limit=100${query}`);
-        expect(status).to.equal(200);
-        ids.push(...body.items.map(({ id }: { id: string }) => id));
-        bytes.push(Buffer.byteLength(JSON.stringify(body)));
-        cursor = body.meta.next_cursor;
-      } while (cursor !== null);
+      for await (const page of pagesOf(api, `${path}?limit=100`)) {
+        ids.push(...page.items.map(({ id }: { id: string }) => id));
+        bytes.push(Buffer.byteLength(JSON.stringify(page)));
+      }
       return { ids, bytes };
     };
     /** A project of its own with sessions of 100,000 characters each, newest first. */
