@@ -1,11 +1,9 @@
 import { expect } from 'chai';
 import { createHmac, hkdfSync } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { insertFile } from '../../../src/files/store.js';
 import { newId } from '../../../src/platform/ids.js';
 import { startService, type TestService } from '../../support/service.js';
+import { storedKeys } from '../../support/storage.js';
 import { upload, type FileBody } from '../../support/upload.js';
 import { reachedLimit } from '../../support/rows.js';
 import { useService } from '../../support/use.js';
@@ -17,11 +15,6 @@ describe('files', () => {
     (await upload(service, name, content)).body as FileBody;
   const link = async (id: string): Promise<string> =>
     (await service.api('GET', `/v1/files/${id}/content`)).headers.get('location')!;
-  const objects = async (): Promise<string[]> => {
-    const root = fileURLToPath(service.config.storageUrl);
-    const entries = await readdir(root, { recursive: true, withFileTypes: true });
-    return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  };
 
   describe('GET /v1/files', () => {
     let own: ReturnType<TestService['as']>;
@@ -210,11 +203,11 @@ describe('files', () => {
 
   describe('DELETE /v1/files/{file_id}', () => {
     it('removes file and object', async () => {
-      const before = await objects();
+      const before = await storedKeys(service);
       const file = await uploaded();
       const { status, body } = await service.api('DELETE', `/v1/files/${file.id}`);
       expect([status, body]).to.deep.equal([204, null]);
-      expect(await objects()).to.deep.equal(before);
+      expect(await storedKeys(service)).to.deep.equal(before);
       const path = `/v1/files/${file.id}`;
       for (const [method, at] of [
         ['GET', path],

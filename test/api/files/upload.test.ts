@@ -1,12 +1,9 @@
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { startService, type TestService } from '../../support/service.js';
+import { storedKeys } from '../../support/storage.js';
+import { useTempFolder } from '../../support/temp-folder.js';
 import {
   filePart,
   MULTIPART,
@@ -17,34 +14,18 @@ import {
   upload,
 } from '../../support/upload.js';
 import { reachedLimit } from '../../support/rows.js';
+import { useService } from '../../support/use.js';
 
 const MIB = 1024 * 1024;
 
 describe('POST /v1/files', () => {
-  let service: TestService;
-  let temp: string;
-  const usualTemp = process.env.TMPDIR;
-
-  before(async () => {
-    temp = await mkdtemp(join(tmpdir(), 'upload-test-'));
-    process.env.TMPDIR = temp;
-    service = await startService();
-  });
-  after(async () => {
-    await service.close();
-    await rm(temp, { recursive: true });
-    if (usualTemp === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = usualTemp;
-  });
+  const temp = useTempFolder();
+  const service = useService();
 
   /** What uploads left in the temporary folder. */
-  const leftovers = async (): Promise<string[]> => (await readdir(temp)).filter((name) => name.startsWith('upload-'));
-  const stored = async (): Promise<string[]> => {
-    const root = fileURLToPath(service.config.storageUrl);
-    const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => []);
-    return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
-  };
-  afterEach(async () => expect(await leftovers()).to.deep.equal([]));
+  const leftovers = (): string[] => temp.names().filter((name) => name.startsWith('upload-'));
+  const stored = (): Promise<string[]> => storedKeys(service);
+  afterEach(() => expect(leftovers()).to.deep.equal([]));
 
   it('answers with the file', async () => {
     const { status, body } = await upload(service, 'notes.txt', 'Hello');
@@ -264,9 +245,9 @@ describe('POST /v1/files', () => {
         `Content-Type: ${MULTIPART['Content-Type']}\r\nContent-Length: 10000000\r\n\r\n`,
     );
     socket.write(multipartBody([filePart('a.txt', Buffer.alloc(200_000))], ''));
-    await eventually('the part is there', async () => (await leftovers()).length === 1);
+    await eventually('the part is there', () => leftovers().length === 1);
     socket.destroy();
-    await eventually('the part is removed', async () => (await leftovers()).length === 0);
+    await eventually('the part is removed', () => leftovers().length === 0);
     expect(await stored()).to.deep.equal(before);
   });
 });

@@ -1,9 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect } from 'chai';
-import { startService, type TestService } from '../../support/service.js';
 import { eventually } from '../../support/eventually.js';
+import { useTempFolder } from '../../support/temp-folder.js';
 import { postStream, streamedFile } from '../../support/upload.js';
+import { useService } from '../../support/use.js';
 
 const MAX_UPLOADS_PER_PROJECT = 8;
 
@@ -16,30 +15,15 @@ async function* heldFile(opened: Promise<void>): AsyncGenerator<Buffer> {
 }
 
 describe('uploads at a time', () => {
-  const { TMPDIR } = process.env;
   /** Holds a folder for each upload that is received. */
-  let folder: string;
-  let service: TestService;
-  before(async () => {
-    folder = mkdtempSync(join(process.env.TEST_STATE_DIR!, 'uploads-'));
-    process.env.TMPDIR = folder;
-    service = await startService({ config: { uploadBudgetBytes: 2000 * 1024 * 1024 } });
-  });
-  after(async () => {
-    if (TMPDIR === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = TMPDIR;
-    await service.close();
-    rmSync(folder, { recursive: true });
-  });
+  const temp = useTempFolder();
+  const service = useService({ config: { uploadBudgetBytes: 2000 * 1024 * 1024 } });
 
   it('of one project wait for each other, those of another project do not', async () => {
     let open!: () => void;
     const opened = new Promise<void>((resolve) => (open = resolve));
     const held = Array.from({ length: MAX_UPLOADS_PER_PROJECT }, () => postStream(service, heldFile(opened)));
-    await eventually(
-      'the slots of the project are taken',
-      () => readdirSync(folder).length === MAX_UPLOADS_PER_PROJECT,
-    );
+    await eventually('the slots of the project are taken', () => temp.names().length === MAX_UPLOADS_PER_PROJECT);
 
     let isNinthDone = false;
     const ninth = postStream(service, streamedFile(10)).then((answer) => {

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openStorage } from '../../../src/files/open-storage.js';
 import type { ApiCall, ApiResponse } from '../../support/client.js';
 import { startService } from '../../support/service.js';
 import { skillMd, zip } from '../../src/skills/zip.js';
 import { reachedLimit } from '../../support/rows.js';
+import { storedKeys } from '../../support/storage.js';
+import { useTempFolder } from '../../support/temp-folder.js';
 import { useService } from '../../support/use.js';
 
 const MIB = 1024 * 1024;
@@ -22,19 +22,8 @@ const skill = (name: string, more: { name: string; content: string }[] = []): Bu
   zip([{ name: `${name}/SKILL.md`, content: skillMd(name, `About ${name}.`) }, ...more]);
 
 describe('/v1/skills', () => {
-  /** What uploads leave in it is this file's doing: other tests have the usual one. */
-  let temp: string;
-  const { TMPDIR } = process.env;
+  const temp = useTempFolder();
   const service = useService();
-  before(async () => {
-    temp = mkdtempSync(join(tmpdir(), 'skill-uploads-'));
-    process.env.TMPDIR = temp;
-  });
-  after(async () => {
-    if (TMPDIR === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = TMPDIR;
-    rmSync(temp, { recursive: true });
-  });
 
   const upload = (
     content: Buffer | string,
@@ -45,11 +34,7 @@ describe('/v1/skills', () => {
     }: { filename?: string; headers?: object; api?: ApiCall } = {},
   ): Promise<ApiResponse> => api('POST', '/v1/skills', form(content, filename), headers as Record<string, string>);
 
-  const objects = async (): Promise<string[]> => {
-    const keys: string[] = [];
-    for await (const { key } of (await openStorage(service.config)).list('skills/')) keys.push(key);
-    return keys.sort();
-  };
+  const objects = (): Promise<string[]> => storedKeys(service, 'skills/');
 
   const refused = (answer: ApiResponse, status: number, type: string): { details?: unknown } => {
     expect(answer.body).to.have.nested.property('error.type', type);
@@ -79,7 +64,7 @@ describe('/v1/skills', () => {
     for (const method of ['GET', 'DELETE']) refused(await service.api(method, path), 404, 'skill_not_found');
     expect((await service.api('GET', '/v1/skills')).body.items).to.deep.equal([]);
     expect(await objects()).to.deep.equal([]);
-    expect(readdirSync(temp)).to.deep.equal([]);
+    expect(temp.names()).to.deep.equal([]);
   });
 
   it('takes a single SKILL.md', async () => {
@@ -118,7 +103,7 @@ describe('/v1/skills', () => {
     refused(await upload('# no frontmatter', { filename: 'SKILL.md' }), 422, 'invalid_skill_bundle');
     refused(await upload(skill('unsafe', [{ name: '../x', content: 'x' }])), 422, 'invalid_skill_bundle');
     expect(await objects()).to.deep.equal(before);
-    expect(readdirSync(temp)).to.deep.equal([]);
+    expect(temp.names()).to.deep.equal([]);
   });
 
   it('refuses packages that are too large', async () => {
