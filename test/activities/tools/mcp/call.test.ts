@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
+import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
 import { eventually } from '../../../support/eventually.js';
 import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import {
@@ -24,11 +25,11 @@ describe('calling a tool of an MCP server', () => {
     tools: TestTool[],
     options: McpServerOptions = {},
     wanted: Parameters<typeof mcpCalls>[0] = {},
-  ): Promise<{ server: TestMcpServer; calls: McpCalls }> => {
+  ): Promise<{ server: TestMcpServer; calls: McpCalls; row: McpServerRow }> => {
     const server = await startMcpServer({ tools, ...options });
     const calls = mcpCalls({ hosts: [server.host], ...wanted });
     closers.push(calls.close, server.close);
-    return { server, calls };
+    return { server, calls, row: calls.row('s', server.url) };
   };
 
   const received = ({ log }: TestMcpServer, method: string): number => log.filter((one) => one === method).length;
@@ -49,11 +50,10 @@ describe('calling a tool of an MCP server', () => {
 
   for (const mode of ['sessions', 'stateless', 'json'] as const) {
     it(`passes input and key on and brings the answer (${mode})`, async () => {
-      const { server, calls } = await start([{ name: 'echo', run: ({ arguments: input }) => JSON.stringify(input) }], {
-        [mode]: true,
-      });
+      const echo: TestTool = { name: 'echo', run: ({ arguments: input }) => JSON.stringify(input) };
+      const { server, calls, row } = await start([echo], { [mode]: true });
       const input = { text: 'ü🔧', nested: [{ a: null }] };
-      const result = await calls.call(calls.row('s', server.url), 'echo', input, { idempotencyKey: 'turn_1-2-0' });
+      const result = await calls.call(row, 'echo', input, { idempotencyKey: 'turn_1-2-0' });
       expect(result).to.deep.equal({ content: [{ type: 'text', text: JSON.stringify(input) }], isError: false });
       expect(server.calls).to.have.length(1);
       expect(server.calls[0]!.meta).to.include({ 'agent-session-service/idempotency-key': 'turn_1-2-0' });
@@ -61,11 +61,10 @@ describe('calling a tool of an MCP server', () => {
   }
 
   it('passes on tool errors and protocol errors', async () => {
-    const { server, calls } = await start([
+    const { calls, row } = await start([
       { name: 'failing', run: () => ({ content: [{ type: 'text', text: 'no such city' }], isError: true }) },
       { name: 'throwing', run: () => Promise.reject(new Error('broken inside')) },
     ]);
-    const row = calls.row('s', server.url);
     expect(await calls.call(row, 'failing')).to.deep.equal({
       content: [{ type: 'text', text: 'no such city' }],
       isError: true,
@@ -78,8 +77,8 @@ describe('calling a tool of an MCP server', () => {
   for (const mode of ['sessions', 'json'] as const) {
     it(`passes on an error of the server's own with the code that the SDK uses for a closed connection (${mode})`, async () => {
       const refuse = (): Promise<never> => Promise.reject(new McpError(-32000, 'the quota is used up'));
-      const { server, calls } = await start([{ name: 'a', run: refuse }], { [mode]: true });
-      const result = await calls.call(calls.row('s', server.url), 'a');
+      const { calls, row } = await start([{ name: 'a', run: refuse }], { [mode]: true });
+      const result = await calls.call(row, 'a');
       expect([result.isError, isOutcomeUnknown(result), result.commit]).to.deep.equal([true, false, undefined]);
       expect(textOf(result)).to.match(/answered the call of a with an error: .*the quota is used up/);
     });
@@ -92,15 +91,14 @@ describe('calling a tool of an MCP server', () => {
       await eventually('three calls run', () => running === 3);
       return 'ok';
     };
-    const { server, calls } = await start([{ name: 'meet', run: together }]);
-    const row = calls.row('s', server.url);
+    const { server, calls, row } = await start([{ name: 'meet', run: together }]);
     const results = await Promise.all([calls.call(row, 'meet'), calls.call(row, 'meet'), calls.call(row, 'meet')]);
     expect(results.map(textOf)).to.deep.equal(['ok', 'ok', 'ok']);
     expect(received(server, 'initialize')).to.equal(1);
   });
 
   it('reports progress', async () => {
-    const { server, calls } = await start([
+    const { calls, row } = await start([
       {
         name: 'slow',
         run: async ({ progress }) => {
@@ -110,14 +108,13 @@ describe('calling a tool of an MCP server', () => {
       },
     ]);
     let signs = 0;
-    await calls.call(calls.row('s', server.url), 'slow', {}, { progress: () => (signs += 1) });
+    await calls.call(row, 'slow', {}, { progress: () => (signs += 1) });
     expect(signs).to.equal(3);
   });
 
   for (const mode of ['sessions', 'json'] as const) {
     it(`sends a cancel to the server at once and leaves nothing open (${mode})`, async () => {
-      const { server, calls } = await start([{ name: 'hang', run: never }, { name: 'a' }], { [mode]: true });
-      const row = calls.row('s', server.url);
+      const { server, calls, row } = await start([{ name: 'hang', run: never }, { name: 'a' }], { [mode]: true });
       const cancel = new AbortController();
       const call = calls.call(row, 'hang', {}, { signal: cancel.signal });
       await eventually('the call arrives', () => server.calls.length === 1);
@@ -133,18 +130,17 @@ describe('calling a tool of an MCP server', () => {
   }
 
   it('sends no cancel for a call that has ended', async () => {
-    const { server, calls } = await start([{ name: 'a' }]);
+    const { server, calls, row } = await start([{ name: 'a' }]);
     const cancel = new AbortController();
-    await calls.call(calls.row('s', server.url), 'a', {}, { signal: cancel.signal });
+    await calls.call(row, 'a', {}, { signal: cancel.signal });
     cancel.abort();
-    await calls.call(calls.row('s', server.url), 'a');
+    await calls.call(row, 'a');
     expect(server.log).not.to.include('notifications/cancelled');
   });
 
   for (const unknownSession of [404, 400] as const) {
     it(`initializes again when a restarted server has lost its sessions (${unknownSession})`, async () => {
-      const { server, calls } = await start([{ name: 'count' }], { unknownSession });
-      const row = calls.row('s', server.url);
+      const { server, calls, row } = await start([{ name: 'count' }], { unknownSession });
       await calls.call(row, 'count');
       await server.restart();
       await sleep(20); // the closed sockets are noticed
@@ -154,17 +150,17 @@ describe('calling a tool of an MCP server', () => {
   }
 
   it('does so once only', async () => {
-    const { server, calls } = await start([{ name: 'a' }]);
+    const { server, calls, row } = await start([{ name: 'a' }]);
     onCall(server, (_, res) => res.writeHead(404).end());
-    const result = await calls.call(calls.row('s', server.url), 'a');
+    const result = await calls.call(row, 'a');
     expect(textOf(result)).to.match(/HTTP 404.*not carried out/);
     expect(received(server, 'tools/call')).to.equal(2);
   });
 
   it('does not treat a 400 as a lost session if the session still works', async () => {
-    const { server, calls } = await start([{ name: 'a' }]);
+    const { server, calls, row } = await start([{ name: 'a' }]);
     onCall(server, (_, res) => res.writeHead(400).end());
-    const result = await calls.call(calls.row('s', server.url), 'a');
+    const result = await calls.call(row, 'a');
     expect(textOf(result)).to.match(/HTTP 400/);
     expect(received(server, 'tools/call')).to.equal(1);
   });
@@ -175,23 +171,22 @@ describe('calling a tool of an MCP server', () => {
       onCall(server, (req) => req.socket.destroy(), count);
 
     it('retries once only, and then reports an unknown outcome', async () => {
-      const { server, calls } = await start([{ name: 'look' }]);
+      const { server, calls, row } = await start([{ name: 'look' }]);
       breakCalls(server, 2);
-      const result = await calls.call(calls.row('s', server.url), 'look', {}, { repeatable: true });
+      const result = await calls.call(row, 'look', {}, { repeatable: true });
       expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, true]);
       expect(received(server, 'tools/call')).to.equal(2);
     });
 
     it('reports an unknown outcome if the server is down at the retry', async () => {
-      const { server, calls } = await start([{ name: 'look' }]);
+      const { server, calls, row } = await start([{ name: 'look' }]);
       onCall(server, () => server.kill());
-      const result = await calls.call(calls.row('s', server.url), 'look', {}, { repeatable: true });
+      const result = await calls.call(row, 'look', {}, { repeatable: true });
       expect(textOf(result)).to.match(/refused the connection\. Its outcome is unknown/);
     });
 
     it('sends no other call again', async () => {
-      const { server, calls } = await start([{ name: 'buy' }]);
-      const row = calls.row('s', server.url);
+      const { server, calls, row } = await start([{ name: 'buy' }]);
       await calls.call(row, 'buy');
       breakCalls(server, 1);
       const result = await calls.call(row, 'buy');
@@ -201,9 +196,9 @@ describe('calling a tool of an MCP server', () => {
   });
 
   it('reports an unknown outcome if an earlier attempt may have been carried out', async () => {
-    const { server, calls } = await start([{ name: 'look' }]);
+    const { server, calls, row } = await start([{ name: 'look' }]);
     await server.close();
-    const result = await calls.call(calls.row('s', server.url), 'look', {}, { repeatable: true, wasSent: true });
+    const result = await calls.call(row, 'look', {}, { repeatable: true, wasSent: true });
     expect(textOf(result)).to.match(/refused the connection\. Its outcome is unknown/);
   });
 
@@ -214,9 +209,9 @@ describe('calling a tool of an MCP server', () => {
       [502, 'text/html'],
       [504, 'text/html'],
     ] as const) {
-      const { server, calls } = await start([{ name: 'a' }]);
+      const { server, calls, row } = await start([{ name: 'a' }]);
       onCall(server, (_, res) => res.writeHead(status, { 'content-type': type }).end('BODY'));
-      const result = await calls.call(calls.row('s', server.url), 'a');
+      const result = await calls.call(row, 'a');
       expect([result.isError, isOutcomeUnknown(result)], `${status} ${type}`).to.deep.equal([true, true]);
       expect(textOf(result)).not.to.include('BODY');
       expect(received(server, 'tools/call')).to.equal(1);
@@ -224,9 +219,9 @@ describe('calling a tool of an MCP server', () => {
   });
 
   it('reports that nothing was carried out if the server is unreachable', async () => {
-    const { server, calls } = await start([{ name: 'a' }]);
+    const { server, calls, row } = await start([{ name: 'a' }]);
     await server.close();
-    const result = await calls.call(calls.row('s', server.url), 'a');
+    const result = await calls.call(row, 'a');
     expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, false]);
     expect(textOf(result)).to.match(/refused the connection\. It was not carried out/);
     const guarded = await calls.call(calls.row('local', 'https://127.0.0.2/mcp'), 'a');
@@ -244,7 +239,7 @@ describe('calling a tool of an MCP server', () => {
   });
 
   it('resumes a stream that the server closes', async () => {
-    const { server, calls } = await start([{ name: 'a' }]);
+    const { server, calls, row } = await start([{ name: 'a' }]);
     server.options.gateway = (req, res, body) => {
       const sse = { 'content-type': 'text/event-stream' };
       if (body.includes('tools/call')) {
@@ -259,12 +254,12 @@ describe('calling a tool of an MCP server', () => {
       res.writeHead(200, sse).end(`id: 2\ndata: ${message}\n\n`);
       return true;
     };
-    expect(textOf(await calls.call(calls.row('s', server.url), 'a'))).to.equal('resumed');
+    expect(textOf(await calls.call(row, 'a'))).to.equal('resumed');
     expect(server.calls).to.have.length(1);
   });
 
   it('is not kept busy by a server that floods it with requests and reconnections', async () => {
-    const { server, calls } = await start([{ name: 'a' }]);
+    const { server, calls, row } = await start([{ name: 'a' }]);
     const ping = `data: {"jsonrpc":"2.0","id":1,"method":"ping"}\n\n`;
     let replies = 0;
     server.options.gateway = async (req, res, body) => {
@@ -279,7 +274,6 @@ describe('calling a tool of an MCP server', () => {
       res.writeHead(202).end();
       return true;
     };
-    const row = calls.row('s', server.url);
     const begun = Date.now();
     await calls.call(row, 'a');
     await sleep(900);
@@ -292,23 +286,22 @@ describe('calling a tool of an MCP server', () => {
 
   describe('connections', () => {
     it('close when idle, and end the MCP session', async () => {
-      const { server, calls } = await start([{ name: 'a' }], {}, { idleMs: 50 });
-      await calls.call(calls.row('s', server.url), 'a');
+      const { server, calls, row } = await start([{ name: 'a' }], {}, { idleMs: 50 });
+      await calls.call(row, 'a');
       expect(calls.mcp.size).to.equal(1);
       await eventually('the session ends', () => server.log.includes('DELETE'));
       expect(calls.mcp.size).to.equal(0);
     });
 
     it('are not shared between credentials', async () => {
-      const { server, calls } = await start([{ name: 'a' }]);
-      await calls.call(calls.row('s', server.url), 'a');
+      const { server, calls, row } = await start([{ name: 'a' }]);
+      await calls.call(row, 'a');
       await calls.call(calls.row('s', server.url, { credential_version: 2 }), 'a');
       expect(received(server, 'initialize')).to.equal(2);
     });
 
     it('are checked before a turn uses them, and replaced if lost', async () => {
-      const { server, calls } = await start([{ name: 'a' }]);
-      const row = calls.row('s', server.url);
+      const { server, calls, row } = await start([{ name: 'a' }]);
       const { signal } = new AbortController();
       await calls.mcp.verify(row, signal);
       await calls.mcp.verify(row, signal);
@@ -328,8 +321,7 @@ describe('calling a tool of an MCP server', () => {
     });
 
     it('all close at the end', async () => {
-      const { server, calls } = await start([{ name: 'a' }, { name: 'hang', run: never }]);
-      const row = calls.row('s', server.url);
+      const { server, calls, row } = await start([{ name: 'a' }, { name: 'hang', run: never }]);
       await calls.call(row, 'a');
       const hanging = calls.call(row, 'hang');
       await eventually('both calls arrive', () => server.calls.length === 2);
