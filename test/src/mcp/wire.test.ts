@@ -155,15 +155,13 @@ describe('the events of a stream', () => {
 });
 
 describe('messages of a server that answer no request', () => {
-  const bodyOf = (text: string): Response => new Response(text, { headers: { 'content-type': 'text/event-stream' } });
+  const passedOn = (text: string): Response => {
+    const response = new Response(text, { headers: { 'content-type': 'text/event-stream' } });
+    return readEventStream(response, { request: undefined, pacer: new Pacer(50, 50), onEnd: () => undefined });
+  };
 
   it('are passed on no faster than the pace', async () => {
-    const stream = readEventStream(bodyOf('data: {}\n\n'.repeat(100_000)), {
-      request: undefined,
-      pacer: new Pacer(50, 50),
-      onEnd: () => undefined,
-    });
-    const reader = stream.body!.getReader();
+    const reader = passedOn('data: {}\n\n'.repeat(100_000)).body!.getReader();
     let events = 0;
     const read = async (): Promise<void> => {
       for (let part = await reader.read(); !part.done; part = await reader.read()) events += 1;
@@ -178,12 +176,7 @@ describe('messages of a server that answer no request', () => {
 
   it('cost by their values and bytes', async () => {
     const dense = `data: {"a":[${'1,'.repeat(900)}1]}\n\n`;
-    const stream = readEventStream(bodyOf(dense.repeat(1000)), {
-      request: undefined,
-      pacer: new Pacer(50, 50),
-      onEnd: () => undefined,
-    });
-    const reader = stream.body!.getReader();
+    const reader = passedOn(dense.repeat(1000)).body!.getReader();
     for (const expected of [false, false]) expect((await reader.read()).done).to.equal(expected);
     const third = reader.read().then(() => 'third');
     const pause = new Promise((resolve) => setTimeout(resolve, 100)).then(() => 'pause');
@@ -194,11 +187,7 @@ describe('messages of a server that answer no request', () => {
 
   it('are dropped when they are large, and the stream goes on', async () => {
     const large = `data: {"a":"${'x'.repeat(70_000)}"}\n\n`;
-    const answered = readEventStream(bodyOf(`${large}id: 7\n${large}data: {"b":1}\n\n`), {
-      request: undefined,
-      pacer: new Pacer(50, 50),
-      onEnd: () => undefined,
-    });
+    const answered = passedOn(`${large}id: 7\n${large}data: {"b":1}\n\n`);
     expect(await answered.text()).to.equal('id: 7\ndata:\n\ndata: {"b":1}\n\n');
   });
 });
