@@ -102,6 +102,27 @@ describe('talking to a session in the console', function () {
     expect(await page.getByText('The model did not answer').count()).to.equal(0);
   });
 
+  it('follows a turn whose message was sent while the history was read', async () => {
+    let calls = 0;
+    system.model.on(/^Early/, () =>
+      calls++ === 0 ? failure('overloaded_error', { headers: { 'retry-after-ms': '4000' } }) : text('At last.'),
+    );
+    const page = await browser.open();
+    const read = new Gate();
+    await page.route('**/events?*', async (route) => {
+      await read.opened;
+      await route.continue();
+    });
+    await page.goto(page.url().replace(/#.*/, `#/sessions/${await system.session()}`));
+    const sent = page.waitForResponse((response) => response.url().endsWith('/messages'));
+    await write(page, 'Early', 'Send');
+    await sent;
+    read.open();
+    // The stream alone has the notice: it is over before the session is polled.
+    await page.getByText('The model did not answer (once)').waitFor();
+    await page.locator('.agent-text', { hasText: 'At last.' }).waitFor();
+  });
+
   it('finds sessions by the days of their creation', async () => {
     const page = await browser.open('/sessions', { viewport: PHONE });
     const rows = page.getByRole('list', { name: 'Sessions' }).getByRole('listitem');

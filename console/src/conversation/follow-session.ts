@@ -25,12 +25,19 @@ export function followSession(
   signal: AbortSignal,
   observer: Observer,
 ): Follower {
-  let wake = (): void => undefined;
+  let endWait = (): void => undefined;
+  /** The wait may not have begun: the session or its history is being read. */
+  let isWoken = false;
+  const wake = (): void => {
+    isWoken = true;
+    endWait();
+  };
   const readHistory = createHistoryReader(client, sessionId, signal, observer.onEvent);
 
   const follow = async (): Promise<void> => {
     let last: Session | null = null;
     while (!signal.aborted) {
+      isWoken = false;
       const session = await client.getSession(sessionId, { signal });
       observer.onSession(session);
       if (session.updated_at !== last?.updated_at) {
@@ -43,16 +50,16 @@ export function followSession(
         for await (const event of client.stream(sessionId, { signal, reconnectForMs: Infinity }))
           observer.onEvent(event);
         last = null;
-      } else {
+      } else if (!isWoken) {
         await new Promise<void>((resolve) => {
-          wake = resolve;
+          endWait = resolve;
           setTimeout(resolve, POLL_INTERVAL_MS);
         });
         while (document.hidden && !signal.aborted) await nextVisibilityChange(signal);
       }
     }
   };
-  return { wake: () => wake(), done: follow() };
+  return { wake, done: follow() };
 }
 
 /** Reads the history from where it ended the last time: the last page is read again, it may have grown. */
