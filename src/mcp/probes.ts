@@ -1,13 +1,34 @@
-import type { McpNetwork } from '../network/network.js';
+import type { McpTool } from '../db/entities/mcp-servers.js';
+import { UnsafeAddressError, type McpNetwork } from '../network/network.js';
+import { privateAddress } from '../network/server-url.js';
 import type { ByteBudget } from '../platform/byte-budget.js';
+import { ServiceError } from '../platform/errors.js';
 import { ProjectLimits } from '../platform/project-limits.js';
+import { storableText } from '../platform/text.js';
+import { Cleaner } from './cleaner.js';
+import { McpConnection } from './client.js';
+import { withDeadline } from './deadline.js';
 import { withLargeAnswer } from './large-answer.js';
-import { PROBE_SECONDS, probeServer, type ProbeResult } from './probe.js';
+import { failureReason } from './reasons.js';
 import type { RequestAuth } from './request-auth.js';
+import { keepTools, listTools } from './tools.js';
+import type { OnLarge } from './wire/answer-body.js';
 import { MAX_LIST_VALUES } from './wire/answer-limits.js';
+import { Pacer } from './wire/pacer.js';
 
+/** Time limit of a whole probe (docs/limits.md). */
+const PROBE_SECONDS = 60;
 /** Probes of a project at a time in this process. Further ones wait. */
 const MAX_PROBES_PER_PROJECT = 8;
+/** Messages that the server may send unasked during a probe. */
+const UNASKED_BURST = 200;
+const UNASKED_PER_SECOND = 20;
+const MAX_SERVER_NAME_LENGTH = 256;
+
+export interface ProbeResult {
+  tools: McpTool[];
+  serverName: string | null;
+}
 
 /** The probes of an API process: limited for each project, and in the memory of their answers. */
 export class Probes {
@@ -16,15 +37,40 @@ export class Probes {
   constructor(
     private readonly network: McpNetwork,
     private readonly budget: ByteBudget,
+    private readonly seconds = PROBE_SECONDS,
   ) {}
 
-  /** @throws ServiceError as `probeServer` does */
-  run(projectId: string, url: URL, authorize: () => RequestAuth): Promise<ProbeResult> {
-    return this.#limits.run(projectId, () => {
-      const signal = AbortSignal.timeout(PROBE_SECONDS * 1000);
-      return withLargeAnswer({ budget: this.budget, projectId, signal, maxValues: MAX_LIST_VALUES }, (onLarge) =>
-        probeServer(this.network, url, authorize, { onLarge }),
+  /**
+   * Connects once and lists the tools.
+   * @throws ServiceError `mcp_probe_failed` with the reason, `invalid_mcp_server_url` if the address is not public
+   */
+  async run(projectId: string, url: URL, authorize: () => RequestAuth): Promise<ProbeResult> {
+    try {
+      return await this.#limits.run(projectId, () =>
+        withDeadline(this.seconds, null, (signal) =>
+          withLargeAnswer({ budget: this.budget, projectId, signal, maxValues: MAX_LIST_VALUES }, (onLarge) =>
+            this.#probe(url, authorize(), signal, onLarge),
+          ),
+        ),
       );
-    });
+    } catch (error) {
+      if (error instanceof Error && error.cause instanceof UnsafeAddressError) throw privateAddress();
+      const reason = storableText(`The MCP server cannot be used: ${failureReason(error)}.`);
+      throw new ServiceError('mcp_probe_failed', reason);
+    }
+  }
+
+  async #probe(url: URL, auth: RequestAuth, signal: AbortSignal, onLarge: OnLarge): Promise<ProbeResult> {
+    const pacer = new Pacer(UNASKED_BURST, UNASKED_PER_SECOND);
+    const connection = await McpConnection.open({ url, auth, network: this.network, listen: false, pacer }, signal);
+    try {
+      const listed = await listTools(connection, signal, onLarge);
+      const cleaner = new Cleaner(() => auth.secrets());
+      const tools = await keepTools(listed, cleaner);
+      const name = connection.serverName;
+      return { tools, serverName: name === null ? null : cleaner.cleanStart(name, MAX_SERVER_NAME_LENGTH) };
+    } finally {
+      await connection.close();
+    }
   }
 }

@@ -8,7 +8,7 @@ import type { Credential } from './auth.js';
 import { readTools } from './find-servers.js';
 import { orTaken } from './names-taken.js';
 import { pinColumns } from './pins.js';
-import type { ProbeResult } from './probe.js';
+import type { ProbeResult } from './probes.js';
 import { deleteUnusedToolsets } from './toolsets.js';
 
 const now = (): string => 'clock_timestamp()';

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { createMcpNetwork } from '../../src/network/network.js';
 import { NO_CREDENTIAL, type Credential } from '../../src/mcp/auth.js';
-import { probeServer, type ProbeResult } from '../../src/mcp/probe.js';
+import { Probes, type ProbeResult } from '../../src/mcp/probes.js';
 import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { seal } from '../../src/platform/sealed.js';
 import { OauthAccess } from '../../src/mcp/oauth/tokens.js';
@@ -99,8 +99,10 @@ export function mcpCalls({
       };
       return callMcpTool(call, server, tool, deps);
     },
-    probe: async (url, { credential = NO_CREDENTIAL, seconds } = {}) =>
-      probeServer(network, await network.checkUrl(url), () => credentialAuth(credential), { seconds }),
+    probe: async (url, { credential = NO_CREDENTIAL, seconds } = {}) => {
+      const probes = new Probes(network, budget, seconds);
+      return probes.run('proj_1', await network.checkUrl(url), () => credentialAuth(credential));
+    },
     close: () => mcp.closeAll(),
   };
 }
