@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { MAX_ANSWER_VALUES, MAX_LIST_VALUES, MAX_SHORT_VALUES } from '../../../src/mcp/wire/answer-limits.js';
+import { failureOf } from '../../support/failure.js';
 import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../support/mcp-calls.js';
 import { resultJson, startRawServer, type Form, type RawAnswer } from '../../support/raw-answers.js';
 import type { TestMcpServer } from '../../support/mcp-server.js';
@@ -41,11 +42,7 @@ for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
       return calls.mcp.verify(calls.row('s', server.url, { pin_tools: true }), new AbortController().signal);
     };
     const probe = (server: TestMcpServer): Promise<unknown> => callsOf(server).probe(server.url);
-    const failure = (work: Promise<unknown>): Promise<string> =>
-      work.then(
-        () => expect.fail('it went through'),
-        (error: Error) => error.message,
-      );
+    const failure = async (work: Promise<unknown>): Promise<string> => (await failureOf(work)).message;
 
     for (const method of ['initialize', 'tools/list', 'tools/call']) {
       it(`refuses an array as the answer to ${method} and answers none of its pings`, async () => {

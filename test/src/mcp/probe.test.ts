@@ -5,6 +5,7 @@ import { createServer as createNetServer, type AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { Credential } from '../../../src/mcp/auth.js';
 import { eventually } from '../../support/eventually.js';
+import { failureOf } from '../../support/failure.js';
 import { mcpCalls, type McpCalls } from '../../support/mcp-calls.js';
 import { resultJson, sendRaw } from '../../support/raw-answers.js';
 import { cert, key } from '../../support/self-signed.js';
@@ -32,11 +33,8 @@ describe('probing an MCP server', () => {
 
   /** The reason the client gets; never with anything of the server's body. */
   const reasonOf = async (url: string, options?: Parameters<typeof probe>[1]): Promise<string> => {
-    const error = (await probe(url, options).then(
-      () => expect.fail('the probe went through'),
-      (fault: unknown) => fault,
-    )) as { type: string; message: string };
-    expect(error.type).to.equal('mcp_probe_failed');
+    const error = await failureOf(probe(url, options));
+    expect(error).to.have.property('type', 'mcp_probe_failed');
     expect(error.message).not.to.include('BODY').and.not.to.include(SECRET);
     return error.message;
   };

@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createMcpNetwork, RedirectError, UnsafeAddressError, type McpNetwork } from '../../../src/network/network.js';
 import { ResponseTooLargeError } from '../../../src/network/bounded-body.js';
+import { failureOf } from '../../support/failure.js';
 
 const LIMITS = {
   get budget() {
@@ -54,12 +55,6 @@ describe('the network to MCP servers', () => {
     return { port: (server.address() as AddressInfo).port, sockets: () => sockets };
   };
 
-  const failureOf = async (work: Promise<unknown>): Promise<unknown> =>
-    work.then(
-      () => expect.fail('it went through'),
-      (error: unknown) => error,
-    );
-
   it('refuses at the check a name of which one address is private', async () => {
     const mixed = network([], async () => [
       { address: '93.184.215.14', family: 4 },
@@ -75,7 +70,7 @@ describe('the network to MCP servers', () => {
       { address: '127.0.0.1', family: 4 },
       { address: '93.184.215.14', family: 4 },
     ]);
-    const error = (await failureOf(mixed.fetch(new URL(`https://mixed.example:${port}/`), {}, LIMITS))) as Error;
+    const error = await failureOf(mixed.fetch(new URL(`https://mixed.example:${port}/`), {}, LIMITS));
     expect(error.cause).to.be.instanceOf(UnsafeAddressError);
     expect(sockets()).to.equal(0);
   });
@@ -85,7 +80,7 @@ describe('the network to MCP servers', () => {
     const answers = ['93.184.215.14', '127.0.0.1'];
     const rebinding = network([], async () => [{ address: answers.shift()!, family: 4 }]);
     const url = await rebinding.checkUrl(`https://rebind.example:${port}/mcp`);
-    const error = (await failureOf(rebinding.fetch(url, {}, LIMITS))) as Error;
+    const error = await failureOf(rebinding.fetch(url, {}, LIMITS));
     expect(error.cause).to.be.instanceOf(UnsafeAddressError);
     expect(sockets()).to.equal(0);
   });
@@ -93,7 +88,7 @@ describe('the network to MCP servers', () => {
   for (const host of ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', 'localhost', '0.0.0.0']) {
     it(`opens no socket to https://${host}, which no resolver sees`, async () => {
       const { port, sockets } = await bait();
-      const error = (await failureOf(network([]).fetch(new URL(`https://${host}:${port}/`), {}, LIMITS))) as Error;
+      const error = await failureOf(network([]).fetch(new URL(`https://${host}:${port}/`), {}, LIMITS));
       expect(error.cause).to.be.instanceOf(UnsafeAddressError);
       expect(sockets()).to.equal(0);
     });
@@ -102,7 +97,7 @@ describe('the network to MCP servers', () => {
   it('leaves a name that does not resolve to the connection', async () => {
     const unknown = network([], async () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' })));
     const url = await unknown.checkUrl('https://nowhere.example/mcp');
-    const error = (await failureOf(unknown.fetch(url, {}, LIMITS))) as Error;
+    const error = await failureOf(unknown.fetch(url, {}, LIMITS));
     expect(error.cause).to.have.property('code', 'ENOTFOUND');
   });
 

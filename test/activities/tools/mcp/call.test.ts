@@ -4,6 +4,7 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
 import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
 import { eventually } from '../../../support/eventually.js';
+import { failureOf } from '../../../support/failure.js';
 import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import {
   startMcpServer,
@@ -313,10 +314,7 @@ describe('calling a tool of an MCP server', () => {
       await calls.mcp.verify(row, signal);
       expect(received(server, 'initialize')).to.equal(2);
       await server.kill();
-      await calls.mcp.verify(row, signal).then(
-        () => expect.fail('verified'),
-        () => undefined,
-      );
+      await failureOf(calls.mcp.verify(row, signal));
       expect(calls.mcp.size).to.equal(0);
     });
 
