@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { McpServerRow } from '../db/entities/mcp-servers.js';
-import { ServiceError } from '../platform/errors.js';
+import { pointerToken, ServiceError } from '../platform/errors.js';
 import { readTools } from './find-servers.js';
 import { acceptedColumns, digestOf } from './pins.js';
 import { requireKnownTools, updateRow } from './store.js';
@@ -56,7 +56,7 @@ function requireSeen(
   );
   if (unseen.length === 0) return;
   const errors = unseen.map(({ name }) => ({
-    path: `/digests/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+    path: `/digests/${pointerToken(name)}`,
     message: `is required, because the tool is too large to show in changed_tools: read it with GET /v1/mcp-servers/${id}/changed-tools/${encodeURIComponent(name)} and send its digest`,
   }));
   throw new ServiceError('validation_error', `${errors[0]!.path} ${errors[0]!.message}.`, { errors });

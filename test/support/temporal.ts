@@ -25,15 +25,13 @@ export interface TestTemporal {
 /** Starts a Temporal server apart from the run's own; `persistent` (the default) keeps workflows over a restart. */
 export async function startTemporalServer({
   persistent = true,
-  ui = false,
   dynamicConfig = {},
 }: {
   persistent?: boolean;
-  ui?: boolean;
   dynamicConfig?: Record<string, number | boolean>;
 } = {}): Promise<TestTemporal> {
   const dataDir = makeStateDir();
-  const { server, address } = await startTemporal({ dataDir, persistent, ui, dynamicConfig });
+  const { server, address } = await startTemporal({ dataDir, persistent, ui: false, dynamicConfig });
   return {
     address,
     get pid() {
