@@ -42,9 +42,9 @@ const below = (count: number): number => Math.floor(Math.random() * count);
 const chance = (share: number): boolean => Math.random() < share;
 const rate = (most: number): number => below(most * 1000) / 1000;
 
-/** Words until the limit of tokens. */
+/** Words until the limit of tokens, in chunks of which each answer has at least five. */
 function* endless(): Iterable<string> {
-  for (;;) yield 'another word of a long answer that never ends by itself ';
+  for (;;) yield 'another word of a long answer that never ends by itself '.repeat(4);
 }
 
 /**
