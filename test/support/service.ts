@@ -1,10 +1,41 @@
+import type { DataSource } from 'typeorm';
+import { startApi, type Api } from '../../api/main.js';
+import { openDataSource } from '../../src/db/data-source.js';
+import type { ModelEntry } from '../../src/models/catalogue.js';
+import type { Config } from '../../src/platform/config.js';
 import { createKey, type NewKey } from '../../src/projects/api-keys.js';
 import { apiClient, type ApiCall } from './client.js';
+import { TEST_MODEL, testConfig } from './config.js';
+import { testLogger } from './log.js';
 import { checkAgainstOpenApi } from './openapi-check.js';
-import { runService, type RunningService, type ServiceOptions } from './running-service.js';
+import { createTestDatabase } from './postgres.js';
 import { SharedService } from './shared-service.js';
+import { temporalAddress } from './temporal.js';
 
-export type { ServiceOptions };
+export interface ServiceOptions {
+  /** Why the test needs a service of its own, where no other option shows it. */
+  own?: string;
+  /** Settings beyond the tests' own (rate limits are off unless given). */
+  config?: Partial<Config>;
+  models?: ModelEntry[];
+  /** A migrated database that the test looks after; absent: a new one. */
+  databaseUrl?: string;
+  /** A Temporal server that the test looks after; absent: the run's. */
+  temporalAddress?: string;
+}
+
+/** An API in this process, on a database of its own. */
+export interface RunningService {
+  url: string;
+  config: Config;
+  /** For what cannot be seen or brought about through the API. */
+  db: DataSource;
+  /** A second process' worth of API on the same database. */
+  anotherApi(): Promise<Api>;
+  /** Closes those that `anotherApi` has started. */
+  closeOthers(): Promise<void>;
+  close(): Promise<void>;
+}
 
 /** A running service with keys for it. */
 export interface TestService extends Omit<RunningService, 'closeOthers'> {
@@ -32,4 +63,38 @@ export async function withKeys<Service extends RunningService>(service: Service)
   const key = await newKey();
   const as = (other: string | null): ApiCall => apiClient(service.url, other, checkAgainstOpenApi);
   return { ...service, key, api: as(key), newKey, as };
+}
+
+export async function runService(options: ServiceOptions): Promise<RunningService> {
+  const { databaseUrl } = options;
+  const database = databaseUrl === undefined ? await createTestDatabase() : { url: databaseUrl, drop: async () => {} };
+  const { config, remove } = testConfig(database.url, options.models ?? [TEST_MODEL], options.config ?? {});
+  // The SDK's own environment configuration names the Temporal server (contract.md §5).
+  process.env.TEMPORAL_ADDRESS = options.temporalAddress ?? (await temporalAddress());
+  const log = testLogger();
+  const db = await openDataSource(database.url, 4, 'test');
+  const api = await startApi(config, log);
+  let others: Api[] = [];
+  const closeOthers = async (): Promise<void> => {
+    const opened = others;
+    others = [];
+    await Promise.all(opened.map((each) => each.close()));
+  };
+  return {
+    url: api.url,
+    config,
+    db,
+    async anotherApi() {
+      const other = await startApi(config, log);
+      others.push(other);
+      return other;
+    },
+    closeOthers,
+    async close() {
+      await Promise.all([api.close(), closeOthers()]);
+      await db.destroy();
+      await database.drop();
+      remove();
+    },
+  };
 }

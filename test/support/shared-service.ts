@@ -5,7 +5,7 @@ import { transaction } from '../../src/db/transaction.js';
 import type { Config } from '../../src/platform/config.js';
 import { openStreams } from '../../src/platform/metrics.js';
 import { eventually } from './eventually.js';
-import type { RunningService, ServiceOptions } from './running-service.js';
+import type { RunningService, ServiceOptions } from './service.js';
 import { temporalAddress } from './temporal.js';
 
 /** Tables that the running service goes on with. */

@@ -1,12 +1,35 @@
+import { randomUUID } from 'node:crypto';
+import { startWorker, type RunningWorker } from '../../activities/main.js';
 import { AgentSessionClient } from '../../client/src/index.js';
+import type { ModelEntry } from '../../src/models/catalogue.js';
+import type { Config } from '../../src/platform/config.js';
+import { TEST_MODEL } from './config.js';
 import { eventually } from './eventually.js';
-import { runTurns, type RunningTurns, type Turns, type TurnServiceOptions } from './running-turns.js';
-import { withKeys, type TestService } from './service.js';
+import { testLogger } from './log.js';
+import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
+import { runService, withKeys, type RunningService, type ServiceOptions, type TestService } from './service.js';
 import { SharedService } from './shared-service.js';
 import { openSse, type SseReader } from './sse-reader.js';
 import { connectClient } from './workflow-history.js';
 
-export type { TurnServiceOptions };
+export interface TurnServiceOptions extends ServiceOptions {
+  /** How many workers beside the API; 0 leaves turns queued until `startWorker`. */
+  workers?: number;
+  /** Fields of the model's catalogue entry that differ from the tests' own. */
+  model?: Partial<ModelEntry>;
+  /** Options of the scripted model itself. */
+  scripted?: Parameters<typeof startScriptedModel>[0];
+}
+
+/** What makes turns run. */
+interface Turns {
+  model: ScriptedModel;
+  /** Those that were started, first one first. */
+  workers: readonly RunningWorker[];
+  startWorker(config?: Partial<Config>): Promise<RunningWorker>;
+}
+
+type RunningTurns = RunningService & Turns;
 
 /** A service whose turns run: with a worker, the run's Temporal server and a scripted model. */
 export interface TurnService extends TestService, Turns {
@@ -96,4 +119,40 @@ async function endTurns({ db, model }: RunningTurns): Promise<void> {
     await close();
   }
   await model.renew();
+}
+
+/** Starts API, worker and scripted model in this process, on a database and a task queue of their own. */
+async function runTurns(options: TurnServiceOptions): Promise<RunningTurns> {
+  const model = await startScriptedModel(options.scripted);
+  const entry: ModelEntry = {
+    ...TEST_MODEL,
+    ...{ id: 'scripted', display_name: 'Scripted', model: 'scripted-1', base_url: model.url },
+    ...options.model,
+  };
+  const config: Partial<Config> = {
+    taskQueue: `turns-${randomUUID()}`,
+    shutdownGraceSeconds: 1,
+    ...options.config,
+  };
+  const service = await runService({ ...options, models: options.models ?? [entry], config });
+  const workers: RunningWorker[] = [];
+  const startAnother = async (own: Partial<Config> = {}): Promise<RunningWorker> => {
+    // The same object: a borrower of the service may change settings.
+    const settings = Object.keys(own).length === 0 ? service.config : { ...service.config, ...own };
+    const worker = await startWorker(settings, testLogger('worker'));
+    workers.push(worker);
+    return worker;
+  };
+  for (let started = 0; started < (options.workers ?? 1); started += 1) await startAnother();
+  return {
+    ...service,
+    model,
+    workers,
+    startWorker: startAnother,
+    async close() {
+      await Promise.all(workers.map((worker) => worker.close()));
+      await service.close();
+      await model.close();
+    },
+  };
 }
