@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { closeServer, listen } from './listen.js';
 
 /** What happens to one request on its way. */
 export type Fault =
@@ -36,14 +35,8 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
     res.on('close', () => onward.destroy());
     req.pipe(onward);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  proxy.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  proxy.close = async () => {
-    server.close();
-    server.closeAllConnections();
-    await once(server, 'close');
-  };
+  proxy.url = (await listen(server)).url;
+  proxy.close = () => closeServer(server);
   return proxy;
 }
 

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { InMemoryTaskMessageQueue } from '@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { Task } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
 import { openMcpSession, TaskStore, type McpToolOptions, type McpToolServer } from './mcp-tools.js';
 import type { TestService } from './service.js';
+import { closeServer, listen } from './listen.js';
 
 export type { Question, TestTask, TestTool, TestToolCall } from './mcp-tools.js';
 
@@ -56,19 +55,14 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Te
   let http = createServer();
   let port = 0;
 
-  const listen = async (): Promise<void> => {
+  const open = async (): Promise<void> => {
     http = createServer((req, res) => void answer(req, res));
     // By default 5 s: a client on a busy machine would send on a connection that is just being closed.
     http.keepAliveTimeout = 60_000;
-    http.listen(port, '127.0.0.1');
-    await once(http, 'listening');
-    port = (http.address() as AddressInfo).port;
+    ({ port } = await listen(http, port));
   };
   const kill = async (): Promise<void> => {
-    const closed = once(http, 'close');
-    http.close();
-    http.closeAllConnections();
-    await closed;
+    await closeServer(http);
     sessions.clear();
   };
 
@@ -123,14 +117,14 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Te
     kill,
     restart: async () => {
       if (http.listening) await kill();
-      await listen();
+      await open();
     },
     close: async () => {
       taskStore.cleanup();
       if (http.listening) await kill();
     },
   };
-  await listen();
+  await open();
   server.host = `127.0.0.1:${port}`;
   server.url = `http://${server.host}/mcp`;
   return server;

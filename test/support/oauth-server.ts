@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import Provider from 'oidc-provider';
 import { startMcpServer, type TestMcpServer, type TestTool } from './mcp-server.js';
+import { closeServer, listen } from './listen.js';
 
 /** A real authorization server (oidc-provider), and the MCP server that it guards. */
 export interface OauthPair {
@@ -19,8 +18,6 @@ export interface OauthPair {
   hold: ((path: string) => Promise<void> | undefined) | undefined;
   /** Changes the metadata of the resource. */
   resource: Record<string, unknown>;
-  /** Seconds that an access token lives; read at each grant. */
-  lifetime: number;
   /** The MCP server rejects these tokens. */
   rejected: Set<string>;
   /** What a person does in a browser. Returns the address of the callback, with its query. */
@@ -32,10 +29,7 @@ export interface OauthPair {
 
 export async function startOauthPair(tools: TestTool[] = [{ name: 'a' }]): Promise<OauthPair> {
   const http = createServer((req, res) => void serve(req, res));
-  http.listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  const host = `127.0.0.1:${(http.address() as AddressInfo).port}`;
-  const issuer = `http://${host}`;
+  const { host, url: issuer } = await listen(http);
   const mcp = await startMcpServer({ tools });
 
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
@@ -58,14 +52,12 @@ export async function startOauthPair(tools: TestTool[] = [{ name: 'a' }]): Promi
     gateway: undefined,
     hold: undefined,
     resource: { resource: mcp.url, authorization_servers: [issuer], scopes_supported: ['tools'] },
-    lifetime: 3600,
     rejected: new Set(),
     consent: (url) => consent(url),
     grants: (type) => pair.requests.filter(({ form }) => form.get('grant_type') === type).length,
     close: async () => {
       await mcp.close();
-      http.close();
-      http.closeAllConnections();
+      await closeServer(http);
     },
   };
   const provider = new Provider(issuer, {
@@ -74,14 +66,14 @@ export async function startOauthPair(tools: TestTool[] = [{ name: 'a' }]): Promi
     pkce: { required: () => true },
     issueRefreshToken: async () => true,
     rotateRefreshToken: true,
-    ttl: { AccessToken: () => pair.lifetime, RefreshToken: 3600, Grant: 3600, Interaction: 600, Session: 600 },
+    ttl: { AccessToken: 3600, RefreshToken: 3600, Grant: 3600, Interaction: 600, Session: 600 },
     features: {
       registration: { enabled: true },
       revocation: { enabled: true },
       resourceIndicators: {
         enabled: true,
         useGrantedResource: () => true,
-        getResourceServerInfo: () => ({ scope: 'tools', accessTokenFormat: 'opaque', accessTokenTTL: pair.lifetime }),
+        getResourceServerInfo: () => ({ scope: 'tools', accessTokenFormat: 'opaque', accessTokenTTL: 3600 }),
       },
     },
   });

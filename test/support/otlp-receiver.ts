@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import protobuf from 'protobufjs';
+import { closeServer, listen } from './listen.js';
 
 /** The part of OTLP's trace export that a tree needs. */
 const SCHEMA = `syntax = "proto3";
@@ -47,8 +46,8 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
       }
       response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end();
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
+  const { url } = await listen(server);
 
   const lines = (parent: ReceivedSpan, depth: number): string[] => [
     `${'  '.repeat(depth)}${parent.name} (${parent.ms.toFixed(0)} ms)`,
@@ -58,18 +57,14 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
       .flatMap((child) => lines(child, depth + 1)),
   ];
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     spans,
     tree(traceId) {
       const known = new Set(spans.map(({ spanId }) => spanId));
       const roots = spans.filter((span) => span.traceId === traceId && !known.has(span.parentId));
       return roots.flatMap((root) => lines(root, 0)).join('\n');
     },
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
+    close: () => closeServer(server),
   };
 }
 

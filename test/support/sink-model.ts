@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { closeServer, listen } from './listen.js';
 
 /** A model server that drops what it is sent, however much, and answers every call with one word. */
 export interface SinkModel {
@@ -47,16 +47,13 @@ export async function startSinkModel(hold: () => Promise<void> = async () => und
       void hold().then(() => response.end(END));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { url } = await listen(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     received,
     get mostAtOnce() {
       return mostAtOnce;
     },
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close: () => closeServer(server),
   };
 }

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { listen } from './listen.js';
 
 /** Stands between two parts of the service, so that a test can cut what goes through it. */
 export interface TcpProxy {
@@ -43,9 +43,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
       if (!swallowing && (socket !== client || !holding)) socket.pipe(other);
     }
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { port } = await listen(server);
   const cut = (): void => {
     for (const socket of open) socket.resetAndDestroy();
   };

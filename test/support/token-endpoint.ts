@@ -1,12 +1,11 @@
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../src/platform/config.js';
 import { seal } from '../../src/platform/sealed.js';
 import type { Grant } from '../../src/mcp/oauth/grants.js';
 import type { OauthServer } from '../../src/mcp/oauth/remembered.js';
 import { insertMcpServer } from './factories.js';
+import { closeServer, listen } from './listen.js';
 
 /** The token endpoint of an authorization server that answers when the test lets it. */
 export interface TokenEndpoint {
@@ -44,10 +43,7 @@ export async function startTokenEndpoint(): Promise<TokenEndpoint> {
     res.on('close', () => open.includes(res) && open.splice(open.indexOf(res), 1));
   });
   let mostWaiting = 0;
-  http.listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  const host = `127.0.0.1:${(http.address() as AddressInfo).port}`;
-  const url = `http://${host}`;
+  const { host, url } = await listen(http);
 
   const endpoint: TokenEndpoint = {
     host,
@@ -101,10 +97,7 @@ export async function startTokenEndpoint(): Promise<TokenEndpoint> {
       );
       return row!;
     },
-    async close() {
-      http.close();
-      http.closeAllConnections();
-    },
+    close: () => closeServer(http),
   };
   return endpoint;
 }

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { checkPayload } from './openapi-check.js';
+import { closeServer, listen } from './listen.js';
 
 /** A request that reached the receiver. */
 export interface Received {
@@ -55,7 +54,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   let server: Server;
   let port = 0;
   let fault: Error | null = null;
-  const listen = async (): Promise<void> => {
+  const open = async (): Promise<void> => {
     server = createServer((req, res) => {
       void text(req).then(
         (body) => {
@@ -73,15 +72,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
       );
     });
     server.on('connection', () => (receiver.connections += 1));
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    port = (server.address() as AddressInfo).port;
-  };
-  const leave = async (): Promise<void> => {
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await closed;
+    ({ port } = await listen(server, port));
   };
   const receiver: WebhookReceiver = {
     url: '',
@@ -90,14 +81,14 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
     connections: 0,
     answer: (res) => void res.writeHead(204).end(),
     of: (deliveryId) => receiver.received.filter(({ id }) => id === deliveryId),
-    leave,
-    comeBack: listen,
+    leave: () => closeServer(server),
+    comeBack: open,
     close: async () => {
-      if (server.listening) await leave();
+      if (server.listening) await closeServer(server);
       if (fault !== null) throw fault;
     },
   };
-  await listen();
+  await open();
   receiver.host = `127.0.0.1:${port}`;
   receiver.url = `http://${receiver.host}/hook`;
   return receiver;

@@ -1,7 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { brotliCompressSync, createGzip, deflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
@@ -14,6 +13,7 @@ import type { Answer } from '../../../src/models/content.js';
 import { PendingRequest } from '../../../src/models/request.js';
 import { ByteBudget } from '../../../src/platform/byte-budget.js';
 import { Redactor } from '../../../src/platform/redactor.js';
+import { closeServer, listen } from '../../support/listen.js';
 
 const TEXT = 'Hello é 😀';
 const EVENT_STREAM = { 'content-type': 'text/event-stream' };
@@ -32,30 +32,28 @@ type Handler = (req: IncomingMessage, res: ServerResponse) => unknown;
 
 describe('the connection to a model', () => {
   let server: Server;
+  let own: { url: string };
   let handle: Handler;
   before(async () => {
-    server = createServer((req, res) => handle(req, res)).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    server = createServer((req, res) => handle(req, res));
+    own = await listen(server);
   });
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  after(() => closeServer(server));
 
   const redactor = new Redactor([]);
   const send = watchedFetch(createSend(undefined as unknown as Storage, new ByteBudget(1)));
-  const apiAt = (port: number): Anthropic =>
-    new Anthropic({ apiKey: 'k', baseURL: `http://127.0.0.1:${port}`, maxRetries: 0, fetch: send, logLevel: 'off' });
+  const apiAt = (baseURL: string): Anthropic =>
+    new Anthropic({ apiKey: 'k', baseURL, maxRetries: 0, fetch: send, logLevel: 'off' });
   const call = async (
     onText: (text: string) => void = () => undefined,
     signal = new AbortController().signal,
-    { port } = server.address() as AddressInfo,
+    { url } = own,
   ): Promise<string> => {
     const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
     const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
     const observer = { started: () => undefined, thinking: () => undefined, text: onText };
     const request = new PendingRequest({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: TEXT }] });
-    await streamAnswer({ api: apiAt(port), redactor }, request, answer, observer, signal, 30);
+    await streamAnswer({ api: apiAt(url), redactor }, request, answer, observer, signal, 30);
     const [block] = answer.content;
     return block?.type === 'text' ? block.text : '';
   };
@@ -157,9 +155,8 @@ describe('the connection to a model', () => {
   }
 
   it('that is refused is a failure with its code', async () => {
-    const closed = createServer().listen(0, '127.0.0.1');
-    await once(closed, 'listening');
-    const address = closed.address() as AddressInfo;
+    const closed = createServer();
+    const address = await listen(closed);
     await new Promise((resolve) => closed.close(resolve));
     const failure = await failureOf(call(undefined, undefined, address));
     expect(failure).to.include({ type: 'model_error', message: 'Connection error.', reason: 'ECONNREFUSED' });

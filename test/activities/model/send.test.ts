@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { createSend, sendFor } from '../../../activities/model/send.js';
@@ -8,6 +6,7 @@ import type { Storage } from '../../../src/files/storage.js';
 import { mediaPlaceholder } from '../../../src/models/media.js';
 import { ByteBudget } from '../../../src/platform/byte-budget.js';
 import { eventually } from '../../support/eventually.js';
+import { listen } from '../../support/listen.js';
 
 const BYTES = 3000;
 
@@ -19,15 +18,14 @@ describe('requests with media', () => {
       arrived.push(req.url!);
       answers.push(() => res.end('{}'));
       req.resume();
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    });
+    const { url } = await listen(server);
     const storage = { open: async () => Readable.from([Buffer.alloc(BYTES)]) } as unknown as Storage;
     const body = JSON.stringify({ data: mediaPlaceholder({ kind: 'image', key: 'files/a', bytes: BYTES }) });
     const budget = new ByteBudget(10_000, 5000);
     const send = createSend(storage, budget);
     const post = (projectId: string, path: string): Promise<Response> =>
-      sendFor(projectId, () => send(`http://127.0.0.1:${port}${path}`, { method: 'POST', body }));
+      sendFor(projectId, () => send(`${url}${path}`, { method: 'POST', body }));
 
     const all = [post('a', '/a1'), post('a', '/a2'), post('b', '/b1')];
     await eventually('both projects send', () => arrived.length === 2);

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type Koa from 'koa';
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { SseConnection } from '../../../api/events/sse-connection.js';
+import { closeServer, listen } from '../../support/listen.js';
 
 /** More than the sockets of both sides hold. */
 const LARGE = Buffer.alloc(30 * 1024 * 1024, 'x');
@@ -13,21 +13,19 @@ const LAST = Buffer.from('the last one');
 /** contract.md §3 "Slow reader"; the times are given to `tick`. */
 describe('a reader of an event stream that has stopped reading', () => {
   let server: Server;
+  let port: number;
   let res: ServerResponse;
   before(async () => {
-    server = createServer((_, response) => (res = response)).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    server = createServer((_, response) => (res = response));
+    ({ port } = await listen(server));
   });
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  after(() => closeServer(server));
 
   /** A connection whose reader takes nothing yet. */
   const open = async (
     waiting = 0,
   ): Promise<{ connection: SseConnection; response: IncomingMessage; gone: AbortController }> => {
-    const call = request({ port: (server.address() as AddressInfo).port, agent: false });
+    const call = request({ port, agent: false });
     call.end();
     await once(server, 'request');
     const gone = new AbortController();

@@ -4,7 +4,7 @@ import Koa from 'koa';
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import { errorResponse } from '../../../api/http/core/error-response.js';
 import { withUpload, type Upload } from '../../../api/http/upload/multipart.js';
@@ -12,12 +12,13 @@ import type { BodyPace } from '../../../api/http/core/body-watch.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { reached } from '../../support/rows.js';
 import { MULTIPART, multipartBody } from '../../support/upload.js';
+import { listen } from '../../support/listen.js';
 
 const RULES = { maxBytes: 100_000, tooLarge: 'skill_bundle_too_large' } as const;
 
 describe('withUpload', () => {
   let server: Server;
-  let address: AddressInfo;
+  let address: Awaited<ReturnType<typeof listen>>;
   let received: (Upload & { content: Buffer })[];
   let fail = false;
   let pace: BodyPace = {};
@@ -37,14 +38,13 @@ describe('withUpload', () => {
       });
     });
     server = createServer((request, response) => void app.callback()(request, response));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    address = server.address() as AddressInfo;
+    address = await listen(server);
   });
   after(() => server.close());
   beforeEach(() => (received = []));
 
   const post = (body: Uint8Array): Promise<Response> =>
-    fetch(`http://127.0.0.1:${address.port}`, { method: 'POST', headers: MULTIPART, body });
+    fetch(address.url, { method: 'POST', headers: MULTIPART, body });
 
   it('hands over name and bytes as they were sent, and their hash', async () => {
     // Bytes out of which boundaries are made are where parsers go wrong.

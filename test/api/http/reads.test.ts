@@ -1,34 +1,33 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { ReadSlots, type Read } from '../../../api/http/core/read-slots.js';
 import type { ServiceError } from '../../../src/platform/errors.js';
 import type { ApiCall } from '../../support/client.js';
 import { reachedLimit } from '../../support/rows.js';
 import type { TestService } from '../../support/service.js';
 import { useService } from '../../support/use.js';
+import { closeServer, listen } from '../../support/listen.js';
 
 const MIB = 1024 * 1024;
 
 describe('reads under way', () => {
   let server: Server;
+  let port: number;
   let slots: ReadSlots;
   /** What the server does with the responses that it gets, in order. */
   let respond: (res: ServerResponse) => void;
   before(async () => {
-    server = createServer((_, res) => respond(res)).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    server = createServer((_, res) => respond(res));
+    ({ port } = await listen(server));
   });
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  after(() => closeServer(server));
 
   /** A request whose response is in the server's hands, and its client. */
   const open = async (): Promise<{ res: ServerResponse; end: () => Promise<void>; drop: () => void }> => {
     const taken = new Promise<ServerResponse>((resolve) => (respond = resolve));
-    const request = get({ port: (server.address() as AddressInfo).port, agent: false });
+    const request = get({ port, agent: false });
     request.on('error', () => undefined);
     const res = await taken;
     const end = async (): Promise<void> => {

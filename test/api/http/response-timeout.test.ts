@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import Koa from 'koa';
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { responseTimeout } from '../../../api/http/core/response-timeout.js';
 import { sendBytes } from '../../../api/http/core/send-bytes.js';
+import { closeServer, listen } from '../../support/listen.js';
 
 /** More than the sockets of both sides hold. */
 const BODY = Buffer.alloc(30 * 1024 * 1024, 'x');
@@ -12,6 +12,7 @@ const TIMEOUTS = { answerMs: 1_000, downloadMs: 1_000_000, checkMs: 50 };
 
 describe('the reader of a response', () => {
   let server: Server;
+  let port: number;
   const responses: ServerResponse[] = [];
   before(async () => {
     const app = new Koa();
@@ -23,17 +24,14 @@ describe('the reader of a response', () => {
     });
     app.silent = true;
     const answer = app.callback();
-    server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    server = createServer((request, response) => void answer(request, response));
+    ({ port } = await listen(server));
   });
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  after(() => closeServer(server));
 
   /** A response of which nothing is read yet. */
   const openPaused = async (path = '/'): Promise<IncomingMessage> => {
-    const call = request({ port: (server.address() as AddressInfo).port, agent: false, path });
+    const call = request({ port, agent: false, path });
     call.end();
     const [response] = (await once(call, 'response')) as [IncomingMessage];
     response.pause();

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { createServer as createNetServer, type AddressInfo } from 'node:net';
+import { createServer as createNetServer } from 'node:net';
 import { expect } from 'chai';
 import type { Credential } from '../../../src/mcp/auth.js';
 import { eventually } from '../../support/eventually.js';
@@ -10,6 +9,7 @@ import { mcpCalls, type McpCalls } from '../../support/mcp-calls.js';
 import { resultJson, sendRaw } from '../../support/raw-answers.js';
 import { cert, key } from '../../support/self-signed.js';
 import { startMcpServer, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
+import { listen } from '../../support/listen.js';
 
 const SECRET = 'secret-0123456789';
 
@@ -292,19 +292,17 @@ describe('probing an MCP server', () => {
     });
 
     it('for a self-signed certificate', async () => {
-      const tls = createTlsServer({ key, cert }).listen(0, '127.0.0.1');
-      await once(tls, 'listening');
+      const tls = createTlsServer({ key, cert });
+      const { port } = await listen(tls);
       closers.push(() => void tls.close());
-      const { port } = tls.address() as AddressInfo;
       expect(await reasonOf(`https://127.0.0.1:${port}/mcp`)).to.match(/TLS certificate is not trusted/);
     });
 
     it('for something that is not HTTP', async () => {
-      const server = createNetServer((socket) => socket.end('BODY\r\n')).listen(0, '127.0.0.1');
-      await once(server, 'listening');
+      const server = createNetServer((socket) => socket.end('BODY\r\n'));
+      const { url } = await listen(server);
       closers.push(() => void server.close());
-      const { port } = server.address() as AddressInfo;
-      expect(await reasonOf(`http://127.0.0.1:${port}/mcp`)).to.match(/not HTTP/);
+      expect(await reasonOf(`${url}/mcp`)).to.match(/not HTTP/);
     });
   });
 });

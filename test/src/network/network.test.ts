@@ -1,11 +1,11 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import { createServer as createNetServer, type AddressInfo } from 'node:net';
+import { createServer as createNetServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createMcpNetwork, RedirectError, UnsafeAddressError, type McpNetwork } from '../../../src/network/network.js';
 import { ResponseTooLargeError } from '../../../src/network/bounded-body.js';
 import { failureOf } from '../../support/failure.js';
+import { closeServer, listen } from '../../support/listen.js';
 
 const LIMITS = {
   get budget() {
@@ -33,14 +33,9 @@ describe('the network to MCP servers', () => {
       requests.push(req);
       answer(req, res);
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    closers.push(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const { port } = server.address() as AddressInfo;
-    return { host: `127.0.0.1:${port}`, port, requests };
+    const { host, port } = await listen(server);
+    closers.push(() => closeServer(server));
+    return { host, port, requests };
   };
 
   /** Counts sockets: an address that is refused must not even see one. */
@@ -49,10 +44,10 @@ describe('the network to MCP servers', () => {
     const server = createNetServer((socket) => {
       sockets += 1;
       socket.destroy();
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    });
+    const { port } = await listen(server);
     closers.push(() => void server.close());
-    return { port: (server.address() as AddressInfo).port, sockets: () => sockets };
+    return { port, sockets: () => sockets };
   };
 
   it('refuses at the check a name of which one address is private', async () => {
