@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { runBudgetTurns, type Kept } from '../support/budget-turns.js';
 
-const TURNS = Number(process.env.BUDGET_TURNS ?? 60);
+const TURNS = Number(process.env.BUDGET_TURNS ?? 30);
 
 /** contract.md §10: a budget is never exceeded by more than the error of the token estimate. */
 describe(`the budgets of ${TURNS} random turns`, function () {
