@@ -30,6 +30,8 @@ const WHOLE_RUN = args.length === 0;
 const CHECKED_RUN = WHOLE_RUN && !LONG;
 /** Mocha's workers. Most tests wait most of the time; the long ones start many processes, and some of them measure time. */
 const JOBS = availableParallelism() * (LONG ? 1 : 3);
+/** A small file that takes long. */
+const TAKES_LONG = join('test', 'turns', 'budget-kept.test.ts');
 
 const summary = { passed: 0, failed: 0, skipped: [], files: {} };
 try {
@@ -65,9 +67,6 @@ async function runChecks(checks) {
   }
   stop();
 }
-
-/** A small file that takes long. */
-const TAKES_LONG = join('test', 'turns', 'budget-kept.test.ts');
 
 /** The test files of the run. The largest first, so that none of them begins when all others have ended. */
 function testFiles() {
