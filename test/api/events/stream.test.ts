@@ -23,11 +23,14 @@ describe('the event stream', () => {
   const onOther = (sessionId: string, lastEventId?: string): Promise<SseReader> =>
     openSse(`${otherUrl}/v1/sessions/${sessionId}/events/stream`, service.key, lastEventId);
   /** A turn that a stream follows from before its answer. */
-  const answered = async (content = 'Hello'): Promise<{ sessionId: string; frames: SseFrame[] }> => {
+  const answered = async (
+    content = 'Hello',
+    answer = text('ok'),
+  ): Promise<{ sessionId: string; frames: SseFrame[] }> => {
     const sessionId = await service.session();
     const stream = await service.stream(sessionId);
     const gate = service.model.gate();
-    service.model.reply([wait(gate), text('ok')]);
+    service.model.reply([wait(gate), answer]);
     await service.send(sessionId, content);
     await stream.until(({ event }) => event === 'user.message');
     gate.open();
@@ -229,8 +232,8 @@ describe('the event stream', () => {
 
   it('carries any text: emoji across pieces, ten thousand characters at once, NUL and lone surrogates', async () => {
     const long = '👩‍🚀'.repeat(2000);
-    service.model.reply([text([long, 'a\0b', '\ud83d', 'c', 'line\nbreak\r\nand \u2028'])]);
-    const { frames } = await answered();
+    const pieces = [long, 'a\0b', '\ud83d', 'c', 'line\nbreak\r\nand \u2028'];
+    const { frames } = await answered('Hello', text(pieces));
     const full = frames.find(({ event }) => event === 'agent.message')!.data.content as string;
     const deltas = frames.filter(isDelta).map(({ data }) => data.content as string);
     expect(deltas.join('')).to.equal(full);
