@@ -30,8 +30,6 @@ const WHOLE_RUN = args.length === 0;
 const CHECKED_RUN = WHOLE_RUN && !LONG;
 /** Mocha's workers. Most tests wait most of the time; the long ones start many processes, and some of them measure time. */
 const JOBS = availableParallelism() * (LONG ? 1 : 3);
-/** A small file that takes long. */
-const TAKES_LONG = join('test', 'turns', 'budget-kept.test.ts');
 
 const summary = { passed: 0, failed: 0, skipped: [], files: {} };
 try {
@@ -70,7 +68,7 @@ async function runChecks(checks) {
 
 /** The test files of the run. The largest first, so that none of them begins when all others have ended. */
 function testFiles() {
-  const size = (name) => (name === TAKES_LONG ? Infinity : statSync(join(root, name)).size);
+  const size = (name) => statSync(join(root, name)).size;
   return readdirSync(join(root, 'test'), { recursive: true })
     .filter((name) => name.endsWith('.test.ts') && name.endsWith('.long.test.ts') === LONG)
     .map((name) => join('test', name))
