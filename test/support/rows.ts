@@ -127,6 +127,8 @@ export const LIMITS = [
   'JSON values of a tool’s schema: 4,000',
   'JSON values of an MCP tool’s schema: 4,000',
   'reads of a project at once: 16',
+  'reads of a project prepared at once: 2',
+  'answers to reads of a project: 16 MiB a second',
   'unread answers: 64 MiB',
   'storage of a project: 20 GiB',
 ] as const;

@@ -11,6 +11,11 @@ const LIMITS = {
   maxUnreadBytes: 64 * MIB,
   /** Counted for an answer until its size is known: a page of 4 MiB, its last item and the rows they come from. */
   reservedBytes: 8 * MIB,
+  /** Reads of a project that Postgres and this process work on at once: the others' answers are ready, or have not begun. */
+  maxPreparedPerProject: 2,
+  /** What a project's answers may cost: a MiB takes some 10 ms of the event loop. Beyond the first bytes they are spread out. */
+  bytesPerSecond: 16 * MIB,
+  burstBytes: 32 * MIB,
   waitTimeoutMs: 5_000,
 };
 
@@ -22,14 +27,21 @@ export interface Read {
 
 interface Project {
   reads: number;
+  /** Of them, those without an answer yet. */
+  preparing: number;
   bytes: number;
+  /** Bytes of answers ahead of the rate, at the time `since`. */
+  debt: number;
+  since: number;
+  /** Runs while a debt is left. */
+  timer: NodeJS.Timeout | null;
   /** Admits the first waiting read, in the order of arrival. */
   waiting: (() => void)[];
 }
 
 /**
- * Limits the reads under way in this process: their number for each project, and the memory of their answers. Further
- * reads wait, those of a project for its own. A project that has no read under way never waits.
+ * Limits the reads under way in this process: for each project their number and the bytes a second of their answers, and the
+ * memory of all answers. Further reads wait, those of a project for its own.
  */
 export class ReadSlots {
   readonly #projects = new Map<string, Project>();
@@ -45,7 +57,7 @@ export class ReadSlots {
    * @throws ServiceError `too_many_requests` if that takes too long
    */
   async enter(projectId: string, res: ServerResponse): Promise<Read> {
-    const project = this.#projects.get(projectId) ?? { reads: 0, bytes: 0, waiting: [] };
+    const project = this.#projects.get(projectId) ?? newProject();
     this.#projects.set(projectId, project);
     if (project.waiting.length === 0 && this.#hasRoom(project)) this.#take(project);
     else await this.#wait(project, res);
@@ -56,35 +68,75 @@ export class ReadSlots {
       this.#bytes += bytes - held;
       held = bytes;
     };
+    let isPreparing = true;
+    const endPreparing = (): void => {
+      if (isPreparing) project.preparing -= 1;
+      isPreparing = false;
+    };
     let hasEnded = false;
     finished(res, () => {
       hasEnded = true;
+      endPreparing();
       hold(0);
       project.reads -= 1;
-      if (project.reads === 0 && project.waiting.length === 0) this.#projects.delete(projectId);
+      this.#forgetIdle(projectId, project);
       this.#admit();
     });
     return {
       answer: (bytes) => {
+        this.#charge(projectId, project, bytes);
         if (hasEnded) return;
+        endPreparing();
         hold(bytes);
-        this.#admit();
+        // After other work of this process: the next answers are built one after the other.
+        setImmediate(() => this.#admit());
       },
     };
   }
 
-  #hasRoom({ reads, bytes }: Project): boolean {
-    const { maxReadsPerProject, maxUnreadBytes, reservedBytes } = this.#limits;
-    if (reads === 0) return true;
+  #hasRoom(project: Project): boolean {
+    const { maxReadsPerProject, maxUnreadBytes, reservedBytes, maxPreparedPerProject, burstBytes } = this.#limits;
+    if (project.preparing >= maxPreparedPerProject || this.#debtOf(project) >= burstBytes) return false;
+    if (project.reads === 0) return true;
     return (
-      reads < maxReadsPerProject &&
-      bytes + reservedBytes <= maxUnreadBytes / 2 &&
+      project.reads < maxReadsPerProject &&
+      project.bytes + reservedBytes <= maxUnreadBytes / 2 &&
       this.#bytes + reservedBytes <= maxUnreadBytes
     );
   }
 
+  #debtOf({ debt, since }: Project): number {
+    return Math.max(0, debt - ((performance.now() - since) / 1000) * this.#limits.bytesPerSecond);
+  }
+
+  /** Adds an answer to what the project's reads have cost, and admits waiting ones when they may go on. */
+  #charge(projectId: string, project: Project, bytes: number): void {
+    project.debt = this.#debtOf(project) + bytes;
+    project.since = performance.now();
+    this.#admitLater(projectId, project);
+  }
+
+  #admitLater(projectId: string, project: Project): void {
+    const { bytesPerSecond, burstBytes } = this.#limits;
+    const debt = this.#debtOf(project);
+    const excess = debt >= burstBytes ? debt - burstBytes + 1 : debt;
+    const again = (): void => {
+      project.timer = null;
+      if (this.#debtOf(project) > 0) this.#admitLater(projectId, project);
+      else this.#forgetIdle(projectId, project);
+      this.#admit();
+    };
+    clearTimeout(project.timer ?? undefined);
+    project.timer = setTimeout(again, Math.ceil((excess / bytesPerSecond) * 1000)).unref();
+  }
+
+  #forgetIdle(projectId: string, { reads, waiting, timer }: Project): void {
+    if (reads === 0 && waiting.length === 0 && timer === null) this.#projects.delete(projectId);
+  }
+
   #take(project: Project): void {
     project.reads += 1;
+    project.preparing += 1;
     project.bytes += this.#limits.reservedBytes;
     this.#bytes += this.#limits.reservedBytes;
   }
@@ -116,6 +168,10 @@ export class ReadSlots {
       while (project.waiting.length > 0 && this.#hasRoom(project)) project.waiting.shift()!();
     }
   }
+}
+
+function newProject(): Project {
+  return { reads: 0, preparing: 0, bytes: 0, debt: 0, since: 0, timer: null, waiting: [] };
 }
 
 function tooManyRequests(): ServiceError {

@@ -91,6 +91,31 @@ describe('reads under way', () => {
     expect(order).to.deep.equal([-1, 2, 3]);
   });
 
+  it('of one project are prepared two at a time', async () => {
+    slots = new ReadSlots();
+    const first = await slots.enter('one', (await open()).res);
+    await slots.enter('one', (await open()).res);
+    let isAdmitted = false;
+    const third = slots.enter('one', (await open()).res).then(() => (isAdmitted = true));
+    await slots.enter('another', (await open()).res);
+    expect(isAdmitted).to.equal(false);
+    first.answer(1);
+    await third;
+    reachedLimit('reads of a project prepared at once: 2');
+  });
+
+  it('of one project answer so many bytes a second, after the first ones', async () => {
+    slots = new ReadSlots({ burstBytes: MIB, bytesPerSecond: 1, waitTimeoutMs: 100 });
+    const { end } = await unread('one', 2 * MIB);
+    await end();
+    expect((await refused(slots.enter('one', (await open()).res))).type).to.equal('too_many_requests');
+    await unread('another', MIB);
+
+    slots = new ReadSlots({ burstBytes: MIB, bytesPerSecond: 100 * MIB });
+    for (let number = 0; number < 3; number += 1) await unread('one', 2 * MIB);
+    reachedLimit('answers to reads of a project: 16 MiB a second');
+  });
+
   it('free their place when the client is gone, also before the answer', async () => {
     slots = new ReadSlots({ maxReadsPerProject: 1 });
     const { res, drop } = await open();
