@@ -1,10 +1,10 @@
 import { NativeConnection } from '@temporalio/worker';
 import pRetry from 'p-retry';
 import { ByteBudget } from '../src/platform/byte-budget.js';
-import { ConfigError, type Config } from '../src/platform/config.js';
+import type { Config } from '../src/platform/config.js';
 import { openDataSource, openUpkeepPool } from '../src/db/data-source.js';
 import { Listener } from '../src/db/listen.js';
-import { isReady, waitForSchema } from '../src/db/schema-version.js';
+import { postgresState, waitForSchema } from '../src/db/schema-version.js';
 import { ConversationCache } from '../src/steps/conversation-cache.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
 import { Notifier } from '../src/stream/notify.js';
@@ -19,8 +19,9 @@ import { observePool } from '../src/platform/database-metrics.js';
 import { createMcpNetwork } from '../src/network/network.js';
 import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels } from '../src/models/catalogue.js';
-import { createReadiness, stateOf, type PartStates } from '../src/platform/readiness.js';
+import { createReadiness, type PartStates } from '../src/platform/readiness.js';
 import { loadSettings } from '../src/models/settings.js';
+import { startFailure } from '../src/platform/setup-error.js';
 import { startStatusServer } from '../src/platform/status-server.js';
 import { createTemporalClient, temporalSettings } from '../src/temporal/connection.js';
 import { traceTemporal } from '../src/temporal/tracing.js';
@@ -60,10 +61,11 @@ export async function startWorker(
   const catalogue = await loadModels(config);
   const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'worker');
   const stopObserving = observePool(db);
-  let health: () => Promise<Omit<PartStates, 'postgres'>> = () => Promise.resolve({ temporal: 'away', worker: 'away' });
+  let health: () => Promise<Omit<PartStates, 'postgres' | 'reason'>> = () =>
+    Promise.resolve({ temporal: 'away', worker: 'away' });
   const readiness = createReadiness(async () => {
-    const [postgres, parts] = await Promise.all([stateOf(() => isReady(db)), health()]);
-    return { postgres, ...parts };
+    const [state, parts] = await Promise.all([postgresState(db), health()]);
+    return { ...state, ...parts };
   });
   const status =
     config.metricsPort === null
@@ -163,7 +165,7 @@ async function main(): Promise<void> {
 
 if (isEntry(import.meta.url)) {
   main().catch((error: unknown) => {
-    process.stderr.write(`${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`);
+    process.stderr.write(`${startFailure(error)}\n`);
     process.exit(1);
   });
 }

@@ -2,11 +2,11 @@ import type { DataSource } from 'typeorm';
 import type { Config } from '../src/platform/config.js';
 import { BatchLookup } from '../src/db/batch-lookup.js';
 import { openDataSource, openUpkeepPool } from '../src/db/data-source.js';
-import { isReady, waitForSchema } from '../src/db/schema-version.js';
+import { postgresState, waitForSchema } from '../src/db/schema-version.js';
 import { openStorage } from '../src/files/open-storage.js';
 import type { Storage } from '../src/files/storage.js';
 import type { Logger } from '../src/platform/logger.js';
-import { createReadiness, stateOf, type Readiness } from '../src/platform/readiness.js';
+import { createReadiness, type Readiness } from '../src/platform/readiness.js';
 import { createMcpNetwork, type McpNetwork } from '../src/network/network.js';
 import { findStates } from '../src/mcp/oauth/store.js';
 import { Probes } from '../src/mcp/probes.js';
@@ -68,8 +68,8 @@ export async function openDeps(
     uploads: new UploadSlots(config.uploadBudgetBytes),
     reads: new ReadSlots(),
     readiness: createReadiness(async () => {
-      const [postgres, parts] = await Promise.all([stateOf(() => isReady(db)), turns.parts.health()]);
-      return { postgres, ...parts };
+      const [state, parts] = await Promise.all([postgresState(db), turns.parts.health()]);
+      return { ...state, ...parts };
     }),
     ...turns.parts,
   };

@@ -1,4 +1,5 @@
-import { ConfigError, type Config } from '../src/platform/config.js';
+import type { Config } from '../src/platform/config.js';
+import { startFailure } from '../src/platform/setup-error.js';
 import { collectWhenIdle } from '../src/platform/idle-collector.js';
 import { isEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
@@ -81,7 +82,7 @@ async function main(): Promise<void> {
 
 if (isEntry(import.meta.url)) {
   main().catch((error: unknown) => {
-    process.stderr.write(`${error instanceof ConfigError ? error.message : String((error as Error).stack)}\n`);
+    process.stderr.write(`${startFailure(error)}\n`);
     process.exit(1);
   });
 }

@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { clientConfig } from '../../src/db/client-config.js';
 import { missingMigrations } from '../../src/db/schema-version.js';
+import { UnreleasedSchemaError } from '../../src/db/unreleased.js';
 import { temporalSettings } from '../../src/temporal/connection.js';
 import { SEALED_COLUMNS, unseal, UnsealError } from '../../src/platform/sealed.js';
 import type { Config } from '../../src/platform/config.js';
@@ -42,7 +43,10 @@ const MIGRATE = 'Bring the database up to date: npm run migrate (the image: role
 async function schema(db: DataSource): Promise<string> {
   const [table] = await db.query<{ there: boolean }[]>(`SELECT to_regclass('migrations') IS NOT NULL AS there`);
   if (!table!.there) throw new CheckError('the database is empty', MIGRATE);
-  const missing = await missingMigrations(db);
+  const missing = await missingMigrations(db).catch((error: unknown) => {
+    if (error instanceof UnreleasedSchemaError) throw new CheckError(error.detail, error.remedy);
+    throw error;
+  });
   if (missing.length > 0) throw new CheckError(`migrations are missing: ${missing.join(', ')}`, MIGRATE);
   const [{ count }] = await db.query<[{ count: number }]>('SELECT count(*) FROM migrations');
   const newer = count - db.migrations.length;

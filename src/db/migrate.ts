@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from './data-source.js';
 import { sqlState } from './transaction.js';
+import { appliedMigrations, refuseUnreleased } from './unreleased.js';
 import { ignored } from '../platform/ignored.js';
 
 /** Key of the advisory lock: processes that migrate at the same time run one after the other. */
@@ -14,6 +15,7 @@ const RETRY_INTERVAL_MS = 1000;
  * Migrates the database at `databaseUrl`; returns the names of the migrations that ran. A migration that waits 2 s for
  * a lock gives up and retries after a second, so that the statements queued behind it can run.
  * @throws if it gets no lock within a minute and a half
+ * @throws UnreleasedSchemaError before it changes anything
  */
 export async function migrate(databaseUrl: string): Promise<string[]> {
   const dataSource = await openDataSource(databaseUrl, 2, 'migrate', 'migration');
@@ -31,18 +33,10 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
 /** Each migration commits separately, so a retry continues after the finished ones. */
 async function runMigrations(dataSource: DataSource): Promise<string[]> {
   const before = await retryOnLockTimeout(() => appliedMigrations(dataSource));
+  await retryOnLockTimeout(() => refuseUnreleased(dataSource, before));
   await retryOnLockTimeout(() => dataSource.runMigrations());
   const after = await appliedMigrations(dataSource);
-  return after.filter((name) => !before.includes(name));
-}
-
-async function appliedMigrations(dataSource: DataSource): Promise<string[]> {
-  const [table] = await dataSource.query<{ exists: boolean }[]>(
-    `SELECT to_regclass('migrations') IS NOT NULL AS exists`,
-  );
-  if (!table!.exists) return [];
-  const rows = await dataSource.query<{ name: string }[]>('SELECT name FROM migrations ORDER BY id');
-  return rows.map(({ name }) => name);
+  return after.map(({ name }) => name).filter((name) => !before.some((applied) => applied.name === name));
 }
 
 async function retryOnLockTimeout<T>(work: () => Promise<T>): Promise<T> {

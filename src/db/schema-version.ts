@@ -1,30 +1,46 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
-import { isDatabaseAway, sqlState } from './transaction.js';
+import { type PartState, stateOf } from '../platform/readiness.js';
+import { isDatabaseAway } from './transaction.js';
+import { appliedMigrations, refuseUnreleased, UnreleasedSchemaError } from './unreleased.js';
 
 const POLL_INTERVAL_MS = 500;
 const LOG_INTERVAL_MS = 15_000;
-const UNDEFINED_TABLE = '42P01';
 
-/** The migrations that this code needs and the database lacks. */
+/**
+ * The migrations that this code needs and the database lacks.
+ * @throws UnreleasedSchemaError if no migration leads from the database to this code
+ */
 export async function missingMigrations(db: DataSource): Promise<string[]> {
   const needed = db.migrations.map((migration) => migration.name ?? migration.constructor.name);
-  const rows = await db.query<{ name: string }[]>('SELECT name FROM migrations').catch((error: unknown) => {
-    if (sqlState(error) === UNDEFINED_TABLE) return [];
-    throw error;
-  });
-  const done = new Set(rows.map(({ name }) => name));
+  const applied = await appliedMigrations(db);
+  await refuseUnreleased(db, applied);
+  const done = new Set(applied.map(({ name }) => name));
   return needed.filter((name) => !done.has(name));
 }
 
-/** True if the database accepts writes and has the schema that this code needs. */
-export async function isReady(db: DataSource): Promise<boolean> {
+/** Postgres as `/readyz` reports it: `ok` if it accepts writes and has the schema that this code needs. */
+export async function postgresState(db: DataSource): Promise<{ postgres: PartState; reason?: string }> {
+  let reason: string | undefined;
+  const postgres = await stateOf(() =>
+    isReady(db).catch((error: unknown) => {
+      if (error instanceof UnreleasedSchemaError) reason = error.message;
+      return false;
+    }),
+  );
+  return { postgres, ...(reason !== undefined && { reason }) };
+}
+
+async function isReady(db: DataSource): Promise<boolean> {
   const [row] = await db.query<{ standby: boolean }[]>('SELECT pg_is_in_recovery() AS standby');
   return !row!.standby && (await missingMigrations(db)).length === 0;
 }
 
-/** Waits until the database has the schema that this code needs: a deploy may start processes before it migrates. */
+/**
+ * Waits until the database has the schema that this code needs: a deploy may start processes before it migrates.
+ * @throws UnreleasedSchemaError if it will never have it
+ */
 export async function waitForSchema(db: DataSource, log: Logger): Promise<void> {
   let loggedAt = -Infinity;
   for (;;) {

@@ -3,10 +3,11 @@ import { pathToFileURL } from 'node:url';
 import { defaultByteBudget } from './byte-budget.js';
 import { MIB } from './units.js';
 import { databaseAddress } from './database-address.js';
+import { SetupError } from './setup-error.js';
 import { encryptionKeysOf, listOf, readSettings } from './settings-schema.js';
 
 /** The errors in the settings, one line each. */
-export class ConfigError extends Error {
+export class ConfigError extends SetupError {
   constructor(readonly problems: string[]) {
     super(`The configuration cannot be used:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
     this.name = 'ConfigError';

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-type PartState = 'ok' | 'away';
+export type PartState = 'ok' | 'away';
 export interface PartStates {
   postgres: PartState;
   temporal: PartState;
   worker: PartState;
+  /** Why Postgres cannot serve, where an operator must change something. */
+  reason?: string;
 }
 export type Readiness = () => Promise<PartStates>;
 
@@ -46,6 +48,7 @@ export async function answerReadiness(
   deep: boolean,
 ): Promise<{ status: number; body: PartStates }> {
   const body = await readiness();
-  const required = deep ? Object.values(body) : [body.postgres];
+  const { postgres, temporal, worker } = body;
+  const required = deep ? [postgres, temporal, worker] : [postgres];
   return { status: required.includes('away') ? 503 : 200, body };
 }

@@ -1,4 +1,44 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { Initial1800000000001 } from './1-initial.js';
+import { MigrationFingerprints1800000000002 } from './2-migration-fingerprints.js';
 
-/** In order; only ever added to. */
-export const migrations = [Initial1800000000001];
+type Migration = new () => MigrationInterface;
+
+/**
+ * In order; only ever added to. Each with the SHA-256 of its file: a database keeps it, so that a migration that was edited after
+ * it ran there is recognised (src/db/unreleased.ts). test/src/db/migration-files.test.ts prints the line of a new one.
+ */
+const FILES: readonly (readonly [Migration, sha256: string])[] = [
+  [Initial1800000000001, 'e766de84e467555924274fa52808a1ea7af8889a8a0022fa965ddd91bbbb856a'],
+  [MigrationFingerprints1800000000002, '17f65c586d36807f5c271980e9f46699cbfa1c839dd18c755e6b258774bc8f60'],
+];
+
+/** The SHA-256 of each migration's file, by the migration's name. */
+export const fingerprints: ReadonlyMap<string, string> = new Map(FILES.map(([{ name }, sha256]) => [name, sha256]));
+
+export const migrations: Migration[] = FILES.map(([Migration], index) =>
+  // The table of fingerprints comes with the second one.
+  index === 0 ? Migration : recorded(Migration, FILES.slice(0, index + 1)),
+);
+
+/** The migration, which also records its fingerprint, in its transaction if it has one, and those before it that have none. */
+function recorded(Migration: Migration, files: typeof FILES): Migration {
+  const migration = new Migration();
+  return class implements MigrationInterface {
+    readonly name = Migration.name;
+    readonly transaction = migration.transaction;
+
+    async up(runner: QueryRunner): Promise<void> {
+      await migration.up(runner);
+      await runner.query(
+        `INSERT INTO migration_fingerprints (name, sha256) SELECT * FROM unnest($1::text[], $2::text[])
+         ON CONFLICT (name) DO NOTHING`,
+        [files.map(([{ name }]) => name), files.map(([, sha256]) => sha256)],
+      );
+    }
+
+    down(runner: QueryRunner): Promise<void> {
+      return migration.down(runner);
+    }
+  };
+}

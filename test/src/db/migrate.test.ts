@@ -4,7 +4,7 @@ import pg from 'pg';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { createIndexConcurrently } from '../../../src/db/concurrent-index.js';
 import { migrate } from '../../../src/db/migrate.js';
-import { isReady, waitForSchema } from '../../../src/db/schema-version.js';
+import { postgresState, waitForSchema } from '../../../src/db/schema-version.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { eventually } from '../../support/eventually.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
@@ -50,7 +50,7 @@ describe('migrations', () => {
     );
     const db = await openDataSource(database.url, 2, 'test');
     try {
-      expect(await isReady(db)).to.equal(false);
+      expect(await postgresState(db)).to.deep.equal({ postgres: 'away' });
       let isDone = false;
       let isMissed!: () => void;
       const missed = new Promise<void>((resolve) => (isMissed = resolve));
@@ -63,7 +63,7 @@ describe('migrations', () => {
         rows[0]!.timestamp,
       ]);
       await waited;
-      expect(await isReady(db)).to.equal(true);
+      expect(await postgresState(db)).to.deep.equal({ postgres: 'ok' });
     } finally {
       await db.destroy();
     }
