@@ -3,6 +3,7 @@ import {
   ApplicationFailure,
   CancellationScope,
   CancelledFailure,
+  patched,
   proxyActivities,
   setCurrentDetails,
   setWorkflowOptions,
@@ -27,6 +28,9 @@ const { finishTurn } = proxyActivities<TurnActivities>({
 
 /** After this time the workflow abandons an activity that ignores its cancellation. Late writes are fenced out. */
 const CANCEL_CAP = '15 s';
+
+/** How long a workflow whose turn was cancelled first waits for the cancel request, which the same POST cancel sends. */
+const CANCEL_REQUEST_TIMEOUT = '30 s';
 
 /**
  * A turn stays on the build that started it, so that its code does not change. The exception is the run of a long wait,
@@ -58,7 +62,17 @@ export async function turn(input: TurnInput): Promise<TurnRun['summary']> {
     if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('The turn was cancelled.');
     run.summary.state = (ended.details?.[0] as TurnState | null | undefined) ?? null;
   }
+  if (run.summary.state === 'cancelled' && patched('cancelled-turn')) await waitForCancelRequest();
   return run.summary;
+}
+
+/**
+ * A worker can get a cancel request from Postgres, and end the turn, before Temporal has it. The workflow waits for it, so
+ * that operators see it as cancelled too.
+ * @throws CancelledFailure when the request arrives
+ */
+function waitForCancelRequest(): Promise<void> {
+  return sleep(CANCEL_REQUEST_TIMEOUT);
 }
 
 async function play(run: TurnRun): Promise<void> {

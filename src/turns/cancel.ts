@@ -72,7 +72,12 @@ async function deliverCancel(
   const delivered = deps.workflows
     .cancel(turnId)
     .catch((err: unknown) => deps.log.warn({ err, turn_id: turnId }, 'a cancel request did not reach Temporal'));
-  if (!isRunning) return;
+  if (!isRunning) {
+    // Its workflow may only be starting, and cannot be cancelled before.
+    await sleep(WORKER_GRACE_MS);
+    await deps.workflows.cancel(turnId);
+    return;
+  }
   await Promise.race([delivered, sleep(TEMPORAL_HEAD_START_MS)]);
   await notifyCancel(deps.db, turnId);
   await sleep(WORKER_GRACE_MS);

@@ -8,6 +8,7 @@ import { startMcpServer } from '../support/mcp-server.js';
 import { failure, message, steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/services.js';
 import { startTemporalServer } from '../support/temporal.js';
+import { activityCompleted } from '../support/turn-workflow.js';
 import { startTurnService } from '../support/turns.js';
 import { connectClient, fetchHistory, resetToStart, runIdsOf } from '../support/workflow-history.js';
 import { ABANDONED_PATHS } from './abandoned-paths.js';
@@ -92,6 +93,24 @@ const PATHS: Path[] = [
       await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
       await service.startWorker();
       await scene.client.workflow.result(turnId).catch(() => undefined);
+      return turnId;
+    },
+  },
+  {
+    name: 'cancelled-first',
+    async play(scene) {
+      const { service, client } = scene;
+      const gate = service.model.gate();
+      service.model.reply([text(SECRET), wait(gate)]);
+      const sessionId = await newSession(scene);
+      const turnId = await service.send(sessionId, SECRET);
+      await gate.reached;
+      await service.db.query('UPDATE turns SET cancel_requested_at = clock_timestamp() WHERE id = $1', [turnId]);
+      gate.open();
+      await endOf(scene, sessionId, 'turn.cancelled');
+      await activityCompleted(client, turnId);
+      await client.workflow.getHandle(turnId).cancel();
+      await client.workflow.result(turnId).catch(() => undefined);
       return turnId;
     },
   },

@@ -27,6 +27,14 @@ export function workflowCompleted(client: Client, turnId: string, timeoutMs?: nu
   return eventually(`the workflow of ${turnId} is complete`, isCompleted, timeoutMs);
 }
 
+/** Waits until an activity of the turn has completed for its workflow. */
+export function activityCompleted(client: Client, turnId: string): Promise<void> {
+  return eventually('an activity has completed', async () => {
+    const { events } = await client.workflow.getHandle(turnId).fetchHistory();
+    return events!.some(({ activityTaskCompletedEventAttributes: completed }) => completed != null);
+  });
+}
+
 /** The activities of a turn that wait or run, in Temporal's own form. */
 export async function pendingActivities(
   client: Client,

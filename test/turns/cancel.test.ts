@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
+import { failureOf } from '../support/failure.js';
 import { createTurnWorkflows } from '../../src/temporal/turn-workflows.js';
-import { describeTurn } from '../support/turn-workflow.js';
+import { activityCompleted, describeTurn } from '../support/turn-workflow.js';
 import { message, silence, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
 import { expectAcceptedRequests, useTemporalClient, useTurnService } from '../support/use.js';
 
@@ -168,6 +169,21 @@ describe('cancel', () => {
       .result()
       .catch((error: Error) => error.message);
     expect(outcome).to.match(/cancelled/i);
+    expect((await temporal.workflow.getHandle(turnId).describe()).status.name).to.equal('CANCELLED');
+  });
+
+  it('shows as Canceled in Temporal, also if the turn ends before Temporal gets the request', async () => {
+    const gate = service.model.gate();
+    service.model.reply([text('All said.'), wait(gate)]);
+    const sessionId = await service.session();
+    const turnId = await service.send(sessionId, 'Go');
+    await gate.reached;
+    await service.db.query('UPDATE turns SET cancel_requested_at = clock_timestamp() WHERE id = $1', [turnId]);
+    gate.open();
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+    await activityCompleted(temporal, turnId);
+    await temporal.workflow.getHandle(turnId).cancel();
+    await failureOf(temporal.workflow.getHandle(turnId).result());
     expect((await temporal.workflow.getHandle(turnId).describe()).status.name).to.equal('CANCELLED');
   });
 
