@@ -4,12 +4,13 @@ const npm = 'node_modules';
 const ROOMS = {
   platform: [],
   network: ['platform'],
+  forms: ['platform'],
   models: ['platform'],
   db: ['platform'],
   projects: ['platform', 'db'],
   files: ['platform', 'models', 'db'],
   skills: ['platform', 'db', 'files'],
-  mcp: ['platform', 'network', 'db'],
+  mcp: ['platform', 'network', 'forms', 'db'],
   temporal: ['platform', 'db'],
   webhooks: ['platform', 'network', 'db', 'temporal'],
   events: ['platform', 'db', 'webhooks'],
@@ -19,7 +20,7 @@ const ROOMS = {
   waiting: ['platform', 'db', 'events', 'sessions', 'turns'],
   messages: ['platform', 'models', 'db', 'projects', 'files', 'skills', 'events', 'sessions', 'turns'],
   schedules: ['platform', 'models', 'db', 'projects', 'temporal', 'stream', 'sessions', 'turns', 'messages', 'waiting'],
-  answers: ['platform', 'db', 'events', 'sessions', 'turns'],
+  answers: ['platform', 'forms', 'db', 'events', 'sessions', 'turns'],
   steps: ['platform', 'models', 'db', 'projects', 'files', 'mcp', 'events', 'sessions', 'turns', 'answers'],
   reconciler: ['platform', 'db', 'temporal', 'stream', 'turns', 'schedules'],
 };
@@ -87,6 +88,23 @@ module.exports = {
       severity: 'error',
       from: { path: '^workflows/contract\\.ts$' },
       to: { path: '.' },
+    },
+    {
+      name: 'ajv-compiles-our-own-schemas',
+      comment:
+        'A schema of another party takes as long to compile as that party likes: forms are checked by src/forms.',
+      severity: 'error',
+      from: {
+        path: '^(src|api|activities|workflows|ops)/',
+        pathNot: [
+          '^api/http/core/validate\\.ts$',
+          '^src/models/catalogue\\.ts$',
+          '^src/platform/settings-schema\\.ts$',
+          '^activities/tools/run-tool\\.ts$', // the schemas of built-in tools
+          '^src/mcp/input-schema\\.ts$', // the meta-schema: it is compiled, and the schemas of servers are its input
+        ],
+      },
+      to: { path: 'node_modules/ajv/' },
     },
     {
       name: 'no-koa-in-src',

@@ -1,13 +1,8 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
-import {
-  closeElicitations,
-  openElicitation,
-  readElicitation,
-  TooManyQuestionsError,
-  type ElicitationAnswer,
-} from '../../src/answers/elicitation.js';
+import { closeElicitations, readElicitation, type ElicitationAnswer } from '../../src/answers/elicitation.js';
+import { openElicitation, TooManyQuestionsError } from '../../src/answers/open-elicitation.js';
 import type { AskedQuestion, QuestionHandler } from '../../src/mcp/questions.js';
-import { MAX_OPEN_QUESTIONS, MAX_QUESTIONS, readQuestion } from '../../src/mcp/questions.js';
+import { readQuestion } from '../../src/mcp/questions.js';
 import { newId } from '../../src/platform/ids.js';
 import { actionsAnswered } from '../../src/platform/metrics.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
@@ -75,13 +70,11 @@ export async function storeQuestion(
   const id = newId('elicitation');
   const asked = { id, ...question, requestId: JSON.stringify(requestId) };
   try {
-    const { elicitationTimeoutSeconds: timeoutSeconds } = deps.config;
-    const limits = { timeoutSeconds, maxOpen: MAX_OPEN_QUESTIONS, max: MAX_QUESTIONS };
-    await retry(() => openElicitation(deps, place, asked, limits));
+    await retry(() => openElicitation(deps, place, asked, deps.config.elicitationTimeoutSeconds));
     return id;
   } catch (error) {
     if (error instanceof TooManyQuestionsError) {
-      throw new McpError(ErrorCode.InvalidParams, 'This turn has too many questions.');
+      throw new McpError(ErrorCode.InvalidParams, error.message);
     }
     if (error instanceof TurnEndedError) return null;
     throw error;

@@ -1,6 +1,7 @@
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { EventRow } from '../events/store.js';
+import type { Form } from '../forms/fields.js';
 import type { ActionKind } from '../sessions/required-actions.js';
 import type { ElicitationState } from './elicitation.js';
 
@@ -44,19 +45,20 @@ export async function loadActions(db: Db, sessionId: string, toolUseIds: string[
   return new Map(rows.map((row) => [row.tool_use_id, withAnswer<Action>(row)]));
 }
 
-/** A question of a server, with what its answer is checked against. */
+/** A question of a server, with the form that its answer is checked against: null once the question is closed. */
 export interface Elicitation extends Omit<Action, 'kind' | 'state' | 'tool_use_id'> {
   id: string;
   state: ElicitationState;
   mode: 'form' | 'url';
-  requestedSchema: Record<string, unknown> | null;
+  requestedSchema: Form | null;
 }
 
 export async function loadElicitations(db: Db, sessionId: string, ids: string[]): Promise<Map<string, Elicitation>> {
   if (ids.length === 0) return new Map();
   const rows = await runSql<WithEvent<Elicitation>>(
     db,
-    sql`SELECT q.id, q.turn_id, q.step, q.index, q.state, q.mode, q.requested_schema AS "requestedSchema", ${EVENT}
+    sql`SELECT q.id, q.turn_id, q.step, q.index, q.state, q.mode,
+          CASE q.state WHEN 'open' THEN q.requested_schema END AS "requestedSchema", ${EVENT}
         FROM elicitations q JOIN turns t ON t.id = q.turn_id
           LEFT JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = q.answer_position
         WHERE q.session_id = ${sessionId} AND q.id = ANY(${ids}::text[])`,

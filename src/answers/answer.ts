@@ -51,7 +51,12 @@ export async function storeAnswers(
   });
   const asked = await load(deps.db);
   await requireFitting(deps.db, sessionId, answers, asked);
-  const open = selectNew(answers, asked)[0];
+  const asking = selectNew(answers, asked);
+  for (const answer of asking) {
+    if (isCallAnswer(answer)) continue;
+    checkContent(asked.elicitations.get(idOf(answer))!, answer.data, `/events/${answers.indexOf(answer)}`);
+  }
+  const [open] = asking;
   if (open === undefined) {
     const events = answers.map((answer) => askedFor(asked, answer).answer!);
     await record(deps.db, events);
@@ -123,10 +128,7 @@ async function requireFitting(db: Db, sessionId: string, answers: Answer[], aske
   );
   if (unknownQuestions.length > 0) throw elicitationNotFound(unknownQuestions);
   for (const [index, answer] of answers.entries()) {
-    if (!isCallAnswer(answer)) {
-      checkContent(asked.elicitations.get(idOf(answer))!, answer.data, `/events/${index}`);
-      continue;
-    }
+    if (!isCallAnswer(answer)) continue;
     const needed = asked.actions.get(idOf(answer))?.kind ?? 'tool_confirmation';
     if (answer.type !== `user.${needed}`)
       throw validationError(`/events/${index}/type`, `must be user.${needed} for this call`);

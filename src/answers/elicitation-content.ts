@@ -1,13 +1,13 @@
-import { Ajv } from 'ajv';
-import formats from 'ajv-formats';
-import { pointerToken, validationError } from '../platform/errors.js';
+import { findMisfit } from '../forms/answer.js';
+import type { Form } from '../forms/fields.js';
+import { validationError } from '../platform/errors.js';
 
 /** Characters of an answer as compact JSON. */
 const MAX_CONTENT_LENGTH = 100_000;
 
 interface AskedQuestion {
   mode: 'form' | 'url';
-  requestedSchema: Record<string, unknown> | null;
+  requestedSchema: Form | null;
 }
 
 interface GivenAnswer {
@@ -16,8 +16,8 @@ interface GivenAnswer {
 }
 
 /**
- * Checks the content of an answer against the form's schema, which was checked when it was asked: flat, and without patterns.
- * Fields that the form does not have are refused.
+ * Checks the content of an answer against its form, which was checked when it was asked. Fields that the form does not have
+ * are refused.
  * @param path of the answer in the request
  * @throws ServiceError validation_error
  */
@@ -34,20 +34,6 @@ export function checkContent(
   if (JSON.stringify(content).length > MAX_CONTENT_LENGTH) {
     throw validationError(`${path}/content`, `must have at most ${MAX_CONTENT_LENGTH} characters as compact JSON`);
   }
-  // A validator of its own, because a compiled schema would stay in a shared one.
-  const ajv = new Ajv({ strict: false, addUsedSchema: false });
-  formats.default(ajv);
-  const valid = ajv.compile({ ...requestedSchema, additionalProperties: false });
-  if (valid(content)) return;
-  const [error] = valid.errors!;
-  const { missingProperty, additionalProperty } = error!.params as Record<string, string | undefined>;
-  const field = missingProperty ?? additionalProperty;
-  const place = field === undefined ? error!.instancePath : `/${pointerToken(field)}`;
-  const message =
-    missingProperty !== undefined
-      ? 'is required'
-      : additionalProperty !== undefined
-        ? 'is not a field of the form'
-        : (error!.message ?? 'does not fit the form');
-  throw validationError(`${path}/content${place}`, message);
+  const misfit = findMisfit(requestedSchema!, content);
+  if (misfit !== null) throw validationError(`${path}/content${misfit.path}`, misfit.message);
 }

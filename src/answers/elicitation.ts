@@ -3,7 +3,7 @@ import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { EventData, NewEvent } from '../events/schema.js';
 import { openActionsOf, type RequiredAction } from '../sessions/required-actions.js';
-import { pauseCalls, resumeCalls } from '../turns/totals.js';
+import { resumeCalls } from '../turns/totals.js';
 import type { TurnDeps } from '../turns/write.js';
 import { NOW } from '../turns/append.js';
 import { changeWait, waitWrite } from './change-wait.js';
@@ -11,60 +11,10 @@ import { changeWait, waitWrite } from './change-wait.js';
 /** open → answered, expired, withdrawn (by the server), lost (the worker died), or cancelled with the turn. */
 export type ElicitationState = 'open' | 'answered' | 'expired' | 'withdrawn' | 'lost' | 'cancelled';
 
-export class TooManyQuestionsError extends Error {
-  override readonly name = 'TooManyQuestionsError';
-}
-
-interface CallPlace {
+export interface CallPlace {
   turnId: string;
   step: number;
   index: number;
-}
-
-interface NewQuestion {
-  id: string;
-  mode: 'form' | 'url';
-  message: string;
-  requestedSchema: object | null;
-  url: string | null;
-  /** The id of the server's request, as JSON. */
-  requestId: string;
-}
-
-/**
- * Stores a question and asks the person, once. The call that it belongs to does not run meanwhile.
- * @throws TooManyQuestionsError, TurnEndedError
- */
-export async function openElicitation(
-  deps: TurnDeps,
-  { turnId, step, index }: CallPlace,
-  { id, requestId, ...question }: NewQuestion,
-  { timeoutSeconds, maxOpen, max }: { timeoutSeconds: number; maxOpen: number; max: number },
-): Promise<void> {
-  await changeWait(deps, turnId, async ({ tx, write }) => {
-    const [open] = await runSql<{ all: number; turn: number; call: number; is_task: boolean; is_stored: boolean }>(
-      tx,
-      sql`SELECT EXISTS (SELECT FROM elicitations WHERE id = ${id}) AS is_stored,
-            count(q.id)::integer AS all, (count(q.id) FILTER (WHERE q.state = 'open'))::integer AS turn,
-            (count(q.id) FILTER (WHERE q.state = 'open' AND q.step = ${step} AND q.index = ${index}))::integer AS call,
-            EXISTS (SELECT FROM tool_calls WHERE turn_id = ${turnId} AND step = ${step} AND index = ${index}
-              AND state = 'task') AS is_task
-          FROM elicitations q WHERE q.turn_id = ${turnId}`,
-    );
-    if (open!.is_stored) return;
-    if (open!.turn >= maxOpen || open!.all >= max) throw new TooManyQuestionsError();
-    await runSql(
-      tx,
-      sql`INSERT INTO elicitations (id, turn_id, step, index, session_id, mode, message, requested_schema, url, request,
-            asked_at, expires_at)
-          SELECT ${id}, id, ${step}, ${index}, session_id, ${question.mode}, ${question.message},
-            ${question.requestedSchema === null ? null : JSON.stringify(question.requestedSchema)}::json, ${question.url},
-            ${requestId}, now.at, now.at + ${timeoutSeconds}::double precision * interval '1 s'
-          FROM turns, (SELECT clock_timestamp() AS at) AS now WHERE turns.id = ${turnId}`,
-    );
-    const clocks = open!.call === 0 ? pauseCalls(1, open!.is_task ? 1 : 0, NOW) : null;
-    await write(waitWrite(turnId, await requiresAction(tx, turnId), clocks));
-  });
 }
 
 /** `agent.requires_action` with everything that is open now; nothing if nothing is. */

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { MAX_OPEN_QUESTIONS } from '../forms/limits.js';
 import { unlessLate } from '../platform/limited-wait.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -6,7 +7,8 @@ import { ErrorCode, McpError, ResultSchema, type ServerCapabilities } from '@mod
 import { limitedFetch, type FetchOptions } from './limited-fetch.js';
 import { AnswerLostError, McpRequest, type RequestOptions } from './mcp-request.js';
 import type { OnLarge } from './wire/answer-body.js';
-import { answerQuestions, MAX_OPEN_QUESTIONS, QUESTION_CAPABILITIES, type QuestionHandler } from './questions.js';
+import { answerQuestions, QUESTION_CAPABILITIES, type QuestionHandler } from './questions.js';
+import { uncompiled } from './uncompiled.js';
 import { callLimits, shortLimits } from './wire/answer-limits.js';
 import { ignored } from '../platform/ignored.js';
 
@@ -53,7 +55,8 @@ export class McpConnection {
   ) {
     const { onQuestion } = options;
     const capabilities = onQuestion === undefined ? {} : QUESTION_CAPABILITIES;
-    this.#client = new Client({ name: 'agent-session-service', version: '1' }, { capabilities });
+    const validator = { jsonSchemaValidator: uncompiled };
+    this.#client = new Client({ name: 'agent-session-service', version: '1' }, { capabilities, ...validator });
     if (onQuestion !== undefined) answerQuestions(this.#client, onQuestion);
     this.#transport = new StreamableHTTPClientTransport(options.url, {
       ...(session !== undefined && { sessionId: session.id }),

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import { asJsonObject } from '../platform/json-object.js';
 import { isDeeperThan } from '../platform/depth.js';
-import { codePointLength, isStorableText } from '../platform/text.js';
+import { codePointLength, DECEPTIVE, isStorableText } from '../platform/text.js';
 import { cleanJson, type Cleaner } from './cleaner.js';
 import type { McpConnection } from './client.js';
 import { taskSupportOf } from './tasks.js';
@@ -17,8 +17,6 @@ const MAX_LISTED = 20_000;
 /** Tools stored for one server (docs/limits.md). */
 const MAX_TOOLS = 256;
 const MAX_NAME_LENGTH = 128;
-/** Control and format characters (writing direction, zero width) and line ends: a name shows as another one. */
-const DECEPTIVE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const MAX_DESCRIPTION_LENGTH = 500;
 /** Limit for all schemas of one server, in the server's own JSON. Beyond it a tool accepts any object. */
 const MAX_SCHEMA_BYTES = 512 * 1024;

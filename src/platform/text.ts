@@ -15,6 +15,19 @@ export function storableText(text: string): string {
   return text.toWellFormed().replaceAll('\0', '');
 }
 
+/** Control and format characters (writing direction, zero width) and line ends: a name shows as another one. */
+export const DECEPTIVE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+/**
+ * True if a text for a person has control characters other than tabs and line ends, or overrides of the writing direction,
+ * with which it shows as another text. Other format characters are part of honest texts, such as those of emoji.
+ */
+export function hidesText(text: string): boolean {
+  return HIDING.test(text);
+}
+
+const HIDING = /(?![\t\n\r])\p{Cc}|[\u202D\u202E]/u;
+
 /** Decodes UTF-8; null if the bytes are not valid. A byte order mark is dropped unless `keepMark`. */
 export function decodeUtf8(bytes: Uint8Array, { keepMark = false } = {}): string | null {
   try {
