@@ -30,6 +30,12 @@ const TOO_LONG = /prompt is too long|context (window|length|limit)|too many (inp
  * error's type (errors inside a stream have no status).
  */
 export function modelFailureOf(error: unknown, redactor: Redactor): ModelFailure {
+  const failure = classify(error, redactor);
+  const status = isApiError(error) && typeof error.status === 'number' ? error.status : undefined;
+  return status === undefined ? failure : { ...failure, status };
+}
+
+function classify(error: unknown, redactor: Redactor): ModelFailure {
   if (isConnectionError(error) && error.cause instanceof CredentialsError) {
     return { type: 'model_error', message: error.cause.message, retryable: true };
   }

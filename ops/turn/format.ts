@@ -1,11 +1,23 @@
 import type { DescribedWorkflow } from '../../src/temporal/describe-workflow.js';
-import type { EventRow, ModelCallRow, QuestionRow, ShownTurn, TaskRow, ToolCallRow, WorkerRow } from './read.js';
+import type {
+  EventRow,
+  ModelCallRow,
+  QuestionRow,
+  ShownTurn,
+  TaskRow,
+  ToolCallRow,
+  WaitingRow,
+  WaitRow,
+  WorkerRow,
+} from './read.js';
 
 /** The text of `turn show`: a section for each source of facts. Content is left out unless it is asked for. */
 export function formatTurn(turn: ShownTurn, workflow: DescribedWorkflow, withContent: boolean): string {
   const shown = (content: unknown): string => (withContent ? `  ${JSON.stringify(content)}` : '');
   const sections: [string, string[]][] = [
-    ['Turn', fieldsOf(turn.row)],
+    ['Turn', fieldsOf({ ...turn.row, error: turn.error && turn.error.type + shown(turn.error.message) })],
+    ['Waits for', turn.waits.map(waitLine)],
+    ['Messages that wait', turn.waitingMessages.map(waitingLine)],
     ['Model calls', turn.modelCalls.map((call) => modelCallLine(call) + (call.error ? shown(call.error.message) : ''))],
     ['Tool calls', turn.toolCalls.map((call) => toolCallLine(call) + shown(call.input))],
     ['Tasks', turn.tasks.map((task) => taskLine(task) + shown({ task_id: task.task_id, message: task.message }))],
@@ -27,7 +39,18 @@ function fieldsOf(fields: object): string[] {
 
 function modelCallLine({ step, message_id, worker_id, started_at, ended_at, error }: ModelCallRow): string {
   const outcome = error === null ? (ended_at === null ? 'under way, or lost' : 'ended') : error.type;
-  return join(`step ${step}`, message_id, span(started_at, ended_at), outcome, worker_id);
+  const status = error?.status === undefined ? null : `HTTP ${error.status}`;
+  return join(`step ${step}`, message_id, span(started_at, ended_at), outcome, status, worker_id);
+}
+
+function waitLine({ what, step, index, since, expires_at }: WaitRow): string {
+  const place = index === null ? `step ${step}` : `step ${step}.${index}`;
+  return join(what, place, `since ${since}`, expires_at && `expires ${expires_at}`);
+}
+
+function waitingLine({ state, count, oldest_at }: WaitingRow): string {
+  const goal = state === 'steering' ? 'for the next model call' : 'for later turns';
+  return join(`${count} ${goal}`, `the oldest since ${oldest_at}`);
 }
 
 function toolCallLine(call: ToolCallRow): string {

@@ -10,7 +10,24 @@ export interface ModelCallRow {
   worker_id: string;
   started_at: string;
   ended_at: string | null;
-  error: { type: string; message: string } | null;
+  error: { type: string; message: string; status?: number } | null;
+}
+
+/** What keeps a turn from going on: an answer, a larger budget, or the task of a server. */
+export interface WaitRow {
+  what: string;
+  step: number;
+  /** Null for the model call of the step. */
+  index: number | null;
+  since: string;
+  expires_at: string | null;
+}
+
+/** The messages of the session that wait, for the next model call of this turn or for turns after it. */
+export interface WaitingRow {
+  state: 'steering' | 'queued';
+  count: number;
+  oldest_at: string;
 }
 
 export interface ToolCallRow {
@@ -72,6 +89,10 @@ export interface WorkerRow {
 
 export interface ShownTurn {
   row: Json;
+  /** Of the terminal event of a failed turn. */
+  error: { type: string; message: string } | null;
+  waits: WaitRow[];
+  waitingMessages: WaitingRow[];
   modelCalls: ModelCallRow[];
   toolCalls: ToolCallRow[];
   tasks: TaskRow[];
@@ -92,6 +113,22 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
         WHERE t.id = ${id}`,
   );
   if (row === undefined) return null;
+  const waits = await runSql<WaitRow>(
+    db,
+    sql`SELECT kind AS what, step, nullif(index, -1) AS index, asked_at AS since, expires_at FROM required_actions
+        WHERE turn_id = ${id} AND state = 'open'
+        UNION ALL SELECT 'elicitation', step, index, asked_at, expires_at FROM elicitations
+        WHERE turn_id = ${id} AND state = 'open'
+        UNION ALL SELECT 'task', step, index, created_at, NULL FROM mcp_tasks
+        WHERE turn_id = ${id} AND ended_at IS NULL AND cancelled_at IS NULL ORDER BY 2, 3, 4`,
+  );
+  const waitingMessages = await runSql<WaitingRow>(
+    db,
+    sql`SELECT CASE WHEN w.steers = t.number AND o.turn_id IS NOT NULL THEN 'steering' ELSE 'queued' END AS state,
+          count(*)::integer AS count, min(w.created_at) AS oldest_at
+        FROM turns t JOIN waiting_messages w ON w.session_id = t.session_id LEFT JOIN open_turns o ON o.turn_id = t.id
+        WHERE t.id = ${id} GROUP BY 1 ORDER BY 1 DESC`,
+  );
   const modelCalls = await runSql<ModelCallRow>(
     db,
     sql`SELECT step, message_id, worker_id, started_at, ended_at, error FROM model_attempts
@@ -126,11 +163,12 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
           JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number
         WHERE t.id = ${id} ORDER BY e.position`,
   );
+  const { error = null } = (events.at(-1)?.data ?? {}) as Pick<Partial<ShownTurn>, 'error'>;
   const workers = await runSql<WorkerRow>(
     db,
     sql`SELECT id, until, is_draining, dead_at FROM workers WHERE id IN (
           SELECT worker_id FROM model_attempts WHERE turn_id = ${id} AND ended_at IS NULL
           UNION SELECT worker_id FROM tool_calls WHERE turn_id = ${id} AND state = 'started')`,
   );
-  return { row, modelCalls, toolCalls, tasks, questions, events, workers };
+  return { row, error, waits, waitingMessages, modelCalls, toolCalls, tasks, questions, events, workers };
 }

@@ -40,6 +40,8 @@ export interface ModelFailure {
   retryable: boolean;
   /** The delay that the model's API asked for. */
   retryAfterMs?: number;
+  /** The HTTP status of the API's answer, for operators. */
+  status?: number;
 }
 
 /** The messages that wait to be given to the turn, as its request has them. */

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { UsageError } from '../../ops/command.js';
 import { runTurn } from '../../ops/turn.js';
 import { startMcpServer } from '../support/mcp-server.js';
-import { message, text, toolUse, wait } from '../support/scripted-model.js';
+import { budget, PRICE } from '../support/money.js';
+import { failure, message, text, toolUse, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { requiredActions } from '../support/waiting-turns.js';
 import { useTurnService } from '../support/use.js';
@@ -12,7 +13,7 @@ const SECRET = 'SECRET';
 const tool = { type: 'custom', name: 'ask', description: 'Asks.', input_schema: { type: 'object' } };
 
 describe('npm run turn', () => {
-  const service = useTurnService();
+  const service = useTurnService({ model: { price: PRICE } });
   afterEach(() => service.model.reset());
 
   const show = (of: TurnService, ...args: string[]) =>
@@ -87,11 +88,40 @@ describe('npm run turn', () => {
     const without = await show(service, turnId);
     expect(without.out).to.not.contain(SECRET);
     expect(sectionsOf(without.out)['Tool calls']![0]).to.contain('toolu_2  ask  pending  answer open');
+    expect(sectionsOf(without.out)['Waits for']).to.have.length(1);
+    expect(sectionsOf(without.out)['Waits for']![0]).to.match(
+      /^custom_tool_result {2}step 1\.0 {2}since \S+Z {2}expires \S+Z$/,
+    );
+    for (const when of ['queue', 'steer', 'queue'])
+      await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: SECRET, when_running: when });
+    const waiting = await show(service, turnId);
+    expect(waiting.out).to.not.contain(SECRET);
+    expect(sectionsOf(waiting.out)['Messages that wait']!.map((line) => line.split('  ')[0])).to.deep.equal([
+      '1 for the next model call',
+      '2 for later turns',
+    ]);
     const shown = sectionsOf((await show(service, turnId, '--content')).out);
     expect(shown.Events![0]).to.contain(`"content":"${SECRET}"`);
     expect(shown['Tool calls']![0]).to.contain(`{"question":"${SECRET}"}`);
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
     await service.ended(sessionId);
+  });
+
+  it('shows that a turn waits for a larger budget, and why a turn failed', async () => {
+    const sessionId = await service.session({ budget: budget('0.1', 'pause') });
+    const turnId = await service.send(sessionId, SECRET);
+    await requiredActions(service, sessionId);
+    expect(sectionsOf((await show(service, turnId)).out)['Waits for']![0]).to.match(
+      /^budget {2}step 1 {2}since \S+Z {2}expires \S+Z$/,
+    );
+    service.model.reply(failure('invalid_request_error', { message: SECRET }));
+    await service.api('PATCH', `/v1/sessions/${sessionId}`, { budget: null });
+    await service.ended(sessionId);
+    const failed = await show(service, turnId);
+    expect(failed.out).to.not.contain(SECRET);
+    expect(sectionsOf(failed.out).Turn!.join('\n')).to.match(/^error +model_error$/m);
+    expect(sectionsOf(failed.out)['Model calls']!.at(-1)).to.contain('  model_error  HTTP 400  ');
+    expect(sectionsOf((await show(service, turnId, '--content')).out).Turn!.join('\n')).to.contain(SECRET);
   });
 
   it('shows the tasks and questions of MCP servers', async () => {
