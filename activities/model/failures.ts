@@ -3,11 +3,12 @@ import { CredentialsError } from '../../src/platform/bearer-tokens.js';
 import { parseRetryAfter } from '../../src/platform/retry-after.js';
 import type { Redactor } from '../../src/platform/redactor.js';
 import type { ModelFailure } from '../../src/steps/model-call.js';
+import { refusalReason, refusalType, saysTooLong, statusInside } from './refusal.js';
 
-/** The model sent nothing for too long (contract.md §3). */
+/** The model sent nothing, or nothing but signs of life, for too long (contract.md §3). */
 export class ModelIdleTimeoutError extends Error {
-  constructor(seconds: number) {
-    super(`The model sent nothing for ${seconds} s.`);
+  constructor(seconds: number, what = 'nothing') {
+    super(`The model sent ${what} for ${seconds} s.`);
     this.name = 'ModelIdleTimeoutError';
   }
 }
@@ -20,15 +21,25 @@ export class ModelStreamError extends Error {
   }
 }
 
-const RETRIED_STATUS = new Set([408, 409, 429]);
-const RETRIED_TYPES = new Set(['overloaded_error', 'rate_limit_error', 'api_error', 'timeout_error']);
-const WORD = /^[\w-]{1,128}$/;
-const TOO_LONG = /prompt is too long|context (window|length|limit)|too many (input )?tokens/i;
+/** The model's server reported an error inside an answer that had begun as a good one. */
+export class ModelAnswerError extends Error {
+  constructor(
+    readonly body: unknown,
+    readonly headers: Headers,
+  ) {
+    super('The model’s server reported an error inside its answer.');
+    this.name = 'ModelAnswerError';
+  }
+}
 
-/**
- * Classifies an error of a model call: by `x-should-retry` if the header is present, else by the status, else by the
- * error's type (errors inside a stream have no status).
- */
+const RETRIED_STATUS = new Set([408, 409, 429]);
+/** Errors inside an answer that a second attempt would meet again. Any other one broke off an accepted call. */
+const LASTING_TYPES =
+  /^(invalid_request|authentication|permission|not_found|billing|request_too_large|bad_?request|invalid_argument)/i;
+const MAX_DETAIL = 500;
+const WORD = /^[\w-]{1,128}$/;
+
+/** Classifies an error of a model call. */
 export function modelFailureOf(error: unknown, redactor: Redactor): ModelFailure {
   const failure = classify(error, redactor);
   const status = isApiError(error) && typeof error.status === 'number' ? error.status : undefined;
@@ -42,47 +53,55 @@ function classify(error: unknown, redactor: Redactor): ModelFailure {
   if (error instanceof ModelIdleTimeoutError || error instanceof ModelStreamError || isConnectionError(error)) {
     return { type: 'model_error', message: sentence(error.message), retryable: true };
   }
-  if (!isApiError(error)) {
-    // Any other error than a broken connection (a frame that is not JSON, say) also counts as a failure, so that retries
-    // end. We do not use its message, because it may quote the answer.
+  const refusal = refusalOf(error);
+  if (refusal === null) {
+    // Any other error than a broken connection also counts as a failure, so that retries end. We do not use its message,
+    // because it may quote the answer.
     const message = isBroken(error) ? 'The connection to the model was lost.' : 'The model’s answer is not valid.';
     return { type: 'model_error', message, retryable: true };
   }
-  const status = typeof error.status === 'number' ? error.status : null;
-  const headers = error.headers instanceof Headers ? error.headers : new Headers();
-  const detail = detailOf(error.error, redactor);
-  const retryable = isRetryable(headers.get('x-should-retry'), status, error.type);
-  const retryAfterMs = retryAfterOf(headers);
-  if (status === 413 || (status === 400 && TOO_LONG.test(detail))) {
+  const { body, status, headers } = refusal;
+  if (saysTooLong(body, status)) {
     return {
       type: 'context_too_long',
       message: 'The message and its results do not fit into the model’s context.',
       retryable: false,
     };
   }
-  if (status === 429 || error.type === 'rate_limit_error') {
+  const detail = sentence(redactor.redactStart(refusalReason(body), MAX_DETAIL).slice(0, MAX_DETAIL));
+  const rest = { retryable: isRetryable(refusal), retryAfterMs: retryAfterOf(headers) };
+  const type = refusalType(body);
+  if (status === 429 || type === 'rate_limit_error') {
     return {
       type: 'model_rate_limited',
-      message: `The model refused the call (rate limit). ${sentence(detail)}`.trim(),
-      retryable,
-      retryAfterMs,
+      message: `The model refused the call (rate limit). ${detail}`.trim(),
+      ...rest,
     };
   }
-  if (status === 529 || status === 503 || error.type === 'overloaded_error') {
-    return {
-      type: 'model_overloaded',
-      message: `The model is overloaded. ${sentence(detail)}`.trim(),
-      retryable,
-      retryAfterMs,
-    };
+  if (status === 529 || status === 503 || type === 'overloaded_error') {
+    return { type: 'model_overloaded', message: `The model is overloaded. ${detail}`.trim(), ...rest };
   }
-  const where = status === null ? 'inside its answer' : `HTTP ${status}`;
-  return {
-    type: 'model_error',
-    message: `The model refused the call (${where}). ${sentence(detail)}`.trim(),
-    retryable,
-    retryAfterMs,
-  };
+  const where = refusal.isInside ? 'inside its answer' : `HTTP ${status}`;
+  return { type: 'model_error', message: `The model refused the call (${where}). ${detail}`.trim(), ...rest };
+}
+
+/** An error that the model's server reported. */
+interface Refusal {
+  body: unknown;
+  /** Null if it has none. */
+  status: number | null;
+  headers: Headers;
+  isInside: boolean;
+}
+
+function refusalOf(error: unknown): Refusal | null {
+  if (error instanceof ModelAnswerError) {
+    const { body, headers } = error;
+    return { body, status: statusInside(body), headers, isInside: true };
+  }
+  if (!isApiError(error)) return null;
+  const headers = error.headers instanceof Headers ? error.headers : new Headers();
+  return { body: error.error, status: error.status ?? null, headers, isInside: false };
 }
 
 /**
@@ -91,12 +110,15 @@ function classify(error: unknown, redactor: Redactor): ModelFailure {
  */
 export function describeFailure(error: unknown): { status?: number; reason: string; model_request_id?: string } {
   if (error instanceof ModelIdleTimeoutError || error instanceof ModelStreamError) return { reason: error.message };
-  if (!isApiError(error) || isConnectionError(error)) return { reason: codeOf(error) };
-  const { status, type, requestID } = error;
+  if (isConnectionError(error)) return { reason: codeOf(error) };
+  const refusal = refusalOf(error);
+  if (refusal === null) return { reason: codeOf(error) };
+  const type = refusalType(refusal.body);
+  const requestId = refusal.headers.get('request-id') ?? '';
   return {
-    status,
-    reason: typeof type === 'string' && WORD.test(type) ? type : 'no error type',
-    model_request_id: typeof requestID === 'string' && WORD.test(requestID) ? requestID : undefined,
+    status: refusal.status ?? undefined,
+    reason: type !== null && WORD.test(type) ? type : 'no error type',
+    model_request_id: WORD.test(requestId) ? requestId : undefined,
   };
 }
 
@@ -114,10 +136,12 @@ function codeOf(error: unknown): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
-function isRetryable(shouldRetry: string | null, status: number | null, type: string | null | undefined): boolean {
+/** By `x-should-retry` if the header is present, else by the status, else by the error's type. */
+function isRetryable({ headers, status, body }: Refusal): boolean {
+  const shouldRetry = headers.get('x-should-retry');
   if (shouldRetry === 'true' || shouldRetry === 'false') return shouldRetry === 'true';
   if (status !== null) return RETRIED_STATUS.has(status) || status >= 500;
-  return type === null || type === undefined || RETRIED_TYPES.has(type);
+  return !LASTING_TYPES.test(refusalType(body) ?? '');
 }
 
 function retryAfterOf(headers: Headers): number | undefined {
@@ -125,12 +149,6 @@ function retryAfterOf(headers: Headers): number | undefined {
   if (Number.isFinite(millis) && millis >= 0) return millis;
   const seconds = parseRetryAfter(headers.get('retry-after'), Date.now());
   return seconds === null ? undefined : seconds * 1000;
-}
-
-/** The message from the error's envelope if it has one, never headers or raw bodies. Google's may be an array of one. */
-function detailOf(envelope: unknown, redactor: Redactor): string {
-  const body = (Array.isArray(envelope) ? envelope[0] : envelope) as { error?: { message?: unknown } } | undefined;
-  return typeof body?.error?.message === 'string' ? redactor.redact(body.error.message).slice(0, 500) : '';
 }
 
 function sentence(text: string): string {

@@ -1,31 +1,44 @@
-import type Anthropic from '@anthropic-ai/sdk';
 import { isConnectionError } from '../../src/models/api-error.js';
 import { ServiceError } from '../../src/platform/errors.js';
-import type { Redactor } from '../../src/platform/redactor.js';
-import { MIB } from '../../src/platform/units.js';
+import { ignored } from '../../src/platform/ignored.js';
+import { asJsonObject } from '../../src/platform/json-object.js';
 import type { Answer, CallUsage } from '../../src/models/content.js';
 import type { PendingRequest } from '../../src/models/request.js';
-import { begin, complete, finished, grow, type GrowingBlock, type TextObserver } from './growing-block.js';
+import type { TextObserver } from './growing-block.js';
 import type { ModelClient } from './clients.js';
-import { ModelStreamError } from './failures.js';
+import { ModelAnswerError, ModelStreamError } from './failures.js';
+import { GrowingAnswer } from './growing-answer.js';
+import { EventReader, type ModelEvent } from './read-events.js';
 import { Watchdog } from './watchdog.js';
 
 /** The estimate for an answer that was cut off: the model reports its output tokens at the end. */
 const CHARACTERS_PER_TOKEN = 4;
-/** Eight times what a model writes in 128,000 tokens. */
-const MAX_CHARACTERS = 4 * MIB;
-/** Each tool call is an event, a row and an activity. */
-const MAX_BLOCKS = 1000;
 
 export interface StreamObserver extends TextObserver {
   /** The model has accepted the call and reports its first usage. */
   started(usage: CallUsage): void;
 }
 
+/** How long the stream of an answer is waited for, in ms. */
+export interface StreamWaits {
+  /** For content, while the server sends only pings: some models think for long and show nothing of it. */
+  content: number;
+  /** For `message_stop`, when the stop reason has come and every block has ended. Some gateways never send it. */
+  stop: number;
+  /** For the end of the response after `message_stop`: then the connection is used again, else it is closed. */
+  release: number;
+}
+
+export const STREAM_WAITS: StreamWaits = { content: 1_800_000, stop: 5_000, release: 1_000 };
+
+/** What the model itself writes; everything else is a sign of life. */
+const CONTENT = /^(message|content_block)_/;
+
 /**
  * Calls the model and reads its answer as a stream. `answer` is filled while it streams in, so that the caller has the
- * usage of a failed call. Every byte restarts the idle timeout, also a ping.
- * @throws ModelIdleTimeoutError, ModelStreamError, the SDK's APIError, or the abort reason of `signal`
+ * usage of a failed call. Every byte restarts the idle timeout, also a ping. docs/models.md says what is accepted of
+ * servers that do not keep to the Messages API.
+ * @throws ModelIdleTimeoutError, ModelStreamError, ModelAnswerError, the SDK's APIError, or the abort reason of `signal`
  */
 export async function streamAnswer(
   { api, redactor }: Pick<ModelClient, 'api' | 'redactor'>,
@@ -34,37 +47,43 @@ export async function streamAnswer(
   observer: StreamObserver,
   signal: AbortSignal,
   idleSeconds: number,
+  waits = STREAM_WAITS,
 ): Promise<void> {
   const began = performance.now();
   const watchdog = new Watchdog(idleSeconds);
-  let streamedCharacters = 0;
+  const growing = new GrowingAnswer(observer, redactor);
   const either = AbortSignal.any([signal, watchdog.signal]);
+  let isMessage = false;
+  let isReleased = false;
   try {
-    const stream = await watchdog.watch(() =>
-      api.messages.create({ ...request.take(), stream: true }, { signal: either }),
+    const { body, headers } = await watchdog.watch(() =>
+      api.messages.create({ ...request.take(), stream: true }, { signal: either }).asResponse(),
     );
-    // By the index that the model gives them, which may be any number.
-    const growing = new Map<number, GrowingBlock>();
-    let stopped = false;
-    for await (const event of stream) {
-      if (event.type === 'content_block_delta' && answer.firstTokenMs === null) {
-        answer.firstTokenMs = performance.now() - began;
+    watchdog.awaitContent(waits.content);
+    const chunks = (body as unknown as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+    for await (const events of eventsIn(chunks, () => growing.isWhole && !signal.aborted)) {
+      for (const event of events) {
+        if (event.type === 'error') throw new ModelAnswerError(event.body, headers);
+        takeUsage(answer.usage, event);
+        if (event.type === 'message_start' && !isMessage) observer.started({ ...answer.usage });
+        isMessage ||= CONTENT.test(event.type);
+        growing.take(event);
+        if (growing.isStopped) break;
       }
-      if (event.type === 'content_block_delta') streamedCharacters += lengthOf(event.delta);
-      if (streamedCharacters > MAX_CHARACTERS) throw new ModelStreamError('The model’s answer is too long.');
-      stopped ||= event.type === 'message_stop';
-      take(event, answer, growing, observer, redactor);
-      if (growing.size > MAX_BLOCKS)
-        throw new ModelStreamError(`The model’s answer has more than ${MAX_BLOCKS} blocks.`);
+      answer.stopReason = growing.stopReason;
+      if (growing.characters > 0) answer.firstTokenMs ??= performance.now() - began;
+      if (growing.isStopped) break;
+      if (events.some(({ type }) => CONTENT.test(type))) watchdog.awaitContent(waitAfter(growing));
     }
-    watchdog.signal.throwIfAborted();
     signal.throwIfAborted();
-    if (!stopped || answer.stopReason === null) throw new ModelStreamError('The model’s answer was cut off.');
-    answer.content = finished(growing.values(), answer.stopReason as Anthropic.StopReason, redactor);
+    if (!isMessage) throw new ModelStreamError('The model’s server sent no event of the Messages API.');
+    isReleased = growing.isStopped;
+    if (isReleased) void release(chunks, watchdog, waits.release);
+    answer.content = growing.finish();
   } catch (error) {
     const { usage } = answer;
     if (answer.stopReason === null) {
-      usage.output_tokens = Math.max(usage.output_tokens, Math.ceil(streamedCharacters / CHARACTERS_PER_TOKEN));
+      usage.output_tokens = Math.max(usage.output_tokens, Math.ceil(growing.characters / CHARACTERS_PER_TOKEN));
     }
     watchdog.signal.throwIfAborted();
     signal.throwIfAborted();
@@ -73,53 +92,55 @@ export async function streamAnswer(
     throw error;
   } finally {
     watchdog.stop();
+    if (!isReleased) watchdog.abort();
+  }
+
+  /** A model that has given its stop reason does not think any more. */
+  function waitAfter({ isWhole, stopReason }: GrowingAnswer): number {
+    if (isWhole) return waits.stop;
+    return stopReason === null ? waits.content : idleSeconds * 1000;
   }
 }
 
-function lengthOf(delta: Anthropic.RawContentBlockDelta): number {
-  if (delta.type === 'text_delta') return delta.text.length;
-  if (delta.type === 'thinking_delta') return delta.thinking.length;
-  return delta.type === 'input_json_delta' ? delta.partial_json.length : 0;
-}
-
-function take(
-  event: Anthropic.RawMessageStreamEvent,
-  answer: Answer,
-  growing: Map<number, GrowingBlock>,
-  observer: StreamObserver,
-  redactor: Redactor,
-): void {
-  switch (event.type) {
-    case 'message_start':
-      takeUsage(answer.usage, event.message.usage);
-      observer.started({ ...answer.usage });
-      return;
-    case 'message_delta':
-      takeUsage(answer.usage, event.usage);
-      answer.stopReason = event.delta.stop_reason ?? answer.stopReason;
-      return;
-    case 'content_block_start':
-      growing.set(event.index, begin(event.content_block, redactor));
-      return;
-    case 'content_block_delta':
-      grow(growing.get(event.index) ?? null, event.delta, observer, redactor);
-      return;
-    case 'content_block_stop':
-      complete(growing.get(event.index) ?? null, observer, redactor);
-      return;
-    case 'message_stop':
-      return;
+/** The events of each chunk of a body. If the connection breaks after a whole message, the body has ended. */
+async function* eventsIn(
+  chunks: AsyncIterator<Uint8Array>,
+  isWhole: () => boolean,
+): AsyncGenerator<ModelEvent[], void> {
+  const reader = new EventReader();
+  for (;;) {
+    const next = await chunks.next().catch((error: unknown) => {
+      if (isWhole()) return null;
+      throw error;
+    });
+    if (next === null) return;
+    yield next.done === true ? reader.end() : reader.push(next.value);
+    if (next.done === true) return;
   }
 }
 
-/** Some servers report no usage. */
-function takeUsage(
-  usage: CallUsage,
-  reported: Partial<Record<keyof CallUsage, number | null>> | null | undefined,
-): void {
+/** Reads the rest of a response, so that its connection can be used again, and ends the request in any case. */
+async function release(chunks: AsyncIterator<Uint8Array>, watchdog: Watchdog, ms: number): Promise<void> {
+  const timer = setTimeout(() => watchdog.abort(), ms);
+  try {
+    for (let isOver = false; !isOver;) isOver = (await chunks.next()).done === true;
+  } catch (error) {
+    ignored('the answer is complete')(error);
+  } finally {
+    clearTimeout(timer);
+    watchdog.abort();
+  }
+}
+
+/**
+ * The API's counts are cumulative within a message: the last one is the total. Some servers report none, or only at one
+ * end of the message and 0 at the other.
+ */
+function takeUsage(usage: CallUsage, event: ModelEvent): void {
+  if (event.type !== 'message_start' && event.type !== 'message_delta') return;
+  const counts = asJsonObject(event.usage ?? asJsonObject(event.message).usage);
   for (const field of Object.keys(usage) as (keyof CallUsage)[]) {
-    const value = reported?.[field];
-    // The API's counts are cumulative within a message: the last one is the total.
-    if (Number.isSafeInteger(value) && value! >= 0) usage[field] = value!;
+    const value = counts[field];
+    if (Number.isSafeInteger(value) && (value as number) > 0) usage[field] = value as number;
   }
 }

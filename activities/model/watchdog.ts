@@ -2,10 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { ModelIdleTimeoutError } from './failures.js';
 import type { SendRequest } from './send.js';
 
-/** Aborts when no byte arrived for `seconds`. The time starts when we begin to send the request. */
+/** Aborts a call whose model is silent. */
 export class Watchdog {
   #controller = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
+  #bytes: NodeJS.Timeout | undefined;
+  #content: NodeJS.Timeout | undefined;
+  #isStopped = false;
 
   constructor(private readonly seconds: number) {}
 
@@ -13,9 +15,22 @@ export class Watchdog {
     return this.#controller.signal;
   }
 
+  abort(reason?: unknown): void {
+    this.#controller.abort(reason);
+  }
+
+  /** Aborts when no byte arrives for `seconds`. The time starts when we begin to send the request. */
   restart(): void {
-    const abort = (): void => this.#controller.abort(new ModelIdleTimeoutError(this.seconds));
-    this.#timer = this.#timer?.refresh() ?? setTimeout(abort, this.seconds * 1000);
+    if (this.#isStopped) return;
+    const abort = (): void => this.abort(new ModelIdleTimeoutError(this.seconds));
+    this.#bytes = this.#bytes?.refresh() ?? setTimeout(abort, this.seconds * 1000);
+  }
+
+  /** Aborts when this is not called again within `ms`: signs of life are no content. */
+  awaitContent(ms: number): void {
+    clearTimeout(this.#content);
+    const error = (): Error => new ModelIdleTimeoutError(ms / 1000, 'only signs of life');
+    this.#content = setTimeout(() => this.abort(error()), ms);
   }
 
   /** Runs a call of the SDK; the requests it sends restart this watchdog. */
@@ -24,7 +39,9 @@ export class Watchdog {
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#isStopped = true;
+    clearTimeout(this.#bytes);
+    clearTimeout(this.#content);
   }
 }
 

@@ -1,0 +1,209 @@
+import { asJsonObject, isJsonObject, type JsonObject } from '../../src/platform/json-object.js';
+import { MIB } from '../../src/platform/units.js';
+import type { Redactor } from '../../src/platform/redactor.js';
+import type { AssistantBlock } from '../../src/models/content.js';
+import { ModelStreamError } from './failures.js';
+import { GrowingProse, GrowingTool, type TextObserver } from './growing-block.js';
+import type { ModelEvent } from './read-events.js';
+import { ENDS_EARLY, stopReasonIn } from './stop-reason.js';
+
+/** Eight times what a model writes in 128,000 tokens. */
+const MAX_CHARACTERS = 4 * MIB;
+/** Each tool call is an event, a row and an activity. */
+const MAX_BLOCKS = 1000;
+
+type Growing = GrowingProse | GrowingTool | Extract<AssistantBlock, { type: 'redacted_thinking' }>;
+
+/**
+ * Builds an answer from its events. Text and thinking go by the type of each delta and in the order in which they come,
+ * because gateways send deltas without a start, in a block of another type and after its end. The input of a tool goes
+ * by the index of its block.
+ */
+export class GrowingAnswer {
+  /** `message_stop` has come. */
+  isStopped = false;
+  stopReason: string | null = null;
+  /** Characters of text, thinking and tool input. */
+  characters = 0;
+  readonly #blocks: Growing[] = [];
+  /** The tool calls by the index of their block, which may be anything. */
+  readonly #tools = new Map<unknown, GrowingTool>();
+  #latestTool: GrowingTool | null = null;
+  /** The blocks that have no end yet, by index. */
+  readonly #open = new Set<unknown>();
+  /** Blocks of types that this service does not request, such as the server's own tools. */
+  readonly #ignored = new Set<unknown>();
+  #starts = 0;
+
+  constructor(
+    private readonly observer: TextObserver,
+    private readonly redactor: Redactor,
+  ) {}
+
+  /** A stop reason has come and every block has ended: nothing is missing but `message_stop`. */
+  get isWhole(): boolean {
+    return this.stopReason !== null && this.#open.size === 0;
+  }
+
+  /** @throws ModelStreamError */
+  take(event: ModelEvent): void {
+    switch (event.type) {
+      case 'content_block_start':
+        return this.#start(event.index, asJsonObject(event.content_block));
+      case 'content_block_delta':
+        return this.#grow(event.index, asJsonObject(event.delta));
+      case 'content_block_stop':
+        this.#open.delete(event.index);
+        return;
+      case 'message_delta':
+        this.stopReason = stopReasonIn(event) ?? this.stopReason;
+        return;
+      case 'message_stop':
+        this.isStopped = true;
+    }
+  }
+
+  /**
+   * Returns the blocks of the complete answer. Tool calls of an answer that was cut short are dropped.
+   * @throws ModelStreamError
+   */
+  finish(): AssistantBlock[] {
+    const { stopReason } = this;
+    if (stopReason === null) {
+      throw new ModelStreamError(
+        this.isStopped
+          ? 'The model’s answer ended without a stop reason, so it may be cut off.'
+          : 'The model’s answer was cut off.',
+      );
+    }
+    if (stopReason === 'tool_use' && this.#latestTool === null) {
+      throw new ModelStreamError('The model’s answer ended for a tool call but has none.');
+    }
+    return this.#blocks.flatMap((block): AssistantBlock[] => {
+      if (block instanceof GrowingProse) return block.finish();
+      if (!(block instanceof GrowingTool)) return [block];
+      return ENDS_EARLY.has(stopReason) ? [] : [block.finish(this.redactor)];
+    });
+  }
+
+  #start(index: unknown, block: JsonObject): void {
+    this.#starts += 1;
+    checkCount(this.#starts);
+    const isRepeated = this.#open.has(index);
+    // The start of a block ends the one before it.
+    this.#open.clear();
+    this.#open.add(index);
+    this.#ignored.delete(index);
+    switch (block.type) {
+      case 'text':
+        return this.#write('text', block.text);
+      case 'thinking':
+        return this.#startThinking(block, isRepeated);
+      case 'redacted_thinking':
+        this.#push({ type: 'redacted_thinking', data: this.redactor.redact(this.#read(block.data)) });
+        return;
+      case 'tool_use':
+        return this.#startTool(index, block, isRepeated);
+      default:
+        this.#tools.delete(index);
+        this.#ignored.add(index);
+    }
+  }
+
+  /** Each thinking block has a signature of its own, unless a server starts one again with each token. */
+  #startThinking({ thinking, signature }: JsonObject, isRepeated: boolean): void {
+    const last = this.#prose();
+    if (!isRepeated || last?.kind !== 'thinking' || last.isSigned) this.#pushProse('thinking');
+    this.#write('thinking', thinking);
+    if (signature !== undefined) this.#prose()!.sign(this.#read(signature));
+  }
+
+  #startTool(index: unknown, { id, name, input }: JsonObject, isRepeated: boolean): void {
+    const known = this.#tools.get(index);
+    if (isRepeated && known !== undefined && known.id === this.#read(id)) return;
+    const isGiven = isJsonObject(input) ? Object.keys(input).length > 0 : typeof input === 'string';
+    const given = isGiven ? this.#jsonOf(input) : '';
+    const tool = new GrowingTool(this.#read(id), this.#read(name), given);
+    this.#tools.set(index, tool);
+    this.#latestTool = tool;
+    this.#push(tool);
+  }
+
+  #grow(index: unknown, delta: JsonObject): void {
+    this.#open.add(index);
+    switch (delta.type) {
+      case 'text_delta':
+      case 'text':
+        return this.#write('text', delta.text);
+      case 'thinking_delta':
+        return this.#write('thinking', delta.thinking);
+      case 'signature_delta':
+        this.#lastThinking()?.sign(this.#read(delta.signature));
+        return;
+      case 'input_json_delta':
+        return this.#growTool(index, this.#jsonOf(delta.partial_json));
+    }
+  }
+
+  #growTool(index: unknown, json: string): void {
+    // Without an index it belongs to the latest call.
+    const tool = index === undefined ? this.#latestTool : this.#tools.get(index);
+    if (tool) return tool.append(json);
+    if (json === '' || this.#ignored.has(index)) return;
+    throw new ModelStreamError('The model’s answer has the input of a tool call that it did not start.');
+  }
+
+  #write(kind: 'text' | 'thinking', value: unknown): void {
+    const text = this.#counted(value);
+    if (text === '') return;
+    const last = this.#prose();
+    (last?.kind === kind ? last : this.#pushProse(kind)).append(text);
+  }
+
+  /** The block that text and thinking are added to, if the last block is one. */
+  #prose(): GrowingProse | null {
+    const last = this.#blocks.at(-1);
+    return last instanceof GrowingProse ? last : null;
+  }
+
+  #lastThinking(): GrowingProse | undefined {
+    return this.#blocks.findLast((block) => block instanceof GrowingProse && block.kind === 'thinking') as
+      | GrowingProse
+      | undefined;
+  }
+
+  #pushProse(kind: 'text' | 'thinking'): GrowingProse {
+    const prose = new GrowingProse(kind, this.observer, this.redactor);
+    this.#push(prose);
+    return prose;
+  }
+
+  #push(block: Growing): void {
+    this.#prose()?.flush();
+    this.#blocks.push(block);
+    checkCount(this.#blocks.length);
+  }
+
+  /** A text field. Many servers leave empty ones out. */
+  #read(value: unknown): string {
+    if (value === undefined || value === null) return '';
+    if (typeof value !== 'string') throw new ModelStreamError('The model’s answer is not valid.');
+    return value;
+  }
+
+  #counted(value: unknown): string {
+    const text = this.#read(value);
+    this.characters += text.length;
+    if (this.characters > MAX_CHARACTERS) throw new ModelStreamError('The model’s answer is too long.');
+    return text;
+  }
+
+  /** Some servers send the input of a tool as an object instead of its JSON. */
+  #jsonOf(value: unknown): string {
+    return this.#counted(isJsonObject(value) ? JSON.stringify(value) : value);
+  }
+}
+
+function checkCount(blocks: number): void {
+  if (blocks > MAX_BLOCKS) throw new ModelStreamError(`The model’s answer has more than ${MAX_BLOCKS} blocks.`);
+}
