@@ -23,6 +23,9 @@ const { abandonDelivery } = proxyActivities<DeliveryActivities>({
   summary: 'given up',
 });
 
+/** A delivery that nothing wakes looks at its row by itself this long after its attempt is due: the row may be gone. */
+const MAX_LATE_MS = 24 * 3_600_000;
+
 const check = defineSignal(DELIVERY_SIGNALS.check);
 const retry = defineSignal(DELIVERY_SIGNALS.retry);
 
@@ -40,7 +43,8 @@ export async function webhookDelivery({ deliveryId }: DeliveryInput): Promise<vo
       isWoken = force = false;
       const { state, nextAfterMs } = await sendDelivery(input);
       setCurrentDetails(nextAfterMs === null ? state : 'waits for its next attempt');
-      if (nextAfterMs !== null) await condition(() => isWoken, nextAfterMs);
+      // The reconciler wakes it when it is due: many deliveries of one project then do not come at once.
+      if (nextAfterMs !== null) await condition(() => isWoken, nextAfterMs + MAX_LATE_MS);
       else if (!isWoken) return;
     }
   } catch (error) {

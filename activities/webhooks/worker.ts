@@ -3,15 +3,18 @@ import type { DataSource } from 'typeorm';
 import type { Config } from '../../src/platform/config.js';
 import { createTemporalClient } from '../../src/temporal/connection.js';
 import { createDeliveryWorkflows } from '../../src/temporal/delivery-workflows.js';
-import { startDeliveryReconciler } from '../../src/webhooks/start-deliveries.js';
+import { MAX_STARTED_PER_PROJECT, startDeliveryReconciler } from '../../src/webhooks/start-deliveries.js';
 import { webhookTaskQueue } from '../../workflows/contract.js';
 import { ConcurrencyLimit } from '../concurrency-limit.js';
 import { createDeliveryActivities, type DeliveryDeps } from './send-delivery.js';
 
 /** Parallel requests to receivers per worker; each is a socket. */
-const MAX_ATTEMPTS = 200;
-/** Parallel requests per project, so that receivers that hang cannot use up all slots. */
-const MAX_ATTEMPTS_PER_PROJECT = 50;
+const MAX_ATTEMPTS = 400;
+/**
+ * Parallel requests per project, so that receivers that hang cannot use up all slots: its first attempts and its retries
+ * that are under way.
+ */
+const MAX_ATTEMPTS_PER_PROJECT = 2 * MAX_STARTED_PER_PROJECT;
 const WORKFLOW_TASKS = 10;
 /** Few workflows are cached, because deliveries wait for hours between attempts. */
 const CACHED_WORKFLOWS = 200;

@@ -10,8 +10,6 @@ const DISABLED_BY_FAILURES = 'Every attempt failed for 72 hours.';
 const DISABLED_BY_410 = 'The receiver answered 410 (Gone).';
 /** Limit of attempts listed per delivery: each retry request adds one. */
 const MAX_LISTED_ATTEMPTS = 50;
-/** How long after an overdue attempt the reconciler signals the delivery's workflow again. */
-export const WAKE_MARGIN = "interval '5 minutes'";
 
 export interface LoadedDelivery {
   id: string;
@@ -89,9 +87,8 @@ export async function storeAttempt(
     const state = afterSeconds !== null ? 'pending' : succeeded ? 'delivered' : closed(row.state);
     await tx.query(
       `UPDATE webhook_deliveries SET state = $2, attempts = $3, attempt_count = $4, pauses = $5,
-         next_attempt_at = clock_timestamp() + make_interval(secs => $6),
-         wake_at = coalesce(clock_timestamp() + make_interval(secs => $6) + ${WAKE_MARGIN}, wake_at)
-       WHERE id = $1`,
+         next_attempt_at = now + make_interval(secs => $6), wake_at = coalesce(now + make_interval(secs => $6), wake_at)
+       FROM clock_timestamp() AS now WHERE id = $1`,
       [
         delivery.id,
         state,

@@ -70,9 +70,9 @@ export async function insertTestDelivery(tx: EntityManager, webhook: WebhookRow)
 /** Makes a delivery due now, in any state. Returns undefined if maintenance has removed it. */
 export async function requestRetry(tx: EntityManager, id: string): Promise<DeliveryRow | undefined> {
   const [rows] = await tx.query<[DeliveryRow[], number]>(
-    `UPDATE webhook_deliveries SET state = 'pending', next_attempt_at = clock_timestamp(),
-       wake_at = clock_timestamp(), retry_requests = retry_requests + 1
-     WHERE id = $1 RETURNING ${SHOWN}`,
+    `UPDATE webhook_deliveries SET state = 'pending', next_attempt_at = now, wake_at = now,
+       retry_requests = retry_requests + 1
+     FROM clock_timestamp() AS now WHERE id = $1 RETURNING ${SHOWN}`,
     [id],
   );
   return rows[0];

@@ -4,31 +4,47 @@ import type { EntityManager } from 'typeorm';
 const MAX_RETRIED = 10_000;
 /** Limit of one statement: all of them at once can take longer than a statement may on a busy Postgres. */
 const BATCH = 1000;
-/**
- * Deliveries that become due each second: many at once would delay the retries of other projects. First attempts have a
- * limit of their own (start-deliveries).
- */
+/** Retries of a webhook that become due each second, however many requests ask for them: its receiver was just down. */
 const RETRIED_PER_SECOND = 50;
 
-/** Makes the failed deliveries of a webhook due again, the oldest first. Returns their number. */
+/**
+ * Makes the failed deliveries of a webhook due again, the oldest first, after those that earlier requests made due. One
+ * that had no attempt is due at once. Returns their number.
+ */
 export async function retryFailed(tx: EntityManager, webhookId: string): Promise<number> {
   let retried = 0;
-  while (retried < MAX_RETRIED) {
-    const [, count] = await tx.query<[unknown[], number]>(
-      `WITH failed AS (
-         SELECT id, attempt_count FROM webhook_deliveries WHERE webhook_id = $1 AND state = 'failed'
-         ORDER BY created_at, id LIMIT ${BATCH} FOR UPDATE),
-       due AS (
-         SELECT id, now() + CASE attempt_count WHEN 0 THEN '0'
-           ELSE ($2 + row_number() OVER () - 1) / ${RETRIED_PER_SECOND} * interval '1 second' END AS at
-         FROM failed)
-       UPDATE webhook_deliveries d SET state = 'pending', next_attempt_at = due.at, wake_at = due.at,
-         retry_requests = retry_requests + 1
-       FROM due WHERE d.id = due.id`,
-      [webhookId, retried],
-    );
-    retried += count;
-    if (count < BATCH) break;
+  for (let count = BATCH; count === BATCH && retried < MAX_RETRIED; retried += count) {
+    count = await retryBatch(tx, webhookId);
   }
   return retried;
+}
+
+/**
+ * The lock of the webhook makes requests at the same time schedule their deliveries one after the other. An attempt locks its
+ * delivery before the webhook, so a delivery that is locked is left out.
+ */
+async function retryBatch(tx: EntityManager, webhookId: string): Promise<number> {
+  const [row] = await tx.query<[{ count: number }]>(
+    `WITH webhook AS (
+       SELECT id, greatest(retries_until, clock_timestamp()) AS since FROM webhooks WHERE id = $1 FOR NO KEY UPDATE),
+     failed AS (
+       SELECT id, created_at, attempt_count > 0 AS is_paced FROM webhook_deliveries
+       WHERE webhook_id = (SELECT id FROM webhook) AND state = 'failed'
+       ORDER BY created_at, id LIMIT ${BATCH} FOR UPDATE SKIP LOCKED),
+     due AS (
+       SELECT failed.id, CASE WHEN is_paced
+         THEN since + count(*) FILTER (WHERE is_paced) OVER (ORDER BY created_at, failed.id) * interval '1 second' / ${RETRIED_PER_SECOND}
+         ELSE now() END AS at
+       FROM failed, webhook),
+     retried AS (
+       UPDATE webhook_deliveries d SET state = 'pending', next_attempt_at = due.at, wake_at = due.at,
+         retry_requests = retry_requests + 1
+       FROM due WHERE d.id = due.id RETURNING due.at),
+     paced AS (
+       UPDATE webhooks SET retries_until = greatest(since, (SELECT max(at) FROM retried))
+       FROM webhook WHERE webhooks.id = webhook.id)
+     SELECT count(*)::integer AS count FROM retried`,
+    [webhookId],
+  );
+  return row.count;
 }

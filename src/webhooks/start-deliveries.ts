@@ -5,7 +5,6 @@ import type { Logger } from '../platform/logger.js';
 import { repeat } from '../platform/repeat.js';
 import { Lease } from '../db/lease.js';
 import type { DeliveryWorkflows, StartableDelivery } from '../temporal/delivery-workflows.js';
-import { WAKE_MARGIN } from './attempts.js';
 import { ignored } from '../platform/ignored.js';
 
 /** Longest delay until the workflow of a new delivery starts, while a process leads. */
@@ -15,7 +14,10 @@ const BUSY_INTERVAL_MS = 50;
 /** How long deliveries wait after the process that starts them has died. */
 const LEASE_MS = 2500;
 const LEASE_INTERVAL_MS = 1000;
-/** Limit of a project's deliveries that wait in Temporal for their first attempt. The others wait in the table. */
+/**
+ * Limit of a project's deliveries that are under way in Temporal, for first attempts and for retries each. The others wait
+ * in the table.
+ */
 export const MAX_STARTED_PER_PROJECT = 50;
 const MAX_PER_ROUND = 200;
 const PARALLEL_STARTS = 16;
@@ -29,11 +31,15 @@ interface ReconcileDeps {
   log: Logger;
 }
 
+/** The deliveries that a round claims: those without an attempt, or those with one. Each index has one of these conditions. */
+const CLAIMS = { first: 'attempt_count = 0', retry: 'attempt_count > 0' };
+export type Claim = keyof typeof CLAIMS;
+
 /**
- * Starts the workflows of deliveries: new ones, requested retries, and those whose workflow was lost. Of the workers that
- * deliver, the one with the lease does it: the claims cost Postgres the same however many workers there are. Should two hold
- * it for a moment, `SKIP LOCKED` and the changed `wake_at` give each delivery to one. Returns a function that stops it after
- * the current round.
+ * Starts or wakes the workflows of deliveries that are due: first attempts and retries, each in rounds of their own, so that
+ * neither waits for the other. Of the workers that deliver, the one with the lease does it: the claims cost Postgres the same
+ * however many workers there are. Should two hold it for a moment, `SKIP LOCKED` and the changed `wake_at` give each delivery
+ * to one. Returns a function that stops it after the current rounds.
  */
 export function startDeliveryReconciler(deps: ReconcileDeps): () => Promise<void> {
   const lease = new Lease(deps.db, {
@@ -42,24 +48,26 @@ export function startDeliveryReconciler(deps: ReconcileDeps): () => Promise<void
     durationMs: LEASE_MS,
     intervalMs: LEASE_INTERVAL_MS,
   });
-  const stop = repeat(INTERVAL_MS, async () => {
-    let started = 0;
-    try {
-      if (lease.isHeld) started = await reconcileDeliveries(deps);
-    } catch (err) {
-      deps.log.warn({ err }, 'a round of the delivery reconciler failed; the next one tries again');
-    }
-    return (started > 0 ? BUSY_INTERVAL_MS : INTERVAL_MS) * (0.75 + Math.random() / 2);
-  });
+  const stops = (['first', 'retry'] as const).map((claim) =>
+    repeat(INTERVAL_MS, async () => {
+      let started = 0;
+      try {
+        if (lease.isHeld) started = await reconcileDeliveries(deps, claim);
+      } catch (err) {
+        deps.log.warn({ err }, 'a round of the delivery reconciler failed; the next one tries again');
+      }
+      return (started > 0 ? BUSY_INTERVAL_MS : INTERVAL_MS) * (0.75 + Math.random() / 2);
+    }),
+  );
   return async () => {
-    await stop();
+    await Promise.all(stops.map((stop) => stop()));
     await lease.release();
   };
 }
 
-/** Runs one round; returns the number of workflows that it started or signalled. */
-async function reconcileDeliveries(deps: ReconcileDeps): Promise<number> {
-  const deliveries = [...(await claimRetried(deps.db)), ...(await claimNew(deps.db))];
+/** Runs one round; returns the number of workflows that it started or woke. */
+async function reconcileDeliveries(deps: ReconcileDeps, claim: Claim): Promise<number> {
+  const deliveries = await claimDeliveries(deps.db, claim);
   const started = await pLimit(PARALLEL_STARTS).map(deliveries, (delivery) => start(deps, delivery));
   return started.filter(Boolean).length;
 }
@@ -82,49 +90,36 @@ async function start({ db, workflows, log }: ReconcileDeps, delivery: StartableD
 const STARTABLE = 'd.id, d.webhook_id, d.project_id, d.event_type, d.session_id, d.turn_id';
 
 /**
- * Claims new deliveries, the oldest of each project first, up to the project's limit. A million deliveries of one
- * project then neither fill Temporal nor delay another project's first one.
+ * Claims deliveries that are due, the oldest of each project first, up to the project's limit: a million deliveries of one
+ * project neither fill Temporal nor delay another project's. A claimed delivery has `wake_at` after `next_attempt_at` until
+ * its attempt is stored; the claim ends before that if its attempt is not made in time.
  */
-async function claimNew(db: DataSource): Promise<StartableDelivery[]> {
+export async function claimDeliveries(db: Pick<DataSource, 'query'>, claim: Claim): Promise<StartableDelivery[]> {
+  const claimable = `state = 'pending' AND ${CLAIMS[claim]}`;
   const [rows] = await db.query<[StartableDelivery[], number]>(
-    `WITH RECURSIVE projects(id) AS (
-       (SELECT project_id FROM webhook_deliveries WHERE state = 'pending' AND attempt_count = 0
-        ORDER BY project_id LIMIT 1)
+    `WITH RECURSIVE projects(id, wake_at) AS (
+       (SELECT project_id, wake_at FROM webhook_deliveries WHERE ${claimable} ORDER BY project_id, wake_at LIMIT 1)
        UNION ALL
-       SELECT (SELECT project_id FROM webhook_deliveries
-               WHERE state = 'pending' AND attempt_count = 0 AND project_id > projects.id
-               ORDER BY project_id LIMIT 1)
-       FROM projects WHERE projects.id IS NOT NULL),
+       SELECT next.project_id, next.wake_at FROM projects CROSS JOIN LATERAL (
+         SELECT project_id, wake_at FROM webhook_deliveries WHERE ${claimable} AND project_id > projects.id
+         ORDER BY project_id, wake_at LIMIT 1) AS next),
      ranked AS (
-       SELECT new.id, new.rank FROM projects
+       SELECT due.id, due.rank FROM projects
          CROSS JOIN LATERAL (
-           SELECT count(*) AS count FROM (
-             SELECT FROM webhook_deliveries
-             WHERE project_id = projects.id AND state = 'pending' AND attempt_count = 0 AND wake_at > now()
-             LIMIT ${MAX_STARTED_PER_PROJECT}) AS waiting) AS started
+           SELECT count(*) FILTER (WHERE ${CLAIMS[claim]}) AS count FROM (
+             SELECT attempt_count FROM webhook_deliveries
+             WHERE project_id = projects.id AND state = 'pending' AND wake_at > next_attempt_at
+               AND wake_at > now() AND wake_at <= now() + ${START_LEASE} AND next_attempt_at <= now()) AS waiting) AS started
          CROSS JOIN LATERAL (
            SELECT id, row_number() OVER (ORDER BY wake_at) AS rank FROM webhook_deliveries
-           WHERE project_id = projects.id AND state = 'pending' AND attempt_count = 0 AND wake_at <= now()
-           ORDER BY wake_at LIMIT ${MAX_STARTED_PER_PROJECT} - started.count) AS new
-       WHERE projects.id IS NOT NULL
-       ORDER BY new.rank, random() LIMIT ${MAX_PER_ROUND}),
-     claimed AS (
-       SELECT id FROM webhook_deliveries
-       WHERE id IN (SELECT id FROM ranked) AND state = 'pending' AND wake_at <= now() FOR UPDATE SKIP LOCKED)
+           WHERE project_id = projects.id AND ${claimable} AND wake_at <= now()
+           ORDER BY wake_at LIMIT greatest(0, ${MAX_STARTED_PER_PROJECT} - started.count)) AS due
+       WHERE projects.wake_at <= now()
+       ORDER BY due.rank, random() LIMIT ${MAX_PER_ROUND}),
+     locked AS (
+       SELECT id, state, wake_at FROM webhook_deliveries WHERE id = ANY(ARRAY(SELECT id FROM ranked)) FOR UPDATE SKIP LOCKED)
      UPDATE webhook_deliveries d SET wake_at = now() + ${START_LEASE}
-     FROM claimed WHERE d.id = claimed.id RETURNING ${STARTABLE}`,
-  );
-  return rows;
-}
-
-/** Claims deliveries with a requested retry, and overdue ones whose workflow was lost. */
-async function claimRetried(db: DataSource): Promise<StartableDelivery[]> {
-  const [rows] = await db.query<[StartableDelivery[], number]>(
-    `WITH claimed AS (
-       SELECT id FROM webhook_deliveries WHERE state = 'pending' AND attempt_count > 0 AND wake_at <= now()
-       ORDER BY wake_at LIMIT ${MAX_PER_ROUND} FOR UPDATE SKIP LOCKED)
-     UPDATE webhook_deliveries d SET wake_at = now() + ${WAKE_MARGIN}
-     FROM claimed WHERE d.id = claimed.id RETURNING ${STARTABLE}`,
+     FROM locked WHERE d.id = locked.id AND locked.state = 'pending' AND locked.wake_at <= now() RETURNING ${STARTABLE}`,
   );
   return rows;
 }

@@ -57,16 +57,20 @@ export function webhookCalls(api: ApiCall, url: string): WebhookCalls {
   return calls;
 }
 
-/** Stores deliveries of a webhook that no workflow has taken up yet, as a burst of events leaves them. */
-export async function insertBacklog(db: DataSource, webhookId: string, count: number): Promise<void> {
+/**
+ * Stores deliveries of a webhook that are due and that no workflow has taken up yet, as a burst of events leaves them, or
+ * a request to send failed ones again.
+ */
+export async function insertBacklog(db: DataSource, webhookId: string, count: number, attempts = 0): Promise<void> {
   for (let from = 1; from <= count; from += BATCH) {
     await db.query(
       `INSERT INTO webhook_deliveries
-         (id, webhook_id, project_id, event_type, event_id, session_id, turn_id, next_attempt_at, wake_at, created_at)
-       SELECT 'dlv_' || n || id, id, project_id, 'turn.completed', 'evt_' || n, 'ses_' || n, 'turn_' || n, now(), now(),
+         (id, webhook_id, project_id, event_type, event_id, session_id, turn_id, attempt_count, next_attempt_at, wake_at,
+          created_at)
+       SELECT 'dlv_' || n || id, id, project_id, 'turn.completed', 'evt_' || n, 'ses_' || n, 'turn_' || n, $4, now(), now(),
          now()
        FROM webhooks, generate_series($2::integer, $3::integer) AS n WHERE id = $1`,
-      [webhookId, from, Math.min(from + BATCH - 1, count)],
+      [webhookId, from, Math.min(from + BATCH - 1, count), attempts],
     );
   }
 }

@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { loadConversation } from '../../../src/steps/conversation.js';
 import { queueTurn } from '../../../src/turns/queue.js';
+import { claimDeliveries, MAX_STARTED_PER_PROJECT } from '../../../src/webhooks/start-deliveries.js';
 import { insertSessions } from '../../support/factories.js';
 import { seedSession } from '../../support/conversations.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
@@ -43,4 +44,37 @@ describe('the plans of statements', () => {
     expect(result.conversation.turns).to.have.length(turns);
     expect(read).to.be.lessThan(turns * 20);
   });
+
+  for (const statistics of ['without', 'with']) {
+    it(`deliveries are claimed for each project, beside thousands that wait and failed, ${statistics} statistics`, async () => {
+      await db.query('DELETE FROM webhook_deliveries');
+      await insertDeliveries('busy', 'failed', 3, '0 s', 5000);
+      await insertDeliveries('busy', 'pending', 3, '1 hour', 5000);
+      for (const attempts of [0, 1]) await insertDeliveries('busy', 'pending', attempts, '-1 hour', 5000);
+      for (const attempts of [0, 1]) await insertDeliveries('other', 'pending', attempts, '0 s', 1);
+      if (statistics === 'with') await db.query('ANALYZE webhook_deliveries');
+      for (const claim of ['first', 'retry'] as const) {
+        const { read, result } = await countRowsRead(db, (counted) => claimDeliveries(counted, claim));
+        expect(read).to.be.lessThan(20 * MAX_STARTED_PER_PROJECT);
+        const others = result.filter(({ project_id }) => project_id === 'other');
+        expect([result.length, others.length], claim).to.deep.equal([MAX_STARTED_PER_PROJECT + 1, 1]);
+      }
+      for (const claim of ['first', 'retry'] as const) {
+        const { read, result } = await countRowsRead(db, (counted) => claimDeliveries(counted, claim));
+        expect(read).to.be.lessThan(20 * MAX_STARTED_PER_PROJECT);
+        expect(result, `${claim}: the rest waits`).to.deep.equal([]);
+      }
+    });
+  }
+
+  /** Deliveries of a project that are due after a time. */
+  function insertDeliveries(project: string, state: string, attempts: number, after: string, count: number) {
+    return db.query(
+      `INSERT INTO webhook_deliveries
+         (id, webhook_id, project_id, event_type, state, attempt_count, next_attempt_at, wake_at, created_at)
+       SELECT 'dlv_' || gen_random_uuid(), 'whk', $1, 'turn.completed', $2, $3, due, due, now()
+       FROM generate_series(1, $5::integer), (SELECT now() + $4::interval AS due) AS time`,
+      [project, state, attempts, after, count],
+    );
+  }
 });
