@@ -15,13 +15,21 @@ export interface TestDatabase {
 }
 
 /** A database of the test file's own with the current schema, cloned from a template that is migrated once a run. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+export function createTestDatabase(): Promise<TestDatabase> {
+  return createDatabase(ensureTemplate);
+}
+
+export function createEmptyDatabase(): Promise<TestDatabase> {
+  return createDatabase(() => Promise.resolve('template1'));
+}
+
+async function createDatabase(chooseTemplate: typeof ensureTemplate): Promise<TestDatabase> {
   const adminUrl = process.env.TEST_DATABASE_URL;
   if (adminUrl === undefined)
     throw new Error('TEST_DATABASE_URL is not set: mocha runs test/support/services.ts first');
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await asAdmin(adminUrl, async (client) => {
-    const template = await ensureTemplate(client, adminUrl);
+    const template = await chooseTemplate(client, adminUrl);
     await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   });
   return {

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import pg from 'pg';
+import { createEmptyDatabase, type TestDatabase } from './postgres.js';
+
+const DUMP = readFileSync(new URL('../src/db/released.sql', import.meta.url), 'utf8');
+
+/** Sessions of the dump: one has ended its turn, the other one waits for the answer to `toolu_3`. */
+export const RELEASED_SESSIONS = { ended: 'ses_01m8anb0cjznvh0g9g92edjtj8', waiting: 'ses_01m8anb3td1ten237wmqmgw0aj' };
+
+/** A database as the first migration made it, with rows in each table; `change` runs in it. */
+export async function restoreReleased(change = ''): Promise<TestDatabase> {
+  const database = await createEmptyDatabase();
+  await runStatements(database.url, DUMP);
+  await runStatements(database.url, change);
+  return database;
+}
+
+async function runStatements(connectionString: string, statements: string): Promise<void> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  try {
+    await client.query(statements);
+  } finally {
+    await client.end();
+  }
+}
