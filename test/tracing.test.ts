@@ -18,6 +18,9 @@ import { startWebhookReceiver, type WebhookReceiver } from './support/webhook-re
 import { webhookCalls } from './support/webhooks.js';
 import { describeTurn } from './support/turn-workflow.js';
 
+/** An export that takes longer than 10 s loses its spans. The receiver is in this process, which a busy machine may hold up. */
+const PATIENT_EXPORT = { OTEL_EXPORTER_OTLP_TIMEOUT: '120000', OTEL_BSP_EXPORT_TIMEOUT: '120000' };
+
 describe('traces', () => {
   let receiver: OtlpReceiver;
   let mcp: TestMcpServer;
@@ -28,7 +31,7 @@ describe('traces', () => {
   before(async () => {
     receiver = await startOtlpReceiver();
     mcp = await startMcpServer({ tools: [{ name: 'search' }] });
-    process.env.OTEL_EXPORTER_OTLP_ENDPOINT = receiver.url;
+    Object.assign(process.env, { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, ...PATIENT_EXPORT });
     webhooks = await startWebhookReceiver();
     service = await startTurnService({
       own: 'tracing begins with a process',
@@ -36,7 +39,7 @@ describe('traces', () => {
     });
   });
   after(async () => {
-    delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT;
+    for (const name of ['OTEL_EXPORTER_OTLP_ENDPOINT', ...Object.keys(PATIENT_EXPORT)]) delete process.env[name];
     await trusting?.close();
     await stopTracing();
     await Promise.all([mcp.close(), webhooks.close()]);
