@@ -18,11 +18,12 @@ const MAX_REPEATED_FILES = 3;
 
 const folder = mkdtempSync(join(tmpdir(), 'agent-session-service-ci-'));
 const rows = join(folder, 'rows');
-const total = { passed: 0, failed: 0, skipped: [] };
+const total = { passed: 0, failed: 0, skipped: [], files: {} };
 const flaky = [];
 for (const command of [TEST, LONG]) {
   const summary = await npm(...command);
   add(summary);
+  Object.assign(total.files, summary.files);
   const failed = Object.keys(summary.files).filter((file) => summary.files[file].failed > 0);
   // A failure outside of every file cannot be repeated: it stays.
   const repeatable = failed.filter((file) => existsSync(join(root, file)));
@@ -33,6 +34,7 @@ for (const command of [TEST, LONG]) {
     if (again.failed > 0) continue;
     add(summary.files[file], -1);
     add(again);
+    Object.assign(total.files, again.files);
     flaky.push(file);
   }
   const isChecked = command === TEST && failed.length > 0 && total.failed === 0;

@@ -1,10 +1,24 @@
-/** The end of a run: the skipped tests with their reasons, and the line of counts. */
-export function formatSummary({ passed, failed, skipped }) {
-  const list = skipped.map((title) => `  - ${withReason(title)}\n`).join('');
+/** The end of a run: the reasons of skipped tests, the failed tests, and the line of counts. */
+export function formatSummary({ passed, failed, skipped, files = {} }) {
   const counts = `${passed} passed, ${failed} failed${skipped.length === 0 ? '' : `, ${skipped.length} skipped`}`;
-  return `${list === '' ? '' : `\nSkipped:\n${list}`}\n${counts}\n`;
+  return `${formatSkipped(skipped)}${formatFailures(files)}\n${counts}\n`;
 }
 
-function withReason(title) {
-  return title.includes('[skipped: ') ? title : `${title} [skipped: no reason given]`;
+function formatSkipped(skipped) {
+  const reasons = new Map();
+  for (const title of skipped) {
+    const reason = /\[skipped: (.*)\]$/.exec(title)?.[1] ?? 'no reason given';
+    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+  }
+  const lines = [...reasons].map(([reason, tests]) => `  - ${tests} × ${reason}\n`).join('');
+  return lines === '' ? '' : `\nSkipped:\n${lines}`;
+}
+
+function formatFailures(files) {
+  const failed = Object.entries(files).filter(([, { failures }]) => failures?.length > 0);
+  const lines = failed.flatMap(([file, { failures }]) => [
+    `  ${file}`,
+    ...failures.flatMap(({ title, error }) => [`    ✗ ${title}`, ...error.map((line) => `        ${line}`)]),
+  ]);
+  return lines.length === 0 ? '' : `\nFailed:\n${lines.join('\n')}\n`;
 }

@@ -87,6 +87,7 @@ async function runMocha() {
     [
       join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'),
       ...['--reporter', join(root, 'temporal-dev', 'test-reporter.mjs'), '--reporter-option', `summary=${report}`],
+      ...(namesFiles ? ['--reporter-option', 'titles=true'] : []),
       ...(args.includes('--jobs') ? [] : ['--jobs', String(JOBS)]),
       ...args,
       ...(namesFiles ? [] : testFiles()),
