@@ -1,10 +1,10 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { ServiceError } from '../../src/platform/errors.js';
 import { modelCallSeconds, modelCost, modelRetries, modelTokens } from '../../src/platform/metrics.js';
-import type { Answer, CallUsage } from '../../src/models/content.js';
+import { TOKEN_KINDS, type Answer } from '../../src/models/content.js';
 import { endModelCall, recordUsage } from '../../src/steps/end-model-call.js';
 import { priceCall } from '../../src/steps/called-model.js';
-import type { ModelCall, ModelFailure } from '../../src/steps/model-call.js';
+import { NO_USAGE, type ModelCall, type ModelFailure } from '../../src/steps/model-call.js';
 import type { PendingRequest } from '../../src/models/request.js';
 import type { TurnDeps } from '../../src/turns/write.js';
 import type { Config } from '../../src/platform/config.js';
@@ -41,12 +41,11 @@ export async function callOnce(
   observer: CallObserver & { retrySeconds: number },
   signal: AbortSignal,
 ): Promise<Answer> {
-  const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
-  const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
+  const answer: Answer = { content: [], stopReason: null, usage: NO_USAGE, firstTokenMs: null };
   const began = performance.now();
   const recording = new UsageRecording(deps, call, answer);
   try {
-    const started = (first: CallUsage): void => recording.start(first);
+    const started = (): void => recording.start();
     await withChatSpan(model, call, answer, () =>
       streamAnswer(model, request, answer, { ...observer, started }, signal, deps.config.modelIdleSeconds),
     );
@@ -86,7 +85,7 @@ export function failureOf(type: ModelFailure['type'], attempt: number, waitMs: n
   });
 }
 
-/** Records the first usage the model reports, unless the call ends sooner: its end records the complete usage. */
+/** Records the usage that is known soon after the start, unless the call ends sooner: its end records the complete usage. */
 class UsageRecording {
   #timer: NodeJS.Timeout | undefined;
   #underWay: Promise<void> = Promise.resolve();
@@ -97,9 +96,10 @@ class UsageRecording {
     private readonly answer: Answer,
   ) {}
 
-  start(usage: CallUsage): void {
+  start(): void {
     this.#timer = setTimeout(() => {
-      this.#underWay = recordUsage(this.deps, this.call, usage, this.answer.firstTokenMs).catch(
+      const { usage, firstTokenMs } = this.answer;
+      this.#underWay = recordUsage(this.deps, this.call, usage, firstTokenMs).catch(
         ignored('the outcome of the call records its usage'),
       );
     }, RECORD_USAGE_AFTER_MS);
@@ -122,7 +122,7 @@ function measure({ model, projectId }: ModelCall, { usage }: Answer, outcome: st
   if (cost !== null) {
     modelCost.inc({ model: model.id, project: projectId, currency: model.price!.currency }, Number(cost));
   }
-  for (const [kind, tokens] of Object.entries(usage)) {
-    modelTokens.inc({ model: model.id, kind: kind.replace('_tokens', '') }, Number(tokens));
+  for (const kind of TOKEN_KINDS) {
+    modelTokens.inc({ model: model.id, kind: kind.replace('_tokens', '') }, usage[kind]);
   }
 }

@@ -1,6 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { openModelApi, type ModelApi } from '../../src/models/api.js';
 import { isApiError } from '../../src/models/api-error.js';
+import { reportedCount } from '../../src/models/content.js';
 import type { ModelRequest } from '../../src/models/request.js';
 import { apiKeyOf, type ModelCatalogue, type ModelEntry } from '../../src/models/catalogue.js';
 import { priceOf } from '../../src/models/price.js';
@@ -111,7 +112,7 @@ export async function countTokens(
   const { max_tokens: _, ...counted } = request;
   try {
     const { input_tokens } = await model.api.messages.countTokens(counted, { signal, timeout: COUNT_TIMEOUT_MS });
-    return typeof input_tokens === 'number' ? input_tokens : null;
+    return reportedCount(input_tokens) || null;
   } catch (error) {
     signal.throwIfAborted();
     // A server without this operation is not asked again. Other errors will show up in the call itself.

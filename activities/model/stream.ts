@@ -1,22 +1,19 @@
 import { isConnectionError } from '../../src/models/api-error.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import { ignored } from '../../src/platform/ignored.js';
-import { asJsonObject } from '../../src/platform/json-object.js';
-import type { Answer, CallUsage } from '../../src/models/content.js';
+import type { Answer } from '../../src/models/content.js';
 import type { PendingRequest } from '../../src/models/request.js';
 import type { TextObserver } from './growing-block.js';
 import type { ModelClient } from './clients.js';
 import { ModelAnswerError, ModelStreamError } from './failures.js';
 import { GrowingAnswer } from './growing-answer.js';
 import { EventReader, type ModelEvent } from './read-events.js';
+import { UsageMeter } from './usage-meter.js';
 import { Watchdog } from './watchdog.js';
 
-/** The estimate for an answer that was cut off: the model reports its output tokens at the end. */
-const CHARACTERS_PER_TOKEN = 4;
-
 export interface StreamObserver extends TextObserver {
-  /** The model has accepted the call and reports its first usage. */
-  started(usage: CallUsage): void;
+  /** The model has accepted the call. */
+  started(): void;
 }
 
 /** How long the stream of an answer is waited for, in ms. */
@@ -51,6 +48,7 @@ export async function streamAnswer(
 ): Promise<void> {
   const began = performance.now();
   const watchdog = new Watchdog(idleSeconds);
+  const meter = new UsageMeter(request.inputTokens);
   const growing = new GrowingAnswer(observer, redactor);
   const either = AbortSignal.any([signal, watchdog.signal]);
   let isMessage = false;
@@ -64,8 +62,8 @@ export async function streamAnswer(
     for await (const events of eventsIn(chunks, () => growing.isWhole && !signal.aborted)) {
       for (const event of events) {
         if (event.type === 'error') throw new ModelAnswerError(event.body, headers);
-        takeUsage(answer.usage, event);
-        if (event.type === 'message_start' && !isMessage) observer.started({ ...answer.usage });
+        answer.usage = meter.add(event);
+        if (!isMessage && CONTENT.test(event.type)) observer.started();
         isMessage ||= CONTENT.test(event.type);
         growing.take(event);
         if (growing.isStopped) break;
@@ -81,10 +79,6 @@ export async function streamAnswer(
     if (isReleased) void release(chunks, watchdog, waits.release);
     answer.content = growing.finish();
   } catch (error) {
-    const { usage } = answer;
-    if (answer.stopReason === null) {
-      usage.output_tokens = Math.max(usage.output_tokens, Math.ceil(growing.characters / CHARACTERS_PER_TOKEN));
-    }
     watchdog.signal.throwIfAborted();
     signal.throwIfAborted();
     // The SDK wraps what `send` throws.
@@ -129,18 +123,5 @@ async function release(chunks: AsyncIterator<Uint8Array>, watchdog: Watchdog, ms
   } finally {
     clearTimeout(timer);
     watchdog.abort();
-  }
-}
-
-/**
- * The API's counts are cumulative within a message: the last one is the total. Some servers report none, or only at one
- * end of the message and 0 at the other.
- */
-function takeUsage(usage: CallUsage, event: ModelEvent): void {
-  if (event.type !== 'message_start' && event.type !== 'message_delta') return;
-  const counts = asJsonObject(event.usage ?? asJsonObject(event.message).usage);
-  for (const field of Object.keys(usage) as (keyof CallUsage)[]) {
-    const value = counts[field];
-    if (Number.isSafeInteger(value) && (value as number) > 0) usage[field] = value as number;
   }
 }

@@ -23,6 +23,8 @@ export interface BuiltRequest {
   request: ModelRequest;
   /** Our estimate of its input tokens. */
   estimated: number;
+  /** Its input tokens as they count: by the model's API if it was asked. */
+  tokens: number;
   /** Returns the full name of a tool from its alias in the request; undefined if the model invented the name. */
   fullName: (alias: string) => string | undefined;
   /** Ids of the messages in it that still wait to be given to the turn. */
@@ -91,6 +93,7 @@ export async function buildRequest(
     return {
       request: withAnswerRoom(entry, request, tokens, limit),
       estimated,
+      tokens,
       fullName: aliases.toFull,
       steering: steering.filter(({ step }) => step === null).map(({ id }) => id),
       loaded: { conversation, bytes },

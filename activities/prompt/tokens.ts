@@ -12,7 +12,11 @@ const COUNT_SHARE = 0.5;
 /** Estimates the tokens of a text, or of any value as JSON. Tends to be too high. */
 export function estimate(value: unknown): number {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
+  return tokensOfBytes(Buffer.byteLength(text));
+}
+
+export function tokensOfBytes(bytes: number): number {
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
 export function bytesOf(tokens: number): number {

@@ -72,7 +72,7 @@ async function compact(
     const answer = await callOnce(
       deps,
       model,
-      new PendingRequest({ ...request, max_tokens: Math.min(request.max_tokens, limit) }),
+      new PendingRequest({ ...request, max_tokens: Math.min(request.max_tokens, limit) }, tokens),
       call,
       { ...observe(deps.deltas, call), retrySeconds: retrySecondsOf(deps, turn) },
       signal,

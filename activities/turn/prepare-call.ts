@@ -91,7 +91,7 @@ export async function prepareCall(
     projectId: turn.projectId,
     model,
     retrySeconds: retrySecondsOf(deps, turn),
-    request: new PendingRequest(built.request),
+    request: new PendingRequest(built.request, built.tokens),
     estimated: built.estimated,
     permissions,
     hasTools: turn.hasTools,

@@ -16,16 +16,26 @@ export const money = objectSchema({ amount: text, currency: text });
 export type Money = FromSchema<typeof money>;
 
 const usage = objectSchema({ input_tokens: count, output_tokens: count });
-const usageDetails = objectSchema({
-  cache_read_input_tokens: count,
-  cache_creation_input_tokens: count,
-  model_calls: count,
-  cost: {
-    ...money,
-    type: ['object', 'null'],
-    description: 'What the model calls cost; null if one of their models has no price.',
+const usageDetails = objectSchema(
+  {
+    cache_read_input_tokens: count,
+    cache_creation_input_tokens: count,
+    model_calls: count,
+    cost: {
+      ...money,
+      type: ['object', 'null'],
+      description: 'What the model calls cost; null if one of their models has no price.',
+    },
   },
-});
+  {
+    estimated: {
+      const: true,
+      type: 'boolean',
+      description:
+        'Present if the server of a model did not report all usage, as for an answer that was cut off: the missing tokens are estimated, and cost as if they were reported.',
+    },
+  },
+);
 const timing = {
   ...objectSchema({
     queued_ms: millis,

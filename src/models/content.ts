@@ -26,13 +26,27 @@ export function textOf(content: ResultBlock[]): string {
   return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }
 
-/** Usage of a model call as the API counts it: `input_tokens` excludes tokens read from or written to the cache. */
-export interface CallUsage {
-  input_tokens: number;
-  output_tokens: number;
-  cache_read_input_tokens: number;
-  cache_creation_input_tokens: number;
+export const TOKEN_KINDS = [
+  'input_tokens',
+  'output_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+] as const;
+export type TokenKind = (typeof TOKEN_KINDS)[number];
+
+/** The largest count of a call that a server may report (contract.md §10): its sums cannot overflow. */
+export const MAX_COUNT = 1_000_000_000;
+
+/** A count of tokens that a server reports; null if it cannot be one. */
+export function reportedCount(value: unknown): number | null {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT ? value : null;
 }
+
+/** Usage of a model call as the API counts it: `input_tokens` excludes tokens read from or written to the cache. */
+export type CallUsage = Record<TokenKind, number> & {
+  /** The server did not report all of it. */
+  estimated?: true;
+};
 
 /** A model's response, streaming or complete. */
 export interface Answer {

@@ -14,7 +14,11 @@ export interface ToolDefinition {
 export class PendingRequest {
   #request: ModelRequest | null;
 
-  constructor(request: ModelRequest) {
+  /** @param inputTokens the tokens of its input, as they were counted before the call */
+  constructor(
+    request: ModelRequest,
+    readonly inputTokens: number,
+  ) {
     this.#request = request;
   }
 

@@ -17,7 +17,7 @@ const FACTS = [
   ...['activity', 'attempt', 'outcome', 'task', 'task_queue', 'workflow', 'workflow_id'],
   ...['worker_id', 'lost_workers', 'activities', 'sdk_component'],
   ...['model', 'model_request_id', 'state', 'reason', 'model_calls', 'input_tokens', 'output_tokens'],
-  ...['cache_read_input_tokens', 'cache_creation_input_tokens', 'cost', 'currency'],
+  ...['cache_read_input_tokens', 'cache_creation_input_tokens', 'cost', 'currency', 'estimated'],
   ...['queued_ms', 'connect_ms', 'first_token_ms', 'model_ms', 'tools_ms', 'waiting_ms', 'total_ms', 'cancel_ms'],
   ...['answers', 'attributes', 'delay', 'file', 'key', 'missing', 'owner', 'removed', 'schedules'],
 ] as const;

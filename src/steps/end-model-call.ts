@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import type { Answer, CallUsage } from '../models/content.js';
+import type { Answer, CallUsage, TokenKind } from '../models/content.js';
 import { stopClock } from '../turns/totals.js';
 import { changeTurn, running, writeTurn, type TurnDeps, type TurnTransaction } from '../turns/write.js';
 import { priceCall } from './called-model.js';
@@ -102,8 +102,10 @@ export function setUsage({ model }: ModelCall, usage: CallUsage): Sql {
 
 /** A call without a price, or with one in another currency, adds no cost: the turn is marked since the call began. */
 function addUsage({ model }: ModelCall, recorded: CallUsage, usage: CallUsage): Sql {
-  const more = (field: keyof CallUsage): number => usage[field] - recorded[field];
-  return sql`input_tokens = turns.input_tokens + ${more('input_tokens')}::bigint,
+  const more = (field: TokenKind): number => usage[field] - recorded[field];
+  const moreEstimated = Number(usage.estimated === true) - Number(recorded.estimated === true);
+  return sql`estimated_calls = turns.estimated_calls + ${moreEstimated}::integer,
+    input_tokens = turns.input_tokens + ${more('input_tokens')}::bigint,
     output_tokens = turns.output_tokens + ${more('output_tokens')}::bigint,
     cache_read_input_tokens = turns.cache_read_input_tokens + ${more('cache_read_input_tokens')}::bigint,
     cache_creation_input_tokens = turns.cache_creation_input_tokens + ${more('cache_creation_input_tokens')}::bigint,

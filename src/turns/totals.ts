@@ -77,19 +77,20 @@ function timeUntil(phase: Phase, at: Sql): Sql {
 
 /** The columns of a turn that `terminalData` reads, beside its state. */
 export const TOTALS = rawSql(`queued_at, started_at, ended_at, connect_ms, first_token_at, input_tokens, output_tokens,
-  cache_read_input_tokens, cache_creation_input_tokens, model_calls, cost, currency, is_unpriced, model_time, model_started_at, tools_time,
+  cache_read_input_tokens, cache_creation_input_tokens, model_calls, cost, currency, is_unpriced, estimated_calls, model_time, model_started_at, tools_time,
   tools_started_at, waiting_time, waiting_started_at`);
 
 const USAGE: Record<keyof Usage, string> = {
-  input_tokens: 'input_tokens + cache_read_input_tokens + cache_creation_input_tokens',
+  input_tokens: 'input_tokens::numeric + cache_read_input_tokens + cache_creation_input_tokens',
   output_tokens: 'output_tokens',
 };
-const USAGE_DETAILS: Record<keyof UsageDetails, string> = {
+const USAGE_DETAILS: Record<keyof Omit<UsageDetails, 'estimated'>, string> = {
   cache_read_input_tokens: 'cache_read_input_tokens',
   cache_creation_input_tokens: 'cache_creation_input_tokens',
   model_calls: 'model_calls',
   cost: moneyJson('cost', { isUnpriced: 'is_unpriced', currency: 'currency' }),
 };
+const ESTIMATED_DETAILS: Record<keyof UsageDetails, string> = { ...USAGE_DETAILS, estimated: 'true' };
 const TIMING: Record<keyof Timing, string> = {
   queued_ms: milliseconds('started_at - queued_at'),
   connect_ms: 'connect_ms',
@@ -104,7 +105,9 @@ const TIMING: Record<keyof Timing, string> = {
 const ifRan = (json: string): string => `CASE WHEN started_at IS NOT NULL THEN ${json} END`;
 const SPENT = {
   usage: ifRan(jsonObject(USAGE)),
-  usage_details: ifRan(jsonObject(USAGE_DETAILS)),
+  usage_details: ifRan(
+    `CASE WHEN estimated_calls > 0 THEN ${jsonObject(ESTIMATED_DETAILS)} ELSE ${jsonObject(USAGE_DETAILS)} END`,
+  ),
   timing: jsonObject(TIMING),
 };
 

@@ -1,4 +1,4 @@
-import type { CallUsage } from '../../src/models/content.js';
+import type { CallUsage, TokenKind } from '../../src/models/content.js';
 import type { UsageGroup, UsageGrouping } from '../../src/turns/usage.js';
 
 /** A turn as a test ran it. */
@@ -93,8 +93,7 @@ export class Ledger {
     return [...groups]
       .sort(([a], [b]) => Buffer.compare(bytes(a), bytes(b)))
       .map(([group, { turns, calls, isKnown }]) => {
-        const sum = (field: keyof CallUsage): number =>
-          calls.reduce((total, { usage }) => total + (usage?.[field] ?? 0), 0);
+        const sum = (field: TokenKind): number => calls.reduce((total, { usage }) => total + (usage?.[field] ?? 0), 0);
         const [read, written] = [sum('cache_read_input_tokens'), sum('cache_creation_input_tokens')];
         return {
           group,

@@ -104,6 +104,21 @@ describe('the cost of turns', () => {
     expect(await counted('measured')).to.be.closeTo(Number(cost.amount), 1e-9);
   });
 
+  it('is estimated if the server reports no usage of a complete answer', async () => {
+    const none = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+    service.model.on(/Free/, message([text('長'.repeat(350))], { usage: none }));
+    const session = await service.session({ thinking_enabled: false });
+    const end = (await service.run(session, 'Free')).at(-1);
+    expect(end.usage.output_tokens).to.equal(300);
+    expect(end.usage.input_tokens).to.be.above(0);
+    const cost = usd(`0.${(end.usage.input_tokens + 300 * 100).toString().padStart(6, '0')}`.replace(/0+$/, ''));
+    expect(end.usage_details).to.include({ model_calls: 1, estimated: true }).and.to.deep.include({ cost });
+    expect((await turnOf(session)).usage_details).to.deep.equal(end.usage_details);
+    expect((await sessionOf(session)).cost).to.deep.equal(cost);
+    const groups = (await service.api('GET', '/v1/usage?group_by=session&limit=100')).body.items;
+    expect(groups.find(({ group }: { group: string }) => group === session)).to.deep.include({ cost, ...end.usage });
+  });
+
   it('is 0 for a turn whose model answered no call', async () => {
     service.model.on(/Refuse/, failure('invalid_request_error'));
     const session = await service.session();
@@ -116,7 +131,7 @@ describe('the cost of turns', () => {
 describe('the cost of turns whose model gets another price', () => {
   it('keeps the price of each call', async () => {
     const database = await createTestDatabase();
-    const usage = { ...USAGE, input_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+    const usage = { ...USAGE, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
     const shown: unknown[] = [];
     let session: string | undefined;
     for (const output of [100, 7, undefined]) {
@@ -137,10 +152,10 @@ describe('the cost of turns whose model gets another price', () => {
       }
     }
     await database.drop();
-    const [first, second] = ['0.0005', '0.000035'].map((amount) => ({ amount, currency: 'USD' }));
+    const [first, second] = ['0.000503', '0.000038'].map((amount) => ({ amount, currency: 'USD' }));
     expect(shown).to.deep.equal([
       [first, [first]],
-      [{ amount: '0.000535', currency: 'USD' }, [second, first]],
+      [{ amount: '0.000541', currency: 'USD' }, [second, first]],
       [null, [null, second, first]],
     ]);
   });

@@ -718,6 +718,11 @@ export interface components {
                     amount: string;
                     currency: string;
                 } | null;
+                /**
+                 * @description Present if the server of a model did not report all usage, as for an answer that was cut off: the missing tokens are estimated, and cost as if they were reported.
+                 * @constant
+                 */
+                estimated?: true;
             } | null;
             /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
             timing: {
@@ -956,6 +961,11 @@ export interface components {
                     amount: string;
                     currency: string;
                 } | null;
+                /**
+                 * @description Present if the server of a model did not report all usage, as for an answer that was cut off: the missing tokens are estimated, and cost as if they were reported.
+                 * @constant
+                 */
+                estimated?: true;
             } | null;
             /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
             timing: {
@@ -988,6 +998,11 @@ export interface components {
                     amount: string;
                     currency: string;
                 } | null;
+                /**
+                 * @description Present if the server of a model did not report all usage, as for an answer that was cut off: the missing tokens are estimated, and cost as if they were reported.
+                 * @constant
+                 */
+                estimated?: true;
             } | null;
             /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
             timing: {
@@ -1026,6 +1041,11 @@ export interface components {
                     amount: string;
                     currency: string;
                 } | null;
+                /**
+                 * @description Present if the server of a model did not report all usage, as for an answer that was cut off: the missing tokens are estimated, and cost as if they were reported.
+                 * @constant
+                 */
+                estimated?: true;
             } | null;
             /** @description Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers. */
             timing: {

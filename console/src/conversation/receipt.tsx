@@ -35,6 +35,7 @@ export function Receipt({ event }: { event: TerminalEvent }) {
           </span>
         )}
         {details !== null && details.cost !== null && <span>{formatMoney(details.cost)}</span>}
+        {details?.estimated && <span title="The model did not report all of its usage">estimated</span>}
         {timing.first_token_ms !== null && <span>first token after {formatDuration(timing.first_token_ms)}</span>}
         <span>{formatDuration(timing.total_ms)} in total</span>
       </p>

@@ -52,7 +52,7 @@ describe('the connection to a model', () => {
     const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
     const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
     const observer = { started: () => undefined, thinking: () => undefined, text: onText };
-    const request = new PendingRequest({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: TEXT }] });
+    const request = new PendingRequest({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: TEXT }] }, 1);
     await streamAnswer({ api: apiAt(url), redactor }, request, answer, observer, signal, 30);
     const [block] = answer.content;
     return block?.type === 'text' ? block.text : '';

@@ -102,7 +102,7 @@ describe('whatever a model answers', function () {
   const failureOf = async (answer: Answer): Promise<unknown> => {
     const redactor = new Redactor(['sk-0123456789']);
     const observer = { started: () => undefined, text: () => undefined, thinking: () => undefined };
-    const request = new PendingRequest({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Go' }] });
+    const request = new PendingRequest({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Go' }] }, 1);
     return streamAnswer({ api, redactor }, request, answer, observer, new AbortController().signal, IDLE_SECONDS).then(
       () => null,
       (error: unknown) => modelFailureOf(error, redactor),

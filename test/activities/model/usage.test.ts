@@ -29,9 +29,12 @@ describe('the usage of a turn', () => {
     const end = await service.ended(sessionId);
     expect(end).to.deep.include({
       type: 'turn.completed',
-      // Of the answer that was cut off, the model reported one token: its eight characters count as two.
-      usage: { input_tokens: 6660, output_tokens: 442 },
-      usage_details: { model_calls: 4, cache_read_input_tokens: 2220, cache_creation_input_tokens: 3330, cost: null },
+      // Of the answer that was cut off, the model reported one token: its eight bytes count as three.
+      usage: { input_tokens: 6660, output_tokens: 443 },
+      usage_details: {
+        ...{ model_calls: 4, cache_read_input_tokens: 2220, cache_creation_input_tokens: 3330, cost: null },
+        estimated: true,
+      },
     });
   });
 
@@ -77,10 +80,10 @@ describe('the usage of a turn', () => {
     ]);
   });
 
-  it('of a cancelled answer counts what was streamed', async () => {
+  it('of a cancelled answer counts the bytes that were streamed', async () => {
     const gate = service.model.gate();
     service.model.reply(
-      message([text('x'.repeat(400)), text('y', { before: { 0: wait(gate) } })], cost(10, 20, 30, 1)),
+      message([text('長'.repeat(400)), text('y', { before: { 0: wait(gate) } })], cost(10, 20, 30, 1)),
     );
     const sessionId = await service.session({ thinking_enabled: false });
     await service.send(sessionId, 'Go');
@@ -88,6 +91,7 @@ describe('the usage of a turn', () => {
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
     const end = await service.ended(sessionId);
     gate.open();
-    expect(end).to.deep.include({ type: 'turn.cancelled', usage: { input_tokens: 60, output_tokens: 100 } });
+    expect(end).to.deep.include({ type: 'turn.cancelled', usage: { input_tokens: 60, output_tokens: 343 } });
+    expect(end.usage_details.estimated).to.equal(true);
   });
 });
