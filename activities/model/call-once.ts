@@ -116,11 +116,11 @@ export function isTooLong(error: unknown): boolean {
   return error instanceof ApplicationFailure && error.type === 'context_too_long';
 }
 
-function measure({ model, projectId }: ModelCall, { usage }: Answer, outcome: string, began: number): void {
+function measure({ model }: ModelCall, { usage }: Answer, outcome: string, began: number): void {
   modelCallSeconds.observe({ model: model.id, outcome }, (performance.now() - began) / 1000);
   const cost = priceCall(model, usage);
   if (cost !== null) {
-    modelCost.inc({ model: model.id, project: projectId, currency: model.price!.currency }, Number(cost));
+    modelCost.inc({ model: model.id, currency: model.price!.currency }, Number(cost));
   }
   for (const kind of TOKEN_KINDS) {
     modelTokens.inc({ model: model.id, kind: kind.replace('_tokens', '') }, usage[kind]);

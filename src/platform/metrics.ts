@@ -97,8 +97,8 @@ export const modelTokens = counter(
 );
 export const modelCost = counter(
   'model_cost_total',
-  'What model calls cost, failed ones included, by model and project; a floating-point number, for trends and alerts',
-  { labels: ['model', 'project', 'currency'] },
+  'What model calls cost, failed ones included, by model; a floating-point number, for trends and alerts',
+  { labels: ['model', 'currency'] },
 );
 export const modelRetries = counter(
   'model_retries_total',
