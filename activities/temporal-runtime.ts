@@ -1,13 +1,21 @@
+import { ApplicationFailure } from '@temporalio/common';
 import { makeTelemetryFilterString, Runtime, type LogEntry, type RuntimeOptions } from '@temporalio/worker';
 import { freePort } from '../src/platform/free-port.js';
 import type { LogFields, Logger } from '../src/platform/logger.js';
 import { addMetricsSource } from '../src/platform/metrics.js';
 
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
+type Level = (typeof LEVELS)[keyof typeof LEVELS];
 type Metadata = NonNullable<LogEntry['meta']>;
 const SCRAPE_MS = 2000;
-/** The SDK's warning about the worker of schedules, which has activities only. */
-const EXPECTED_WARNING = 'No workflows registered, not polling for workflow tasks';
+/** Lines that the SDK writes at each start, by design of our workers. */
+const EXPECTED = new Set([
+  'No workflows registered, not polling for workflow tasks',
+  'No Nexus services registered, not polling for Nexus tasks',
+  'Worker state changed',
+]);
+/** Failures by which an activity goes on in another attempt as planned. They are no fault of this worker. */
+const PLANNED_FAILURES = new Set(['HandedOver', 'ConcurrencyLimitReached']);
 
 let installed: Promise<void> | undefined;
 
@@ -18,8 +26,8 @@ export function installTemporalRuntime(log: Logger): Promise<void> {
 
 async function install(log: Logger): Promise<void> {
   const write = (entry: Pick<LogEntry, 'level' | 'message'>, meta: Metadata = {}): void => {
-    if (entry.message === EXPECTED_WARNING) return;
-    if (log.isLevelEnabled(LEVELS[entry.level])) log[LEVELS[entry.level]](fieldsOf(meta), entry.message);
+    const level = levelOf(entry, meta.error);
+    if (log.isLevelEnabled(level)) log[level](fieldsOf(meta), entry.message);
   };
   const options: RuntimeOptions = {
     logger: {
@@ -50,6 +58,16 @@ async function install(log: Logger): Promise<void> {
   });
 }
 
+/** Exported for its test. */
+export function levelOf({ level, message }: Pick<LogEntry, 'level' | 'message'>, error: unknown): Level {
+  if (EXPECTED.has(message)) return 'debug';
+  return isPlanned(error) ? 'info' : LEVELS[level];
+}
+
+function isPlanned(error: unknown): error is ApplicationFailure {
+  return error instanceof ApplicationFailure && PLANNED_FAILURES.has(error.type ?? '');
+}
+
 /** The ids and small facts in the SDK's metadata, under our names: a turn's line is found by its `turn_id`. */
 function fieldsOf({ workflowId, activityType, attempt, taskQueue, sdkComponent, error }: Metadata): LogFields {
   const workflow = workflowId as string | undefined;
@@ -59,6 +77,6 @@ function fieldsOf({ workflowId, activityType, attempt, taskQueue, sdkComponent, 
     attempt: attempt as number | undefined,
     task_queue: taskQueue as string | undefined,
     sdk_component: sdkComponent as string | undefined,
-    err: error,
+    ...(isPlanned(error) ? { outcome: error.type ?? undefined } : { err: error }),
   };
 }

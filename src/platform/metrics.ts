@@ -29,7 +29,7 @@ const LAG_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 
 export const httpRequestSeconds = histogram(
   'http_request_duration_seconds',
-  'Time from request to the end of its response, by route pattern; streams last as long as their turn',
+  'Time from request to the end of its response, by route pattern; without streams, which last as long as their turn',
   {
     labels: ['method', 'route', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60],

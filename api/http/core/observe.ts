@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { context, SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import type { Middleware } from 'koa';
 import type { Logger } from '../../../src/platform/logger.js';
@@ -18,7 +19,9 @@ export function observe(log: Logger, trustTraceparent: boolean): Middleware {
       const seconds = (performance.now() - start) / 1000;
       const route = (ctx.state.route as string | undefined) ?? 'none';
       const caller = ctx.state.caller as Caller | undefined;
-      httpRequestSeconds.observe({ method: ctx.method, route, status: ctx.res.statusCode }, seconds);
+      // A stream lasts as long as its turn, which would hide how long requests take. `event_streams_open` counts streams.
+      if (!isStream(ctx.res))
+        httpRequestSeconds.observe({ method: ctx.method, route, status: ctx.res.statusCode }, seconds);
       requestLog.info(
         {
           method: ctx.method,
@@ -53,4 +56,8 @@ export function observe(log: Logger, trustTraceparent: boolean): Middleware {
       trustTraceparent ? extractTrace(ctx.headers) : context.active(),
     );
   };
+}
+
+function isStream(res: ServerResponse): boolean {
+  return String(res.getHeader('content-type')).startsWith('text/event-stream');
 }

@@ -2,7 +2,9 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
 import { freePort } from '../../../src/platform/free-port.js';
 import { eventually } from '../../support/eventually.js';
+import { sampleOf } from '../../support/metrics.js';
 import { startService } from '../../support/service.js';
+import { openSse } from '../../support/sse-reader.js';
 import { useService } from '../../support/use.js';
 
 describe('routes without a key', () => {
@@ -59,6 +61,12 @@ describe('routes without a key', () => {
     );
     expect(body).to.contain('db_pool_connections{state="idle"}').and.contain('nodejs_eventloop_lag');
     expect(body).to.not.contain(session.id);
+
+    const stream = await openSse(`${service.url}/v1/sessions/${session.id}/events/stream`, service.key);
+    stream.close();
+    await eventually('the stream is closed', async () => (await sampleOf(service, 'event_streams_open')) === 0);
+    const route = '/v1/sessions/{session_id}/events/stream';
+    expect((await get('/metrics')).body).to.not.contain(`count{method="GET",route="${route}"`);
   });
 
   describe('/openapi.json', () => {
