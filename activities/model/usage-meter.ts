@@ -1,6 +1,6 @@
 import { MAX_COUNT, TOKEN_KINDS, reportedCount, type CallUsage, type TokenKind } from '../../src/models/content.js';
+import { tokensOfBytes } from '../../src/models/tokens.js';
 import { asJsonObject, isJsonObject, type JsonObject } from '../../src/platform/json-object.js';
-import { tokensOfBytes } from '../prompt/tokens.js';
 import type { ModelEvent } from './read-events.js';
 
 const INPUT_KINDS = TOKEN_KINDS.filter((kind) => kind !== 'output_tokens');

@@ -3,7 +3,8 @@ import type { ModelRequest } from '../../src/models/request.js';
 import type { Conversation } from '../../src/steps/conversation.js';
 import type { PastTurn } from '../../src/steps/past-turn.js';
 import { transcriptOf } from './transcript.js';
-import { bytesOf, estimate } from './tokens.js';
+import { bytesOfTokens } from '../../src/models/tokens.js';
+import { estimate } from './tokens.js';
 
 /**
  * Share of the window for the latest turns, which follow the summary unchanged. Compaction starts when earlier turns
@@ -57,7 +58,7 @@ export function* summaryRequests(
   );
   let soFar = summary;
   let passedOver = 0;
-  for (const piece of pieces(turns.map(transcriptOf).join('\n\n'), bytesOf(entry.context_window * readShare))) {
+  for (const piece of pieces(turns.map(transcriptOf).join('\n\n'), bytesOfTokens(entry.context_window * readShare))) {
     const before = soFar === null ? '' : `<summary-so-far>\n${soFar}\n</summary-so-far>\n\n`;
     const written = yield {
       model: entry.model,

@@ -4,7 +4,8 @@ import { textOf, type AssistantBlock } from '../../src/models/content.js';
 import type { PastCall, PastStep, PastTurn } from '../../src/steps/past-turn.js';
 import { shortenResult, storeShortenedSteps } from '../../src/steps/shorten-result.js';
 import type { TurnDeps } from '../../src/turns/write.js';
-import { bytesOf, estimate } from './tokens.js';
+import { bytesOfTokens } from '../../src/models/tokens.js';
+import { estimate } from './tokens.js';
 
 /** Results up to this size are kept: the line that replaces them is about as long. */
 const SMALL_RESULT_BYTES = 400;
@@ -45,7 +46,7 @@ export async function shortenNewestStep(deps: PromptDeps, turn: PastTurn, room: 
   const newest = turn.steps.at(-1);
   if (newest === undefined) return false;
   const plan: Plan = { results: [], contents: [] };
-  planStep(plan, newest, Math.floor(bytesOf(room) / Math.max(1, newest.calls.length)));
+  planStep(plan, newest, Math.floor(bytesOfTokens(room) / Math.max(1, newest.calls.length)));
   return carryOut(deps, turn, plan);
 }
 

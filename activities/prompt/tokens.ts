@@ -1,9 +1,8 @@
 import { base64Length, splitAtMedia, type MediaSource } from '../../src/models/media.js';
 import type { ModelEntry } from '../../src/models/entry.js';
 import type { ModelRequest } from '../../src/models/request.js';
+import { tokensOfBytes } from '../../src/models/tokens.js';
 
-/** Counts UTF-8 bytes, not characters: a Chinese character, say, is about one token and three bytes. */
-const BYTES_PER_TOKEN = 3.5;
 /** Tokens of the largest images the API accepts. */
 const MAX_IMAGE_TOKENS = 5000;
 /** Below this share of the window the estimate is accurate enough, and the API is not asked. */
@@ -15,14 +14,6 @@ export function estimate(value: unknown): number {
   return tokensOfBytes(Buffer.byteLength(text));
 }
 
-export function tokensOfBytes(bytes: number): number {
-  return Math.ceil(bytes / BYTES_PER_TOKEN);
-}
-
-export function bytesOf(tokens: number): number {
-  return Math.max(0, Math.floor(tokens * BYTES_PER_TOKEN));
-}
-
 /** Estimates a request's input tokens; images and documents are estimated separately. */
 export function estimateRequest({ system, messages, tools }: ModelRequest): number {
   let bytes = 0;
@@ -31,7 +22,7 @@ export function estimateRequest({ system, messages, tools }: ModelRequest): numb
     if (typeof part === 'string') bytes += Buffer.byteLength(part);
     else media += mediaTokens(part);
   }
-  return Math.ceil(bytes / BYTES_PER_TOKEN + media);
+  return tokensOfBytes(bytes) + Math.ceil(media);
 }
 
 /** The API scales large images down. A PDF's tokens depend on its pages, so its bytes give a rough estimate only. */
