@@ -31,6 +31,11 @@ describe('the tables in the documents are those of the code', () => {
     for (const type of STORED_EVENT_TYPES) expect(text).to.contain(`\`${type}\``);
   });
 
+  it('docs/streaming.md: every stored event', async () => {
+    const text = await page('docs/streaming.md');
+    for (const type of STORED_EVENT_TYPES) expect(text).to.contain(`\`${type}\``);
+  });
+
   it('docs/settings.md: every setting, as `npm run settings-page` writes it', async () => {
     expect(await page('docs/settings.md')).to.equal(settingsPage());
   });
