@@ -1,38 +1,34 @@
 import { ApplicationFailure } from '@temporalio/common';
-
-interface Slots {
-  perProject: number;
-  total?: number;
-}
+import { FairQueue } from './fair-queue.js';
 
 /**
  * Limits how many of a worker's slots one project, and all projects together, may use. Work beyond the limit returns its
  * slot before it begins, and Temporal retries it later. So tools or receivers that hang cannot use up all slots.
  */
 export class ConcurrencyLimit {
-  #running = new Map<string, number>();
-  #total = 0;
+  /** For work that has begun, gave its place back and takes one again. */
+  readonly places: FairQueue;
 
-  constructor(private readonly slots: Slots) {}
+  constructor(slots: { perProject: number; total?: number }) {
+    this.places = new FairQueue(slots);
+  }
 
   /**
-   * Runs the work in one of the project's slots.
+   * Takes one of the project's places, which the caller frees.
    * @throws ApplicationFailure `ConcurrencyLimitReached`, retryable: the work did not start
    */
+  begin(projectId: string): void {
+    if (this.places.tryTake(projectId)) return;
+    throw ApplicationFailure.retryable('The concurrency limit of this worker is reached.', 'ConcurrencyLimitReached');
+  }
+
+  /** Runs the work in one of the project's places. @throws as `begin` */
   async within<T>(projectId: string, work: () => Promise<T>): Promise<T> {
-    const running = this.#running.get(projectId) ?? 0;
-    if (running >= this.slots.perProject || this.#total >= (this.slots.total ?? Infinity)) {
-      throw ApplicationFailure.retryable('The concurrency limit of this worker is reached.', 'ConcurrencyLimitReached');
-    }
-    this.#running.set(projectId, running + 1);
-    this.#total += 1;
+    this.begin(projectId);
     try {
       return await work();
     } finally {
-      this.#total -= 1;
-      const left = this.#running.get(projectId)! - 1;
-      if (left === 0) this.#running.delete(projectId);
-      else this.#running.set(projectId, left);
+      this.places.free(projectId);
     }
   }
 }

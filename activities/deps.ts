@@ -7,6 +7,8 @@ import type { Ahead, LaunchDeps } from '../src/turns/launch.js';
 import type { RunningTurns } from '../src/turns/running-turns.js';
 import type { ActivityTask } from '../src/turns/turn.js';
 import type { ModelClients } from './model/clients.js';
+import type { ActivitySlots } from './activity-slots.js';
+import type { FairQueue } from './fair-queue.js';
 import type { Slots } from './slots.js';
 import type { ToolDeps } from './tools/tool.js';
 import type { StepResult } from './turn/turn-activities.js';
@@ -25,6 +27,10 @@ export interface ActivityDeps extends ToolDeps {
   workflows: LaunchDeps['workflows'] & Pick<TurnWorkflows, 'signalAsking'>;
   ahead: AheadSteps;
   slots: Slots;
+  /** What Temporal may hand to this worker. */
+  activitySlots: ActivitySlots;
+  /** The connections of this process whose calls wait for a person. */
+  waitingCalls: FairQueue;
   models: ModelClients;
   conversations: ConversationCache;
   /** The identity in Temporal of the worker that runs the activities. */

@@ -8,7 +8,7 @@ import { postgresState, waitForSchema } from '../src/db/schema-version.js';
 import { ConversationCache } from '../src/steps/conversation-cache.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
 import { Notifier } from '../src/stream/notify.js';
-import { ANSWER_CHANNEL, AnswerWatch } from '../src/answers/answer-watch.js';
+import { ANSWER_CHANNEL, AnswerWatch, findClosedQuestions } from '../src/answers/answer-watch.js';
 import { CANCEL_CHANNEL, RunningTurns } from '../src/turns/running-turns.js';
 import { openStorage } from '../src/files/open-storage.js';
 import { warnOfForeignStorage } from '../src/files/ownership.js';
@@ -30,7 +30,9 @@ import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedule
 import { startTurnReconciler } from '../src/reconciler/start.js';
 import type { AheadNotice } from '../src/turns/ahead-hints.js';
 import type { Ahead } from '../src/turns/launch.js';
+import { FairQueue } from './fair-queue.js';
 import { Slots } from './slots.js';
+import { MAX_WAITING_CALLS } from './turn/call-wait.js';
 import type { RunAhead } from './turn/run-ahead.js';
 import { keepWorking, type LeasedWorkers } from './keep-working.js';
 import { ModelClients } from './model/clients.js';
@@ -79,7 +81,8 @@ export async function startWorker(
   const runningTurns = new RunningTurns();
   const slots = new Slots(config.workerMaxActivities);
   const conversations = new ConversationCache();
-  const answers = new AnswerWatch();
+  const answers = new AnswerWatch((ids) => findClosedQuestions(db, ids));
+  const waitingCalls = new FairQueue({ perProject: MAX_WAITING_CALLS });
   let ahead: RunAhead | null = null;
   const cancels = new Listener(
     config.databaseListenUrl,
@@ -90,7 +93,7 @@ export async function startWorker(
         else ahead?.receive(JSON.parse(payload) as AheadNotice);
       },
       onConnect: () => {
-        answers.notifyAll();
+        void answers.check();
         void runningTurns
           .cancelMissed(db)
           .catch((err: unknown) => log.warn({ err }, 'missed cancel requests could not be read'));
@@ -111,7 +114,7 @@ export async function startWorker(
   const storage = await openStorage(config);
   void warnOfForeignStorage(db, storage, log);
   const models = await ModelClients.open(catalogue, process.env, createSend(storage, budget));
-  const forTurns = { deltas, models, conversations, mcp, budget, runningTurns, slots };
+  const forTurns = { deltas, models, conversations, mcp, budget, runningTurns, slots, waitingCalls };
   const parts = { config, db, log, storage, notifier, answers, ...forTurns };
   const start = async (): Promise<LeasedWorkers> => {
     const others = { upkeep, catalogue, network, connection, tracing, reconciler };
@@ -125,6 +128,7 @@ export async function startWorker(
 
   const shutDown = async (): Promise<void> => {
     await working.close();
+    answers.close();
     await Promise.all([reconciler.close(), cancels.close()]);
     await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
     await connection.close();

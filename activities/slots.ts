@@ -1,42 +1,41 @@
-import { once } from 'node:events';
+import { FairQueue } from './fair-queue.js';
+
+/** Whose slot it is does not count, only who waits. */
+const ANY_PROJECT = '';
 
 /**
- * The slots of a worker (`WORKER_MAX_ACTIVITIES`). Temporal hands out no more activities than there are slots, but steps that
- * run ahead of their activities take slots too.
+ * The slots of a process (`WORKER_MAX_ACTIVITIES`). Temporal hands out no more activities than there are slots, but steps
+ * that run ahead of their activities, and calls that go on after a person's answer, take slots too.
  */
 export class Slots {
-  #used = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly places: FairQueue;
 
-  constructor(private readonly total: number) {}
+  constructor(private readonly total: number) {
+    this.places = new FairQueue({ total });
+  }
 
   /** Takes a slot for a step that runs ahead, while less than half of them are in use. Returns how to give it back, once. */
-  tryTake(): (() => void) | null {
-    if (this.#waiting.length > 0 || this.#used >= this.total / 2) return null;
-    this.#used += 1;
+  tryTake(projectId: string): (() => void) | null {
+    const { places, total } = this;
+    if (places.isQueued || places.used >= total / 2 || !places.tryTake(projectId)) return null;
     let isFree = false;
     return () => {
-      if (!isFree) this.#free();
+      if (!isFree) places.free(projectId);
       isFree = true;
     };
   }
 
-  #free(): void {
-    this.#used -= 1;
-    for (const wake of this.#waiting.splice(0)) wake();
-  }
-
-  /** Runs the work of an activity in a slot; waits for one if steps that run ahead have them. @throws the signal's reason */
-  async within<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    while (this.#used >= this.total) {
-      signal.throwIfAborted();
-      await Promise.race([new Promise<void>((resolve) => this.#waiting.push(resolve)), once(signal, 'abort')]);
-    }
-    this.#used += 1;
+  /**
+   * Runs the work of an activity in a slot; waits for one in the line of its project while others have them.
+   * @throws the signal's reason
+   */
+  async within<T>(projectOf: () => Promise<string>, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const projectId = this.places.used < this.total ? ANY_PROJECT : await projectOf();
+    await this.places.take(projectId, signal);
     try {
       return await work();
     } finally {
-      this.#free();
+      this.places.free(projectId);
     }
   }
 }

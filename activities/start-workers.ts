@@ -6,10 +6,12 @@ import type { Listener } from '../src/db/listen.js';
 import type { ModelCatalogue } from '../src/models/catalogue.js';
 import type { McpNetwork } from '../src/network/network.js';
 import type { TurnReconciler } from '../src/reconciler/start.js';
+import { observeSlots } from '../src/platform/slot-metrics.js';
 import { takeWorkerLease } from '../src/reconciler/worker-lease.js';
 import { temporalSettings } from '../src/temporal/connection.js';
 import type { TemporalTracing } from '../src/temporal/tracing.js';
 import { channelOfWorker } from '../src/turns/ahead-hints.js';
+import { ActivitySlots } from './activity-slots.js';
 import type { ActivityDeps } from './deps.js';
 import { createActivities } from './index.js';
 import type { LeasedWorkers } from './keep-working.js';
@@ -22,7 +24,7 @@ import { createTurnWorker, sharedOptions, versioned } from './worker-options.js'
 
 interface ProcessParts {
   /** What the activities of each lease share. */
-  parts: Omit<ActivityDeps, 'workerId' | 'ahead' | 'workflows'>;
+  parts: Omit<ActivityDeps, 'workerId' | 'ahead' | 'workflows' | 'activitySlots'>;
   upkeep: DataSource;
   catalogue: ModelCatalogue;
   network: McpNetwork;
@@ -51,14 +53,16 @@ export async function startWorkers({
   const lease = await takeWorkerLease({ workerId, databaseUrl, namespace, taskQueue }, log);
   const shared = sharedOptions(config, { connection, identity: workerId, tracing });
   const upgraded = { ...shared, ...versioned(config, 'AUTO_UPGRADE') };
-  const deps = { ...parts, workflows, workerId };
+  const activitySlots = new ActivitySlots(config.workerMaxActivities);
+  const deps = { ...parts, workflows, workerId, activitySlots };
   const steps = new RunAhead(deps);
   await listener.add(channelOfWorker(workerId));
   try {
-    const worker = await createTurnWorker(shared, config, {
+    const activities = {
       ...createActivities({ ...deps, ahead: steps }),
       ...createMaintenanceActivities({ config, db: upkeep, log, storage }),
-    });
+    };
+    const worker = await createTurnWorker(shared, config, activities, activitySlots);
     const firing = { db, log, notifier, models: catalogue, workflows, ahead: steps };
     const schedules = await createScheduleWorker(
       upgraded,
@@ -68,10 +72,12 @@ export async function startWorkers({
     const deliveries = config.webhookDeliveries
       ? await startDeliveries(upgraded, searchable, { config, db, upkeep, log, network })
       : null;
+    const stopObserving = observeSlots(activitySlots);
     const workers = [worker, schedules, ...(deliveries === null ? [] : [deliveries.worker])];
     const stop = async (): Promise<void> => {
       await Promise.all([deliveries?.stop(), steps.close()]);
       listener.remove(channelOfWorker(workerId));
+      stopObserving();
     };
     return { lease, workers, steps, stop };
   } catch (error) {

@@ -3,6 +3,7 @@ import { Worker, type NativeConnection, type WorkerDeploymentOptions, type Worke
 import type { Config } from '../src/platform/config.js';
 import { temporalSettings } from '../src/temporal/connection.js';
 import type { TemporalTracing } from '../src/temporal/tracing.js';
+import type { ActivitySlots } from './activity-slots.js';
 import { MAINTENANCE_WORKFLOW, WEBHOOK_DELIVERY_WORKFLOW } from '../workflows/contract.js';
 
 /** `npm run build` writes it to dist. Tests run the sources but use the same bundle. */
@@ -54,15 +55,19 @@ export function createTurnWorker(
   shared: ReturnType<typeof sharedOptions>,
   config: Config,
   activities: object,
+  activitySlots: ActivitySlots,
 ): Promise<Worker> {
   return Worker.create({
     ...shared,
     taskQueue: config.taskQueue,
     activities,
-    // More than one project can use (`max_running_turns`, concurrency limit for tools), so other projects find a slot.
-    maxConcurrentActivityTaskExecutions: config.workerMaxActivities,
-    maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
-    maxConcurrentLocalActivityExecutions: WORKFLOW_TASKS,
+    tuner: {
+      // More than one project can use (`max_running_turns`, concurrency limit for tools), so other projects find a slot.
+      activityTaskSlotSupplier: activitySlots,
+      workflowTaskSlotSupplier: { type: 'fixed-size', numSlots: WORKFLOW_TASKS },
+      localActivityTaskSlotSupplier: { type: 'fixed-size', numSlots: WORKFLOW_TASKS },
+      nexusTaskSlotSupplier: { type: 'fixed-size', numSlots: 1 },
+    },
     // Each takes half a MiB. A turn that waits for an answer need not stay in memory: its history brings it back.
     maxCachedWorkflows: Math.max(WORKFLOW_TASKS, config.workerMaxActivities),
     ...versioned(config, 'PINNED'),

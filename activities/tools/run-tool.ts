@@ -29,6 +29,15 @@ export function outcomeUnknown(name: string): ToolResult {
   );
 }
 
+/** The result of a call that waited for a person's answer when a deploy ended its worker (contract.md §23). */
+export function restarted(name: string): ToolResult {
+  return textResult(
+    `A restart of the service ended this call of ${name} while it waited for a person’s answer. The question is closed. ` +
+      'What the server did before it asked may have taken effect. It was not called again; check before you repeat it.',
+    true,
+  );
+}
+
 /**
  * Runs a tool within its time limit; each progress notification restarts the limit. Returns the task, if an MCP server began
  * one. Errors of the tool become error

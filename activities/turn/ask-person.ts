@@ -12,45 +12,37 @@ import type { McpToolset } from '../../src/db/entities/sessions.js';
 import type { ActivityDeps } from '../deps.js';
 import type { QuestionsOf } from '../tools/tool.js';
 import { storeWithRetries } from './run-activity.js';
-import { showAsking } from './show-asking.js';
+import type { CallWait } from './call-wait.js';
 
-/** A lost notification delays an answer for this long. */
-const CHECK_INTERVAL_MS = 3000;
 const CANCEL: ElicitationAnswer = { action: 'cancel' };
 
 type Retry = <T>(work: () => Promise<T>) => Promise<T>;
 
-/**
- * Answers questions that servers ask during a direct call: asks the person, and waits within the activity. `hold` stops the
- * call's time limit until the returned function runs.
- */
+/** Answers questions that servers ask during a direct call: asks the person, and waits within the activity. */
 export function askPerson(
   deps: ActivityDeps,
   place: CallPlace,
   toolsets: readonly McpToolset[],
-  hold: () => () => void,
+  wait: CallWait,
   cancelled: AbortSignal,
 ): QuestionsOf {
   const retry: Retry = (work) => storeWithRetries(work, cancelled);
-  let open = 0;
-  let shown = Promise.resolve();
-  const count = (change: 1 | -1): void => {
-    const before = open;
-    open += change;
-    if (before > 0 !== open > 0) shown = shown.then(() => showAsking(deps, place, open > 0));
-  };
   return (serverId, cleaner): QuestionHandler | undefined => {
     if (!mayElicit(toolsets, serverId)) return undefined;
     return async (params, { requestId, signal }) => {
-      const id = await storeQuestion(deps, place, readQuestion(params, cleaner), requestId, retry);
-      if (id === null) return { ...CANCEL };
-      const release = hold();
-      count(1);
+      const question = readQuestion(params, cleaner);
+      const leave = wait.ask();
       try {
-        return { ...(await waitForAnswer(deps, place.turnId, id, signal, retry)) };
+        const id = await storeQuestion(deps, place, question, requestId, retry);
+        if (id === null) return { ...CANCEL };
+        const goOn = wait.begin();
+        try {
+          return { ...(await waitForAnswer(deps, place.turnId, id, signal, retry)) };
+        } finally {
+          await goOn(cancelled);
+        }
       } finally {
-        release();
-        count(-1);
+        leave();
       }
     };
   };
@@ -89,19 +81,24 @@ async function waitForAnswer(
   withdrawn: AbortSignal,
   retry: Retry,
 ): Promise<ElicitationAnswer> {
-  for (;;) {
-    const { answer, expiresInMs } = await retry(() => readElicitation(deps.db, id));
-    if (answer !== null) return answer;
-    const state = withdrawn.aborted ? 'withdrawn' : expiresInMs <= 0 ? 'expired' : null;
-    if (state === null) {
-      await deps.answers.wait(id, Math.min(expiresInMs, CHECK_INTERVAL_MS), withdrawn);
-      continue;
+  const watch = deps.answers.watch(id);
+  try {
+    for (;;) {
+      const { answer, expiresInMs } = await retry(() => readElicitation(deps.db, id));
+      if (answer !== null) return answer;
+      const state = withdrawn.aborted ? 'withdrawn' : expiresInMs <= 0 ? 'expired' : null;
+      if (state === null) {
+        await watch.next(expiresInMs, withdrawn);
+        continue;
+      }
+      const closed = await retry(() => closeElicitations(deps, turnId, { id }, state)).catch((error: unknown) => {
+        if (error instanceof TurnEndedError) return 0;
+        throw error;
+      });
+      if (state === 'expired') actionsAnswered.inc({ answer: 'expired' }, closed);
+      if (state === 'withdrawn') return CANCEL;
     }
-    const closed = await retry(() => closeElicitations(deps, turnId, { id }, state)).catch((error: unknown) => {
-      if (error instanceof TurnEndedError) return 0;
-      throw error;
-    });
-    if (state === 'expired') actionsAnswered.inc({ answer: 'expired' }, closed);
-    if (state === 'withdrawn') return CANCEL;
+  } finally {
+    watch.close();
   }
 }

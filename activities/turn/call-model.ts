@@ -1,4 +1,5 @@
 import type { ActivityDeps } from '../deps.js';
+import { loadProjectId } from '../../src/steps/context.js';
 import { reachBudget } from './budget.js';
 import { withFallback } from './fall-back.js';
 import { endTurnAfterLostWorkers, runActivity } from './run-activity.js';
@@ -21,7 +22,8 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
           const ahead = isFirst ? await deps.ahead.join(input.turnId, task, signal) : null;
           // Another model may have a smaller context.
           const step = isAgain ? { ...input, compacted: false } : input;
-          return ahead ?? deps.slots.within(signal, () => runStep(deps, step, signal, task));
+          const projectOf = (): Promise<string> => loadProjectId(deps.db, input.turnId);
+          return ahead ?? deps.slots.within(projectOf, signal, () => runStep(deps, step, signal, task));
         });
         if (outcome.kind !== 'budget') return outcome;
         return reachBudget(deps, input, outcome.needed);

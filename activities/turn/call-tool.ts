@@ -2,7 +2,8 @@ import type { ActivityDeps } from '../deps.js';
 import { MAX_LOST_WORKERS, runActivity, storeWithRetries, type Attempt } from './run-activity.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
-import { outcomeUnknown, runTool } from '../tools/run-tool.js';
+import { outcomeUnknown, restarted, runTool } from '../tools/run-tool.js';
+import { CallPlaces } from '../call-places.js';
 import type { ConcurrencyLimit } from '../concurrency-limit.js';
 import { runnableTools } from '../tools/offered-tools.js';
 import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/steps/tool-call.js';
@@ -12,8 +13,12 @@ import { closeElicitations } from '../../src/answers/elicitation.js';
 import { loadRunningMs } from '../../src/turns/totals.js';
 import { remainingMs } from './remaining.js';
 import { askPerson } from './ask-person.js';
+import { CallWait } from './call-wait.js';
 import { TurnClock } from './turn-clock.js';
 import type { TurnActivities } from './turn-activities.js';
+
+/** For the last statements of a call after the grace of its worker; the worker ends 3 s after it. */
+const LAST_STORE_MS = 2000;
 
 /**
  * Runs one tool call of a step, at most once: `started` is recorded before the call is sent. A retry that finds `started`
@@ -22,7 +27,7 @@ import type { TurnActivities } from './turn-activities.js';
  */
 export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActivities['callTool'] {
   return ({ turnId, step, index }) =>
-    runActivity(deps, { turn_id: turnId, step, index }, async (signal, { task, lostWorkers }) => {
+    runActivity(deps, { turn_id: turnId, step, index }, async (signal, attempt) => {
       const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
       const openTask = { kind: 'task', longWaitMs: deps.config.longWaitSeconds * 1000 } as const;
@@ -32,29 +37,72 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
         await storeUnrunCall(deps, call);
         return;
       }
-      return limit.within(turn.projectId, async () => {
+      return withPlaces(deps, limit, turn.projectId, signal, async (places) => {
         const loadRemaining = async (): Promise<number> => remainingMs(deps, await loadRunningMs(deps.db, turnId));
         const clock = call.mayAsk ? new TurnClock(await loadRemaining()) : null;
-        const run = (): ReturnType<typeof resultOf> => resultOf(deps, turn, call, { task, lostWorkers }, signal, clock);
-        const result = await deps.slots.within(signal, run).finally(() => clock?.stop());
-        if (call.mayAsk) await storeWithRetries(() => closeElicitations(deps, turnId, call, 'withdrawn'), signal);
-        if ('task' in result) {
-          await keepTask(deps, turn, call, result.task, task, (store) => storeWithRetries(store, signal));
-          return openTask;
+        const store = <T>(work: () => Promise<T>): Promise<T> => storeWithRetries(work, signal);
+        const stored = await resultOf(deps, turn, call, attempt, signal, clock, places)
+          .catch((error: unknown) => endedByRestart(deps, call, attempt, error))
+          .finally(() => clock?.stop());
+        if (stored !== 'stored') {
+          if (call.mayAsk) await store(() => closeElicitations(deps, turnId, call, 'withdrawn'));
+          if ('task' in stored) {
+            await keepTask(deps, turn, call, stored.task, attempt.task, store);
+            return openTask;
+          }
+          await store(() => storeToolResult(deps, call, stored));
         }
-        await storeWithRetries(() => storeToolResult(deps, call, result), signal);
         return clock === null ? undefined : { kind: 'done' as const, remainingMs: await loadRemaining() };
       });
     });
+}
+
+/** Runs a call in a place of its project's tools and of the worker. */
+async function withPlaces<T>(
+  { slots, activitySlots }: ActivityDeps,
+  limit: ConcurrencyLimit,
+  projectId: string,
+  signal: AbortSignal,
+  work: (places: CallPlaces) => Promise<T>,
+): Promise<T> {
+  limit.begin(projectId);
+  await slots.places.take(projectId, signal).catch((error: unknown) => {
+    limit.places.free(projectId);
+    throw error;
+  });
+  const places = new CallPlaces(projectId, { queues: [limit.places, slots.places], activitySlots });
+  try {
+    return await work(places);
+  } finally {
+    places.close();
+  }
+}
+
+/**
+ * Stores the result of a call that waited for a person when the grace of its worker ended: here it is known that a restart
+ * ended it. Any other error is thrown.
+ */
+async function endedByRestart(
+  deps: ActivityDeps,
+  call: ToolCallRow,
+  { isWorkerStopping }: Attempt,
+  error: unknown,
+): Promise<'stored'> {
+  if (!call.mayAsk || !isWorkerStopping()) throw error;
+  const store = <T>(work: () => Promise<T>): Promise<T> => storeWithRetries(work, AbortSignal.timeout(LAST_STORE_MS));
+  if ((await store(() => closeElicitations(deps, call.turnId, call, 'lost'))) === 0) throw error;
+  await store(() => storeToolResult(deps, call, restarted(call.name)));
+  return 'stored';
 }
 
 async function resultOf(
   deps: ActivityDeps,
   turn: TurnContext,
   call: ToolCallRow,
-  { task, lostWorkers }: Attempt,
+  { task, lostWorkers, rest }: Attempt,
   signal: AbortSignal,
   clock: TurnClock | null,
+  places: CallPlaces,
 ): ReturnType<typeof runTool> {
   const tool = runnableTools(turn).find(({ tool: { name } }) => name === call.name);
   const mayRepeat = tool?.repeatable === true && lostWorkers < MAX_LOST_WORKERS;
@@ -65,11 +113,12 @@ async function resultOf(
   await storeWithRetries(() => startToolCall(deps, call, task), signal);
   if (clock === null) return runTool(deps, turn, call, tool, signal);
   const bounded = AbortSignal.any([signal, clock.signal]);
-  const holdBoth = (hold: () => () => void) => (): (() => void) => {
-    const releases = [hold(), clock.hold()];
-    return () => releases.forEach((release) => release());
-  };
-  return runTool(deps, turn, call, tool, bounded, (hold) =>
-    askPerson(deps, call, turn.toolsets, holdBoth(hold), bounded),
-  );
+  return runTool(deps, turn, call, tool, bounded, (hold) => {
+    const holdAll = (): (() => void) => {
+      const releases = [hold(), clock.hold(), rest()];
+      return () => releases.forEach((release) => release());
+    };
+    const wait = new CallWait(deps, { ...call, projectId: turn.projectId }, places, holdAll);
+    return askPerson(deps, call, turn.toolsets, wait, bounded);
+  });
 }

@@ -6,12 +6,11 @@ import { isDatabaseAway } from '../../src/db/transaction.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { endTurn } from '../../src/turns/finish.js';
 import type { ActivityDeps } from '../deps.js';
+import { Heartbeat } from './heartbeat.js';
 import { LeaseLostError } from '../../src/turns/running-turns.js';
 import { OvertakenError, TurnEndedError, type ActivityTask } from '../../src/turns/turn.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 
-/** Temporal gets a heartbeat every 6 s at most (the worker's throttle). */
-const HEARTBEAT_INTERVAL_MS = 1000;
 const RETRY_DELAY = '1 s';
 /** After this many unexpected errors the turn ends as internal_error. */
 const MAX_UNKNOWN_FAULTS = 10;
@@ -39,6 +38,10 @@ export interface Attempt {
   task: ActivityTask;
   /** How many earlier attempts ended because their worker was lost. */
   lostWorkers: number;
+  /** True if the attempt was aborted because the grace of its worker has ended. */
+  isWorkerStopping: () => boolean;
+  /** Sends fewer heartbeats until the returned function runs: thousands of calls may wait for a person. */
+  rest: () => () => void;
 }
 
 /**
@@ -74,10 +77,15 @@ export async function runActivity<T>(
     const { activityType: activity, attempt } = context.info;
     log.info({ ...ids, activity, attempt, outcome, ms: Math.round(performance.now() - began) }, 'activity');
   };
-  const beat = setInterval(() => context.heartbeat(details), HEARTBEAT_INTERVAL_MS);
+  const beat = new Heartbeat(() => context.heartbeat(details));
   try {
     const signal = AbortSignal.any([context.cancellationSignal, running.signal]);
-    const result = await work(signal, { task: { workerId, token: context.info.taskToken }, lostWorkers });
+    const result = await work(signal, {
+      task: { workerId, token: context.info.taskToken },
+      lostWorkers,
+      isWorkerStopping: () => !running.signal.aborted && context.cancellationDetails?.workerShutdown === true,
+      rest: () => beat.rest(),
+    });
     logOutcome('ok');
     return result;
   } catch (thrown) {
@@ -91,7 +99,7 @@ export async function runActivity<T>(
     throw failure;
   } finally {
     running.done();
-    clearInterval(beat);
+    beat.stop();
   }
 }
 

@@ -81,7 +81,7 @@ export class RunAhead implements AheadSteps {
     const { config, slots } = this.#deps;
     if (!config.runAhead || turn.mcpServers > 0 || this.#isClosed || this.#steps.has(turn.id)) return null;
     if (this.#steps.size >= MAX_UNASKED || (isOwn && this.#isTemporalBehind())) return null;
-    const free = slots.tryTake();
+    const free = slots.tryTake(turn.projectId);
     if (free === null) return null;
     const step: Step = {
       ...{ turn, isOwn, stop: new AbortController(), dueAt: performance.now() + MAX_LAG_MS, free },

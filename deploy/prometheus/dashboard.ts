@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import '../../src/platform/database-metrics.js';
 import { registry } from '../../src/platform/metrics.js';
+import '../../src/platform/slot-metrics.js';
 import '../../src/reconciler/gauges.js';
 import '../../src/schedules/metrics.js';
 import '../../src/turns/gauges.js';
@@ -12,7 +13,7 @@ export const DASHBOARD = fileURLToPath(new URL('dashboard.json', import.meta.url
 const TABLE = new URL('../../docs/operations/observing.md', import.meta.url);
 
 /** Gauges of a process. All others are of the whole service, and one process reports them. */
-const OF_PROCESS = new Set(['event_streams_open', 'db_pool_connections']);
+const OF_PROCESS = new Set(['activity_slots', 'event_streams_open', 'db_pool_connections']);
 /** Rows of the table that stand for many metrics of Node: the one that tells most. */
 const OF_NODE: Record<string, string> = { 'nodejs_eventloop_lag_*': 'nodejs_eventloop_lag_p99_seconds' };
 /** The Temporal SDK's own metrics are not in the table. */

@@ -42,6 +42,6 @@ const WHY: Record<Exclude<ElicitationState, 'open'>, string> = {
   answered: 'it has another answer',
   expired: 'it was not answered in time',
   withdrawn: 'its server has withdrawn it, or its call has ended',
-  lost: 'the worker died that was to pass the answer on',
+  lost: 'a restart ended the call that was to pass the answer on',
   cancelled: 'its turn was cancelled or has ended',
 };

@@ -37,7 +37,7 @@ export const EVERY_PROCESS = {
   MAX_STEPS: { type: 'integer', default: 100, minimum: 1, maximum: 2000, description: 'model calls per turn' },
   TURN_TIMEOUT_SECONDS: { type: 'integer', default: 3600, minimum: 1, description: 'time per turn' },
   SHUTDOWN_GRACE_SECONDS: { type: 'number', default: 90, minimum: 0, shown: '90; `npm start` passes 5',
-    description: 'time that running activities and requests get after SIGTERM' },
+    description: 'time that running activities and requests get after SIGTERM, also calls that wait for a person’s answer' },
   MEDIA_BUDGET_MB: { type: 'integer', minimum: 1,
     shown: "an eighth of the container's memory limit, or of the machine's memory, but from 64 to 256",
     description: 'MiB that a worker holds at once of requests with images or PDFs, and of answers of MCP servers over 1 MiB (each counts five times its bytes, and 100 bytes for each JSON value); a project may have half of it, further ones wait for their share; an API process keeps as much again for probes' },

@@ -93,3 +93,9 @@ export async function loadSpent(db: Db, turnId: string): Promise<Pick<TurnContex
   if (turn === undefined) throw new TurnEndedError(turnId);
   return turn;
 }
+
+/** The project of a turn; an empty text if the turn is gone. */
+export async function loadProjectId(db: Db, turnId: string): Promise<string> {
+  const [turn] = await runSql<{ id: string }>(db, sql`SELECT project_id AS id FROM turns WHERE id = ${turnId}`);
+  return turn?.id ?? '';
+}

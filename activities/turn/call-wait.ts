@@ -1,0 +1,65 @@
+import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import type { CallPlace } from '../../src/steps/task-call.js';
+import type { CallPlaces } from '../call-places.js';
+import type { ActivityDeps } from '../deps.js';
+import { showAsking } from './show-asking.js';
+
+/** contract.md §23: connections of a project in a process whose calls wait for a person. */
+export const MAX_WAITING_CALLS = 500;
+
+interface WaitingCall extends CallPlace {
+  projectId: string;
+}
+
+/** The wait of one call for a person: it begins with the first open question, and is over when no question is open. */
+export class CallWait {
+  #asked = 0;
+  #open = 0;
+  #shown = Promise.resolve();
+
+  constructor(
+    private readonly deps: Pick<ActivityDeps, 'waitingCalls' | 'workflows' | 'log'>,
+    private readonly call: WaitingCall,
+    private readonly places: Pick<CallPlaces, 'pause' | 'resume'>,
+    /** Stops the time limits of the call until the returned function runs. */
+    private readonly hold: () => () => void,
+  ) {}
+
+  /** Counts the connection before a question is stored, until the returned function runs. @throws McpError -32602 */
+  ask(): () => void {
+    const { waitingCalls } = this.deps;
+    if (this.#asked === 0 && !waitingCalls.tryTake(this.call.projectId)) {
+      const text = `This project has ${MAX_WAITING_CALLS} calls that wait for a person here. Ask again later, or use a task.`;
+      throw new McpError(ErrorCode.InvalidParams, text);
+    }
+    this.#asked += 1;
+    return () => {
+      this.#asked -= 1;
+      if (this.#asked === 0) waitingCalls.free(this.call.projectId);
+    };
+  }
+
+  /** A question is open. The returned function ends it, and waits until the call may go on. */
+  begin(): (signal: AbortSignal) => Promise<void> {
+    const release = this.hold();
+    this.#open += 1;
+    if (this.#open === 1) {
+      this.places.pause();
+      this.#show(true);
+    }
+    return async (signal) => {
+      this.#open -= 1;
+      try {
+        if (this.#open > 0) return;
+        this.#show(false);
+        await this.places.resume(signal);
+      } finally {
+        release();
+      }
+    };
+  }
+
+  #show(asks: boolean): void {
+    this.#shown = this.#shown.then(() => showAsking(this.deps, this.call, asks));
+  }
+}

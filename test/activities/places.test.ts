@@ -1,0 +1,187 @@
+import { expect } from 'chai';
+import { ActivitySlots } from '../../activities/activity-slots.js';
+import { CallPlaces } from '../../activities/call-places.js';
+import { ConcurrencyLimit } from '../../activities/concurrency-limit.js';
+import { FairQueue } from '../../activities/fair-queue.js';
+import { Slots } from '../../activities/slots.js';
+import { CallWait } from '../../activities/turn/call-wait.js';
+import type { ActivityDeps } from '../../activities/deps.js';
+
+const forever = new AbortController().signal;
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const context = {} as Parameters<ActivitySlots['reserveSlot']>[0];
+
+describe('places that projects share', () => {
+  it('go to the lines of the projects in turn, in each line to who came first', async () => {
+    const queue = new FairQueue({ total: 1 });
+    await queue.take('a', forever);
+    const order: string[] = [];
+    for (const name of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) {
+      void queue.take(name[0]!, forever).then(() => order.push(name));
+    }
+    for (const project of ['a', 'a', 'b', 'c', 'a', 'b']) {
+      queue.free(project);
+      await settled();
+    }
+    expect(order).to.deep.equal(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
+    expect(queue).to.include({ used: 1, isQueued: false });
+  });
+
+  it('pass over a project that has as many as it may', async () => {
+    const queue = new FairQueue({ total: 2, perProject: 1 });
+    expect(queue.tryTake('a') && queue.tryTake('b')).to.equal(true);
+    const order: string[] = [];
+    for (const project of ['a', 'c']) void queue.take(project, forever).then(() => order.push(project));
+    queue.free('b');
+    await settled();
+    expect(order).to.deep.equal(['c']);
+    queue.free('a');
+    await settled();
+    expect(order).to.deep.equal(['c', 'a']);
+  });
+
+  it('are not kept for who no longer waits, and nothing stays at the signal', async () => {
+    const queue = new FairQueue({ total: 1 });
+    await queue.take('a', forever);
+    const stop = new AbortController();
+    let listeners = 0;
+    const { signal } = stop;
+    const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
+    signal.addEventListener = (...args: Parameters<typeof add>) => ((listeners += 1), add(...args));
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => ((listeners -= 1), remove(...args));
+    const first = queue.take('a', signal);
+    queue.free('a');
+    await first;
+    expect(listeners).to.equal(0);
+    const second = queue.take('a', signal).catch((error: unknown) => error);
+    stop.abort(new Error('gone'));
+    expect(await second).to.have.property('message', 'gone');
+    queue.free('a');
+    expect(queue).to.include({ used: 0, isQueued: false });
+  });
+});
+
+describe('the slots of a process', () => {
+  it('go to steps that run ahead while less than half are in use, and nobody waits', async () => {
+    const slots = new Slots(2);
+    const free = slots.tryTake('a')!;
+    expect(slots.tryTake('b')).to.equal(null);
+    free();
+    free();
+    expect(slots.places.used).to.equal(0);
+    let end = (): void => undefined;
+    const work = (): Promise<void> => new Promise((resolve) => (end = resolve));
+    const never = (): Promise<string> => Promise.reject(new Error('not needed while there is room'));
+    const running = slots.within(never, forever, work);
+    await settled();
+    expect(slots.places.used).to.equal(1);
+    end();
+    await running;
+    expect(slots.tryTake('b')).to.be.a('function');
+  });
+});
+
+describe('the slots that Temporal may use', () => {
+  it('are one more for each activity that waits for a person', async () => {
+    const slots = new ActivitySlots(1);
+    expect(slots.tryReserveSlot()).to.deep.equal({});
+    expect(slots.tryReserveSlot()).to.equal(null);
+    const next = slots.reserveSlot(context, forever);
+    slots.countWaiting(1);
+    expect(await next).to.deep.equal({});
+    const stop = new AbortController();
+    const given = slots.reserveSlot(context, stop.signal).catch((error: unknown) => error);
+    stop.abort(new Error('no longer needed'));
+    expect(await given).to.have.property('message', 'no longer needed');
+    slots.countWaiting(-1);
+    slots.releaseSlot({});
+    expect(slots.tryReserveSlot(), 'one is in use').to.equal(null);
+    slots.markSlotUsed();
+    expect(slots.counts).to.deep.equal({ free: 0, used: 1, waiting: 0 });
+    slots.releaseSlot({ slotInfo: { type: 'activity', activityType: 'callTool' } });
+    expect(slots.counts).to.deep.equal({ free: 1, used: 0, waiting: 0 });
+    expect(slots.tryReserveSlot()).to.deep.equal({});
+    slots.releaseSlot({});
+    expect(slots.tryReserveSlot()).to.deep.equal({});
+  });
+});
+
+describe('the places of a call that waits for a person', () => {
+  const start = (project = 'a') => {
+    const [limit, slots, activitySlots] = [
+      new ConcurrencyLimit({ perProject: 1, total: 1 }),
+      new Slots(1),
+      new ActivitySlots(1),
+    ];
+    limit.begin(project);
+    expect(slots.places.tryTake(project)).to.equal(true);
+    expect(activitySlots.tryReserveSlot()).to.not.equal(null);
+    const places = new CallPlaces(project, { queues: [limit.places, slots.places], activitySlots });
+    const used = (): number[] => [limit.places.used, slots.places.used];
+    return { limit, slots, activitySlots, places, used };
+  };
+
+  it('are free for others meanwhile, and taken again to go on', async () => {
+    const { limit, activitySlots, places, used } = start();
+    expect(() => limit.begin('b')).to.throw('The concurrency limit of this worker is reached');
+    places.pause();
+    expect(used()).to.deep.equal([0, 0]);
+    expect(activitySlots.tryReserveSlot()).to.not.equal(null);
+    limit.begin('b');
+    let goesOn = false;
+    const resumed = places.resume(forever).then(() => (goesOn = true));
+    await settled();
+    expect(goesOn, 'while another has the place').to.equal(false);
+    limit.places.free('b');
+    await resumed;
+    expect(used()).to.deep.equal([1, 1]);
+    places.close();
+    places.close();
+    expect(used()).to.deep.equal([0, 0]);
+    activitySlots.releaseSlot({});
+    expect(activitySlots.tryReserveSlot(), 'as many as at first').to.equal(null);
+  });
+
+  it('are not taken by a call that waits again, was cancelled or has ended', async () => {
+    const { limit, places, used } = start();
+    places.pause();
+    limit.begin('b');
+    const first = places.resume(forever);
+    places.pause();
+    await first;
+    const stop = new AbortController();
+    const second = places.resume(stop.signal).catch((error: unknown) => error);
+    await settled();
+    stop.abort(new Error('cancelled'));
+    expect(await second).to.have.property('message', 'cancelled');
+    places.pause();
+    const third = places.resume(forever);
+    places.close();
+    limit.places.free('b');
+    await third;
+    expect(used()).to.deep.equal([0, 0]);
+  });
+
+  it('go back with the first open question, and come back with the last; a project has so many such calls', async () => {
+    const log: string[] = [];
+    const workflows = { signalAsking: () => Promise.resolve() } as unknown as ActivityDeps['workflows'];
+    const deps = { waitingCalls: new FairQueue({ perProject: 1 }), workflows, log: {} as ActivityDeps['log'] };
+    const places = { pause: () => void log.push('pause'), resume: async () => void log.push('resume') };
+    const hold = (): (() => void) => (log.push('hold'), () => void log.push('release'));
+    const place = { turnId: 't', step: 1, index: 0 };
+    const wait = new CallWait(deps, { ...place, projectId: 'a' }, places, hold);
+    const other = new CallWait(deps, { ...place, projectId: 'a' }, places, hold);
+    const [leave, leaveSecond] = [wait.ask(), wait.ask()];
+    expect(() => other.ask())
+      .to.throw('calls that wait for a person')
+      .with.property('code', -32602);
+    const [first, second] = [wait.begin(), wait.begin()];
+    await first(forever);
+    expect(log).to.deep.equal(['hold', 'pause', 'hold', 'release']);
+    await second(forever);
+    expect(log.slice(4)).to.deep.equal(['resume', 'release']);
+    leave();
+    leaveSecond();
+    other.ask()();
+  });
+});
