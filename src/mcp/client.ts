@@ -139,7 +139,7 @@ export class McpConnection {
       method: 'tools/call',
       params: { name, arguments: input, _meta: { [IDEMPOTENCY_META]: idempotencyKey }, ...parameters },
     } as const;
-    return this.request(message, signal, { limits: callLimits(), onLarge }, onProgress);
+    return this.request(message, signal, { limits: callLimits(), onLarge, exactNumbers: true }, onProgress);
   }
 
   /** Answers a question that the server asked on another connection of the session. */

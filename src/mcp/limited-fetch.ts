@@ -1,10 +1,12 @@
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { setTimeout } from 'node:timers/promises';
-import { McpRequest } from './mcp-request.js';
+import { restoreNumbers } from '../platform/exact-json.js';
+import { McpRequest, type OnStreamEnd } from './mcp-request.js';
 import type { McpNetwork } from '../network/network.js';
 import type { Authorization, RequestAuth } from './request-auth.js';
 import { MAX_ANSWER_BYTES } from './wire/answer-limits.js';
 import type { Pacer } from './wire/pacer.js';
+import { readErrorAnswer } from './wire/error-answer.js';
 import { readEventStream, readJsonAnswer } from './wire/read-answer.js';
 
 /** Minimum interval between two attempts to open a stream. The SDK itself reconnects as fast as the server asks. */
@@ -14,6 +16,9 @@ const MAX_REPLIES = 16;
 /** Limit of attempts with different tokens. */
 const MAX_ATTEMPTS = 3;
 
+/** Some servers send JSON under these types. */
+const MAY_BE_JSON: ReadonlySet<string> = new Set(['', 'text/plain']);
+const SESSION_HEADER = 'mcp-session-id';
 const INITIALIZED = 'notifications/initialized';
 
 type Kind = 'request' | 'resume' | 'listen' | 'reply' | 'initialized' | 'other';
@@ -39,33 +44,49 @@ class TooManyRepliesError extends Error {
 export function limitedFetch({ network, auth, listen, pacer, maxQuestions = 0, onListen }: FetchOptions): FetchLike {
   let replies = 0;
   let nextStreamAt = 0;
+  const open = new Map<number, McpRequest>();
+  /** Resolves at the end of the server's own stream; null while it has none. */
+  let ownStream: Promise<void> | null = null;
 
   return async (url, init = {}) => {
     const { kind, id } = describe(init);
+    const body = typeof init.body === 'string' ? restoreNumbers(init.body) : init.body;
     const request = kind === 'request' || kind === 'resume' ? McpRequest.current() : undefined;
     // The handshake has ended when the server has taken this notification, however slowly.
     const watching = kind === 'initialized' ? McpRequest.current() : request;
-    if (request !== undefined && id !== undefined) request.id = id;
+    if (request !== undefined && id !== undefined) {
+      request.id = id;
+      open.set(id, request);
+      request.onSettled = () => open.delete(id);
+    }
     const isStream = kind === 'listen' || kind === 'resume';
     const budget = request?.limits ?? { bytes: MAX_ANSWER_BYTES };
-    const send = async (signal: AbortSignal | null | undefined, onEnd = (): void => undefined): Promise<Response> => {
+    const send = async (
+      signal: AbortSignal | null | undefined,
+      onEnd: OnStreamEnd = () => undefined,
+    ): Promise<Response> => {
       const response = await sendAuthorized(auth, (authorization) => {
         const headers = new Headers(init.headers);
         for (const [name, value] of Object.entries(authorization.headers)) headers.set(name, value);
-        return network.fetch(new URL(url), { ...init, headers, signal: signal ?? null }, { budget });
+        return network.fetch(new URL(url), { ...init, body, headers, signal: signal ?? null }, { budget });
       });
-      const type = response.ok && response.body !== null ? mediaType(response) : '';
-      if (type === 'text/event-stream' && (request !== undefined || isStream)) {
-        return readEventStream(response, { request, pacer, onEnd });
+      const type = response.body === null ? '' : mediaType(response);
+      const isJson = response.ok && (type === 'application/json' || (MAY_BE_JSON.has(type) && response.status === 200));
+      if (response.ok && type === 'text/event-stream' && (request !== undefined || isStream)) {
+        return readEventStream(response, { request, open, pacer, onEnd });
       }
       try {
-        if (type === 'application/json' && request !== undefined && kind === 'request') {
-          return await readJsonAnswer(response, request);
+        if (request !== undefined && kind === 'request') {
+          const inSession = new Headers(init.headers).has(SESSION_HEADER);
+          const answer = await (isJson
+            ? readJsonAnswer(response, request)
+            : readErrorAnswer(response, request, inSession));
+          if (answer !== null) return answer;
         }
         await response.body?.cancel();
         return withoutBody(response, isStream);
       } finally {
-        onEnd();
+        onEnd(response.status !== 202);
       }
     };
 
@@ -80,8 +101,14 @@ export function limitedFetch({ network, auth, listen, pacer, maxQuestions = 0, o
       replies += 1;
       return send(init.signal).finally(() => (replies -= 1));
     }
-    if (kind === 'listen') return send(init.signal).finally(onListen);
-    return watching === undefined ? send(init.signal) : watching.watch(init.signal, send);
+    if (isStream && request === undefined) {
+      let end = (): void => undefined;
+      const ended = new Promise<void>((resolve) => (end = resolve));
+      const response = await send(init.signal, () => end()).finally(onListen);
+      if (response.ok) ownStream = ended.then(() => void (ownStream = null));
+      return response;
+    }
+    return watching === undefined ? send(init.signal) : watching.watch(init.signal, send, () => ownStream);
   };
 }
 

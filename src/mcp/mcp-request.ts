@@ -23,7 +23,12 @@ export interface RequestOptions {
   handshake?: boolean;
   /** Runs before a large answer is read. */
   onLarge?: OnLarge | undefined;
+  /** The result keeps the digits of its numbers (src/platform/exact-json). */
+  exactNumbers?: boolean;
 }
+
+/** Runs at the end of a stream. `isBroken`: its connection broke. */
+export type OnStreamEnd = (isBroken: boolean) => void;
 
 const running = new AsyncLocalStorage<McpRequest>();
 
@@ -47,11 +52,15 @@ export class McpRequest {
   readonly limits: AnswerLimits;
   readonly handshake: boolean;
   readonly onLarge: OnLarge | undefined;
+  readonly exactNumbers: boolean;
+  /** Runs when the request has ended. */
+  onSettled: () => void = () => undefined;
 
-  private constructor({ limits, handshake = false, onLarge }: RequestOptions) {
+  private constructor({ limits, handshake = false, onLarge, exactNumbers = false }: RequestOptions) {
     this.limits = limits;
     this.handshake = handshake;
     this.onLarge = onLarge;
+    this.exactNumbers = exactNumbers;
     this.#abandoned = new Promise<never>((_, reject) => {
       this.#abandon = reject;
     });
@@ -98,10 +107,14 @@ export class McpRequest {
     this.#abandon(error);
   }
 
-  /** Tracks one fetch, which may carry the answer. */
+  /**
+   * Tracks one fetch, which may carry the answer. `otherStream` resolves at the end of the server's own stream, if that is
+   * open: a server may send the answer there after it has ended the stream of the request as it should.
+   */
   async watch(
     sdkSignal: AbortSignal | null | undefined,
-    fetch: (signal: AbortSignal, onEnd: () => void) => Promise<Response>,
+    fetch: (signal: AbortSignal, onEnd: OnStreamEnd) => Promise<Response>,
+    otherStream: () => Promise<void> | null = () => null,
   ): Promise<Response> {
     // The SDK continues to resume streams of an abandoned request; this response stops it.
     if (this.#settled) return new Response(null, { status: 405 });
@@ -109,28 +122,35 @@ export class McpRequest {
     clearTimeout(this.#timer);
     this.#open += 1;
     let isEnded = false;
-    const end = (): void => {
+    const end = (isBroken: boolean): void => {
       if (isEnded) return;
       isEnded = true;
-      this.#open -= 1;
-      if (this.#open > 0 || this.#settled) return;
-      this.#timer = setTimeout(
-        () => this.#abandon(new AnswerLostError('the connection ended before the answer came')),
-        this.#resumable ? RESUME_TIMEOUT_MS : PARSE_TIMEOUT_MS,
-      );
+      const other = isBroken || this.#resumable ? null : otherStream();
+      if (other === null) this.#endStream();
+      else void other.then(() => this.#endStream());
     };
     try {
       const response = await fetch(signal, end);
-      if (response.status === 202) end();
+      if (response.status === 202) end(false);
       return response;
     } catch (error) {
-      end();
+      end(true);
       throw error;
     }
   }
 
+  #endStream(): void {
+    this.#open -= 1;
+    if (this.#open > 0 || this.#settled) return;
+    this.#timer = setTimeout(
+      () => this.#abandon(new AnswerLostError('the connection ended before the answer came')),
+      this.#resumable ? RESUME_TIMEOUT_MS : PARSE_TIMEOUT_MS,
+    );
+  }
+
   #settle(abandoned: boolean): void {
     this.#settled = true;
+    this.onSettled();
     clearTimeout(this.#timer);
     // After an answer the server ends the stream itself, so that the connection can be reused.
     if (abandoned) this.#streams.abort();

@@ -1,5 +1,6 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import { asJsonObject } from '../platform/json-object.js';
 import { UnsealError } from '../platform/sealed.js';
 import { ResponseTooLargeError } from '../network/bounded-body.js';
 import { AnswerLostError } from './mcp-request.js';
@@ -15,6 +16,10 @@ export class McpTimeoutError extends Error {
     super(`no answer within ${seconds} seconds`);
   }
 }
+
+/** JSON-RPC error of servers that speak only a newer MCP. */
+const UNSUPPORTED_VERSION = -32022;
+const WRONG_VERSION = 'it speaks only versions of MCP that this service does not speak';
 
 const STATUS_REASONS: Record<number, string> = {
   400: 'it refused the request as malformed (HTTP 400)',
@@ -43,12 +48,21 @@ export function failureReason(error: unknown): string {
   }
   if (error instanceof AnswerRefusedError) return error.message;
   if (error instanceof StreamableHTTPError) return httpReason(error.code);
+  if (refusesVersion(error)) return WRONG_VERSION;
   if (error instanceof McpError) return `it refused the MCP request (JSON-RPC error ${error.code})`;
   if (error instanceof AnswerLostError) return 'the connection ended before an MCP answer came';
   const reason = connectionFailure(error);
   if (reason !== undefined) return reason;
   if (error instanceof McpProtocolError) return `it breaks the MCP protocol: ${error.message}`;
   return 'its answer is not the MCP protocol, or of a version that is not supported';
+}
+
+/** The SDK, too, throws an error if the server chooses a version that the SDK does not know. */
+function refusesVersion(error: unknown): boolean {
+  if (!(error instanceof McpError))
+    return /^Server's protocol version is not supported/.test((error as Error)?.message);
+  if (error.code === UNSUPPORTED_VERSION || /unsupported protocol version/i.test(error.message)) return true;
+  return Array.isArray(asJsonObject(error.data).supported);
 }
 
 /** True if the answer exceeds a limit. */

@@ -65,7 +65,7 @@ export async function fetchResult(
   try {
     return await withLargeAnswer(share, (onLarge) =>
       withDeadline(deps.config.toolTimeoutSeconds, signal, async (bounded) => {
-        const options = { limits: callLimits(), onLarge };
+        const options = { limits: callLimits(), onLarge, exactNumbers: true };
         const answer = await getTaskResult(connection, task.taskId, bounded, options);
         const place = { turn: { id: turn.id }, toolUseId: call.toolUseId, signal: bounded };
         const result = await mcpResult(answer, place, deps, cleaner);

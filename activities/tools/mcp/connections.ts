@@ -1,3 +1,4 @@
+import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers.js';
 import { ProjectLimits } from '../../../src/platform/project-limits.js';
 import type { Config } from '../../../src/platform/config.js';
@@ -181,10 +182,11 @@ export class McpConnections {
   }
 }
 
+/** Some servers do not know `ping`: that error is an answer, too. */
 async function answers(connection: McpConnection, signal: AbortSignal): Promise<boolean> {
   return connection.ping(signal).then(
     () => true,
-    () => false,
+    (error: unknown) => error instanceof McpError && error.code === (ErrorCode.MethodNotFound as number),
   );
 }
 

@@ -8,6 +8,8 @@ import type { ToolCall, ToolDeps, ToolResult } from '../tool.js';
 import type { ResultBlock } from '../../../src/models/content.js';
 
 const MAX_PARTS = 1000;
+/** Values of `isError` that servers send for true. */
+const IS_TRUE: ReadonlySet<unknown> = new Set([true, 'true', 1]);
 /** Images of a result that are stored. A request shows at most 20. */
 const MAX_IMAGES = 100;
 const MAX_BASE64_LENGTH = (MAX_IMAGE_BYTES / 3) * 4;
@@ -23,7 +25,7 @@ export async function mcpResult(
   { storage, log }: Pick<ToolDeps, 'storage' | 'log'>,
   cleaner: Cleaner,
 ): Promise<ToolResult> {
-  const parts = Array.isArray(answer.content) ? (answer.content as unknown[]) : [];
+  const parts = partsOf(answer.content);
   const blocks: ResultBlock[] = [];
   let images = 0;
   let leftOutImages = 0;
@@ -53,14 +55,15 @@ export async function mcpResult(
 
   for (const part of parts.slice(0, MAX_PARTS)) {
     call.signal.throwIfAborted();
-    const { type, text, data, mimeType, resource } = asJsonObject(part);
+    const { text, data, mimeType, resource } = part;
+    const type = typeOf(part);
     if (type === 'text') await addText(string(text));
     else if (type === 'image') await addBytes('image', data, mimeType, '');
     else if (type === 'resource') {
       const { uri, text: content, blob, mimeType: kind } = asJsonObject(resource);
       if (typeof content === 'string') await addText(`[resource ${string(uri)}${inParentheses(kind)}]\n${content}`);
       else await addBytes('resource', blob, kind, ` ${string(uri)}`);
-    } else if (type === 'resource_link') await addText(linkText(asJsonObject(part)));
+    } else if (type === 'resource_link') await addText(linkText(part));
     else if (type === 'audio') await addText(notShown('audio', data, mimeType, ''));
     else await addText(`[content of a kind that cannot be shown: ${string(type) || 'unnamed'}]`);
   }
@@ -72,7 +75,7 @@ export async function mcpResult(
   const structured = structuredText(answer.structuredContent, textsOf(parts));
   if (structured !== null) await addText(structured);
   if (blocks.length === 0) await addText('[The tool returned no content.]');
-  return { content: blocks, isError: answer.isError === true };
+  return { content: blocks, isError: IS_TRUE.has(answer.isError) };
 }
 
 /** Decodes a base64 image; null if the model's API does not accept it. */
@@ -84,11 +87,20 @@ export function modelImage(base64: unknown): { bytes: Buffer; mediaType: ImageTy
   return mediaType === null ? null : { bytes, mediaType };
 }
 
-function textsOf(parts: readonly unknown[]): string[] {
-  return parts.slice(0, MAX_PARTS).flatMap((part) => {
-    const { type, text } = asJsonObject(part);
-    return type === 'text' && typeof text === 'string' ? [text] : [];
-  });
+/** Some servers send one part without its list, or texts instead of parts. */
+function partsOf(content: unknown): JsonObject[] {
+  const parts: unknown[] = Array.isArray(content) ? content : [content ?? []].flat();
+  return parts.map((part) => (typeof part === 'string' ? { type: 'text', text: part } : asJsonObject(part)));
+}
+
+function typeOf({ type, text }: JsonObject): unknown {
+  return type === undefined && typeof text === 'string' ? 'text' : type;
+}
+
+function textsOf(parts: readonly JsonObject[]): string[] {
+  return parts
+    .slice(0, MAX_PARTS)
+    .flatMap((part) => (typeOf(part) === 'text' && typeof part.text === 'string' ? [part.text] : []));
 }
 
 function linkText({ uri, name, title, description, mimeType, size }: JsonObject): string {

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import { exactText, parseExact } from '../../../src/platform/exact-json.js';
+import { isJsonObject } from '../../../src/platform/json-object.js';
 import { JsonScan } from '../../../src/platform/json-scan.js';
 import { isDeeperThan } from '../../../src/platform/depth.js';
 import { MIB } from '../../../src/platform/units.js';
@@ -8,28 +10,50 @@ const MAX_STRUCTURED_DEPTH = 100;
 /** Structured result of a call as compact JSON. */
 const MAX_STRUCTURED_BYTES = MIB;
 
-/** The structured result as compact JSON; null if one of the texts is the same JSON, as the protocol recommends. */
+/** The structured result as compact JSON; null if the texts say the same. */
 export function structuredText(structured: unknown, texts: readonly string[]): string | null {
   if (structured === undefined || structured === null) return null;
   if (isDeeperThan(MAX_STRUCTURED_DEPTH, structured)) {
     return `[structured result nested deeper than ${MAX_STRUCTURED_DEPTH} levels: cannot be shown to you]`;
   }
-  const json = JSON.stringify(structured);
-  const values = valuesOf(json);
-  if (texts.some((text) => isSameJson(text, structured, values))) return null;
+  if (isSaidBy(structured, texts)) return null;
+  const json = exactText(structured);
   const bytes = Buffer.byteLength(json);
   if (bytes <= MAX_STRUCTURED_BYTES) return json;
   return `[structured result of ${bytes} bytes left out: at most ${MAX_STRUCTURED_BYTES} are shown to you]`;
 }
 
+/**
+ * True if a text says the same: it is the JSON, as the protocol recommends, or the only value, as in `{"content": T}` and
+ * `{"result": T}`. Servers also send the items of a list as texts of their own.
+ */
+function isSaidBy(structured: unknown, texts: readonly string[]): boolean {
+  const whole = texts.length > 1 ? [...texts, texts.join('\n'), texts.join('')] : texts;
+  return valuesToCompare(structured).some((value) => {
+    if (whole.some(saysTheSame(value))) return true;
+    const isList = Array.isArray(value) && value.length > 0 && value.length === texts.length;
+    return isList && value.every((item, at) => saysTheSame(item)(texts[at]!));
+  });
+}
+
+/** The value, and the only one in it. */
+function valuesToCompare(structured: unknown): unknown[] {
+  const inner = isJsonObject(structured) ? Object.values(structured) : [];
+  return inner.length === 1 ? [structured, inner[0]] : [structured];
+}
+
 /** A text of other JSON is not parsed: it may have millions of values. */
-function isSameJson(text: string, structured: unknown, values: number): boolean {
-  if (!/^\s*[[{]/.test(text) || valuesOf(text) !== values) return false;
-  try {
-    return isDeepStrictEqual(JSON.parse(text), structured);
-  } catch {
-    return false;
-  }
+function saysTheSame(value: unknown): (text: string) => boolean {
+  const values = valuesOf(exactText(value));
+  return (text) => {
+    if (typeof value === 'string' && text.trim() === value.trim()) return true;
+    if (valuesOf(text) !== values) return false;
+    try {
+      return isDeepStrictEqual(parseExact(text), value);
+    } catch {
+      return false;
+    }
+  };
 }
 
 function valuesOf(json: string): number {

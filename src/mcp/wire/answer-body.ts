@@ -4,8 +4,8 @@ import { MIB } from '../../platform/units.js';
 import { ignored } from '../../platform/ignored.js';
 
 /** A larger message counts against the process' budget for bytes in flight. */
-const LARGE_BYTES = MIB;
-const LARGE_VALUES = 10_000;
+export const LARGE_BYTES = MIB;
+export const LARGE_VALUES = 10_000;
 /** Minimum rate of a large message, so that a slow server does not hold its share of the budget for long. */
 const MIN_BYTES_PER_SECOND = 64 * 1024;
 const RATE_WINDOW_MS = 10_000;

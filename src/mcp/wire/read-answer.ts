@@ -1,11 +1,11 @@
 import { ResponseTooLargeError } from '../../network/bounded-body.js';
-import type { McpRequest } from '../mcp-request.js';
-import { AnswerBody } from './answer-body.js';
+import type { McpRequest, OnStreamEnd } from '../mcp-request.js';
+import { AnswerBody, LARGE_BYTES, LARGE_VALUES } from './answer-body.js';
 import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES, type AnswerLimits } from './answer-limits.js';
 import { AnswerRefusedError, McpProtocolError } from './errors.js';
 import { JsonScan } from '../../platform/json-scan.js';
 import type { Pacer } from './pacer.js';
-import { sdkMessage } from './sdk-message.js';
+import { ofRequest, sdkMessage, type FindRequest } from './sdk-message.js';
 import { SseEvents, type EventLimits, type SseEvent } from './sse-events.js';
 
 const IS_ARRAY =
@@ -37,7 +37,7 @@ export async function readJsonAnswer(response: Response, request: McpRequest): P
     await body.cancel(error);
     throw error;
   }
-  const { text } = sdkMessage(pieces.join('') + decoder.decode(), size, request);
+  const { text } = sdkMessage(pieces.join('') + decoder.decode(), size, ofRequest(request));
   if (text === null) throw new McpProtocolError('it sent another message than the answer');
   return new Response(text, { status: response.status, headers: headersOf(response, 'application/json') });
 }
@@ -45,8 +45,10 @@ export async function readJsonAnswer(response: Response, request: McpRequest): P
 interface StreamOptions {
   /** Undefined for a stream of the server's own messages. */
   request: McpRequest | undefined;
+  /** The open requests of the connection, by id: servers also send answers on their own stream. */
+  open: ReadonlyMap<number, McpRequest>;
   pacer: Pacer;
-  onEnd: () => void;
+  onEnd: OnStreamEnd;
 }
 
 /** Reads an event stream and returns what the SDK gets instead. */
@@ -61,27 +63,29 @@ export function readEventStream(response: Response, options: StreamOptions): Res
         const next = await frames.next();
         if (next.done !== true) return controller.enqueue(encoder.encode(next.value));
         controller.close();
+        onEnd(false);
       } catch (error) {
         if (error instanceof AnswerRefusedError || error instanceof ResponseTooLargeError) request?.fail(error);
         controller.error(error);
         await body.cancel(error);
+        onEnd(true);
       }
-      onEnd();
     },
     async cancel(reason) {
-      onEnd();
+      onEnd(true);
       await body.cancel(reason);
     },
   });
   return new Response(stream, { status: response.status, headers: headersOf(response, 'text/event-stream') });
 }
 
-async function* framesOf(body: AnswerBody, { request, pacer }: StreamOptions): AsyncGenerator<string, void> {
-  const events = new SseEvents(eventLimits(request?.limits));
+async function* framesOf(body: AnswerBody, { request, open, pacer }: StreamOptions): AsyncGenerator<string, void> {
+  const events = new SseEvents(request === undefined ? ownStreamLimits(open) : eventLimits(request.limits));
+  const find = request === undefined ? (id: number | null) => open.get(id ?? NaN) : ofRequest(request);
   for (let piece = await body.read(); piece !== undefined; piece = await body.read()) {
     for (const event of events.feed(piece)) {
       await body.weigh(event);
-      const { frame, isAnswer } = frameOf(event, request);
+      const { frame, isAnswer } = frameOf(event, find);
       if (frame !== '') yield frame;
       if (!isAnswer) await pacer.charge(costOf(event, frame !== ''));
     }
@@ -94,11 +98,20 @@ function costOf({ values, bytes }: SseEvent, isPassedOn: boolean): number {
   return 1 + values / (isPassedOn ? CHECKED_PER_PING : PARSED_PER_PING) + bytes / BYTES_PER_PING;
 }
 
-/** Events that cannot be the answer are dropped when they are too large. */
-function eventLimits(limits: AnswerLimits | undefined): EventLimits {
-  if (limits === undefined) {
-    return { bytes: MAX_UNASKED_BYTES, values: MAX_UNASKED_VALUES, onExceeded: () => undefined };
-  }
+/** Events on the server's own stream are dropped when they are too large. Only while a request is open it may be its answer. */
+function ownStreamLimits(open: ReadonlyMap<number, McpRequest>): EventLimits {
+  return {
+    get bytes() {
+      return open.size > 0 ? LARGE_BYTES : MAX_UNASKED_BYTES;
+    },
+    get values() {
+      return open.size > 0 ? LARGE_VALUES : MAX_UNASKED_VALUES;
+    },
+    onExceeded: () => undefined,
+  };
+}
+
+function eventLimits(limits: AnswerLimits): EventLimits {
   return {
     bytes: limits.bytes,
     values: limits.values,
@@ -108,9 +121,9 @@ function eventLimits(limits: AnswerLimits | undefined): EventLimits {
   };
 }
 
-function frameOf(event: SseEvent, request: McpRequest | undefined): { frame: string; isAnswer: boolean } {
+function frameOf(event: SseEvent, find: FindRequest): { frame: string; isAnswer: boolean } {
   const { id, retry } = event;
-  const { text, isAnswer } = messageOf(event, request);
+  const { text, isAnswer } = messageOf(event, find);
   const lines = [
     ...(/^\d{1,9}$/.test(retry) ? [`retry: ${retry}`] : []),
     ...(id === '' || id.includes('\0') ? [] : [`id: ${id}`]),
@@ -121,11 +134,11 @@ function frameOf(event: SseEvent, request: McpRequest | undefined): { frame: str
   return { frame: `${lines.join('\n')}\n${text === null ? 'data:\n' : ''}\n`, isAnswer };
 }
 
-function messageOf(event: SseEvent, request: McpRequest | undefined): ReturnType<typeof sdkMessage> {
+function messageOf(event: SseEvent, find: FindRequest): ReturnType<typeof sdkMessage> {
   const { data, event: name } = event;
   if (data === null || data === '' || (name !== '' && name !== 'message')) return { text: null, isAnswer: false };
   try {
-    const { text, isAnswer } = sdkMessage(data, event, request);
+    const { text, isAnswer } = sdkMessage(data, event, find);
     return { text: text === null ? null : text.replaceAll('\n', ' '), isAnswer };
   } catch (error) {
     if (error instanceof AnswerRefusedError) throw error;

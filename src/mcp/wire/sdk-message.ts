@@ -1,5 +1,6 @@
 import { ErrorCode } from '@modelcontextprotocol/sdk/types.js';
-import { isJsonObject, type JsonObject } from '../../platform/json-object.js';
+import { asJsonObject, isJsonObject, type JsonObject } from '../../platform/json-object.js';
+import { parseExact } from '../../platform/exact-json.js';
 import type { McpRequest } from '../mcp-request.js';
 import { isQuestion, refusableQuestion, requiredUrls } from '../questions.js';
 import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES, takeValues } from './answer-limits.js';
@@ -22,24 +23,20 @@ interface SdkMessage {
 export function sdkMessage(
   text: string,
   { bytes, values }: { bytes: number; values: number },
-  request: McpRequest | undefined,
+  find: FindRequest,
 ): SdkMessage {
   const message = JSON.parse(text) as unknown;
-  if (request !== undefined && isJsonObject(message) && isAnswerTo(request, message)) {
+  const request = isJsonObject(message) ? requestOf(message, find) : undefined;
+  if (request !== undefined && isJsonObject(message)) {
     takeValues(request.limits, values);
+    const { id } = request;
+    const error = rpcError(message.error);
+    if (error !== null) return { text: JSON.stringify({ jsonrpc: '2.0', id, error }), isAnswer: true };
     if (request.handshake) return { text, isAnswer: true };
-    const { id, result, error } = message;
-    if (isJsonObject(result)) {
-      request.answer = result;
+    const { result } = request.exactNumbers ? (parseExact(text, message) as JsonObject) : message;
+    if (result !== undefined) {
+      request.answer = resultObject(result);
       return { text: JSON.stringify({ jsonrpc: '2.0', id, result: {} }), isAnswer: true };
-    }
-    if (isJsonObject(error) && Number.isSafeInteger(error.code) && typeof error.message === 'string') {
-      const shown = {
-        code: error.code,
-        message: error.message.slice(0, MAX_ERROR_CHARACTERS),
-        ...(error.code === (ErrorCode.UrlElicitationRequired as number) && { data: requiredUrls(error.data) }),
-      };
-      return { text: JSON.stringify({ jsonrpc: '2.0', id, error: shown }), isAnswer: true };
     }
   }
   const refused = refusableQuestion(message, { bytes, values });
@@ -49,8 +46,42 @@ export function sdkMessage(
   return { text: isSmall ? text : null, isAnswer: false };
 }
 
-/** Servers may send the id as a string. */
-function isAnswerTo(request: McpRequest, { jsonrpc, id, method }: JsonObject): boolean {
-  if (jsonrpc !== '2.0' || method !== undefined) return false;
-  return (typeof id === 'number' || typeof id === 'string') && Number(id) === request.id;
+/** Some servers send the content alone. */
+function resultObject(result: unknown): JsonObject {
+  if (isJsonObject(result)) return result;
+  if (typeof result === 'string' || Array.isArray(result)) return { content: result };
+  return result === null ? {} : { structuredContent: result };
+}
+
+interface RpcError {
+  code: number;
+  message: string;
+  data?: object;
+}
+
+/** The error of an answer in the form that the SDK requires; null without one. */
+export function rpcError(error: unknown): RpcError | null {
+  if (typeof error === 'string') return rpcError({ message: error });
+  if (!isJsonObject(error)) return null;
+  const { code, message, data } = error;
+  return {
+    code: Number.isSafeInteger(code) ? (code as number) : ErrorCode.InternalError,
+    message: typeof message === 'string' ? message.slice(0, MAX_ERROR_CHARACTERS) : 'an error without a message',
+    ...(code === (ErrorCode.UrlElicitationRequired as number) && { data: requiredUrls(data) }),
+    ...(Array.isArray(asJsonObject(data).supported) && { data: { supported: [] } }),
+  };
+}
+
+/** Finds the open request that a message may answer. Before there is a session, many servers send an error without an id. */
+export type FindRequest = (id: number | null) => McpRequest | undefined;
+
+export function ofRequest(request: McpRequest): FindRequest {
+  return (id) => (id === request.id || (id === null && request.handshake) ? request : undefined);
+}
+
+/** The request that the message answers. Servers may send the id as a string. */
+function requestOf({ jsonrpc, id = null, method, error }: JsonObject, find: FindRequest): McpRequest | undefined {
+  if (jsonrpc !== '2.0' || method !== undefined) return undefined;
+  if (id === null) return rpcError(error) === null ? undefined : find(null);
+  return typeof id === 'number' || typeof id === 'string' ? find(Number(id)) : undefined;
 }

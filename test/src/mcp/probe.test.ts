@@ -41,6 +41,26 @@ describe('probing an MCP server', () => {
 
   const bearer: Credential = { type: 'BEARER', header: null, secret: SECRET };
 
+  for (const [status, id] of [
+    [400, null],
+    [400, 'own'],
+    [200, 'own'],
+    [200, null],
+  ] as const) {
+    it(`says that a server speaks only other versions of MCP (HTTP ${status}, ${id === null ? 'without an' : 'its'} id)`, async () => {
+      const error = { code: -32022, message: 'Unsupported protocol version', data: { supported: ['2026-07-28'] } };
+      const gateway: McpServerOptions['gateway'] = (_req, res, body) => {
+        const request = JSON.parse(body) as { id: number };
+        res.writeHead(status, { 'content-type': 'application/json' });
+        res.end(JSON.stringify({ jsonrpc: '2.0', id: id === null ? null : request.id, error }));
+        return true;
+      };
+      expect(await reasonOf((await start({ gateway })).url)).to.include(
+        'it speaks only versions of MCP that this service does not speak',
+      );
+    });
+  }
+
   it('returns the tools with input schemas and the annotations that count, and the server name', async () => {
     const inputSchema = { type: 'object' as const, properties: { a: { type: 'number' } } };
     const server = await start({

@@ -157,7 +157,12 @@ describe('the events of a stream', () => {
 describe('messages of a server that answer no request', () => {
   const passedOn = (text: string): Response => {
     const response = new Response(text, { headers: { 'content-type': 'text/event-stream' } });
-    return readEventStream(response, { request: undefined, pacer: new Pacer(50, 50), onEnd: () => undefined });
+    return readEventStream(response, {
+      request: undefined,
+      open: new Map(),
+      pacer: new Pacer(50, 50),
+      onEnd: () => undefined,
+    });
   };
 
   it('are passed on no faster than the pace', async () => {

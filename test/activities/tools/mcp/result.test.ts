@@ -215,6 +215,39 @@ describe('results of MCP tools', () => {
     expect(parsed).to.equal(0);
   });
 
+  const SAID: [string, unknown, string[]][] = [
+    ['the file of the reference filesystem server', { content: 'line\nline' }, ['line\nline']],
+    ['one value', { result: 'T' }, ['T\n']],
+    ['a number', { result: 5 }, ['5']],
+    ['an integer of any length', { id: 1 }, ['1']],
+    ['an object in it', { result: { a: [1, 'b'] } }, ['{"a": [1, "b"]}']],
+    ['the items of a list, as FastMCP sends them', { result: ['a', { b: 2 }, 3] }, ['a', '{"b":2}', '3']],
+    ['lines in parts', { content: 'a\nb' }, ['a', 'b']],
+    ['its JSON among other parts', { a: 1, b: 2 }, ['Two numbers:', '{"b":2,"a":1}']],
+  ];
+  for (const [what, structuredContent, texts] of SAID) {
+    it(`have one copy when text and structured content say the same: ${what}`, async () => {
+      const content = texts.map((text) => ({ type: 'text', text }));
+      expect((await resultOf({ content, structuredContent })).content).to.deep.equal(content);
+    });
+  }
+
+  const MORE: [string, unknown, string[]][] = [
+    ['another value', { content: 'T', encoding: 'utf-8' }, ['T']],
+    ['another text', { result: 'T' }, ['It is T.']],
+    ['fewer items', { result: ['a', 'b', 'c'] }, ['a', 'b']],
+    ['another number', { result: 5 }, ['6']],
+    ['no text', { result: [] }, []],
+  ];
+  for (const [what, structuredContent, texts] of MORE) {
+    it(`have both when the structured content says more: ${what}`, async () => {
+      const content = texts.map((text) => ({ type: 'text', text }));
+      const result = await resultOf({ content, structuredContent });
+      expect(result.content.at(-1)).to.deep.equal({ type: 'text', text: JSON.stringify(structuredContent) });
+      expect(result.content).to.have.length(texts.length + 1);
+    });
+  }
+
   it('add the structured result unless a text already is it', async () => {
     const structuredContent = { temperature: 22.5, tags: ['a'] };
     const alone = await resultOf({ content: [], structuredContent });

@@ -1,0 +1,255 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { expect } from 'chai';
+import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
+import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
+import { startMcpServer, type McpServerOptions, type TestMcpServer } from '../../../support/mcp-server.js';
+import { resultJson } from '../../../support/raw-answers.js';
+
+const JSON_TYPE = 'application/json';
+const OK = '{"content":[{"type":"text","text":"fine"}]}';
+const rpcError = (id: unknown, code: unknown, message: unknown): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
+
+/** Servers that do not keep to MCP, as they are in the wild. */
+describe('MCP servers that deviate from the protocol', () => {
+  const closers: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closers.splice(0)) await close();
+  });
+
+  const start = async (options: McpServerOptions = {}) => {
+    const server = await startMcpServer({ tools: [{ name: 'a', run: () => 'fine' }], ...options });
+    const calls = mcpCalls({ hosts: [server.host] });
+    closers.push(calls.close, server.close);
+    return { server, calls, row: calls.row('s', server.url) };
+  };
+  /** Answers the calls of tools instead of the server. */
+  const onCall = (server: TestMcpServer, answer: (id: number, res: ServerResponse, req: IncomingMessage) => void) => {
+    server.options.gateway = (req, res, body) => {
+      if (!body.includes('"tools/call"')) return false;
+      answer((JSON.parse(body) as { id: number }).id, res, req);
+      return true;
+    };
+  };
+  const answered = (text: string): string => `The MCP server s answered the call of a with an error: ${text}`;
+
+  describe('answer with a JSON-RPC error and another HTTP status', () => {
+    for (const [status, code] of [
+      [400, -32602],
+      [404, -32601],
+      [500, -32603],
+      [403, -32000],
+      [422, 42],
+      [503, -32000],
+    ] as const) {
+      it(`which is the tool's answer (HTTP ${status}, ${code})`, async () => {
+        const { server, calls, row } = await start();
+        onCall(server, (id, res) => {
+          res.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
+          res.end(rpcError(id, code, 'q is required'));
+        });
+        const result = await calls.call(row, 'a');
+        expect(result).to.deep.equal({
+          content: [{ type: 'text', text: answered(`MCP error ${code}: q is required`) }],
+          isError: true,
+        });
+        expect(server.log.filter((method) => method === 'tools/call')).to.have.length(1);
+      });
+    }
+
+    for (const [status, code, message] of [
+      [404, -32001, 'Session not found'],
+      [404, -32600, 'Session has been terminated'],
+      [400, -32000, 'Bad Request: No valid session ID provided'],
+    ] as const) {
+      it(`which opens a new session if it is about the session (HTTP ${status}, ${code})`, async () => {
+        const { server, calls, row } = await start();
+        await calls.call(row, 'a');
+        let lost = '';
+        server.options.gateway = (req, res, body) => {
+          const session = String(req.headers['mcp-session-id']);
+          if (body.includes('"tools/call"')) lost ||= session;
+          if (session !== lost || req.method !== 'POST') return false;
+          res.writeHead(status, { 'content-type': JSON_TYPE });
+          res.end(rpcError((JSON.parse(body) as { id: number }).id, code, message));
+          return true;
+        };
+        expect(textOf(await calls.call(row, 'a'))).to.equal('fine');
+        expect(server.calls, 'the first call, and the one in the new session').to.have.length(2);
+      });
+    }
+
+    for (const [what, body] of [
+      ['another id', () => rpcError('server-error', -32602, 'a secret')],
+      ['no JSON', () => '<html>'],
+      ['an error that is too long', (id: number) => rpcError(id, -32602, 'x'.repeat(70_000))],
+    ] as const) {
+      it(`whose body is not used if it is ${what}`, async () => {
+        const { server, calls, row } = await start();
+        onCall(server, (id, res) => res.writeHead(400, { 'content-type': JSON_TYPE }).end(body(id)));
+        const text = textOf(await calls.call(row, 'a'));
+        expect(text).to.include('it refused the request as malformed (HTTP 400). It was not carried out.');
+      });
+    }
+  });
+
+  for (const [what, error, shown] of [
+    ['a code that is a text', { code: '400', message: 'no' }, 'MCP error -32603: no'],
+    ['no message', { code: 7 }, 'MCP error 7: an error without a message'],
+    ['a text alone', 'boom', 'MCP error -32603: boom'],
+    ['a result that is null beside it', { code: 7, message: 'no' }, 'MCP error 7: no'],
+  ] as const) {
+    it(`are read when an error has ${what}`, async () => {
+      const { server, calls, row } = await start();
+      onCall(server, (id, res) => {
+        res.writeHead(200, { 'content-type': JSON_TYPE });
+        res.end(JSON.stringify({ jsonrpc: '2.0', id, error, ...(what.includes('result') && { result: null }) }));
+      });
+      expect(textOf(await calls.call(row, 'a'))).to.equal(answered(shown));
+    });
+  }
+
+  describe('send the result on their own stream', () => {
+    /** Answers the POST of a call, then sends `frame` on the stream of the client's GET. */
+    const onOwnStream = async (
+      post: (res: ServerResponse) => void,
+      answer: (id: number, own: ServerResponse) => void,
+    ): Promise<{ calls: McpCalls; row: McpServerRow }> => {
+      const { server, calls, row } = await start();
+      let opened: (own: ServerResponse) => void;
+      const own = new Promise<ServerResponse>((resolve) => (opened = resolve));
+      server.options.gateway = (req, res, body) => {
+        if (req.method === 'GET') {
+          res.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+          opened(res);
+          return true;
+        }
+        if (!body.includes('"tools/call"')) return false;
+        post(res);
+        const { id } = JSON.parse(body) as { id: number };
+        void own.then((stream) => answer(id, stream));
+        return true;
+      };
+      return { calls, row };
+    };
+    const accepted = (res: ServerResponse): unknown => res.writeHead(202).end();
+    const empty = (res: ServerResponse): unknown => res.writeHead(200, { 'content-type': 'text/event-stream' }).end();
+
+    for (const [what, post] of [
+      ['202', accepted],
+      ['an empty event stream', empty],
+    ] as const) {
+      it(`after ${what}: it is the result`, async () => {
+        const large = 'x'.repeat(200_000);
+        const { calls, row } = await onOwnStream(post, (id, own) =>
+          own.write(`data: ${resultJson(id, JSON.stringify({ content: [{ type: 'text', text: large }] }))}\n\n`),
+        );
+        expect(await calls.call(row, 'a')).to.deep.equal({ content: [{ type: 'text', text: large }], isError: false });
+      });
+
+      it(`after ${what}: an error is the answer, too`, async () => {
+        const { calls, row } = await onOwnStream(post, (id, own) => own.write(`data: ${rpcError(id, 7, 'no')}\n\n`));
+        expect(textOf(await calls.call(row, 'a'))).to.equal(answered('MCP error 7: no'));
+      });
+
+      it(`after ${what}: without one the outcome is unknown`, async () => {
+        const { calls, row } = await onOwnStream(post, (_, own) => own.end());
+        const result = await calls.call(row, 'a');
+        expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, true]);
+      });
+    }
+  });
+
+  for (const [what, headers, body] of [
+    ['JSON as text/plain', { 'content-type': 'text/plain; charset=utf-8' }, (id: number) => resultJson(id, OK)],
+    ['JSON without a type', {}, (id: number) => resultJson(id, OK)],
+    ['a byte order mark before JSON', { 'content-type': JSON_TYPE }, (id: number) => `\ufeff${resultJson(id, OK)}`],
+    ['a type in capitals', { 'content-type': 'Application/JSON;charset=UTF-8' }, (id: number) => resultJson(id, OK)],
+    ['its id as a text', { 'content-type': JSON_TYPE }, (id: number) => resultJson(id, OK).replace(`${id}`, `"${id}"`)],
+    ['a stream with a charset', { 'content-type': 'text/event-stream;charset=utf-8' }, sse],
+    [
+      'comments and an unknown event first',
+      { 'content-type': 'text/event-stream' },
+      (id: number) => `: keep-alive\n\nevent: ping\ndata: {}\n\nretry: 10\n\n${sse(id)}`,
+    ],
+    [
+      'a notification after the result',
+      { 'content-type': 'text/event-stream' },
+      (id: number) => `${sse(id)}data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":1}}\n\n`,
+    ],
+    [
+      'progress that falls, and without a number',
+      { 'content-type': 'text/event-stream' },
+      (id: number) => `${progress(5)}${progress(1)}${progress('x')}${sse(id)}`,
+    ],
+  ] as [string, Record<string, string>, (id: number) => string][]) {
+    it(`are understood when they send ${what}`, async () => {
+      const { server, calls, row } = await start();
+      onCall(server, (id, res) => res.writeHead(200, headers).end(body(id)));
+      expect(await calls.call(row, 'a')).to.deep.equal({ content: [{ type: 'text', text: 'fine' }], isError: false });
+    });
+  }
+
+  for (const [what, result, shown] of [
+    ['no content', '{}', '[The tool returned no content.]'],
+    ['content that is a text', '{"content":"fine"}', 'fine'],
+    ['content that is one part', '{"content":{"type":"text","text":"fine"}}', 'fine'],
+    ['parts that are texts', '{"content":["fine"]}', 'fine'],
+    ['a part without a type', '{"content":[{"text":"fine"}]}', 'fine'],
+    ['a structured list', '{"structuredContent":[1,2]}', '[1,2]'],
+    ['a structured text', '{"structuredContent":"T","content":[{"type":"text","text":"T"}]}', 'T'],
+    ['a result that is null', 'null', '[The tool returned no content.]'],
+    ['a result that is a text', '"fine"', 'fine'],
+  ] as const) {
+    it(`are understood when a result has ${what}`, async () => {
+      const { server, calls, row } = await start();
+      onCall(server, (id, res) => res.writeHead(200, { 'content-type': JSON_TYPE }).end(resultJson(id, result)));
+      const answer = await calls.call(row, 'a');
+      expect([textOf(answer), answer.isError]).to.deep.equal([shown, false]);
+    });
+  }
+
+  for (const isError of ['"true"', '1'] as const) {
+    it(`are understood when isError is ${isError}`, async () => {
+      const { server, calls, row } = await start();
+      const result = `{"content":[{"type":"text","text":"no"}],"isError":${isError}}`;
+      onCall(server, (id, res) => res.writeHead(200, { 'content-type': JSON_TYPE }).end(resultJson(id, result)));
+      expect((await calls.call(row, 'a')).isError).to.equal(true);
+    });
+  }
+
+  for (const status of [400, 404, 405, 501, 500] as const) {
+    it(`are called when they refuse GET with ${status}`, async () => {
+      const { server, calls, row } = await start();
+      server.options.gateway = (req, res) => {
+        if (req.method !== 'GET') return false;
+        res.writeHead(status, { 'content-type': JSON_TYPE }).end(rpcError(null, -32000, 'Method not allowed.'));
+        return true;
+      };
+      expect(textOf(await calls.call(row, 'a'))).to.equal('fine');
+    });
+  }
+
+  it('keep their connection when they do not know ping', async () => {
+    const { server, calls, row } = await start();
+    server.options.gateway = (_req, res, body) => {
+      if (!body.includes('"ping"')) return false;
+      res.writeHead(200, { 'content-type': JSON_TYPE });
+      res.end(rpcError((JSON.parse(body) as { id: number }).id, -32601, 'Method not found'));
+      return true;
+    };
+    const { signal } = new AbortController();
+    await calls.mcp.verify(row, signal);
+    await calls.mcp.verify(row, signal);
+    expect(server.log.filter((method) => method === 'initialize')).to.have.length(1);
+  });
+});
+
+function sse(id: number): string {
+  return `data: ${resultJson(id, OK)}\n\n`;
+}
+
+function progress(value: unknown): string {
+  const params = { progressToken: 0, progress: value };
+  return `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })}\n\n`;
+}
