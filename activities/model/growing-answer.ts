@@ -1,3 +1,4 @@
+import { exactText, isMarkedNumber } from '../../src/platform/exact-json.js';
 import { asJsonObject, isJsonObject, type JsonObject } from '../../src/platform/json-object.js';
 import { MIB } from '../../src/platform/units.js';
 import type { Redactor } from '../../src/platform/redactor.js';
@@ -187,7 +188,8 @@ export class GrowingAnswer {
   /** A text field. Many servers leave empty ones out. */
   #read(value: unknown): string {
     if (value === undefined || value === null) return '';
-    if (typeof value !== 'string') throw new ModelStreamError('The model’s answer is not valid.');
+    if (typeof value !== 'string' || isMarkedNumber(value))
+      throw new ModelStreamError('The model’s answer is not valid.');
     return value;
   }
 
@@ -200,7 +202,7 @@ export class GrowingAnswer {
 
   /** Some servers send the input of a tool as an object instead of its JSON. */
   #jsonOf(value: unknown): string {
-    return this.#counted(isJsonObject(value) ? JSON.stringify(value) : value);
+    return this.#counted(isJsonObject(value) ? exactText(value) : value);
   }
 }
 

@@ -1,4 +1,5 @@
 import { isDeeperThan } from '../../src/platform/depth.js';
+import { parseExact } from '../../src/platform/exact-json.js';
 import type { JsonObject } from '../../src/platform/json-object.js';
 import type { Redactor } from '../../src/platform/redactor.js';
 import { splitsSurrogatePair, storableText } from '../../src/platform/text.js';
@@ -112,7 +113,7 @@ export class GrowingTool {
 
 function toolInput(json: string): JsonObject | null {
   try {
-    const input: unknown = JSON.parse(json === '' ? '{}' : json);
+    const input: unknown = parseExact(json === '' ? '{}' : json);
     return typeof input === 'object' && input !== null && !Array.isArray(input) ? (input as JsonObject) : null;
   } catch {
     return null;

@@ -1,3 +1,4 @@
+import { parseExact } from '../../src/platform/exact-json.js';
 import { isJsonObject } from '../../src/platform/json-object.js';
 import { ModelStreamError } from './failures.js';
 import { refusalReason } from './refusal.js';
@@ -120,7 +121,7 @@ function errorOf(body: unknown): ModelEvent {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseExact(text);
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ObjectMissingError, storageError, type Storage } from '../../src/files/storage.js';
+import { restoreNumbers } from '../../src/platform/exact-json.js';
 import { base64Length, splitAtMedia, type MediaSource } from '../../src/models/media.js';
 import type { ByteBudget } from '../../src/platform/byte-budget.js';
 import { fetchText } from './fetch-text.js';
@@ -34,10 +35,12 @@ export function createSend(storage: Storage, budget: ByteBudget): SendRequest {
       onProgress();
       return new ModelResponse(answer, onProgress) as unknown as Response;
     };
-    const parts = typeof init?.body === 'string' ? splitAtMedia(init.body) : [];
+    const text = typeof init?.body === 'string' ? restoreNumbers(init.body) : null;
+    const parts = text === null ? [] : splitAtMedia(text);
     if (parts.length <= 1) {
       onProgress();
-      return answered(await (typeof url === 'string' ? fetchText(url, init) : fetch(url, init)));
+      const request = text === null ? init : { ...init, body: text };
+      return answered(await (typeof url === 'string' ? fetchText(url, request) : fetch(url, request)));
     }
     const length = parts.reduce((sum, part) => sum + lengthOf(part), 0);
     const headers = new Headers(init!.headers);

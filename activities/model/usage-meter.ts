@@ -1,5 +1,6 @@
 import { MAX_COUNT, TOKEN_KINDS, reportedCount, type CallUsage, type TokenKind } from '../../src/models/content.js';
 import { tokensOfBytes } from '../../src/models/tokens.js';
+import { exactText } from '../../src/platform/exact-json.js';
 import { asJsonObject, isJsonObject, type JsonObject } from '../../src/platform/json-object.js';
 import type { ModelEvent } from './read-events.js';
 
@@ -125,5 +126,5 @@ function signedBytes(base64: unknown): number {
 
 function bytesOf(value: unknown): number {
   if (value === undefined || value === null) return 0;
-  return Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value));
+  return Buffer.byteLength(typeof value === 'string' ? value : exactText(value));
 }

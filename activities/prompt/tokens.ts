@@ -2,6 +2,7 @@ import { base64Length, splitAtMedia, type MediaSource } from '../../src/models/m
 import type { ModelEntry } from '../../src/models/entry.js';
 import type { ModelRequest } from '../../src/models/request.js';
 import { tokensOfBytes } from '../../src/models/tokens.js';
+import { exactText } from '../../src/platform/exact-json.js';
 
 /** Tokens of the largest images the API accepts. */
 const MAX_IMAGE_TOKENS = 5000;
@@ -10,7 +11,7 @@ const COUNT_SHARE = 0.5;
 
 /** Estimates the tokens of a text, or of any value as JSON. Tends to be too high. */
 export function estimate(value: unknown): number {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const text = typeof value === 'string' ? value : exactText(value);
   return tokensOfBytes(Buffer.byteLength(text));
 }
 
@@ -18,7 +19,7 @@ export function estimate(value: unknown): number {
 export function estimateRequest({ system, messages, tools }: ModelRequest): number {
   let bytes = 0;
   let media = 0;
-  for (const part of splitAtMedia(JSON.stringify([system, messages, tools]))) {
+  for (const part of splitAtMedia(exactText([system, messages, tools]))) {
     if (typeof part === 'string') bytes += Buffer.byteLength(part);
     else media += mediaTokens(part);
   }

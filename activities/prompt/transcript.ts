@@ -1,5 +1,6 @@
 import { describeFile } from '../../src/steps/session-files.js';
 import { textOf } from '../../src/models/content.js';
+import { exactText } from '../../src/platform/exact-json.js';
 import type { PastTurn, SteeringMessage } from '../../src/steps/past-turn.js';
 
 /** A summary reads only the start and the end of longer texts. */
@@ -21,7 +22,7 @@ export function transcriptOf(turn: PastTurn): string {
       if (block.type === 'text' && block.text.trim() !== '') lines.push(`Agent: ${gist(block.text, MAX_MESSAGE)}`);
       if (block.type !== 'tool_use') continue;
       const name = step.calls[use++]?.name ?? block.name;
-      lines.push(`Agent calls ${name} (${block.id}): ${gist(JSON.stringify(block.input), MAX_INPUT_OR_RESULT)}`);
+      lines.push(`Agent calls ${name} (${block.id}): ${gist(exactText(block.input), MAX_INPUT_OR_RESULT)}`);
     }
     for (const call of step.calls) {
       const text = gist(textOf(call.content ?? []), MAX_INPUT_OR_RESULT);

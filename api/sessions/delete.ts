@@ -1,6 +1,6 @@
 import { transaction } from '../../src/db/transaction.js';
 import { isOpen } from '../../src/db/turn-states.js';
-import { sessionRunning, type RequiredAction } from '../../src/sessions/required-actions.js';
+import { parseActions, sessionRunning } from '../../src/sessions/required-actions.js';
 import { lockSession, softDeleteSession } from '../../src/sessions/store.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
@@ -15,7 +15,7 @@ export const deleteSession = operation({
     await transaction(deps.db, async (tx) => {
       const session = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();
       if (session.turn_state !== null && isOpen(session.turn_state)) {
-        throw sessionRunning(JSON.parse(session.required_actions) as RequiredAction[]);
+        throw sessionRunning(parseActions(session.required_actions));
       }
       await softDeleteSession(tx, session.id);
     });

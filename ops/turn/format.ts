@@ -1,3 +1,4 @@
+import { exactText } from '../../src/platform/exact-json.js';
 import type { DescribedWorkflow } from '../../src/temporal/describe-workflow.js';
 import type {
   EventRow,
@@ -13,7 +14,7 @@ import type {
 
 /** The text of `turn show`: a section for each source of facts. Content is left out unless it is asked for. */
 export function formatTurn(turn: ShownTurn, workflow: DescribedWorkflow, withContent: boolean): string {
-  const shown = (content: unknown): string => (withContent ? `  ${JSON.stringify(content)}` : '');
+  const shown = (content: unknown): string => (withContent ? `  ${exactText(content)}` : '');
   const sections: [string, string[]][] = [
     ['Turn', fieldsOf({ ...turn.row, error: turn.error && turn.error.type + shown(turn.error.message) })],
     ['Waits for', turn.waits.map(waitLine)],

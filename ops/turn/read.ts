@@ -1,5 +1,6 @@
 import { runSql, sql } from '../../src/db/sql.js';
 import type { Db } from '../../src/db/transaction.js';
+import { parseExact } from '../../src/platform/exact-json.js';
 import { BUILT_IN_TOOL_NAMES, MCP_TOOL_PREFIX } from '../../src/sessions/tools.js';
 
 type Json = Record<string, unknown>;
@@ -134,7 +135,7 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
     sql`SELECT step, message_id, worker_id, started_at, ended_at, error FROM model_attempts
         WHERE turn_id = ${id} ORDER BY position, attempt`,
   );
-  const toolCalls = await runSql<ToolCallRow>(
+  const calls = await runSql<Omit<ToolCallRow, 'input'> & { input: string }>(
     db,
     sql`SELECT c.step, c.index, c.tool_use_id, c.state,
           CASE WHEN c.name = ANY(${BUILT_IN_TOOL_NAMES}::text[])
@@ -142,7 +143,7 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
             OR EXISTS (
               SELECT FROM turn_servers v WHERE v.turn_id = c.turn_id AND starts_with(c.name, ${MCP_TOOL_PREFIX} || v.name || '__'))
           THEN c.name END AS name, a.state AS action, c.is_error, c.worker_id,
-          c.started_at, c.ended_at, c.input
+          c.started_at, c.ended_at, c.input::text AS input
         FROM tool_calls c JOIN turns t ON t.id = c.turn_id JOIN sessions s ON s.id = t.session_id
           LEFT JOIN required_actions a USING (turn_id, step, index)
         WHERE c.turn_id = ${id} ORDER BY c.step, c.index`,
@@ -157,12 +158,13 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
     sql`SELECT step, index, id, mode, state, asked_at, expires_at, delivered_at, message, url
         FROM elicitations WHERE turn_id = ${id} ORDER BY id`,
   );
-  const events = await runSql<EventRow>(
+  const stored = await runSql<Omit<EventRow, 'data'> & { data: string }>(
     db,
-    sql`SELECT e.position, e.type, e.created_at, e.data FROM turns t
+    sql`SELECT e.position, e.type, e.created_at, e.data::text AS data FROM turns t
           JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number
         WHERE t.id = ${id} ORDER BY e.position`,
   );
+  const events = stored.map((event): EventRow => ({ ...event, data: parseExact(event.data) as Json }));
   const { error = null } = (events.at(-1)?.data ?? {}) as Pick<Partial<ShownTurn>, 'error'>;
   const workers = await runSql<WorkerRow>(
     db,
@@ -170,5 +172,6 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
           SELECT worker_id FROM model_attempts WHERE turn_id = ${id} AND ended_at IS NULL
           UNION SELECT worker_id FROM tool_calls WHERE turn_id = ${id} AND state = 'started')`,
   );
+  const toolCalls = calls.map((call): ToolCallRow => ({ ...call, input: parseExact(call.input) as Json }));
   return { row, error, waits, waitingMessages, modelCalls, toolCalls, tasks, questions, events, workers };
 }

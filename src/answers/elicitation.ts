@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { EventData, NewEvent } from '../events/schema.js';
-import { openActionsOf, type RequiredAction } from '../sessions/required-actions.js';
+import { openActionsOf, parseActions } from '../sessions/required-actions.js';
 import { resumeCalls } from '../turns/totals.js';
 import type { TurnDeps } from '../turns/write.js';
 import { NOW } from '../turns/append.js';
@@ -19,11 +19,11 @@ export interface CallPlace {
 
 /** `agent.requires_action` with everything that is open now; nothing if nothing is. */
 export async function requiresAction(tx: EntityManager, turnId: string): Promise<NewEvent[]> {
-  const [row] = await runSql<{ actions: RequiredAction[] }>(
+  const [row] = await runSql<{ actions: string }>(
     tx,
-    sql`SELECT ${rawSql(openActionsOf('turns.id'))} AS actions FROM turns WHERE id = ${turnId}`,
+    sql`SELECT ${rawSql(openActionsOf('turns.id'))}::text AS actions FROM turns WHERE id = ${turnId}`,
   );
-  const { actions } = row!;
+  const actions = parseActions(row!.actions);
   return actions.length === 0 ? [] : [{ type: 'agent.requires_action', data: { required_actions: actions } }];
 }
 

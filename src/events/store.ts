@@ -1,5 +1,6 @@
 import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
+import { exactText } from '../platform/exact-json.js';
 import { newId } from '../platform/ids.js';
 import { isWebhookEvent } from '../webhooks/event-types.js';
 import { recordDeliveries } from '../webhooks/record-deliveries.js';
@@ -18,7 +19,7 @@ export interface EventRow {
 export type EventToStore = Pick<EventRow, 'id' | 'type' | 'data'>;
 
 export function newEvents(events: NewEvent[]): EventToStore[] {
-  return events.map(({ type, data }) => ({ id: newId('event'), type, data: JSON.stringify(data) }));
+  return events.map(({ type, data }) => ({ id: newId('event'), type, data: exactText(data) }));
 }
 
 /**

@@ -7,9 +7,7 @@ import { randomBytes } from 'node:crypto';
  * that knows only JSON.
  */
 const MARK = randomBytes(16).toString('hex');
-/** In the mark of a number whose digits were lost before this process saw them. */
-const LOST = '?';
-const MARKED = new RegExp(`"${MARK}\\${LOST}?([-+.\\deE]+)"`, 'g');
+const MARKED = new RegExp(`"${MARK}([-+.\\deE]+)"`, 'g');
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 /** A text without this has only numbers that JavaScript keeps. */
 const MAY_CHANGE = /[\d.]{16}|\d[eE][+-]?\d{3}/;
@@ -31,27 +29,9 @@ export function restoreNumbers(json: string): string {
   return json.includes(MARK) ? json.replace(MARKED, '$1') : json;
 }
 
-/** For a value that another parser has made: marks the integers whose digits it may have changed. */
-export function markLostNumbers(value: unknown): unknown {
-  if (typeof value === 'number') return isLost(value) ? `${MARK}${LOST}${value}` : value;
-  if (Array.isArray(value)) return value.map(markLostNumbers);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, markLostNumbers(item)]));
-}
-
-/** The JSON Pointer of a number that `markLostNumbers` has marked; null without one. */
-export function findLostNumber(value: unknown): string | null {
-  if (typeof value === 'string') return value.startsWith(`${MARK}${LOST}`) ? '' : null;
-  if (typeof value !== 'object' || value === null) return null;
-  for (const [key, item] of Object.entries(value)) {
-    const place = findLostNumber(item);
-    if (place !== null) return `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}${place}`;
-  }
-  return null;
-}
-
-function isLost(value: number): boolean {
-  return Number.isInteger(value) && !Number.isSafeInteger(value);
+/** True for a number of `parseExact`, which has the type of a string. */
+export function isMarkedNumber(value: string): boolean {
+  return value.startsWith(MARK);
 }
 
 /** Strings stay as they are. */

@@ -2,6 +2,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import type { Db } from '../db/transaction.js';
 import type { requiredAction } from '../events/fields.js';
 import { ServiceError } from '../platform/errors.js';
+import { parseExact } from '../platform/exact-json.js';
 
 export type RequiredAction = FromSchema<typeof requiredAction>;
 /** Kind of answer: a person's decision, or the result of a tool that the client runs. */
@@ -48,11 +49,16 @@ export function waitsForAnswer(turn: string): string {
 }
 
 export async function loadRequiredActions(db: Db, sessionId: string): Promise<RequiredAction[]> {
-  const [row] = await db.query<{ actions: RequiredAction[] }[]>(
-    `SELECT ${openActionsOf('sessions.last_turn_id')} AS actions FROM sessions WHERE id = $1`,
+  const [row] = await db.query<{ actions: string }[]>(
+    `SELECT ${openActionsOf('sessions.last_turn_id')}::text AS actions FROM sessions WHERE id = $1`,
     [sessionId],
   );
-  return row?.actions ?? [];
+  return row === undefined ? [] : parseActions(row.actions);
+}
+
+/** An error with them shows the numbers of a call's input as the model wrote them. */
+export function parseActions(json: string): RequiredAction[] {
+  return parseExact(json) as RequiredAction[];
 }
 
 /** The error of an operation that needs a session without an open turn (contract.md §6 "Answering"). */

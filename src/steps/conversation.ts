@@ -5,6 +5,7 @@ import type { PastStep, PastTurn, SteeringMessage } from './past-turn.js';
 import { joinKnown, type KnownConversation } from './conversation-cache.js';
 import { CONTEXT, messageOf, withToolsets, type ContextRow, type TurnContext } from './context.js';
 import { OPEN, type TurnState } from '../db/turn-states.js';
+import { parseExact } from '../platform/exact-json.js';
 import { BYTES_PER_JSON_VALUE, countJsonValues } from '../platform/value-count.js';
 import { TurnEndedError } from '../turns/turn.js';
 
@@ -129,7 +130,7 @@ function turnOf({ id, number, state, content, files, queuedAt, continues, steeri
   return {
     ...{ id, number, state, content, files, queuedAt, continues, cutOff },
     steering: JSON.parse(steering) as SteeringMessage[],
-    steps: JSON.parse(steps) as PastStep[],
+    steps: parseExact(steps) as PastStep[],
   };
 }
 

@@ -3,6 +3,7 @@ import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
 import { insertEvents, newEvents } from '../events/store.js';
+import { exactText } from '../platform/exact-json.js';
 import { storableText } from '../platform/text.js';
 import type { Answer, AssistantBlock } from '../models/content.js';
 import { endingCall, insertRest, setUsage, spend, type RestOfDeltas } from './end-model-call.js';
@@ -131,7 +132,7 @@ function stepWrite(
         SELECT id FROM turns WHERE ${fence} FOR NO KEY UPDATE),
       step AS (
         INSERT INTO model_steps (turn_id, step, message_id, model_id, content, stop_reason)
-        SELECT id, ${call.step}, ${call.messageId}, ${call.model.id}, ${JSON.stringify(answer.content)}::json,
+        SELECT id, ${call.step}, ${call.messageId}, ${call.model.id}, ${exactText(answer.content)}::json,
           ${answer.stopReason ?? END_TURN} FROM turn
         ON CONFLICT DO NOTHING RETURNING turn_id, clock_timestamp() AS at),
       written AS (

@@ -1,6 +1,7 @@
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { storageKey, type Storage } from '../files/storage.js';
+import { exactText } from '../platform/exact-json.js';
 import { isStorableText, truncateUtf8 } from '../platform/text.js';
 import { textOf, type AssistantBlock, type ResultBlock } from '../models/content.js';
 import { running, writeTurn, type TurnDeps } from '../turns/write.js';
@@ -86,7 +87,7 @@ export async function storeShortenedSteps(
       contents AS (
         UPDATE model_steps SET content = short.content
         FROM written, unnest(${contents.map(({ step }) => step)}::integer[],
-          ${contents.map(({ content }) => JSON.stringify(content))}::json[]) AS short(step, content)
+          ${contents.map(({ content }) => exactText(content))}::json[]) AS short(step, content)
         WHERE turn_id = written.id AND model_steps.step = short.step)
     SELECT id FROM written`;
   await writeTurn(deps, turnId, { statement });

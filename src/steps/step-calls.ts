@@ -1,6 +1,7 @@
 import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
+import { exactText, parseExact } from '../platform/exact-json.js';
 import { jsonHash } from '../platform/json-hash.js';
 import type { ToolUseBlock } from '../models/content.js';
 
@@ -51,20 +52,21 @@ function keyOf({ name, input }: Pick<StepCall, 'name' | 'input'>): string {
   return `${name} ${jsonHash(input).toString('hex')}`;
 }
 
-interface DeniedCall extends Pick<StepCall, 'name' | 'input'> {
+interface DeniedCall extends Pick<StepCall, 'name'> {
+  input: string;
   deny_message: string | null;
 }
 
-async function loadDeniedCalls(db: Db, turnId: string): Promise<Map<string, DeniedCall>> {
+async function loadDeniedCalls(db: Db, turnId: string): Promise<Map<string, Pick<DeniedCall, 'deny_message'>>> {
   const rows = await runSql<DeniedCall>(
     db,
-    sql`SELECT c.name, c.input, e.data->>'deny_message' AS deny_message
+    sql`SELECT c.name, c.input::text AS input, e.data->>'deny_message' AS deny_message
         FROM required_actions a JOIN tool_calls c USING (turn_id, step, index)
           JOIN turns t ON t.id = a.turn_id
           JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = a.answer_position
         WHERE a.turn_id = ${turnId} AND a.state = 'denied'`,
   );
-  return new Map(rows.map((row) => [keyOf(row), row]));
+  return new Map(rows.map((row) => [keyOf({ ...row, input: parseExact(row.input) as StepCall['input'] }), row]));
 }
 
 function deniedAgain(message: string | null): string {
@@ -85,7 +87,7 @@ export function insertCalls(turn: Sql, step: number, calls: StepCall[]): Sql {
       SELECT t.id, ${step}, n - 1, c.id, name, input, CASE WHEN content IS NULL THEN 'pending' ELSE 'done' END,
         content, CASE WHEN content IS NOT NULL THEN true END
       FROM ${turn} AS t, unnest(${calls.map(({ id }) => id)}::text[], ${calls.map(({ name }) => name)}::text[],
-        ${calls.map(({ input }) => JSON.stringify(input))}::json[], ${calls.map(refusalContent)}::json[])
+        ${calls.map(({ input }) => exactText(input))}::json[], ${calls.map(refusalContent)}::json[])
         WITH ORDINALITY AS c(id, name, input, content, n)),
     ${
       waits.includes(true)

@@ -8,6 +8,7 @@ import type { ActionKind } from '../sessions/required-actions.js';
 import type { ActionState } from '../answers/actions.js';
 import type { Answer } from '../answers/answer.js';
 import type { ResultBlock } from '../models/content.js';
+import { parseExact } from '../platform/exact-json.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
 import { setWaitingClock, startClock, stopClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError, type ActivityTask } from '../turns/turn.js';
@@ -34,6 +35,8 @@ interface CallAction {
   answer: EventData[Answer['type']] | null;
 }
 
+type StoredCall = Omit<ToolCallRow, 'turnId' | 'step' | 'index' | 'input' | 'mayAsk'> & { input: string };
+
 /**
  * Loads a tool call with its turn.
  * @throws TurnEndedError if the turn is missing, or older than its workflow (restored from a backup)
@@ -44,10 +47,10 @@ export async function loadToolCall(
   step: number,
   index: number,
 ): Promise<{ turn: TurnContext; call: ToolCallRow }> {
-  const [row] = await runSql<ContextRow & { call: Omit<ToolCallRow, 'turnId' | 'step' | 'index' | 'mayAsk'> | null }>(
+  const [row] = await runSql<ContextRow & { call: StoredCall | null }>(
     db,
     sql`SELECT (
-          SELECT json_build_object('toolUseId', c.tool_use_id, 'name', name, 'input', input, 'state', c.state,
+          SELECT json_build_object('toolUseId', c.tool_use_id, 'name', name, 'input', input::text, 'state', c.state,
             'action', CASE WHEN a.kind IS NOT NULL
               THEN json_build_object('kind', a.kind, 'state', a.state, 'answer', e.data) END)
           FROM tool_calls c LEFT JOIN required_actions a USING (turn_id, step, index)
@@ -60,7 +63,14 @@ export async function loadToolCall(
   const { call, ...turn } = row;
   return {
     turn: await withToolsets(db, turn),
-    call: { turnId, step, index, ...call, mayAsk: mayElicit(turn.toolsets) },
+    call: {
+      turnId,
+      step,
+      index,
+      ...call,
+      input: parseExact(call.input) as ToolCallRow['input'],
+      mayAsk: mayElicit(turn.toolsets),
+    },
   };
 }
 

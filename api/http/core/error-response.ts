@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import { isDatabaseAway } from '../../../src/db/transaction.js';
 import { ServiceError } from '../../../src/platform/errors.js';
+import { exactText } from '../../../src/platform/exact-json.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import { lingerForBody } from './linger.js';
 
@@ -46,7 +47,7 @@ function respondWith(ctx: Context, error: ServiceError): void {
   ctx.set(error.headers);
   for (const name of OF_SUCCESS) ctx.remove(name);
   ctx.set('Content-Type', 'application/json');
-  ctx.body = JSON.stringify(errorEnvelope(error, ctx.state.requestId as string));
+  ctx.body = exactText(errorEnvelope(error, ctx.state.requestId as string));
 }
 
 export function errorEnvelope({ type, message, details }: ServiceError, requestId: string): object {

@@ -1,16 +1,41 @@
 import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { createSend, sendFor } from '../../../activities/model/send.js';
 import type { Storage } from '../../../src/files/storage.js';
 import { mediaPlaceholder } from '../../../src/models/media.js';
 import { ByteBudget } from '../../../src/platform/byte-budget.js';
+import { parseExact } from '../../../src/platform/exact-json.js';
 import { eventually } from '../../support/eventually.js';
 import { listen } from '../../support/listen.js';
 
 const BYTES = 3000;
 
 describe('requests with media', () => {
+  it('have the digits of long numbers, with and without media', async () => {
+    const bodies: string[] = [];
+    const server = createServer((req, res) => {
+      void text(req).then((body) => {
+        bodies.push(body);
+        res.end('{}');
+      });
+    });
+    const { url } = await listen(server);
+    const storage = { open: async () => Readable.from([Buffer.alloc(3)]) } as unknown as Storage;
+    const send = createSend(storage, new ByteBudget(10_000));
+    const input = parseExact('{"id":1189238471982374913}');
+    const data = mediaPlaceholder({ kind: 'image', key: 'files/a', bytes: 3 });
+    for (const value of [{ input }, { input, data }]) {
+      await (await send(url, { method: 'POST', body: JSON.stringify(value) })).text();
+    }
+    expect(bodies).to.deep.equal([
+      '{"input":{"id":1189238471982374913}}',
+      '{"input":{"id":1189238471982374913},"data":"AAAA"}',
+    ]);
+    server.close();
+  });
+
   it('hold at most the part of their project of the budget', async () => {
     const arrived: string[] = [];
     const answers: (() => void)[] = [];
