@@ -59,7 +59,7 @@ export async function purgeSessions(db: DataSource, limit: number): Promise<{ tu
 
 /**
  * Soft-deletes at most `limit` sessions without activity (a turn or a metadata change) for `days`. Sessions with an
- * open turn stay, and so do sessions whose latest turn this statement cannot see yet.
+ * open turn stay, and so do those of a schedule that has not ended, and those whose latest turn this statement cannot see yet.
  */
 export async function expireSessions(db: DataSource, days: number, limit: number): Promise<number> {
   const [, count] = await db.query<[unknown[], number]>(
@@ -69,6 +69,7 @@ export async function expireSessions(db: DataSource, days: number, limit: number
          AND (last_turn_id IS NULL OR EXISTS (
            SELECT FROM turns WHERE turns.id = last_turn_id AND NOT (${OPEN})
              AND transition_at < statement_timestamp() - $1 * interval '1 day'))
+         AND NOT EXISTS (SELECT FROM schedules s WHERE s.session_id = sessions.id AND s.deleted_at IS NULL AND s.state <> 'ended')
        LIMIT $2 FOR UPDATE SKIP LOCKED)
      UPDATE sessions SET deleted_at = clock_timestamp() FROM old WHERE sessions.id = old.id`,
     [days, limit],

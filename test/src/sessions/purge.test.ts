@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createKey } from '../../../src/projects/api-keys.js';
-import { purgeSessions } from '../../../src/sessions/purge.js';
+import { expireSessions, purgeSessions } from '../../../src/sessions/purge.js';
 import { insertSessions, insertWaitingTurn } from '../../support/factories.js';
 import { useDatabase, usePool } from '../../support/use.js';
 
@@ -63,6 +63,28 @@ describe('the purge of deleted sessions', () => {
     for (const table of [...TABLES, 'sessions']) {
       expect(await db.query(`SELECT FROM ${table}`), table).to.have.length(0);
     }
+  });
+
+  it('leaves sessions that a schedule names which has not ended', async () => {
+    const { projectId } = await createKey(db, { project: 'scheduled' });
+    const sessions = await insertSessions(db, projectId, 4);
+    const states = ['active', 'paused', 'ended'];
+    for (const [index, state] of states.entries()) {
+      await db.query(
+        `INSERT INTO schedules (id, project_id, cron, timezone, target, session_id, message, overlap, state, next_run_at)
+         VALUES ($1, $2, '0 8 * * *', 'UTC', '{}', $3, '{}', 'skip', $1, CASE $1 WHEN 'active' THEN now() END)`,
+        [state, projectId, sessions[index]],
+      );
+    }
+    await db.query(`UPDATE sessions SET metadata_updated_at = now() - interval '40 days'`);
+    expect(await expireSessions(db, 30, 1000)).to.equal(2);
+    const left = await db.query('SELECT id FROM sessions WHERE deleted_at IS NULL ORDER BY id');
+    expect(left).to.deep.equal(
+      sessions
+        .slice(0, 2)
+        .sort()
+        .map((id) => ({ id })),
+    );
   });
 
   it('covers every table with rows of turns and sessions', async () => {
