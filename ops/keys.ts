@@ -1,7 +1,7 @@
 import { isEntry } from '../src/platform/is-entry.js';
 import { SCOPES } from '../src/projects/permissions.js';
 import { databaseUrlOf, runCommand, UsageError, withDatabase, type DatabaseCommand } from './command.js';
-import { create, expire, list, revoke } from './keys/key-commands.js';
+import { create, expire, list, revoke, schedules } from './keys/key-commands.js';
 import { limit, projects } from './keys/project-commands.js';
 
 const USAGE = `Usage:
@@ -10,13 +10,22 @@ const USAGE = `Usage:
   npm run --silent keys -- list [--json]
   npm run --silent keys -- revoke ID
   npm run --silent keys -- expire ID --at TIME     (ISO 8601, such as 2027-01-31T00:00:00Z; or never)
+  npm run --silent keys -- schedules ID            (those that the key created and that have not ended: they go on without it)
   npm run --silent keys -- projects [--json]
   npm run --silent keys -- limit --project NAME [--max-running-turns N] [--rate-per-minute [N]]
                                   (rate 0: no limit; without N: the general one, RATE_LIMIT_PER_MINUTE)
 
 Permissions: ${SCOPES.join(', ')} (default: all)`;
 
-const COMMANDS: Record<string, (args: string[]) => DatabaseCommand> = { create, list, revoke, expire, projects, limit };
+const COMMANDS: Record<string, (args: string[]) => DatabaseCommand> = {
+  create,
+  list,
+  revoke,
+  expire,
+  schedules,
+  projects,
+  limit,
+};
 
 /**
  * `npm run keys` (docs/contract.md §5, §13): issues, lists and revokes keys of the database at `databaseUrl`.

@@ -30,7 +30,7 @@ export function createScheduleActivities(deps: FireDeps & { catchupSeconds: numb
  * of turns are busy, schedules start no more turns than they begin, and messages do not wait behind a burst.
  */
 async function hasBegun(db: DataSource, turnId: string): Promise<void> {
-  for (const until = Date.now() + MAX_BEGIN_MS; Date.now() < until;) {
+  for (const until = performance.now() + MAX_BEGIN_MS; performance.now() < until;) {
     const queued = await runSql(db, sql`SELECT FROM turns WHERE id = ${turnId} AND state = 'queued'`);
     if (queued.length === 0) return;
     await sleep(BEGUN_INTERVAL_MS);

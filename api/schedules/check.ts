@@ -1,7 +1,7 @@
 import { checkMessage, type MessageBody } from '../../src/messages/message.js';
 import { ServiceError, validationError } from '../../src/platform/errors.js';
 import { utcTimestamp } from '../../src/platform/timestamps.js';
-import { CronError } from '../../src/schedules/calendar/cron.js';
+import { CronError, parseCron, shortestPauseMinutes } from '../../src/schedules/calendar/cron.js';
 import { isTimeZone } from '../../src/schedules/calendar/zone.js';
 import { nextRun, type TimingFields } from '../../src/schedules/schedule.js';
 import type { Target } from '../../src/schedules/start-turn.js';
@@ -61,6 +61,15 @@ export function requireNextRun(timing: TimingFields, after: number): string {
   }
   if (timing.cron === null) throw validationError('/at', 'must be in the future');
   throw validationError('/cron', 'never fires: no day matches it');
+}
+
+/**
+ * Operators may set how often a schedule runs at most. Schedules that exist keep their times.
+ * @throws ServiceError `validation_error`
+ */
+export function requirePeriod(cron: string, minSeconds: number): void {
+  if (shortestPauseMinutes(parseCron(cron)) * 60 >= minSeconds) return;
+  throw validationError('/cron', `must leave at least ${minSeconds / 60} minutes between two times`);
 }
 
 /** The body of a target after its schema: which fields it has is still open. */

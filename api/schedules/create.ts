@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { runSql, sql } from '../../src/db/sql.js';
 import { resolveMessage } from '../../src/messages/message.js';
 import { validationError } from '../../src/platform/errors.js';
-import type { Schedule } from '../../src/schedules/schedule.js';
+import type { Schedule, TimingFields } from '../../src/schedules/schedule.js';
 import type { Target } from '../../src/schedules/start-turn.js';
 import { insertSchedule } from '../../src/schedules/store.js';
 import { resolveNewSession } from '../../src/sessions/new-session.js';
@@ -11,7 +11,15 @@ import type { Db } from '../../src/db/transaction.js';
 import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
 import { sessionNotFound } from '../http/core/session-of-path.js';
-import { checkScheduledMessage, checkTarget, inside, requireNextRun, sessionOfTarget, timingOfBody } from './check.js';
+import {
+  checkScheduledMessage,
+  checkTarget,
+  inside,
+  requireNextRun,
+  requirePeriod,
+  sessionOfTarget,
+  timingOfBody,
+} from './check.js';
 import * as fields from './fields.js';
 import { presentSchedule, scheduleSchema } from './present.js';
 
@@ -63,16 +71,21 @@ export const createSchedule = operation<Body>({
   ],
   async check({ caller, body }) {
     if (body.cron === undefined && body.at === undefined) throw validationError('/cron', 'or /at is required');
-    requireNextRun(timingOfBody(body, NO_TIMING), Date.now());
+    timingOfBody(body, NO_TIMING);
     await checkTarget(caller, body.target);
     await checkScheduledMessage(caller, body.message);
   },
   async handle(call) {
     const { deps, caller, body } = call;
+    const timing = timingOfBody(body, NO_TIMING);
+    const next_run_at = requireNextRun(timing, await readClock(deps.db));
+    if (timing.cron !== null) requirePeriod(timing.cron, deps.config.scheduleMinPeriodSeconds);
     const target = await resolveTarget(call);
     const session = await sessionOfTarget(deps.db, caller.projectId, target);
     await inside('/message', () => resolveMessage(deps, caller.projectId, body.message, session));
-    const answer = await answerInTransaction(call, async (tx) => presentSchedule(await insert(tx, call, target)));
+    const answer = await answerInTransaction(call, async (tx) =>
+      presentSchedule(await insert(tx, call, { target, timing, next_run_at })),
+    );
     deps.schedules.sync(answer.id as string);
     return answer;
   },
@@ -87,20 +100,28 @@ async function resolveTarget({ deps, caller, body }: Call<Body>): Promise<Target
   return target;
 }
 
-async function insert(tx: EntityManager, call: Call<Body>, target: Target): Promise<Schedule> {
-  const { caller, body } = call;
-  const timing = timingOfBody(body, NO_TIMING);
+async function insert(
+  tx: EntityManager,
+  { caller, body }: Call<Body>,
+  { target, timing, next_run_at }: { target: Target; timing: TimingFields; next_run_at: string },
+): Promise<Schedule> {
   const session_id = target.type === 'existing_session' ? target.session_id : null;
   if (session_id !== null) await lockSession(tx, caller.projectId, session_id);
-  return insertSchedule(tx, caller.projectId, {
+  return insertSchedule(tx, caller, {
     ...timing,
     name: body.name,
     target: JSON.stringify(target),
     session_id,
     message: JSON.stringify(body.message),
     overlap: body.overlap,
-    next_run_at: requireNextRun(timing, Date.now()),
+    next_run_at,
   });
+}
+
+/** Postgres' clock, in milliseconds: the one that decides when schedules are due. */
+async function readClock(db: Db): Promise<number> {
+  const [row] = await runSql<{ now: string }>(db, sql`SELECT clock_timestamp() AS now`);
+  return Date.parse(row!.now);
 }
 
 /** The session stays until the schedule is stored, which its deletion would pause. */

@@ -1,6 +1,6 @@
 import { JsonText } from '../../src/platform/json-text.js';
 import { nextTimes } from '../../src/schedules/calendar/next-times.js';
-import { SKIP_REASONS, timingOf, type Schedule } from '../../src/schedules/schedule.js';
+import { SKIP_REASONS, startOfTimes, timingOf, type Schedule } from '../../src/schedules/schedule.js';
 import { presented, timestamp, timestampOrNull } from '../http/core/presenter.js';
 import { messageField, overlapField, targetField } from './fields.js';
 
@@ -50,7 +50,7 @@ export function presentSchedule(schedule: Schedule): Record<string, unknown> {
 
 function nextRunsOf(schedule: Schedule): string[] {
   if (schedule.state !== 'active') return [];
-  return nextTimes(timingOf(schedule), Date.now(), MAX_NEXT_RUNS).map(
+  return nextTimes(timingOf(schedule), startOfTimes(schedule), MAX_NEXT_RUNS).map(
     (time) => `${new Date(time).toISOString().slice(0, 19)}.000000Z`,
   );
 }

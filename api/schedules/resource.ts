@@ -13,7 +13,7 @@ export function scheduleNotFound(): never {
   throw new ServiceError('schedule_not_found', 'There is no such schedule.');
 }
 
-type LockedSchedule = NonNullable<Awaited<ReturnType<typeof lockSchedule>>>;
+export type LockedSchedule = NonNullable<Awaited<ReturnType<typeof lockSchedule>>>;
 
 /** Changes the schedule of a call under its lock, has Temporal follow, and returns it as it is now. */
 export async function change(

@@ -17,7 +17,7 @@ export const resumeSchedule = operation({
       requireSession(schedule);
       if (schedule.state !== 'paused') return schedule;
       await forgetFailures(tx, schedule.id);
-      const next = nextRun(schedule, Date.now());
+      const next = nextRun(schedule, Date.parse(schedule.next_after));
       return changeSchedule(tx, schedule.id, {
         state: next === null ? 'ended' : 'active',
         paused_reason: null,

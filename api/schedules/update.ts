@@ -2,12 +2,19 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { resolveMessage } from '../../src/messages/message.js';
 import { nextRun, type Schedule } from '../../src/schedules/schedule.js';
 import type { Target } from '../../src/schedules/start-turn.js';
-import { changeSchedule, type ScheduleChange } from '../../src/schedules/store.js';
+import { changeSchedule, requireRoomForSchedule, type ScheduleChange } from '../../src/schedules/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
-import { checkScheduledMessage, inside, requireNextRun, sessionOfTarget, timingOfBody } from './check.js';
+import {
+  checkScheduledMessage,
+  inside,
+  requireNextRun,
+  requirePeriod,
+  sessionOfTarget,
+  timingOfBody,
+} from './check.js';
 import * as fields from './fields.js';
 import { presentSchedule, scheduleSchema } from './present.js';
-import { change, requireSession, scheduleOfPath } from './resource.js';
+import { change, requireSession, scheduleOfPath, type LockedSchedule } from './resource.js';
 
 const body = {
   type: 'object',
@@ -38,6 +45,7 @@ export const updateSchedule = operation<Body, Schedule>({
     'file_not_found',
     'skill_not_found',
     'session_not_found',
+    'schedule_limit_reached',
   ],
   resource: scheduleOfPath,
   async check({ caller, body }) {
@@ -56,8 +64,9 @@ export const updateSchedule = operation<Body, Schedule>({
       await inside('/message', () => resolveMessage(deps, caller.projectId, message, session));
     }
     return change(call, async (tx, schedule) => {
-      const timing = timingChange(schedule, body);
+      const timing = timingChange(schedule, body, deps.config.scheduleMinPeriodSeconds);
       if (timing.state === 'active') requireSession(schedule);
+      if (timing.state === 'active' && schedule.state === 'ended') await requireRoomForSchedule(tx, caller.projectId);
       return changeSchedule(tx, schedule.id, {
         ...('name' in body && { name: body.name }),
         ...(body.overlap !== undefined && { overlap: body.overlap }),
@@ -69,16 +78,18 @@ export const updateSchedule = operation<Body, Schedule>({
 });
 
 /** What the timing in the body changes; a new `cron` or `at` makes an ended schedule active again. */
-function timingChange(schedule: Schedule, body: Body): ScheduleChange {
+function timingChange(schedule: LockedSchedule, body: Body, minPeriodSeconds: number): ScheduleChange {
   const isReplaced = body.cron !== undefined || body.at !== undefined;
   if (!isReplaced && body.timezone === undefined && body.end_at === undefined) return {};
   const timing = timingOfBody(body, schedule);
   // An earlier end leaves a time that is due now; other times do not.
-  const due = schedule.next_run_at === null ? Date.now() : Date.parse(schedule.next_run_at) - 1;
-  const after = isReplaced || body.timezone !== undefined ? Date.now() : Math.min(Date.now(), due);
+  const now = Date.parse(schedule.next_after);
+  const due = schedule.next_run_at === null ? now : Date.parse(schedule.next_run_at) - 1;
+  const after = isReplaced || body.timezone !== undefined ? now : Math.min(now, due);
   // The time of an ended `at` is over, whatever else changes.
   const isOver = schedule.state === 'ended' && !isReplaced && timing.at !== null;
   const next = isOver ? nextRun(timing, after) : requireNextRun(timing, after);
+  if (body.cron !== undefined) requirePeriod(body.cron, minPeriodSeconds);
   if (schedule.state === 'paused' || next === null) return timing;
   return { ...timing, next_run_at: next, state: 'active' };
 }

@@ -1,4 +1,11 @@
-import { createKey, expireKey, listKeys, revokeKey, type ListedKey } from '../../src/projects/api-keys.js';
+import {
+  createKey,
+  expireKey,
+  listKeys,
+  revokeKey,
+  schedulesOfKey,
+  type ListedKey,
+} from '../../src/projects/api-keys.js';
 import { isScope, SCOPES, type Scope } from '../../src/projects/permissions.js';
 import { parseOptions, UsageError, type DatabaseCommand } from '../command.js';
 import { daysOf, maxRunningTurnsOf, nameOf, projectOf } from './options.js';
@@ -54,6 +61,20 @@ export function expire(args: string[]): DatabaseCommand {
   return async (db) => ((await expireKey(db, id, at)) ? 0 : noKey(id));
 }
 
+export function schedules(args: string[]): DatabaseCommand {
+  const id = idOf(parseOptions({ args, options: {}, allowPositionals: true }).positionals, 'that created them');
+  return async (db) => {
+    const created = await schedulesOfKey(db, id);
+    if (created === null) return noKey(id);
+    for (const { id, state, cron, at, next_run_at: next, name } of created) {
+      process.stdout.write(
+        `${[id, state, cron ?? at, next === null ? 'no next run' : `next ${next}`, name ?? '-'].join('  ')}\n`,
+      );
+    }
+    return 0;
+  };
+}
+
 function idOf([id, ...others]: string[], which: string): string {
   if (id === undefined || others.length > 0) throw new UsageError(`Name the one key ${which} by its id.`);
   return id;
@@ -78,9 +99,10 @@ function jsonOf({ id, project, name, scopes, created_at, expires_at, last_used_a
 }
 
 function lineOf(key: ListedKey): string {
-  const { id, project, name, scopes, created_at, revoked_at, expires_at, last_used_at, live } = key;
+  const { id, project, name, scopes, created_at, revoked_at, expires_at, last_used_at, live, schedules } = key;
   const end = expires_at === null ? '' : `${live ? ', expires' : 'expired'} ${expires_at}`;
   const state = revoked_at === null ? `${live ? 'live' : ''}${end}` : `revoked ${revoked_at}`;
   const used = last_used_at === null ? 'never used' : `last used ${last_used_at}`;
-  return `${[id, project, name ?? '-', scopes.join(','), created_at, used, state].join('  ')}\n`;
+  const others = schedules === 0 ? [] : [`${schedules} ${schedules === 1 ? 'schedule' : 'schedules'}`];
+  return `${[id, project, name ?? '-', scopes.join(','), created_at, used, ...others, state].join('  ')}\n`;
 }

@@ -105,17 +105,16 @@ export async function insertResource<Row extends ResourceRow>(
   return (result.raw as [Row])[0];
 }
 
+/** The rows that count against a project's limit. */
+const COUNTED = { schedule: "state <> 'ended'", webhook: 'true' };
+
 /** @throws ServiceError if the project has `max` rows of the table. The lock of the project's row makes that exact. */
-export async function requireRoom(
-  tx: Db,
-  projectId: string,
-  table: 'schedule' | 'webhook',
-  max: number,
-): Promise<void> {
+export async function requireRoom(tx: Db, projectId: string, table: keyof typeof COUNTED, max: number): Promise<void> {
   await runSql(tx, sql`SELECT FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`);
   const [counted] = await runSql<{ count: number }>(
     tx,
-    sql`SELECT count(*)::integer AS count FROM ${rawSql(`${table}s`)} WHERE project_id = ${projectId} AND deleted_at IS NULL`,
+    sql`SELECT count(*)::integer AS count FROM ${rawSql(`${table}s`)} WHERE project_id = ${projectId} AND deleted_at IS NULL
+          AND ${rawSql(COUNTED[table])}`,
   );
   if (counted!.count < max) return;
   throw new ServiceError(

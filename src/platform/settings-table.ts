@@ -57,6 +57,8 @@ export const API = {
   HOST: { ...text, default: '127.0.0.1', description: 'address on which the API listens' },
   PORT: { ...port, default: 8080, description: 'port on which the API listens' },
   PUBLIC_URL: { ...address, shown: '`http://HOST:PORT`', description: 'base address that clients see' },
+  SCHEDULE_MIN_PERIOD_SECONDS: { type: 'integer', default: 60, minimum: 60, maximum: 86_400,
+    description: 'the shortest pause between two times of a `cron` that the API accepts; schedules that exist keep theirs' },
   RATE_LIMIT_PER_MINUTE: { type: 'integer', default: 60, minimum: 0,
     description: 'requests per project and operation; 0 is off' },
   MAX_STREAMS_PER_PROJECT: { type: 'integer', default: 1000, minimum: 1,

@@ -6,6 +6,8 @@ import { transaction, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { SCOPES, type Scope } from './permissions.js';
 
+const GOES_ON = "deleted_at IS NULL AND state <> 'ended'";
+
 export interface LiveKey {
   keyId: string;
   projectId: string;
@@ -26,6 +28,8 @@ export interface ListedKey {
   /** The hour of its last use. */
   last_used_at: string | null;
   live: boolean;
+  /** Schedules that it created and that have not ended: they go on without it. */
+  schedules: number;
 }
 
 export interface NewKey {
@@ -74,8 +78,30 @@ export function listKeys(db: Db): Promise<ListedKey[]> {
   return runSql(
     db,
     sql`SELECT k.id, p.name AS project, k.name, k.scopes, k.created_at, k.revoked_at, k.expires_at, k.last_used_at,
-          ${rawSql(LIVE)} AS live
-        FROM api_keys k JOIN projects p ON p.id = k.project_id ORDER BY k.created_at DESC, k.id DESC`,
+          ${rawSql(LIVE)} AS live, coalesce(s.count, 0) AS schedules
+        FROM api_keys k LEFT JOIN (
+            SELECT key_id, count(*)::integer AS count FROM schedules WHERE ${rawSql(GOES_ON)} GROUP BY key_id) AS s
+          ON s.key_id = k.id JOIN projects p ON p.id = k.project_id ORDER BY k.created_at DESC, k.id DESC`,
+  );
+}
+
+interface KeySchedule {
+  id: string;
+  name: string | null;
+  cron: string | null;
+  at: string | null;
+  state: string;
+  next_run_at: string | null;
+}
+
+/** The schedules that a key created and that have not ended; null if the key does not exist. */
+export async function schedulesOfKey(db: Db, id: string): Promise<KeySchedule[] | null> {
+  const keys = await runSql(db, sql`SELECT FROM api_keys WHERE id = ${id}`);
+  if (keys.length === 0) return null;
+  return runSql(
+    db,
+    sql`SELECT id, name, cron, at, state, next_run_at FROM schedules
+        WHERE key_id = ${id} AND ${rawSql(GOES_ON)} ORDER BY created_at, id`,
   );
 }
 

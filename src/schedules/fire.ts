@@ -9,7 +9,7 @@ import { timesAfter } from './calendar/next-times.js';
 import { countEndedTurns } from './failures.js';
 import { scheduleDelaySeconds, schedulePauses, scheduleRuns } from './metrics.js';
 import { withLockedSchedule, type LockedSchedule } from './lock.js';
-import { insertMissed, insertRun, KEPT_MS, type Run } from './runs.js';
+import { insertRun, KEPT_MS, takeTimes, updateRun, type Run } from './runs.js';
 import { nextRun, timingOf, type Schedule, type SkipReason } from './schedule.js';
 import { startTurn, type Started } from './start-turn.js';
 import { changeSchedule } from './store.js';
@@ -28,12 +28,12 @@ const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 /** Missed times that are listed after an outage, the latest ones. */
 const MAX_MISSED_RUNS = 1000;
 
-/** What came of firing a schedule: nothing was due, the latest due time's run, or a pause instead of it. */
-type FireOutcome = 'nothing due' | 'paused' | 'started' | SkipReason;
+/** What came of firing a schedule: nothing was due, the latest due time's run, a run that it had, or a pause instead of it. */
+type FireOutcome = 'nothing due' | 'paused' | 'started' | 'taken before' | SkipReason;
 
 /**
  * Starts a turn for the latest time of a schedule that is due, in one transaction with the record of it: a time that
- * was taken is not due any more, whatever fires it again. Earlier times are skipped as `missed`, and so is the latest
+ * was taken is passed over, whatever fires it again. Earlier times are skipped as `missed`, and so is the latest
  * one if it is later than the catch-up allows.
  * @param scheduledAt the time that Temporal fires, in milliseconds
  * @returns what came of it, and the turn that was launched
@@ -43,9 +43,9 @@ export async function fireSchedule(
   scheduleId: string,
   scheduledAt: number | null,
 ): Promise<{ outcome: FireOutcome; turnId: string | null }> {
-  const [target] = await runSql<Pick<Schedule, 'id' | 'session_id'>>(
+  const [target] = await runSql<Pick<Schedule, 'id' | 'session_id' | 'project_id' | 'key_id'>>(
     deps.db,
-    sql`SELECT id, session_id FROM schedules WHERE id = ${scheduleId} AND deleted_at IS NULL`,
+    sql`SELECT id, session_id, project_id, key_id FROM schedules WHERE id = ${scheduleId} AND deleted_at IS NULL`,
   );
   if (target === undefined) return { outcome: 'nothing due', turnId: null };
   const { outcome, turn, missed, delayMs } = await withLockedSchedule(deps.db, target, async (tx, schedule) => {
@@ -60,13 +60,14 @@ export async function fireSchedule(
     scheduleRuns.inc({ outcome });
     if (outcome === 'started') scheduleDelaySeconds.observe(delayMs / 1000);
   }
-  deps.log.info({ schedule_id: scheduleId, outcome, turn_id: turn?.id }, 'schedule fired');
+  const { project_id, key_id } = target;
+  deps.log.info({ schedule_id: scheduleId, project_id, key_id, outcome, turn_id: turn?.id }, 'schedule fired');
   return { outcome, turnId: turn?.id ?? null };
 }
 
 interface Fired {
   outcome: FireOutcome;
-  turn?: Started['turn'];
+  turn?: Started['turn'] | null;
   /** Earlier times that were skipped. */
   missed?: number;
   /** Since the latest due time; absent if nothing was due. */
@@ -86,14 +87,17 @@ async function fireLocked(
   const latest = due.pop();
   if (latest === undefined) return { outcome: 'nothing due' };
 
-  await insertMissed(tx, schedule.id, due);
+  const taken = await takeTimes(tx, schedule.id, [...due, latest]);
+  const isFree = taken.delete(latest);
   const isLate = latest < now - deps.catchupSeconds * 1000;
-  const run = isLate ? skipped(latest, 'missed') : await attempt(tx, deps, schedule, new Date(latest).toISOString());
-  await insertRun(tx, schedule.id, run);
-  const next = nextRun(schedule, Math.max(latest, through));
+  const run = isFree && !isLate ? await attempt(tx, deps, schedule, new Date(latest).toISOString()) : null;
+  if (run !== null) await updateRun(tx, schedule.id, run);
+  const next = nextRun(schedule, Math.max(latest, through, Date.parse(schedule.next_after)));
   if (next === null) await changeSchedule(tx, schedule.id, { state: 'ended', next_run_at: null });
   else await runSql(tx, sql`UPDATE schedules SET next_run_at = ${next} WHERE id = ${schedule.id}`);
-  return { outcome: run.reason ?? 'started', turn: run.turn, missed: due.length, delayMs: Math.max(0, now - latest) };
+  if (!isFree) return { outcome: 'taken before', missed: taken.size };
+  const outcome = run === null ? 'missed' : (run.reason ?? 'started');
+  return { outcome, turn: run?.turn ?? null, missed: taken.size, delayMs: Math.max(0, now - latest) };
 }
 
 /** The times from `next_run_at` on that are due, the newest of them if there are many. */
@@ -108,8 +112,7 @@ function dueTimes(schedule: LockedSchedule, through: number): number[] {
   return due.slice(-MAX_MISSED_RUNS - 1);
 }
 
-function skipped(time: number, reason: SkipReason): Run & { turn: null } {
-  const scheduled_at = new Date(time).toISOString();
+function skipped(scheduled_at: string, reason: SkipReason): Run & { turn: null } {
   return { scheduled_at, started_at: null, state: 'skipped', session_id: null, turn_id: null, reason, turn: null };
 }
 
@@ -121,7 +124,7 @@ async function attempt(
   scheduledAt: string,
 ): Promise<Run & Pick<Started, 'turn'>> {
   const started = await startTurn(tx, { models, namespace: workflows.namespace }, schedule);
-  if (typeof started === 'string') return { ...skipped(Date.parse(scheduledAt), started), scheduled_at: scheduledAt };
+  if (typeof started === 'string') return skipped(scheduledAt, started);
   return { ...started.run, scheduled_at: scheduledAt, state: 'started', reason: null, turn: started.turn };
 }
 

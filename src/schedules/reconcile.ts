@@ -28,13 +28,13 @@ interface ReconcileSchedulesDeps extends SyncDeps {
  * schedules are fired, and failed turns are counted. Every minute all schedules are compared with Temporal's.
  */
 export function createScheduleRounds(deps: ReconcileSchedulesDeps): () => Promise<void> {
-  let comparedAt = 0;
+  let comparedAt = -Infinity;
   return async () => {
     await countFailures(deps);
     await syncChanged(deps);
     await fireLate(deps);
-    if (Date.now() < comparedAt + COMPARE_INTERVAL_MS) return;
-    comparedAt = Date.now();
+    if (performance.now() < comparedAt + COMPARE_INTERVAL_MS) return;
+    comparedAt = performance.now();
     await compareAll(deps);
   };
 }
@@ -87,10 +87,16 @@ async function countFailures(deps: ReconcileSchedulesDeps): Promise<void> {
  */
 async function compareAll(deps: ReconcileSchedulesDeps): Promise<void> {
   const rows = await runSql<
-    Parameters<typeof noteOf>[0] & { id: string; next_run_at: string | null; is_settled: boolean }
+    Parameters<typeof noteOf>[0] & {
+      id: string;
+      next_run_at: string | null;
+      is_due: boolean | null;
+      is_settled: boolean;
+    }
   >(
     deps.db,
     sql`SELECT id, name, cron, at, timezone, state, paused_reason, version, next_run_at,
+          next_run_at < now() + ${LIST_LAG_SECONDS}::float * interval '1 s' AS is_due,
           version = synced_version AND updated_at < now() - ${LIST_LAG_SECONDS}::float * interval '1 s' AS is_settled
         FROM schedules WHERE deleted_at IS NULL AND state <> 'ended'`,
   );
@@ -101,12 +107,11 @@ async function compareAll(deps: ReconcileSchedulesDeps): Promise<void> {
     if (listed.installation !== installation) continue;
     const row = wanted.get(listed.id);
     wanted.delete(listed.id);
-    const isDue = row?.next_run_at != null && Date.parse(row.next_run_at) < Date.now() + LIST_LAG_SECONDS * 1000;
     const isSame =
       row !== undefined &&
       listed.note === noteOf(row) &&
       listed.isPaused === (row.state === 'paused') &&
-      (isDue || row.next_run_at === null || listed.next === Date.parse(row.next_run_at));
+      (row.is_due === true || row.next_run_at === null || listed.next === Date.parse(row.next_run_at));
     if (!isSame && (row === undefined || row.is_settled)) differ.push({ id: listed.id });
   }
   for (const { id, is_settled } of wanted.values()) if (is_settled) differ.push({ id });

@@ -42,7 +42,7 @@ export function listRuns(db: Db, scheduleId: string, { limit, after }: PageReque
   });
 }
 
-/** Stores a run. The key of the table refuses a second one of the same time. */
+/** Stores a run that a request asked for. */
 export async function insertRun(tx: Db, scheduleId: string, run: Run): Promise<void> {
   await runSql(
     tx,
@@ -52,19 +52,34 @@ export async function insertRun(tx: Db, scheduleId: string, run: Run): Promise<v
   );
 }
 
-export async function insertMissed(tx: Db, scheduleId: string, times: readonly number[]): Promise<void> {
-  if (times.length === 0) return;
-  await runSql(
+/**
+ * Stores times as missed. The key of the table keeps a second run of the same time out: returns the times, in milliseconds,
+ * that had none.
+ */
+export async function takeTimes(tx: Db, scheduleId: string, times: readonly number[]): Promise<Set<number>> {
+  const taken = await runSql<{ scheduled_at: string }>(
     tx,
     sql`INSERT INTO schedule_runs (schedule_id, scheduled_at, state, reason, is_settled)
         SELECT ${scheduleId}, time, 'skipped', 'missed', true
-        FROM unnest(${times.map((time) => new Date(time).toISOString())}::timestamptz[]) AS missed (time)`,
+        FROM unnest(${times.map((time) => new Date(time).toISOString())}::timestamptz[]) AS missed (time)
+        ON CONFLICT DO NOTHING RETURNING scheduled_at`,
+  );
+  return new Set(taken.map(({ scheduled_at }) => Date.parse(scheduled_at)));
+}
+
+/** Stores what came of a time that was taken before. */
+export async function updateRun(tx: Db, scheduleId: string, run: Run): Promise<void> {
+  await runSql(
+    tx,
+    sql`UPDATE schedule_runs SET started_at = ${run.started_at}, state = ${run.state}, session_id = ${run.session_id},
+          turn_id = ${run.turn_id}, reason = ${run.reason}, is_settled = ${run.turn_id === null}
+        WHERE schedule_id = ${scheduleId} AND scheduled_at = ${run.scheduled_at}`,
   );
 }
 
 /**
- * Removes at most `limit` runs older than 30 days, and as many deleted schedules that Temporal has forgotten; returns
- * their numbers.
+ * Removes at most `limit` runs older than 30 days, and as many schedules that Temporal has forgotten and that ended or were
+ * deleted 30 days ago, without a run since; returns their numbers.
  */
 export async function deleteOldRuns(db: Db, limit: number): Promise<{ runs: number; schedules: number }> {
   const [, runs] = await db.query<[unknown[], number]>(
@@ -75,7 +90,8 @@ export async function deleteOldRuns(db: Db, limit: number): Promise<{ runs: numb
   );
   const [, schedules] = await db.query<[unknown[], number]>(
     `DELETE FROM schedules WHERE id IN (
-       SELECT id FROM schedules WHERE deleted_at < now() - ${KEPT} AND version = synced_version
+       SELECT id FROM schedules WHERE state = 'ended' AND updated_at < now() - ${KEPT} AND version = synced_version
+         AND NOT EXISTS (SELECT FROM schedule_runs r WHERE r.schedule_id = schedules.id)
        LIMIT $1 FOR UPDATE SKIP LOCKED)`,
     [limit],
   );

@@ -6,6 +6,8 @@ type Overlap = 'skip' | 'queue';
 export interface Schedule {
   id: string;
   project_id: string;
+  /** The key that created it; null for schedules that are older than this field. */
+  key_id: string | null;
   name: string | null;
   cron: string | null;
   at: string | null;
@@ -27,6 +29,8 @@ export interface Schedule {
   created_at: string;
   updated_at: string;
   deleted_at: string | null;
+  /** The time by Postgres' clock, which decides for every schedule, when the row was read. */
+  now: string;
   /** JSON text of the newest run; null without one. */
   last_run: string | null;
 }
@@ -47,4 +51,9 @@ function timeOf(timestamp: string | null): number | null {
 export function nextRun(timing: TimingFields, after: number): string | null {
   const [next] = nextTimes(timingOf(timing), after, 1);
   return next === undefined ? null : new Date(next).toISOString();
+}
+
+/** The times that are shown, and that Temporal gets, are later than this: those from `next_run_at` on that are not over. */
+export function startOfTimes({ now, next_run_at: next }: Pick<Schedule, 'now' | 'next_run_at'>): number {
+  return Math.max(Date.parse(now), next === null ? 0 : Date.parse(next) - 1);
 }

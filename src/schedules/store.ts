@@ -3,6 +3,7 @@ import { readPage } from '../db/read-page.js';
 import { requireRoom } from '../db/resources.js';
 import { joinSql, rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
+import type { LiveKey } from '../projects/api-keys.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { RUN_JSON } from './runs.js';
@@ -10,8 +11,8 @@ import type { Schedule, ScheduleState } from './schedule.js';
 
 const MAX_SCHEDULES_PER_PROJECT = 100;
 
-const COLUMNS = `id, project_id, name, cron, at, timezone, target, session_id, message, overlap, end_at, state, paused_reason,
-  next_run_at, failures, version, synced_version, created_at, updated_at, deleted_at,
+const COLUMNS = `id, project_id, key_id, name, cron, at, timezone, target, session_id, message, overlap, end_at, state, paused_reason,
+  next_run_at, failures, version, synced_version, created_at, updated_at, deleted_at, clock_timestamp() AS now,
   (SELECT ${RUN_JSON}::text FROM schedule_runs r WHERE r.schedule_id = schedules.id
    ORDER BY r.scheduled_at DESC LIMIT 1) AS last_run`;
 
@@ -39,19 +40,24 @@ type ScheduleFields = Pick<
   'name' | 'cron' | 'at' | 'timezone' | 'target' | 'session_id' | 'message' | 'overlap' | 'end_at'
 >;
 
+/** @throws ServiceError if the project has as many schedules that have not ended as it may have */
+export function requireRoomForSchedule(tx: EntityManager, projectId: string): Promise<void> {
+  return requireRoom(tx, projectId, 'schedule', MAX_SCHEDULES_PER_PROJECT);
+}
+
 export async function insertSchedule(
   tx: EntityManager,
-  projectId: string,
+  { projectId, keyId }: Pick<LiveKey, 'projectId' | 'keyId'>,
   fields: ScheduleFields & { next_run_at: string },
 ): Promise<Schedule> {
-  await requireRoom(tx, projectId, 'schedule', MAX_SCHEDULES_PER_PROJECT);
+  await requireRoomForSchedule(tx, projectId);
   const id = newId('schedule');
   const { name, cron, at, timezone, target, session_id, message, overlap, end_at, next_run_at } = fields;
   const [row] = await runSql<Schedule>(
     tx,
     sql`INSERT INTO schedules
-          (id, project_id, name, cron, at, timezone, target, session_id, message, overlap, end_at, next_run_at)
-        VALUES (${id}, ${projectId}, ${name}, ${cron}, ${at}, ${timezone}, ${target}, ${session_id}, ${message},
+          (id, project_id, key_id, name, cron, at, timezone, target, session_id, message, overlap, end_at, next_run_at)
+        VALUES (${id}, ${projectId}, ${keyId}, ${name}, ${cron}, ${at}, ${timezone}, ${target}, ${session_id}, ${message},
           ${overlap}, ${end_at}, ${next_run_at})
         RETURNING ${rawSql(COLUMNS)}`,
   );
@@ -60,21 +66,26 @@ export async function insertSchedule(
 
 /**
  * Locks the session of an existing target, if any, then the schedule. Everything that locks both takes this order; a
- * deletion of the session pauses its schedules. Returns null if the schedule is deleted.
+ * deletion of the session pauses its schedules. Returns null if the schedule is deleted. A time that is set anew is later than
+ * `next_after`: now, or the newest run, which can be later. A run more than an hour ahead is from a clock that was wrong: it does
+ * not hold the schedule up.
  */
 export async function lockSchedule(
   tx: EntityManager,
   { id, session_id }: Pick<Schedule, 'id' | 'session_id'>,
-): Promise<(Schedule & { session_exists: boolean; now: string }) | null> {
+): Promise<(Schedule & { session_exists: boolean; next_after: string }) | null> {
   const sessions =
     session_id === null
       ? []
       : await runSql(tx, sql`SELECT FROM sessions WHERE id = ${session_id} AND deleted_at IS NULL FOR NO KEY UPDATE`);
   await runSql(tx, sql`SELECT FROM schedules WHERE id = ${id} FOR UPDATE`);
   // A second statement: after a wait for the lock, the first would show the newest run as it was before.
-  const [schedule] = await runSql<Schedule & { now: string }>(
+  const [schedule] = await runSql<Schedule & { next_after: string }>(
     tx,
-    sql`SELECT ${rawSql(COLUMNS)}, clock_timestamp() AS now FROM schedules WHERE id = ${id} AND deleted_at IS NULL`,
+    sql`SELECT ${rawSql(COLUMNS)}, greatest(clock_timestamp(),
+          (SELECT max(scheduled_at) FROM schedule_runs WHERE schedule_id = schedules.id
+             AND scheduled_at < clock_timestamp() + interval '1 hour')) AS next_after
+        FROM schedules WHERE id = ${id} AND deleted_at IS NULL`,
   );
   if (schedule === undefined) return null;
   return { ...schedule, session_exists: session_id === null || sessions.length > 0 };

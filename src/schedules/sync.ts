@@ -3,7 +3,7 @@ import { runSql, sql } from '../db/sql.js';
 import type { Logger } from '../platform/logger.js';
 import type { TurnSchedules } from '../temporal/turn-schedules.js';
 import { nextTimes } from './calendar/next-times.js';
-import { timingOf, type Schedule } from './schedule.js';
+import { startOfTimes, timingOf, type Schedule } from './schedule.js';
 
 export interface SyncDeps {
   db: DataSource;
@@ -25,6 +25,7 @@ type Synced = Pick<
   | 'end_at'
   | 'state'
   | 'paused_reason'
+  | 'next_run_at'
   | 'version'
   | 'deleted_at'
 >;
@@ -32,7 +33,7 @@ type Synced = Pick<
 export async function syncSchedule({ db, schedules }: SyncDeps, id: string): Promise<void> {
   const [schedule] = await runSql<Synced & { now: string }>(
     db,
-    sql`SELECT id, project_id, name, cron, at, timezone, end_at, state, paused_reason, version, deleted_at,
+    sql`SELECT id, project_id, name, cron, at, timezone, end_at, state, paused_reason, next_run_at, version, deleted_at,
           clock_timestamp() AS now
         FROM schedules WHERE id = ${id}`,
   );
@@ -41,7 +42,7 @@ export async function syncSchedule({ db, schedules }: SyncDeps, id: string): Pro
     if (schedule !== undefined) await markSynced(db, schedule, null);
     return;
   }
-  const times = nextTimes(timingOf(schedule), Date.parse(schedule.now), TIMES_AHEAD);
+  const times = nextTimes(timingOf(schedule), startOfTimes(schedule), TIMES_AHEAD);
   const isPaused = schedule.state === 'paused';
   await schedules.put({ id, project_id: schedule.project_id, note: noteOf(schedule), isPaused, times });
   const refillAt = isPaused || times.length < TIMES_AHEAD ? undefined : times[TIMES_AHEAD / 2];
@@ -56,7 +57,7 @@ export function syncSoon(deps: SyncDeps, id: string): void {
 }
 
 /** What Temporal notes of a schedule: its version, and for operators when it runs. */
-export function noteOf(schedule: Omit<Synced, 'id' | 'project_id' | 'end_at' | 'deleted_at'>): string {
+export function noteOf(schedule: Omit<Synced, 'id' | 'project_id' | 'end_at' | 'next_run_at' | 'deleted_at'>): string {
   const { version, cron, at, timezone, name, state, paused_reason } = schedule;
   const when = cron === null ? `once at ${at}` : `${cron} in ${timezone}`;
   const paused = state === 'paused' ? ` · paused${paused_reason === null ? '' : `: ${paused_reason}`}` : '';

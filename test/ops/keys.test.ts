@@ -3,6 +3,7 @@ import { UsageError } from '../../ops/command.js';
 import { runKeys } from '../../ops/keys.js';
 import { SCOPES } from '../../src/projects/permissions.js';
 import { eventually } from '../support/eventually.js';
+import { createSchedule, newSchedule } from '../support/schedules.js';
 import { openSse } from '../support/sse-reader.js';
 import { useService } from '../support/use.js';
 import { runWritten } from './written.js';
@@ -126,6 +127,21 @@ describe('npm run keys (contract.md §5, §13)', () => {
     expect(first).to.match(/Z$/);
     expect((await run('revoke', id)).code).to.equal(0);
     expect((await listed())[0]).to.include({ id, revoked_at: first });
+  });
+
+  it('show the schedules that a key created, also after it is revoked', async () => {
+    const { out: key } = await run('create', '--project', 'scheduling');
+    const [{ id }] = (await listed()) as [{ id: string }];
+    const api = service.as(key.trim());
+    const goesOn = await createSchedule(api, newSchedule({ name: 'Daily' }));
+    const ended = await createSchedule(api, newSchedule());
+    await service.db.query(`UPDATE schedules SET state = 'ended', next_run_at = NULL WHERE id = $1`, [ended.id]);
+    await run('revoke', id);
+    const { code, out } = await run('schedules', id);
+    expect(code).to.equal(0);
+    expect(out).to.match(new RegExp(`^${goesOn.id}  active  0 8 \\* \\* \\*  next \\S+  Daily\n$`));
+    expect((await run('list')).out.split('\n')[0]).to.contain('  1 schedule  revoked ');
+    expect((await run('schedules', 'key_none')).code).to.equal(1);
   });
 
   it('list shows the state of each key as text; as JSON it has the fields of the contract', async () => {

@@ -47,7 +47,7 @@ const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
     ...['listWebhookDeliveries', 'retryWebhookDelivery'],
   ],
   delivery_not_found: ['retryWebhookDelivery'],
-  schedule_limit_reached: ['createSchedule'],
+  schedule_limit_reached: ['createSchedule', 'updateSchedule'],
   schedule_not_found: [
     ...['getSchedule', 'updateSchedule', 'deleteSchedule', 'pauseSchedule', 'resumeSchedule', 'runSchedule'],
     'listScheduleRuns',
@@ -114,7 +114,7 @@ export const LIMITS = [
   'waiting messages of a session: 20',
   'webhooks of a project: 10',
   'retry-failed: 10,000 deliveries',
-  'schedules of a project: 100',
+  'schedules of a project: 100 that have not ended',
   'schedule name: 1 character',
   'schedule name: 128 characters',
   'cron: 256 characters',

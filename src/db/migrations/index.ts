@@ -3,6 +3,7 @@ import { Initial1800000000001 } from './1-initial.js';
 import { MigrationFingerprints1800000000002 } from './2-migration-fingerprints.js';
 import { WebhookRetries1800000000003 } from './3-webhook-retries.js';
 import { EstimatedUsage1800000000004 } from './4-estimated-usage.js';
+import { EndedSchedules1800000000005 } from './5-ended-schedules.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -15,6 +16,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [MigrationFingerprints1800000000002, '17f65c586d36807f5c271980e9f46699cbfa1c839dd18c755e6b258774bc8f60'],
   [WebhookRetries1800000000003, '12841300ce59cac844ce051986d369e24e475863d15f2024835ae8ff94fe465c'],
   [EstimatedUsage1800000000004, 'e716b05318696450ae29df841dc78548cfd5397ab8277b59fb1eab75ce182cb4'],
+  [EndedSchedules1800000000005, '4ff6e6e337bc2f0ebb541c0a48357daef51bc02ca3691940cecd2e77594a1a93'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

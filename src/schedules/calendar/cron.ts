@@ -22,6 +22,7 @@ interface Field {
 }
 
 const MONTHS = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC'];
+const DAY_MINUTES = 1440;
 /** Sunday is 0 and 7. */
 const DAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 
@@ -53,6 +54,13 @@ export function parseCron(text: string): Cron {
     daysOfWeek: new Set(daysOfWeek.map((day) => day % 7)),
     eitherDay: fields[2] !== '*' && fields[4] !== '*',
   };
+}
+
+/** The shortest time between two times of a day, or between the last of a day and the first of the next, by the clock on the wall. */
+export function shortestPauseMinutes({ hours, minutes }: Pick<Cron, 'hours' | 'minutes'>): number {
+  const times = hours.flatMap((hour) => minutes.map((minute) => hour * 60 + minute));
+  const next = [...times.slice(1), times[0]! + DAY_MINUTES];
+  return Math.min(...times.map((time, index) => next[index]! - time));
 }
 
 function valuesOf(text: string, field: Field): number[] {

@@ -144,14 +144,22 @@ describe('schedules', () => {
       }
     });
 
-    it('allows 100 schedules in a project', async () => {
+    it('allows 100 schedules in a project, those that have ended not counted', async () => {
       const many = service.as(await service.newKey({ project: 'many' }));
       const made = [];
       for (let index = 0; index < 100; index += 1) made.push(await createSchedule(many, newSchedule()));
       refused(await many('POST', '/v1/schedules', newSchedule()), 'schedule_limit_reached');
       expect((await many('DELETE', `/v1/schedules/${made[0].id}`)).status).to.equal(204);
       await createSchedule(many, newSchedule());
-      reachedLimit('schedules of a project: 100');
+      reachedLimit('schedules of a project: 100 that have not ended');
+      const end = `UPDATE schedules SET state = 'ended', next_run_at = NULL WHERE id = $1`;
+      await service.db.query(end, [made[1].id]);
+      await createSchedule(many, newSchedule());
+      const again = await many('PATCH', `/v1/schedules/${made[1].id}`, { cron: '0 9 * * *' });
+      refused(again, 'schedule_limit_reached');
+      await service.db.query(end, [made[2].id]);
+      const { body } = await many('PATCH', `/v1/schedules/${made[1].id}`, { cron: '0 9 * * *' });
+      expect(body.state).to.equal('active');
     });
 
     it('goes to the limits of its texts', async () => {
@@ -294,6 +302,30 @@ describe('schedules', () => {
     refused(await service.api('GET', `/v1/schedules/${id}`), 'schedule_not_found');
     const [row] = await service.db.query<Shown[]>('SELECT target, message FROM schedules WHERE id = $1', [id]);
     expect(row).to.deep.equal({ target: '{}', message: '{}' });
+  });
+});
+
+describe('schedules where operators set a shortest pause', () => {
+  const service = useService({ config: { scheduleMinPeriodSeconds: 300 } });
+
+  it('keep to it when they are created and changed', async () => {
+    const { id } = await createSchedule(service.api, newSchedule({ cron: '*/5 * * * *' }));
+    await service.db.query(`UPDATE schedules SET cron = '* * * * *' WHERE id = $1`, [id]);
+    for (const cron of ['* * * * *', '0,4 8 * * *', '1,58 * * * *']) {
+      for (const [method, path] of [
+        ['POST', '/v1/schedules'],
+        ['PATCH', `/v1/schedules/${id}`],
+      ] as const) {
+        const { status, body } = await service.api(method, path, method === 'POST' ? newSchedule({ cron }) : { cron });
+        expect([status, body.error?.details.errors[0]], cron).to.deep.equal([
+          422,
+          { path: '/cron', message: 'must leave at least 5 minutes between two times' },
+        ]);
+      }
+    }
+    const { body } = await service.api('PATCH', `/v1/schedules/${id}`, { name: 'as before' });
+    expect(body).to.include({ cron: '* * * * *', state: 'active' });
+    await createSchedule(service.api, newSchedule({ at: inSeconds(60) }));
   });
 });
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { parseCron, shortestPauseMinutes } from '../../../src/schedules/calendar/cron.js';
 import { nextTimes } from '../../../src/schedules/calendar/next-times.js';
 import { isTimeZone } from '../../../src/schedules/calendar/zone.js';
 
@@ -156,6 +157,19 @@ describe('the next times of a schedule', () => {
       nextTimes({ cron, at: null, timezone: 'UTC', endAt: null }, Date.parse('2096-03-01T00:00:00Z'), 1).map(iso);
     expect(of('0 0 29 2 *')).to.deep.equal(['2104-02-29T00:00']);
     expect(of('0 0 30 2 *')).to.deep.equal([]);
+  });
+
+  it('are as far apart as the closest two of a day, or the last of a day and the first of the next', () => {
+    const pauses = [
+      '* * * * *',
+      '0 8 * * *',
+      '*/5 * * * *',
+      '0,50 8 * * *',
+      '0 8,20 * * *',
+      '30 0,23 * * *',
+      '0 0 1 1 *',
+    ];
+    expect(pauses.map((cron) => shortestPauseMinutes(parseCron(cron)))).to.deep.equal([1, 1440, 5, 50, 720, 60, 1440]);
   });
 
   it('include the end, and nothing after it', () => {
