@@ -53,6 +53,9 @@ export async function streamAnswer(
   const either = AbortSignal.any([signal, watchdog.signal]);
   let isMessage = false;
   let isReleased = false;
+  // A model that has given its stop reason does not think any more.
+  const waitFor = ({ isWhole, stopReason }: GrowingAnswer): number =>
+    isWhole ? waits.stop : stopReason === null ? waits.content : idleSeconds * 1000;
   try {
     const { body, headers } = await watchdog.watch(() =>
       api.messages.create({ ...request.take(), stream: true }, { signal: either }).asResponse(),
@@ -71,7 +74,7 @@ export async function streamAnswer(
       answer.stopReason = growing.stopReason;
       if (growing.characters > 0) answer.firstTokenMs ??= performance.now() - began;
       if (growing.isStopped) break;
-      if (events.some(({ type }) => CONTENT.test(type))) watchdog.awaitContent(waitAfter(growing));
+      if (events.some(({ type }) => CONTENT.test(type))) watchdog.awaitContent(waitFor(growing));
     }
     signal.throwIfAborted();
     if (!isMessage) throw new ModelStreamError('The model’s server sent no event of the Messages API.');
@@ -79,20 +82,15 @@ export async function streamAnswer(
     if (isReleased) void release(chunks, watchdog, waits.release);
     answer.content = growing.finish();
   } catch (error) {
-    watchdog.signal.throwIfAborted();
     signal.throwIfAborted();
+    if (error instanceof ModelStreamError) throw error;
+    watchdog.signal.throwIfAborted();
     // The SDK wraps what `send` throws.
     if (isConnectionError(error) && error.cause instanceof ServiceError) throw error.cause;
     throw error;
   } finally {
     watchdog.stop();
     if (!isReleased) watchdog.abort();
-  }
-
-  /** A model that has given its stop reason does not think any more. */
-  function waitAfter({ isWhole, stopReason }: GrowingAnswer): number {
-    if (isWhole) return waits.stop;
-    return stopReason === null ? waits.content : idleSeconds * 1000;
   }
 }
 

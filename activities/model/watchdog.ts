@@ -29,7 +29,7 @@ export class Watchdog {
   /** Aborts when this is not called again within `ms`: signs of life are no content. */
   awaitContent(ms: number): void {
     clearTimeout(this.#content);
-    const error = (): Error => new ModelIdleTimeoutError(ms / 1000, 'only signs of life');
+    const error = (): Error => new ModelIdleTimeoutError(ms / 1000, 'nothing but pings');
     this.#content = setTimeout(() => this.abort(error()), ms);
   }
 

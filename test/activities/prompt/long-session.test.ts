@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { failure, text, thinking, toolUse, wait, type ReceivedRequest } from '../../support/scripted-model.js';
+import { failure, http, text, thinking, toolUse, wait, type ReceivedRequest } from '../../support/scripted-model.js';
 import { useMcpServer, useTurnService } from '../../support/use.js';
 
 const WINDOW = 8000;
@@ -112,7 +112,7 @@ describe('a session longer than its model’s context', () => {
     const { model } = service;
     model.on(
       /<transcript>/,
-      failure('invalid_request_error', { message: 'prompt is too long: 9 > 8' }),
+      http(400, '{"error":{"code":400,"message":"request (9 tokens) is over 8","type":"exceed_context_size_error"}}'),
       'SUMMARY in pieces',
     );
     const sessionId = await newSession();

@@ -1,0 +1,134 @@
+import type { DialectCase } from './cases.js';
+import * as f from './frames.js';
+
+const HELLO = { type: 'text', text: 'Hello' };
+const LOOK = { type: 'tool_use', id: 'toolu_1', name: 'look', input: { a: 1 } };
+const thought = (thinking: string, signature = ''): object => ({ type: 'thinking', thinking, signature });
+const answer = (...frames: string[]): string => [f.begin(), ...frames, f.end()].join('');
+const calls = (...frames: string[]): string => [f.begin(), ...frames, f.end('tool_use')].join('');
+
+export const BLOCK_CASES: Record<string, DialectCase> = {
+  'no `message_start`': { body: f.hello() + f.end(), becomes: 'Hello' },
+  '`message_start` twice': { body: f.begin() + answer(f.hello()), becomes: 'Hello' },
+  'a start without `text`, `thinking` or `signature`': {
+    body: answer(
+      f.start(0, { type: 'thinking' }) + f.thinking(0, 'Hm.') + f.stop(0),
+      f.start(1, { type: 'text' }) + f.text(1, null) + f.text(1, 'Hello') + f.stop(1),
+    ),
+    becomes: { content: [thought('Hm.'), HELLO], thinking: 'Hm.' },
+  },
+  'the beginning of the text in the start': { body: answer(f.startText(0, 'Hel'), f.text(0, 'lo')), becomes: 'Hello' },
+  'deltas without a start': { body: answer(f.text(0, 'Hel'), f.text(0, 'lo'), f.stop(0)), becomes: 'Hello' },
+  'the start again with each delta': {
+    body: calls(
+      ...['Hm', '.'].map((part) => f.start(0, { type: 'thinking', thinking: '' }) + f.thinking(0, part)),
+      f.stop(0),
+      ...['{"a"', ':1}'].map((part) => f.startTool(1) + f.json(1, part)),
+    ),
+    becomes: { content: [thought('Hm.'), LOOK], stop: 'tool_use' },
+  },
+  'no `index`, or always the same': {
+    body: calls(f.startText(0), f.text(undefined, 'Hello'), f.startTool(0), f.json(undefined, '{"a":1}')),
+    becomes: { content: [HELLO, LOOK], stop: 'tool_use' },
+  },
+  'a start before the end of the block before': {
+    body: calls(f.startText(0), f.text(0, 'Hello'), f.startTool(1), f.json(1, '{"a":1}'), f.stop(1)),
+    becomes: { content: [HELLO, LOOK], stop: 'tool_use' },
+  },
+  'a tool call without `content_block_stop`': {
+    body: calls(f.startTool(0), f.json(0, '{"a":1}')),
+    becomes: { content: [LOOK], stop: 'tool_use' },
+  },
+  'deltas after the end of their block': {
+    body: answer(f.startText(0), f.text(0, 'Hel'), f.stop(0), f.text(0, 'lo')),
+    becomes: 'Hello',
+  },
+  'deltas after `message_stop`': { body: answer(f.hello()) + f.hello(1, ' again') + f.end(), becomes: 'Hello' },
+  'the deltas of two calls mixed': {
+    body: calls(
+      f.startTool(0),
+      f.startTool(1, { id: 'toolu_2' }),
+      f.json(0, '{"a"'),
+      f.json(1, '{}'),
+      f.json(0, ':1}'),
+    ),
+    becomes: { content: [LOOK, { ...LOOK, id: 'toolu_2', input: {} }], stop: 'tool_use' },
+  },
+  '`thinking_delta` in a text block': {
+    body: answer(f.startText(0), f.thinking(0, 'First. '), f.thinking(0, 'Second.'), f.stop(0), f.hello(1)),
+    becomes: { content: [thought('First. Second.'), HELLO], thinking: 'First. Second.' },
+  },
+  '`text_delta` in a thinking block': {
+    body: answer(f.start(0, { type: 'thinking' }), f.thinking(0, 'Hm.'), f.text(0, 'Hello'), f.stop(0)),
+    becomes: { content: [thought('Hm.'), HELLO], thinking: 'Hm.' },
+  },
+  '`text_delta` in a tool call': {
+    body: calls(f.startTool(0), f.json(0, '{"a"'), f.text(0, 'Hello'), f.json(0, ':1}'), f.stop(0)),
+    becomes: { content: [LOOK, HELLO], stop: 'tool_use' },
+  },
+  'an empty `input_json_delta` in a text block': {
+    body: answer(f.startText(0), f.json(0, ''), f.text(0, 'Hello'), f.json(0, ''), f.stop(0)),
+    becomes: 'Hello',
+  },
+  'a delta of type `text`': {
+    body: answer(f.delta(0, { type: 'text', text: 'Hel' }), f.text(0, 'lo')),
+    becomes: 'Hello',
+  },
+  'deltas of other types': {
+    body: answer(f.startText(0), f.delta(0, { type: 'citations_delta', citation: {} }), f.text(0, 'Hello'), f.stop(0)),
+    becomes: 'Hello',
+  },
+  'thinking without a signature': {
+    body: answer(f.start(0, { type: 'thinking', thinking: '' }), f.thinking(0, 'Hm.'), f.stop(0), f.hello(1)),
+    becomes: { content: [thought('Hm.'), HELLO] },
+  },
+  '`redacted_thinking`': {
+    body: answer(f.start(0, { type: 'redacted_thinking', data: 'x' }), f.stop(0), f.hello(1)),
+    becomes: { content: [{ type: 'redacted_thinking', data: 'x' }, HELLO] },
+  },
+  '`server_tool_use`, its results, and blocks of other types': {
+    body: answer(
+      f.start(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }) +
+        f.json(0, '{"q":1}') +
+        f.stop(0),
+      f.start(1, { type: 'web_search_tool_result', tool_use_id: 's', content: [] }) + f.stop(1),
+      f.hello(2),
+    ),
+    becomes: 'Hello',
+  },
+  'the input of a tool in the start': {
+    body: calls(f.startTool(0, { input: { a: 1 } }), f.stop(0)),
+    becomes: { content: [LOOK], stop: 'tool_use' },
+  },
+  'the input in the start and again in deltas': {
+    body: calls(f.startTool(0, { input: { a: 1 } }), f.json(0, '{"a":1}'), f.stop(0)),
+    becomes: { content: [LOOK], stop: 'tool_use' },
+  },
+  'no input, or an empty one': {
+    body: calls(f.startTool(0), f.json(0, ''), f.stop(0)),
+    becomes: { content: [{ ...LOOK, input: {} }], stop: 'tool_use' },
+  },
+  '`partial_json` as an object': {
+    body: calls(f.startTool(0), f.json(0, { a: 1 }), f.stop(0)),
+    becomes: { content: [LOOK], stop: 'tool_use' },
+  },
+  'an input that is not the JSON of an object': {
+    body: calls(f.startTool(0), f.json(0, '{"a":'), f.stop(0)),
+    becomes: { fails: 'The model’s answer has a tool call that is not JSON.' },
+  },
+  'the input of a call that was not started': {
+    body: calls(f.startTool(0), f.json(3, '{"a":1}')),
+    becomes: { fails: 'The model’s answer has the input of a tool call that it did not start.' },
+  },
+  'ids of calls that are missing, repeated or have other characters': {
+    body: calls(f.startTool(0), f.startTool(1), f.startTool(2, { id: 'a b' }), f.startTool(3, { id: null })),
+    becomes: {
+      content: ['toolu_1', 'toolu_NEW', 'toolu_NEW', 'toolu_NEW'].map((id) => ({ ...LOOK, id, input: {} })),
+      stop: 'tool_use',
+    },
+  },
+  'a call without a name': {
+    body: calls(f.startTool(0, { name: undefined }), f.json(0, '{}')),
+    becomes: { fails: 'The model’s answer has a tool call without a name.' },
+  },
+};
