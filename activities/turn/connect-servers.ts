@@ -20,21 +20,24 @@ export interface ConnectedServer {
  */
 export async function connectServers(
   servers: readonly McpServerRow[],
+  askingServerIds: readonly string[],
   { mcp, db, log }: Pick<ToolDeps, 'mcp' | 'db' | 'log'>,
   signal: AbortSignal,
 ): Promise<ConnectedServer[]> {
   return Promise.all(
     servers.map(async (server): Promise<ConnectedServer> => {
-      const { failure, tools } = await mcp.verify(server, signal).then(
-        (tools) => ({ failure: null, tools }),
-        (error: unknown) => {
-          signal.throwIfAborted();
-          // Logs the reason instead of the error, because the SDK's messages quote response bodies.
-          const reason = failureReason(error);
-          log.info({ mcp_server_id: server.id, reason }, 'an MCP server of a turn could not be connected');
-          return { failure: `The MCP server could not be connected: ${reason}.`, tools: null };
-        },
-      );
+      const { failure, tools } = await mcp
+        .verify({ ...server, mayAsk: askingServerIds.includes(server.id) }, signal)
+        .then(
+          (tools) => ({ failure: null, tools }),
+          (error: unknown) => {
+            signal.throwIfAborted();
+            // Logs the reason instead of the error, because the SDK's messages quote response bodies.
+            const reason = failureReason(error);
+            log.info({ mcp_server_id: server.id, reason }, 'an MCP server of a turn could not be connected');
+            return { failure: `The MCP server could not be connected: ${reason}.`, tools: null };
+          },
+        );
       await recordConnection(db, server.id, failure);
       return { server: tools === null ? server : await withCurrentTools(db, server, tools), failure };
     }),

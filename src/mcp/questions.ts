@@ -105,6 +105,10 @@ export function readQuestion(params: unknown, cleaner: Cleaner): AskedQuestion {
   return { message: shown, mode, requestedSchema: form, url: null };
 }
 
+/** For connections without a call: a question belongs to one. */
+export const refuseQuestion: QuestionHandler = () =>
+  Promise.reject(new McpError(ErrorCode.InvalidRequest, 'ask while a tool call runs, on the connection of the call'));
+
 function formOf(schema: unknown): Form {
   try {
     return readForm(schema);

@@ -5,6 +5,8 @@ interface Claimed {
   projectId: string;
   sessionId: string;
   serverIds: string[];
+  /** Those that may ask the person. */
+  askingServerIds: string[];
   /** True once the turn has connected them. */
   isConnected: boolean;
 }
@@ -24,7 +26,9 @@ export async function claimTurn(deps: TurnDeps, turnId: string): Promise<Claimed
           transition_at = CASE turns.state WHEN 'queued' THEN now.at ELSE turns.transition_at END
         FROM now WHERE turns.id = now.id
         RETURNING project_id, session_id, connected_at)
-    SELECT written.project_id AS "projectId", session_id AS "sessionId", mcp_servers AS "serverIds", connected_at IS NOT NULL AS "isConnected"
+    SELECT written.project_id AS "projectId", session_id AS "sessionId", mcp_servers AS "serverIds", connected_at IS NOT NULL AS "isConnected",
+      ARRAY(SELECT entry->>'mcp_server_id' FROM json_array_elements(sessions.tools) AS entry
+        WHERE entry->>'type' = 'mcp_toolset' AND entry->>'elicitation' = 'true') AS "askingServerIds"
     FROM written JOIN sessions ON sessions.id = session_id`;
   const { row } = await writeTurn<Claimed>(deps, turnId, { statement });
   return row;

@@ -256,6 +256,33 @@ describe('a server that asks', () => {
     expect(rows).to.deep.equal([{ tools_running: 0, tasks_running: 0 }]);
   });
 
+  for (const tool of ['deploy', 'build']) {
+    it(`is offered to ask on every connection of a turn (${tool})`, async () => {
+      const name = `fresh-${tool}`;
+      const { status, body: fresh } = await service.api('POST', '/v1/mcp-servers', { name, url: `${mcp.url}?${tool}` });
+      expect(status, JSON.stringify(fresh)).to.equal(201);
+      const offers: unknown[] = [];
+      mcp.options.gateway = (_, __, body) => {
+        if (body.includes('"initialize"')) offers.push(JSON.parse(body).params.capabilities);
+        return false;
+      };
+      work = () => 'ok';
+      workTask = ({ end }) => end('completed', 'ok');
+      service.model.on(/Fresh/, steps([toolUse(`mcp__${name}__${tool}`, {})], 'Done.'));
+      for (const elicitation of [true, false]) {
+        const tools = [{ type: 'mcp_toolset', mcp_server_id: fresh.id, elicitation }];
+        const sessionId = await service.session({ mcp_servers: [fresh.id], tools });
+        await service.send(sessionId, 'Fresh');
+        await service.ended(sessionId);
+        expect((await toolResult(sessionId)).content).to.equal('ok');
+      }
+      delete mcp.options.gateway;
+      const asking = { elicitation: { form: {}, url: {} } };
+      // One to connect, one for the call. A call as a task has its own also without questions.
+      expect(offers).to.deep.equal([asking, asking, {}, ...(tool === 'build' ? [{}] : [])]);
+    });
+  }
+
   it('gets an error when it asks, unless the session allows it', async () => {
     work = async ({ ask }) =>
       ask(FORM).then(

@@ -14,9 +14,10 @@ export async function callTurnMcpTool(
   call: McpToolCall,
   tool: McpServerTool,
 ): Promise<ToolResult | { task: StartedTask }> {
-  const [server] = await findServers(deps.db, call.turn.projectId, [tool.serverId]);
-  if (server === undefined) return serverRemoved(tool.name);
-  const onQuestion = call.onQuestion?.(server.id, deps.mcp.cleanerOf(server));
+  const [found] = await findServers(deps.db, call.turn.projectId, [tool.serverId]);
+  if (found === undefined) return serverRemoved(tool.name);
+  const onQuestion = call.onQuestion?.(found.id, deps.mcp.cleanerOf(found));
+  const server = { ...found, mayAsk: onQuestion !== undefined };
   const canStart = async (): Promise<boolean> =>
     deps.mcp
       .use(server, call.signal, async (connection) => offersTasks(connection))

@@ -4,7 +4,7 @@ import { ProjectLimits } from '../../../src/platform/project-limits.js';
 import type { Config } from '../../../src/platform/config.js';
 import { unlessAborted } from '../../../src/platform/limited-wait.js';
 import { McpConnection, type ConnectionOptions, type McpSession } from '../../../src/mcp/client.js';
-import type { QuestionHandler } from '../../../src/mcp/questions.js';
+import { refuseQuestion, type QuestionHandler } from '../../../src/mcp/questions.js';
 import type { McpNetwork } from '../../../src/network/network.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
 import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
@@ -28,10 +28,11 @@ const MAX_OPENING_PER_PROJECT = 16;
 /** Tool lists that a project reads in parallel: many turns of pinned servers may begin together. */
 const MAX_READING_PER_PROJECT = 16;
 
+/** `mayAsk`: the session lets the server ask. Every connection offers that: a server may have other tools for such clients. */
 export type ConnectTarget = Pick<
   McpServerRow,
   'id' | 'project_id' | 'url' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version' | 'pin_tools'
->;
+> & { mayAsk?: boolean };
 
 interface Entry {
   connection: Promise<McpConnection>;
@@ -42,7 +43,7 @@ interface Entry {
 }
 
 /**
- * A worker's pool of MCP connections: one for each server, url and credential version. All turns of the worker share it.
+ * A worker's pool of MCP connections: one for each server, url and credential version, and one that offers to be asked. All turns of the worker share it.
  * A connection closes after one idle minute.
  */
 export class McpConnections {
@@ -161,9 +162,10 @@ export class McpConnections {
     return entry;
   }
 
-  #optionsOf(server: ConnectTarget, listen: boolean, onQuestion?: QuestionHandler): ConnectionOptions {
+  #optionsOf(server: ConnectTarget, listen: boolean, given?: QuestionHandler): ConnectionOptions {
     const pacer = this.#pacers.get(server.project_id) ?? new Pacer(UNASKED_BURST, UNASKED_PER_SECOND);
     this.#pacers.set(server.project_id, pacer);
+    const onQuestion = given ?? (server.mayAsk === true ? refuseQuestion : undefined);
     return { url: new URL(server.url), auth: this.#authOf(server), network: this.network, listen, pacer, onQuestion };
   }
 
@@ -195,6 +197,6 @@ async function close(entry: Entry): Promise<void> {
   await connection?.close().catch(ignored('the server may be gone'));
 }
 
-function keyOf({ id, credential_version, url }: ConnectTarget): string {
-  return JSON.stringify([id, credential_version, url]);
+function keyOf({ id, credential_version, url, mayAsk = false }: ConnectTarget): string {
+  return JSON.stringify([id, credential_version, url, mayAsk]);
 }
