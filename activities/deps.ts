@@ -3,21 +3,13 @@ import type { ConversationCache } from '../src/steps/conversation-cache.js';
 import type { DeltaStore } from '../src/stream/delta-store.js';
 import type { Notifier } from '../src/stream/notify.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
-import type { Ahead, LaunchDeps } from '../src/turns/launch.js';
+import type { LaunchDeps } from '../src/turns/launch.js';
 import type { RunningTurns } from '../src/turns/running-turns.js';
-import type { ActivityTask } from '../src/turns/turn.js';
 import type { ModelClients } from './model/clients.js';
 import type { ActivitySlots } from './activity-slots.js';
 import type { FairQueue } from './fair-queue.js';
 import type { Slots } from './slots.js';
 import type { ToolDeps } from './tools/tool.js';
-import type { StepResult } from './turn/turn-activities.js';
-
-/** The first steps that run ahead of their activities (activities/turn/run-ahead). */
-export interface AheadSteps extends Ahead {
-  /** Waits for the first step of a turn if it runs ahead, here or elsewhere; null if the activity has to run it. */
-  join(turnId: string, task: ActivityTask, signal: AbortSignal): Promise<StepResult | null>;
-}
 
 export interface ActivityDeps extends ToolDeps {
   deltas: DeltaStore;
@@ -25,7 +17,6 @@ export interface ActivityDeps extends ToolDeps {
   answers: AnswerWatch;
   /** Starts the workflow of the turn that follows, and shows there which calls wait for a person. */
   workflows: LaunchDeps['workflows'] & Pick<TurnWorkflows, 'signalAsking'>;
-  ahead: AheadSteps;
   slots: Slots;
   /** What Temporal may hand to this worker. */
   activitySlots: ActivitySlots;

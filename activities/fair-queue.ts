@@ -22,10 +22,6 @@ export class FairQueue {
     return this.#used;
   }
 
-  get isQueued(): boolean {
-    return this.#lines.size > 0;
-  }
-
   /** Takes a place if one is free. */
   tryTake(projectId: string): boolean {
     if (this.#used >= (this.places.total ?? Infinity) || !this.#mayHaveMore(projectId)) return false;

@@ -28,12 +28,9 @@ import { traceTemporal } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
 import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
 import { startTurnReconciler } from '../src/reconciler/start.js';
-import type { AheadNotice } from '../src/turns/ahead-hints.js';
-import type { Ahead } from '../src/turns/launch.js';
 import { FairQueue } from './fair-queue.js';
 import { Slots } from './slots.js';
 import { MAX_WAITING_CALLS } from './turn/call-wait.js';
-import type { RunAhead } from './turn/run-ahead.js';
 import { keepWorking, type LeasedWorkers } from './keep-working.js';
 import { ModelClients } from './model/clients.js';
 import { createSend } from './model/send.js';
@@ -44,8 +41,6 @@ import { McpConnections } from './tools/mcp/connections.js';
 export interface RunningWorker {
   /** An API in the same process shares this connection, so it can start turns eagerly. */
   connection: NativeConnection;
-  /** And this, so that their first steps run ahead. */
-  ahead: Ahead;
   notifier: Notifier;
   /** Rejects when the worker stops on its own. */
   failed: Promise<never>;
@@ -83,14 +78,12 @@ export async function startWorker(
   const conversations = new ConversationCache();
   const answers = new AnswerWatch((ids) => findClosedQuestions(db, ids));
   const waitingCalls = new FairQueue({ perProject: MAX_WAITING_CALLS });
-  let ahead: RunAhead | null = null;
   const cancels = new Listener(
     config.databaseListenUrl,
     {
       onPayload: (payload, channel) => {
         if (channel === CANCEL_CHANNEL) runningTurns.cancel(payload);
-        else if (channel === ANSWER_CHANNEL) answers.notify(payload);
-        else ahead?.receive(JSON.parse(payload) as AheadNotice);
+        else answers.notify(payload);
       },
       onConnect: () => {
         void answers.check();
@@ -116,12 +109,8 @@ export async function startWorker(
   const models = await ModelClients.open(catalogue, process.env, createSend(storage, budget));
   const forTurns = { deltas, models, conversations, mcp, budget, runningTurns, slots, waitingCalls };
   const parts = { config, db, log, storage, notifier, answers, ...forTurns };
-  const start = async (): Promise<LeasedWorkers> => {
-    const others = { upkeep, catalogue, network, connection, tracing, reconciler };
-    const started = await startWorkers({ parts, ...others, listener: cancels });
-    ahead = started.steps;
-    return started;
-  };
+  const start = (): Promise<LeasedWorkers> =>
+    startWorkers({ parts, upkeep, catalogue, network, connection, tracing, reconciler });
   const working = await keepWorking(start, () => runningTurns.abandon(), log);
   log.info({ task_queue: config.taskQueue }, 'worker started');
   if (config.maintenance) void ensureMaintenanceSchedules(createTemporalClient(connection), config, log);
@@ -138,8 +127,7 @@ export async function startWorker(
     log.info('worker stopped');
   };
   let shuttingDown: Promise<void> | undefined;
-  const begin: Ahead['begin'] = (turn) => ahead?.begin(turn, true) ?? null;
-  return { connection, ahead: { begin }, notifier, failed: working.failed, close: () => (shuttingDown ??= shutDown()) };
+  return { connection, notifier, failed: working.failed, close: () => (shuttingDown ??= shutDown()) };
 }
 
 async function connect(log: Logger): Promise<NativeConnection> {

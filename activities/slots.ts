@@ -4,25 +4,14 @@ import { FairQueue } from './fair-queue.js';
 const ANY_PROJECT = '';
 
 /**
- * The slots of a process (`WORKER_MAX_ACTIVITIES`). Temporal hands out no more activities than there are slots, but steps
- * that run ahead of their activities, and calls that go on after a person's answer, take slots too.
+ * The slots of a process (`WORKER_MAX_ACTIVITIES`). Temporal hands out no more activities than there are slots, but calls
+ * that go on after a person's answer take slots too.
  */
 export class Slots {
   readonly places: FairQueue;
 
   constructor(private readonly total: number) {
     this.places = new FairQueue({ total });
-  }
-
-  /** Takes a slot for a step that runs ahead, while less than half of them are in use. Returns how to give it back, once. */
-  tryTake(projectId: string): (() => void) | null {
-    const { places, total } = this;
-    if (places.isQueued || places.used >= total / 2 || !places.tryTake(projectId)) return null;
-    let isFree = false;
-    return () => {
-      if (!isFree) places.free(projectId);
-      isFree = true;
-    };
   }
 
   /**

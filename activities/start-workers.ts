@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { NativeConnection } from '@temporalio/worker';
 import type { DataSource } from 'typeorm';
-import type { Listener } from '../src/db/listen.js';
 import type { ModelCatalogue } from '../src/models/catalogue.js';
 import type { McpNetwork } from '../src/network/network.js';
 import type { TurnReconciler } from '../src/reconciler/start.js';
@@ -10,7 +9,6 @@ import { observeSlots } from '../src/platform/slot-metrics.js';
 import { takeWorkerLease } from '../src/reconciler/worker-lease.js';
 import { temporalSettings } from '../src/temporal/connection.js';
 import type { TemporalTracing } from '../src/temporal/tracing.js';
-import { channelOfWorker } from '../src/turns/ahead-hints.js';
 import { ActivitySlots } from './activity-slots.js';
 import type { ActivityDeps } from './deps.js';
 import { createActivities } from './index.js';
@@ -18,20 +16,18 @@ import type { LeasedWorkers } from './keep-working.js';
 import { createMaintenanceActivities } from './maintenance/index.js';
 import { createScheduleActivities } from './schedules/fire.js';
 import { createScheduleWorker } from './schedules/worker.js';
-import { RunAhead } from './turn/run-ahead.js';
 import { startDeliveries } from './webhooks/worker.js';
 import { createTurnWorker, sharedOptions, versioned } from './worker-options.js';
 
 interface ProcessParts {
   /** What the activities of each lease share. */
-  parts: Omit<ActivityDeps, 'workerId' | 'ahead' | 'workflows' | 'activitySlots'>;
+  parts: Omit<ActivityDeps, 'workerId' | 'workflows' | 'activitySlots'>;
   upkeep: DataSource;
   catalogue: ModelCatalogue;
   network: McpNetwork;
   connection: NativeConnection;
   tracing: TemporalTracing | null;
   reconciler: Pick<TurnReconciler, 'workflows' | 'searchable'>;
-  listener: Pick<Listener, 'add' | 'remove'>;
 }
 
 /** Starts the workers of turns, schedules and deliveries under a new lease. */
@@ -43,8 +39,7 @@ export async function startWorkers({
   connection,
   tracing,
   reconciler: { workflows, searchable },
-  listener,
-}: ProcessParts): Promise<LeasedWorkers & { steps: RunAhead }> {
+}: ProcessParts): Promise<LeasedWorkers> {
   const { config, db, log, storage, notifier } = parts;
   const { databaseListenUrl: databaseUrl, taskQueue } = config;
   // Temporal's default identity plus a random part, because process ids are reused.
@@ -55,15 +50,13 @@ export async function startWorkers({
   const upgraded = { ...shared, ...versioned(config, 'AUTO_UPGRADE') };
   const activitySlots = new ActivitySlots(config.workerMaxActivities);
   const deps = { ...parts, workflows, workerId, activitySlots };
-  const steps = new RunAhead(deps);
-  await listener.add(channelOfWorker(workerId));
   try {
     const activities = {
-      ...createActivities({ ...deps, ahead: steps }),
+      ...createActivities(deps),
       ...createMaintenanceActivities({ config, db: upkeep, log, storage }),
     };
     const worker = await createTurnWorker(shared, config, activities, activitySlots);
-    const firing = { db, log, notifier, models: catalogue, workflows, ahead: steps };
+    const firing = { db, log, notifier, models: catalogue, workflows };
     const schedules = await createScheduleWorker(
       upgraded,
       taskQueue,
@@ -75,13 +68,11 @@ export async function startWorkers({
     const stopObserving = observeSlots(activitySlots);
     const workers = [worker, schedules, ...(deliveries === null ? [] : [deliveries.worker])];
     const stop = async (): Promise<void> => {
-      await Promise.all([deliveries?.stop(), steps.close()]);
-      listener.remove(channelOfWorker(workerId));
+      await deliveries?.stop();
       stopObserving();
     };
-    return { lease, workers, steps, stop };
+    return { lease, workers, stop };
   } catch (error) {
-    await steps.close();
     await lease.release();
     throw error;
   }

@@ -6,8 +6,6 @@ import { Feed } from '../src/stream/feed.js';
 import { Notifier } from '../src/stream/notify.js';
 import type { Logger } from '../src/platform/logger.js';
 import { connectLazily } from '../src/temporal/connection.js';
-import { AheadHints } from '../src/turns/ahead-hints.js';
-import type { Ahead } from '../src/turns/launch.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
 import { startTurnReconciler, type TurnReconciler } from '../src/reconciler/start.js';
 import type { Schedules } from '../src/schedules/open.js';
@@ -16,17 +14,15 @@ import { OpenStreams } from './events/open-streams.js';
 export interface TurnParts {
   notifier: Notifier;
   workflows: TurnWorkflows;
-  ahead: Ahead | undefined;
   schedules: Schedules;
   feed: Feed;
   streams: OpenStreams;
   health: TurnReconciler['health'];
 }
 
-/** A worker in this process: its turns start eagerly on the connection, it begins their first steps, and readers get at once what it sends. */
+/** A worker in this process: its turns start eagerly on the connection, and readers get at once what it sends. */
 export interface SharedWorker {
   connection: ConnectionLike;
-  ahead: Ahead;
   notifier: Notifier;
 }
 
@@ -46,11 +42,6 @@ export function openTurnParts(
     connection,
     eager: shared !== undefined,
   });
-  const { namespace } = reconciler.workflows;
-  const hints = config.runAhead
-    ? new AheadHints({ db, notifier, log }, { namespace, taskQueue: config.taskQueue })
-    : undefined;
-  const ahead = shared?.ahead ?? hints;
   const feed = new Feed(config.databaseListenUrl, db, log);
   for (const one of shared === undefined ? [notifier] : [notifier, shared.notifier]) {
     one.alsoHere((payload) => feed.receive(payload));
@@ -60,7 +51,6 @@ export function openTurnParts(
     parts: {
       notifier,
       workflows: reconciler.workflows,
-      ahead,
       schedules: reconciler.schedules,
       feed,
       streams,

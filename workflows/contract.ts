@@ -5,6 +5,8 @@ export const TURN_WORKFLOW = 'turn';
 /** The workflow of a turn; its id is the turn's id. The input is enough to schedule the first activity at once. */
 export interface TurnInput extends Continuation {
   id: string;
+  /** Absent in a workflow that an older build started. */
+  sessionId?: string;
   modelId: string;
   /** How many MCP servers the session names. */
   mcpServers: number;

@@ -115,14 +115,19 @@ export class TurnRun {
 
   async #callModel(again: boolean): Promise<ModelOutcome | Paused> {
     this.#details.showModelCall(`${this.#progress}: model call`);
-    const [{ id: turnId, modelId }, step] = [this.input, this.#step];
+    const { id: turnId, sessionId, modelId } = this.input;
+    const place = { turnId, sessionId, step: this.#step };
     const call = (compacted: boolean) =>
-      this.#activity(`model call ${step} · ${modelId}`).callModel({ turnId, step, compacted, ...(again && { again }) });
+      this.#activity(`model call ${place.step} · ${modelId}`).callModel({
+        ...place,
+        compacted,
+        ...(again && { again }),
+      });
     let outcome = await call(false);
     // A second time only for another model: one that a call falls back to, with a smaller context.
     while (outcome.kind === 'compact') {
-      const summary = this.#activity(`compact the context before model call ${step}`);
-      const paused = await summary.compactContext({ turnId, step });
+      const summary = this.#activity(`compact the context before model call ${place.step}`);
+      const paused = await summary.compactContext({ turnId, step: place.step });
       if (paused?.kind === 'paused') return paused;
       outcome = await call(true);
     }

@@ -7,8 +7,7 @@ import { runStep } from './run-step.js';
 import type { ModelCallOutcome, TurnActivities } from './turn-activities.js';
 
 /**
- * One step of a turn. The first one may have begun ahead: then this activity waits for it, and otherwise runs it. A retry
- * after the commit returns the stored outcome.
+ * One step of a turn. A retry after the commit returns the stored outcome.
  */
 export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return (input) =>
@@ -18,12 +17,10 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
       async (signal, { task, lostWorkers }): Promise<ModelCallOutcome> => {
         endTurnAfterLostWorkers(lostWorkers);
         const outcome = await withFallback(deps, input.turnId, async (isAgain) => {
-          const isFirst = input.step === 1 && !input.compacted && !isAgain && input.again !== true;
-          const ahead = isFirst ? await deps.ahead.join(input.turnId, task, signal) : null;
           // Another model may have a smaller context.
           const step = isAgain ? { ...input, compacted: false } : input;
           const projectOf = (): Promise<string> => loadProjectId(deps.db, input.turnId);
-          return ahead ?? deps.slots.within(projectOf, signal, () => runStep(deps, step, signal, task));
+          return deps.slots.within(projectOf, signal, () => runStep(deps, step, signal, task));
         });
         if (outcome.kind !== 'budget') return outcome;
         return reachBudget(deps, input, outcome.needed);

@@ -20,7 +20,6 @@ export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMc
   return ({ turnId }) =>
     runActivity(deps, { turn_id: turnId }, async (signal, { lostWorkers }) => {
       const turn = await claimTurn(deps, turnId);
-      deps.conversations.follow(turnId, turn.sessionId);
       if (turn.isConnected) return;
       const servers = await findServers(deps.db, turn.projectId, turn.serverIds);
       const began = performance.now();

@@ -1,36 +1,17 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { DataSource } from 'typeorm';
-import { runsAhead } from '../../src/steps/ahead.js';
 import { failed } from '../../src/turns/failed.js';
 import { endTurn } from '../../src/turns/finish.js';
 import { lastModelFailure, modelOfTurn } from '../../src/steps/last-failure.js';
 import type { TurnOutcome } from '../../src/turns/outcome.js';
-import { notifyCancel } from '../../src/turns/running-turns.js';
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';
 import type { TurnActivities, UnsuccessfulOutcome } from './turn-activities.js';
-
-const AHEAD_GRACE_MS = 500;
-const POLL_MS = 20;
 
 /** Ends a turn that was cancelled or has failed. A turn that has already ended does not change. */
 export function finishTurn(deps: ActivityDeps): TurnActivities['finishTurn'] {
   return ({ turnId, ending }) =>
     runActivity(deps, { turn_id: turnId }, async () => {
-      if (ending.kind === 'cancelled') await endAheadCall(deps.db, turnId);
       await endTurn(deps, turnId, await describeOutcome(deps, turnId, ending), { hasBegun: ending.kind === 'failed' });
     });
-}
-
-/**
- * A first call that runs ahead counts what it has used and ends the turn itself, although the workflow was cancelled
- * before it asked for that call, or on another worker. It has as long as a person would not notice.
- */
-async function endAheadCall(db: DataSource, turnId: string): Promise<void> {
-  if (!(await runsAhead(db, turnId))) return;
-  await notifyCancel(db, turnId);
-  const until = performance.now() + AHEAD_GRACE_MS;
-  while (performance.now() < until && (await runsAhead(db, turnId))) await sleep(POLL_MS);
 }
 
 async function describeOutcome(deps: ActivityDeps, turnId: string, ending: UnsuccessfulOutcome): Promise<TurnOutcome> {

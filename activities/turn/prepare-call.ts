@@ -18,7 +18,7 @@ import { offeredTools, permissionsOf } from '../tools/offered-tools.js';
 
 export interface StepInput {
   turnId: string;
-  /** Given if it is known before the turn is loaded. */
+  /** Finds the conversation that this process knows; absent in a turn whose workflow an older build started. */
   sessionId?: string;
   step: number;
   /** Earlier turns have been summarised for this step already. */
@@ -66,7 +66,11 @@ export async function prepareCall(
 ): Promise<
   PreparedCall | (Pick<PreparedCall, 'permissions' | 'mayAsk'> & { stored: StepOutcome }) | 'compact' | BudgetReached
 > {
-  const loaded = await loadConversation(deps.db, turnId, deps.conversations.find(turnId, sessionId));
+  const loaded = await loadConversation(
+    deps.db,
+    turnId,
+    sessionId === undefined ? null : deps.conversations.find(sessionId),
+  );
   const { turn } = loaded;
   const offered = offeredTools(loaded);
   const permissions = permissionsOf(turn, offered);

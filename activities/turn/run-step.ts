@@ -20,14 +20,13 @@ const MAX_UNDERCOUNT = 3;
 
 /**
  * One step of a turn: calls the model, streams its answer, stores the outcome. If the step is stored already, returns its
- * outcome. `onBegin` runs when the call is recorded.
+ * outcome.
  */
 export async function runStep(
   deps: ActivityDeps,
   input: Omit<StepInput, 'undercount'>,
   signal: AbortSignal,
   task: ActivityTask,
-  onBegin: () => unknown = () => undefined,
 ): Promise<StepResult> {
   const { turnId, step } = input;
   let refused: { estimated: number; error: unknown } | null = null;
@@ -41,7 +40,6 @@ export async function runStep(
     try {
       await prepared.model.authorize();
       const call = await beginModelCall(deps, turnId, step, task, prepared.model.called, prepared.steering);
-      onBegin();
       const { conversation, bytes } = prepared.loaded!;
       deps.conversations.keep(call, conversation.turns, bytes);
       prepared.loaded = null;

@@ -10,7 +10,13 @@ export interface TurnActivities {
    * One step: calls the model and stores the outcome. Completes the turn if the answer needs no further step.
    * `again`: the step has waited for a larger budget.
    */
-  callModel(input: { turnId: string; step: number; compacted: boolean; again?: true }): Promise<ModelCallOutcome>;
+  callModel(input: {
+    turnId: string;
+    sessionId?: string;
+    step: number;
+    compacted: boolean;
+    again?: true;
+  }): Promise<ModelCallOutcome>;
   /** Summarises older turns, so that the next request fits the model's context. */
   compactContext(input: { turnId: string; step: number }): Promise<Paused | undefined>;
   /**

@@ -52,7 +52,6 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     metricsPort: METRICS_PORT ?? null,
     temporalUiUrl: TEMPORAL_UI_URL?.replace(/\/+$/, '') ?? null,
     trustTraceparent: plain.TRUST_TRACEPARENT === 'on',
-    runAhead: plain.RUN_AHEAD === 'on',
     console: plain.CONSOLE === 'on',
     maintenance: plain.MAINTENANCE === 'on',
     webhookDeliveries: plain.WEBHOOK_DELIVERIES === 'on',

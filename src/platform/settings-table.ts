@@ -46,8 +46,6 @@ export const EVERY_PROCESS = {
   LOG_LEVEL: { type: 'string', default: 'info', enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
     shown: '`info`; `npm start` passes `warn`',
     description: '`trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent`' },
-  RUN_AHEAD: { ...onOff, default: 'on',
-    description: '`off`: a turn begins when Temporal gives its first step to a worker, not at once ([operations/turns.md](operations/turns.md#the-first-step))' },
   TRUST_TRACEPARENT: { ...onOff, default: 'off',
     description: '`on`: requests continue the trace that their `traceparent` names' },
 } as const;

@@ -38,7 +38,7 @@ async function failActivitiesOf({ db, workflows }: ReconcileDeps, workerId: stri
     db,
     sql`SELECT turn_id, task_token
         FROM open_turns JOIN turns ON turns.id = turn_id JOIN model_attempts a USING (turn_id, position)
-        WHERE open_turns.namespace = ${workflows.namespace} AND coalesce(joined_by, worker_id) = ${workerId}
+        WHERE open_turns.namespace = ${workflows.namespace} AND worker_id = ${workerId}
           AND a.ended_at IS NULL AND task_token IS NOT NULL
         UNION ALL
         SELECT turn_id, task_token

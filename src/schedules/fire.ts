@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
-import { launchTurn, type Ahead } from '../turns/launch.js';
+import { launchTurn } from '../turns/launch.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import type { Logger } from '../platform/logger.js';
 import type { Notifier } from '../stream/notify.js';
@@ -20,7 +20,6 @@ export interface FireDeps {
   models: ModelCatalogue;
   notifier: Notifier;
   workflows: TurnWorkflows;
-  ahead?: Ahead;
 }
 
 /** Temporal's clock may be ahead of Postgres' by this. */

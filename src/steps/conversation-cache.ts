@@ -17,7 +17,7 @@ export interface KnownConversation {
   bytes: number;
 }
 
-type Entry = KnownConversation & { sessionId: string; turnIds: Set<string>; idle: NodeJS.Timeout };
+type Entry = KnownConversation & { idle: NodeJS.Timeout };
 
 /**
  * The conversations for which this process last called a model, so that the next step, or the next turn of the session, reads
@@ -26,31 +26,19 @@ type Entry = KnownConversation & { sessionId: string; turnIds: Set<string>; idle
 export class ConversationCache {
   /** By session, the most recently used last. */
   readonly #entries = new Map<string, Entry>();
-  readonly #byTurn = new Map<string, Entry>();
   #bytes = 0;
 
-  find(turnId: string, sessionId?: string): KnownConversation | null {
-    const ofSession = sessionId === undefined ? undefined : this.#entries.get(sessionId);
-    return this.#byTurn.get(turnId) ?? ofSession ?? null;
-  }
-
-  /** A turn of the session begins, and its steps are asked for without the session. */
-  follow(turnId: string, sessionId: string): void {
-    const entry = this.#entries.get(sessionId);
-    if (entry === undefined) return;
-    entry.turnIds.add(turnId);
-    this.#byTurn.set(turnId, entry);
+  find(sessionId: string): KnownConversation | null {
+    return this.#entries.get(sessionId) ?? null;
   }
 
   /** Keeps the conversation of a call that has begun. */
-  keep({ turnId, sessionId, messageId }: ModelCall, turns: PastTurn[], bytes: number): void {
+  keep({ sessionId, messageId }: ModelCall, turns: PastTurn[], bytes: number): void {
     this.#remove(sessionId);
     if (bytes > MAX_BYTES_OF_ONE) return;
     const idle = setTimeout(() => this.#remove(sessionId), IDLE_MS).unref();
-    const entry: Entry = { turns, messageId, bytes, sessionId, turnIds: new Set(), idle };
-    this.#entries.set(sessionId, entry);
+    this.#entries.set(sessionId, { turns, messageId, bytes, idle });
     this.#bytes += bytes;
-    this.follow(turnId, sessionId);
     for (const oldest of this.#entries.keys()) {
       if (this.#bytes <= MAX_BYTES) return;
       this.#remove(oldest);
@@ -63,7 +51,6 @@ export class ConversationCache {
     clearTimeout(entry.idle);
     this.#entries.delete(sessionId);
     this.#bytes -= entry.bytes;
-    for (const turnId of entry.turnIds) this.#byTurn.delete(turnId);
   }
 }
 

@@ -1,5 +1,4 @@
-import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
-import { OPEN } from '../db/turn-states.js';
+import { runSql, sql, type Sql } from '../db/sql.js';
 import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import type { CallUsage } from '../models/content.js';
@@ -67,9 +66,7 @@ export const NO_USAGE: CallUsage = {
  * Claims the turn and records a new model call, together with the messages that it is the first to see.
  * @param steering the ids of the messages in its request that still wait; null for a call that waits for none of them
  * @throws SteeringChangedError if other messages wait by now
- * @param task without a token the call begins ahead of its activity: only if no activity has begun one
- * @throws OvertakenError if another attempt has stored the step meanwhile, whose outcome needs no second call, or if the
- * call runs ahead of the activity
+ * @throws OvertakenError if another attempt has stored the step meanwhile, whose outcome needs no second call
  * @throws TurnEndedError if the turn has ended, or the tables lack the end of the previous step: they were restored
  * from a backup older than the workflow
  */
@@ -91,10 +88,8 @@ export async function beginModelCall(
   } catch (error) {
     if (error instanceof OvertakenError) {
       const turn = await readProgress(deps.db, turnId, step);
-      if (turn?.hasStep || turn?.isAhead) throw error;
+      if (turn?.hasStep) throw error;
       if (turn?.hasWaiting && steering?.mayWait === false) throw new SteeringChangedError();
-      // The call that ran ahead ended between the two statements.
-      if (task.token === null || (step === 1 && turn?.isOpen)) throw error;
       deps.log.warn(
         { turn_id: turnId, step },
         'the tables lack the step before a model call: they are older than the workflow',
@@ -133,9 +128,6 @@ function beginWrite(
             SELECT FROM tool_calls c WHERE c.turn_id = turn.id AND c.step = ${step}::integer - 1 AND c.state <> 'done')
           AND NOT EXISTS (SELECT FROM model_steps s WHERE s.turn_id = turn.id AND s.step = ${step}::integer)
           AND NOT (turn.has_waiting AND ${noneMayWait}::boolean)
-          AND NOT EXISTS (
-            SELECT FROM model_attempts a LEFT JOIN workers w ON w.id = a.worker_id
-            WHERE a.turn_id = turn.id AND ${step}::integer = 1 AND ${isExcluded(task)})
         RETURNING turn_id, position, attempt, clock_timestamp() AS at),
       written AS (
         UPDATE turns SET state = 'running', started_at = coalesce(turns.started_at, call.at), progress_at = call.at,
@@ -161,34 +153,15 @@ function beginWrite(
   return { statement };
 }
 
-/** An attempt that excludes another one, RUNS_AHEAD; and for one ahead, any of others. */
-function isExcluded({ workerId, token }: ActivityTask): Sql {
-  if (token !== null) return RUNS_AHEAD;
-  return sql`NOT (a.worker_id = ${workerId} AND (a.task_token IS NULL OR a.joined_by IS NOT NULL))`;
-}
-
-/**
- * A call runs ahead on a worker that lives, or has failed and no activity has taken its failure yet. One that looked for it
- * just before it began does so in its next attempt; with RUN_AHEAD off none does, so it has seconds only.
- */
-const RUNS_AHEAD = rawSql(`(a.task_token IS NULL OR a.joined_by IS NOT NULL) AND (
-  (a.ended_at IS NULL AND w.dead_at IS NULL AND w.until > clock_timestamp())
-  OR (a.task_token IS NULL AND a.error IS NOT NULL AND a.ended_at > clock_timestamp() - interval '5 s'))`);
-
 interface Progress {
   hasStep: boolean;
   hasWaiting: boolean;
-  isOpen: boolean;
-  /** The first call runs ahead of its activity, or failed there. */
-  isAhead: boolean;
 }
 
 async function readProgress(db: Db, turnId: string, step: number): Promise<Progress | undefined> {
   const [row] = await runSql<Progress>(
     db,
-    sql`SELECT has_waiting AS "hasWaiting", ${rawSql(OPEN)} AS "isOpen",
-          EXISTS (SELECT FROM model_attempts a LEFT JOIN workers w ON w.id = a.worker_id
-            WHERE a.turn_id = turns.id AND ${step}::integer = 1 AND ${RUNS_AHEAD}) AS "isAhead",
+    sql`SELECT has_waiting AS "hasWaiting",
           EXISTS (SELECT FROM model_steps WHERE turn_id = turns.id AND step = ${step}) AS "hasStep"
         FROM turns WHERE id = ${turnId}`,
   );

@@ -85,6 +85,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
       const searchable = options.searchable();
       const input: TurnInput = {
         id: turn.id,
+        sessionId: turn.sessionId,
         modelId: turn.modelId,
         mcpServers: turn.mcpServers,
         maxSteps: options.maxSteps,

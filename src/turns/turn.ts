@@ -4,8 +4,8 @@ import type { TurnState } from '../db/turn-states.js';
 export interface ActivityTask {
   /** The worker's identity in Temporal. */
   workerId: string;
-  /** Names the attempt in Temporal. No secret, but of no use to people: never logged. Null for a call ahead of its activity. */
-  token: Uint8Array | null;
+  /** Names the attempt in Temporal. No secret, but of no use to people: never logged. */
+  token: Uint8Array;
 }
 
 /** The turn has ended and accepts no more writes. */

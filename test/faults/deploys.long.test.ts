@@ -25,12 +25,7 @@ describe('a deploy', () => {
     const { model, client } = system;
     const gate = model.gate();
     model.on(/hand over/, text('never told', { before: { 0: wait(gate) } }), 'Told by another.');
-    // With a server, so that no step runs ahead: the worker of the activity makes the call.
-    const { body } = await system.insist('POST', '/v1/mcp-servers', {
-      name: 'handover',
-      url: `${system.mcp.url}?handover`,
-    });
-    const turn = await system.send(await system.session({ mcp_servers: [body.id] }), 'hand over');
+    const turn = await system.send(await system.session(), 'hand over');
     void system.watch(turn);
     await gate.reached;
     const [modelCall] = await pendingActivities(client, turn.turnId);

@@ -100,7 +100,6 @@ describe('the reconciler', () => {
 
   it('restarts turns after Temporal has lost its data', async () => {
     const gate = system.model.gate();
-    // The second call: the first one runs ahead of Temporal, and goes on without it.
     const deliver = toolUse('deliver_file', { filename: 'a.txt', content: 'A' });
     const before = steps(deliver, text('cut off', { before: { 0: wait(gate) } }));
     const after = steps(deliver, 'Here again.');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { failureOf } from '../support/failure.js';
 import { createTurnWorkflows } from '../../src/temporal/turn-workflows.js';
-import { activityCompleted, describeTurn } from '../support/turn-workflow.js';
+import { activityCompleted } from '../support/turn-workflow.js';
 import { message, silence, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
 import { expectAcceptedRequests, useTemporalClient, useTurnService } from '../support/use.js';
 
@@ -151,8 +151,6 @@ describe('cancel', () => {
 
   it('from Temporal is the same', async () => {
     const { sessionId, turnId } = await streaming();
-    // The workflow starts beside the first step.
-    await describeTurn(temporal, turnId);
     await temporal.workflow.getHandle(turnId).cancel();
     const end = await service.ended(sessionId);
     expect(end).to.include({ type: 'turn.cancelled' });

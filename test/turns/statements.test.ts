@@ -155,8 +155,7 @@ describe('the statements of a turn', () => {
     ConversationCache.prototype.find = function (this: ConversationCache, ...of) {
       const found = find.apply(this, of);
       const steps = found === null ? null : found.turns.map((turn) => turn.steps.length);
-      // A first step that began late is prepared by the activity too, and the same is known again.
-      if (known.length === 0 || JSON.stringify(known.at(-1)) !== JSON.stringify(steps)) known.push(steps);
+      known.push(steps);
       return found;
     };
     try {
