@@ -35,7 +35,7 @@ export class ModelAnswerError extends Error {
 const RETRIED_STATUS = new Set([408, 409, 429]);
 /** Errors inside an answer that a second attempt would meet again. Any other one broke off an accepted call. */
 const LASTING_TYPES =
-  /^(invalid_request|authentication|permission|not_found|billing|request_too_large|bad_?request|invalid_argument)/i;
+  /^(invalid|bad_?request|request_too_large|unsupported|authentication|unauthori|permission|forbidden|not_?found|billing)/i;
 const MAX_DETAIL = 500;
 const WORD = /^[\w-]{1,128}$/;
 

@@ -1,10 +1,10 @@
-import { exactText, isMarkedNumber } from '../../src/platform/exact-json.js';
+import { exactText } from '../../src/platform/exact-json.js';
 import { asJsonObject, isJsonObject, type JsonObject } from '../../src/platform/json-object.js';
 import { MIB } from '../../src/platform/units.js';
 import type { Redactor } from '../../src/platform/redactor.js';
 import type { AssistantBlock } from '../../src/models/content.js';
 import { ModelStreamError } from './failures.js';
-import { GrowingProse, GrowingTool, type TextObserver } from './growing-block.js';
+import { GrowingProse, GrowingTool, readText, type TextObserver } from './growing-block.js';
 import type { ModelEvent } from './read-events.js';
 import { ENDS_EARLY, stopReasonIn } from './stop-reason.js';
 
@@ -30,6 +30,7 @@ export class GrowingAnswer {
   /** The tool calls by the index of their block, which may be anything. */
   readonly #tools = new Map<unknown, GrowingTool>();
   #latestTool: GrowingTool | null = null;
+  #latestThinking: GrowingProse | null = null;
   /** The blocks that have no end yet, by index. */
   readonly #open = new Set<unknown>();
   /** Blocks of types that this service does not request, such as the server's own tools. */
@@ -80,11 +81,8 @@ export class GrowingAnswer {
     if (stopReason === 'tool_use' && this.#latestTool === null) {
       throw new ModelStreamError('The model’s answer ended for a tool call but has none.');
     }
-    return this.#blocks.flatMap((block): AssistantBlock[] => {
-      if (block instanceof GrowingProse) return block.finish();
-      if (!(block instanceof GrowingTool)) return [block];
-      return ENDS_EARLY.has(stopReason) ? [] : [block.finish(this.redactor)];
-    });
+    const blocks = this.#blocks.filter((block) => !(block instanceof GrowingTool && ENDS_EARLY.has(stopReason)));
+    return blocks.flatMap((block) => ('finish' in block ? block.finish() : [block]));
   }
 
   #start(index: unknown, block: JsonObject): void {
@@ -101,7 +99,7 @@ export class GrowingAnswer {
       case 'thinking':
         return this.#startThinking(block, isRepeated);
       case 'redacted_thinking':
-        this.#push({ type: 'redacted_thinking', data: this.redactor.redact(this.#read(block.data)) });
+        this.#push({ type: 'redacted_thinking', data: this.redactor.redact(readText(block.data)) });
         return;
       case 'tool_use':
         return this.#startTool(index, block, isRepeated);
@@ -116,15 +114,15 @@ export class GrowingAnswer {
     const last = this.#prose();
     if (!isRepeated || last?.kind !== 'thinking' || last.isSigned) this.#pushProse('thinking');
     this.#write('thinking', thinking);
-    if (signature !== undefined) this.#prose()!.sign(this.#read(signature));
+    this.#latestThinking!.sign(readText(signature));
   }
 
   #startTool(index: unknown, { id, name, input }: JsonObject, isRepeated: boolean): void {
     const known = this.#tools.get(index);
-    if (isRepeated && known !== undefined && known.id === this.#read(id)) return;
+    if (isRepeated && known !== undefined && known.id === readText(id)) return;
     const isGiven = isJsonObject(input) ? Object.keys(input).length > 0 : typeof input === 'string';
     const given = isGiven ? this.#jsonOf(input) : '';
-    const tool = new GrowingTool(this.#read(id), this.#read(name), given);
+    const tool = new GrowingTool(readText(id), readText(name), given, this.redactor);
     this.#tools.set(index, tool);
     this.#latestTool = tool;
     this.#push(tool);
@@ -139,7 +137,7 @@ export class GrowingAnswer {
       case 'thinking_delta':
         return this.#write('thinking', delta.thinking);
       case 'signature_delta':
-        this.#lastThinking()?.sign(this.#read(delta.signature));
+        this.#latestThinking?.sign(readText(delta.signature));
         return;
       case 'input_json_delta':
         return this.#growTool(index, this.#jsonOf(delta.partial_json));
@@ -167,14 +165,9 @@ export class GrowingAnswer {
     return last instanceof GrowingProse ? last : null;
   }
 
-  #lastThinking(): GrowingProse | undefined {
-    return this.#blocks.findLast((block) => block instanceof GrowingProse && block.kind === 'thinking') as
-      | GrowingProse
-      | undefined;
-  }
-
   #pushProse(kind: 'text' | 'thinking'): GrowingProse {
     const prose = new GrowingProse(kind, this.observer, this.redactor);
+    if (kind === 'thinking') this.#latestThinking = prose;
     this.#push(prose);
     return prose;
   }
@@ -185,16 +178,8 @@ export class GrowingAnswer {
     checkCount(this.#blocks.length);
   }
 
-  /** A text field. Many servers leave empty ones out. */
-  #read(value: unknown): string {
-    if (value === undefined || value === null) return '';
-    if (typeof value !== 'string' || isMarkedNumber(value))
-      throw new ModelStreamError('The model’s answer is not valid.');
-    return value;
-  }
-
   #counted(value: unknown): string {
-    const text = this.#read(value);
+    const text = readText(value);
     this.characters += text.length;
     if (this.characters > MAX_CHARACTERS) throw new ModelStreamError('The model’s answer is too long.');
     return text;

@@ -1,9 +1,9 @@
 import { isDeeperThan } from '../../src/platform/depth.js';
-import { parseExact } from '../../src/platform/exact-json.js';
+import { isMarkedNumber, parseExact } from '../../src/platform/exact-json.js';
 import type { JsonObject } from '../../src/platform/json-object.js';
 import type { Redactor } from '../../src/platform/redactor.js';
 import { splitsSurrogatePair, storableText } from '../../src/platform/text.js';
-import type { AssistantBlock, ToolUseBlock } from '../../src/models/content.js';
+import type { AssistantBlock } from '../../src/models/content.js';
 import { ModelStreamError } from './failures.js';
 
 /** Postgres and JSON.stringify recurse over a tool's input and fail at a few thousand levels. */
@@ -90,6 +90,7 @@ export class GrowingTool {
     readonly id: string,
     private readonly name: string,
     private readonly given: string,
+    private readonly redactor: Redactor,
   ) {}
 
   append(json: string): void {
@@ -97,8 +98,8 @@ export class GrowingTool {
   }
 
   /** @throws ModelStreamError if the call cannot be made as the model wrote it */
-  finish(redactor: Redactor): ToolUseBlock {
-    const clean = (text: string): string => redactor.redact(storableText(text));
+  finish(): AssistantBlock[] {
+    const clean = (text: string): string => this.redactor.redact(storableText(text));
     if (this.name === '') throw new ModelStreamError('The model’s answer has a tool call without a name.');
     const input = toolInput(this.#pieces.join('').trim() || this.given);
     if (input === null) throw new ModelStreamError('The model’s answer has a tool call that is not JSON.');
@@ -106,8 +107,8 @@ export class GrowingTool {
       throw new ModelStreamError(`The model’s answer has a tool call nested deeper than ${MAX_INPUT_DEPTH} levels.`);
     }
     // Redacted after parsing: in the JSON text a key may be hidden by escapes.
-    const redacted = JSON.parse(redactor.redact(JSON.stringify(input))) as JsonObject;
-    return { type: 'tool_use', id: clean(this.id), name: clean(this.name), input: redacted };
+    const redacted = JSON.parse(this.redactor.redact(JSON.stringify(input))) as JsonObject;
+    return [{ type: 'tool_use', id: clean(this.id), name: clean(this.name), input: redacted }];
   }
 }
 
@@ -118,4 +119,11 @@ function toolInput(json: string): JsonObject | null {
   } catch {
     return null;
   }
+}
+
+/** A text field of an event. Many servers leave empty ones out. */
+export function readText(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value === 'string' && !isMarkedNumber(value)) return value;
+  throw new ModelStreamError('The model’s answer is not valid.');
 }

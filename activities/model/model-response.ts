@@ -4,8 +4,9 @@ import { ModelStreamError } from './failures.js';
 
 /** 128,000 tokens, each in an event of its own, take 20 MiB. */
 const MAX_BYTES = 32 * MIB;
-/** With each chunk the SDK searches an event that has not ended from its first byte. */
+/** An event is kept and parsed as a whole. */
 const MAX_EVENT_BYTES = 4 * MIB;
+const EVENT_ENDS = ['\n\n', '\r\n\r\n', '\r\r'];
 
 export type Answered = Pick<Response, 'url' | 'status' | 'headers'> & { body: AsyncIterable<Uint8Array> | null };
 
@@ -54,5 +55,5 @@ async function* bounded(
 /** 0 if no event ends in the chunk. An end that is split between two chunks is not found: the next event counts with it. */
 function endOfLastEvent({ buffer, byteOffset, length }: Uint8Array): number {
   const chunk = Buffer.from(buffer, byteOffset, length);
-  return Math.max(chunk.lastIndexOf('\n\n'), chunk.lastIndexOf('\r\n\r\n')) + 1;
+  return Math.max(...EVENT_ENDS.map((end) => chunk.lastIndexOf(end))) + 1;
 }

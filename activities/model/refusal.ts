@@ -41,6 +41,7 @@ function reasonIn(body: unknown, depth = 0): string {
   const fields = [
     body.error,
     body.message,
+    body.Message,
     body.detail,
     body.msg,
     body.errors,
@@ -69,7 +70,7 @@ export function refusalType(body: unknown): string | null {
 export function statusInside(body: unknown): number | null {
   const outer = asJsonObject(body);
   const inner = asJsonObject(outer.error);
-  const codes = [inner.code, inner.status, inner.status_code, outer.code, outer.status, outer.status_code];
+  const codes = [inner, outer].flatMap((error) => [error.code, error.status, error.status_code, error.statusCode]);
   return codes.map(Number).find((code) => Number.isInteger(code) && code >= 400 && code <= 599) ?? null;
 }
 

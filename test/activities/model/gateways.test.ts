@@ -29,7 +29,10 @@ describe('a turn through', () => {
         const seen = [...(requests.get(gateway!) ?? []), body as Request];
         requests.set(gateway!, seen);
         const answers = readFileSync(new URL(`${gateway}.sse`, FOLDER), 'utf8').split(/^: ---- .*\n\n/m);
-        res.writeHead(200, { 'content-type': 'text/event-stream' }).end(answers[seen.length - 1]);
+        const answer = answers[seen.length - 1]!;
+        res.writeHead(200, { 'content-type': 'text/event-stream' }).write(answer);
+        // Connections are kept alive, as gateways do.
+        if (!answer.includes('message_stop')) res.end();
       });
     });
     const { url } = await listen(server);

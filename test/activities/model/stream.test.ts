@@ -96,6 +96,10 @@ describe('the stream of an answer', () => {
       expect(streamed).to.equal('It is [credential], not sk-scripted or sk-');
       expect(answer.content).to.deep.equal([{ type: 'text', text: streamed }]);
     }
+    model.reply([text(`It is ${KEY.slice(0, 12)}`), text(`${KEY.slice(12)}.`)]);
+    const { answer, streamed } = await call();
+    expect(streamed, 'in two blocks').to.equal('It is [credential].');
+    expect(answer.content).to.deep.equal([{ type: 'text', text: streamed }]);
   });
 
   it('drops tool uses of an answer that was cut short', async () => {
