@@ -1,6 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ModelEntry } from '../../src/models/entry.js';
 import type { ModelRequest, ToolDefinition } from '../../src/models/request.js';
+import type { CallOf } from '../../src/steps/step-calls.js';
 import { loadConversation, type RequestContext } from '../../src/steps/conversation.js';
 import type { PastTurn } from '../../src/steps/past-turn.js';
 import { attachmentBlocks } from './attachment-blocks.js';
@@ -10,7 +11,8 @@ import { toMessages } from './messages.js';
 import { MIN_ANSWER, toRequest, withAnswerRoom } from './request.js';
 import { shortenNewestStep, shortenOlderSteps, type PromptDeps } from './shorten-steps.js';
 import { estimate, estimateRequest, requestTokens, type CountTokens } from './tokens.js';
-import { toolAliases } from './tool-aliases.js';
+import { toolAliases } from './aliases.js';
+import { parameterAliases } from './parameter-aliases.js';
 
 /** If a request fills more of the window than this, it is shortened first. The rest is for further steps and answers. */
 const FULL_SHARE = 0.7;
@@ -25,8 +27,8 @@ export interface BuiltRequest {
   estimated: number;
   /** Its input tokens as they count: by the model's API if it was asked. */
   tokens: number;
-  /** Returns the full name of a tool from its alias in the request; undefined if the model invented the name. */
-  fullName: (alias: string) => string | undefined;
+  /** Returns a call with the full names instead of the request's aliases. A name that the model invented stays. */
+  callOf: CallOf;
   /** Ids of the messages in it that still wait to be given to the turn. */
   steering: string[];
   /** What it was built from. */
@@ -60,6 +62,7 @@ export async function buildRequest(
   const { turn } = loaded;
   let { conversation, bytes } = loaded;
   const aliases = toolAliases(tools.map(({ name }) => name));
+  const toTool = new Map(tools.map(({ name, inputSchema }) => [name, parameterAliases(inputSchema).toTool]));
   const attached = await attachmentBlocks(deps.db, deps.storage, turn);
   // An estimate that is wrong by half still leaves the whole output.
   const isTight = (tokens: number): boolean => (outputWithin(2 * tokens) ?? 0) < entry.max_output_tokens;
@@ -94,7 +97,10 @@ export async function buildRequest(
       request: withAnswerRoom(entry, request, tokens, limit),
       estimated,
       tokens,
-      fullName: aliases.toFull,
+      callOf: ({ name: alias, input }) => {
+        const name = aliases.toFull(alias) ?? alias;
+        return { name, input: toTool.get(name)?.(input) ?? input };
+      },
       steering: steering.filter(({ step }) => step === null).map(({ id }) => id),
       loaded: { conversation, bytes },
     };

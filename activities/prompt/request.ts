@@ -3,7 +3,8 @@ import type { ModelEntry } from '../../src/models/catalogue.js';
 import type { ModelRequest, ToolDefinition } from '../../src/models/request.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { systemPrompt } from './system-prompt.js';
-import type { ToolAliases } from './tool-aliases.js';
+import type { Aliases } from './aliases.js';
+import { parameterAliases } from './parameter-aliases.js';
 
 const MIN_THINKING = 1024;
 const MAX_THINKING = 16_000;
@@ -24,7 +25,7 @@ export function toRequest(
   entry: ModelEntry,
   turn: TurnContext,
   tools: readonly ToolDefinition[],
-  aliases: ToolAliases,
+  aliases: Aliases,
   messages: Anthropic.MessageParam[],
 ): ModelRequest {
   const request: ModelRequest = {
@@ -89,11 +90,12 @@ function mayThink(messages: Anthropic.MessageParam[]): boolean {
   return first === undefined || first.type === 'thinking' || first.type === 'redacted_thinking';
 }
 
-function toolParams(tools: readonly ToolDefinition[], aliases: ToolAliases): Anthropic.ToolUnion[] {
+function toolParams(tools: readonly ToolDefinition[], aliases: Aliases): Anthropic.ToolUnion[] {
   return tools.map((tool) => ({
     name: aliases.toModel(tool.name),
-    description: tool.description,
-    input_schema: tool.inputSchema as Anthropic.Tool.InputSchema,
+    // Gateways refuse a request with an empty one.
+    ...(tool.description.trim() !== '' && { description: tool.description }),
+    input_schema: parameterAliases(tool.inputSchema).schema as Anthropic.Tool.InputSchema,
   }));
 }
 

@@ -2,7 +2,7 @@ import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
 import { loadConversation, type RequestContext } from '../../src/steps/conversation.js';
 import type { Steering } from '../../src/steps/model-call.js';
 import { storedOutcome, type StepOutcome } from '../../src/steps/model-step.js';
-import type { CallPermission } from '../../src/steps/step-calls.js';
+import type { CallOf, CallPermission } from '../../src/steps/step-calls.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { mayElicit } from '../../src/sessions/tools.js';
 import { TurnEndedError } from '../../src/turns/turn.js';
@@ -45,8 +45,8 @@ export interface PreparedCall {
   hasTools: boolean;
   /** Servers may ask questions while the calls run. */
   mayAsk: boolean;
-  /** Returns the full name of a tool from its alias in the request; undefined if the model invented the name. */
-  fullName: (alias: string) => string | undefined;
+  /** Returns a call with the full names instead of the request's aliases. */
+  callOf: CallOf;
   toolUseIds: Set<string>;
   /** The messages of the request that the call takes as it begins. */
   steering: Steering;
@@ -100,7 +100,7 @@ export async function prepareCall(
     permissions,
     hasTools: turn.hasTools,
     mayAsk,
-    fullName: built.fullName,
+    callOf: built.callOf,
     toolUseIds: toolUseIds(built.request.messages),
     steering: { mayWait: turn.hasWaiting, ids: built.steering },
     loaded: built.loaded,

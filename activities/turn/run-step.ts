@@ -94,7 +94,7 @@ async function callAndStore(
       deltas: writer.count,
       rest,
       answer: { ...answer, content },
-      toolName: (alias) => prepared.fullName(alias) ?? alias,
+      callOf: prepared.callOf,
       permissionOf: (name) => (prepared.hasTools ? (prepared.permissions.get(name) ?? 'allow') : null),
       isLast: call.step >= config.maxSteps,
     });

@@ -1,10 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isDeeperThan } from '../platform/depth.js';
 import { asJsonObject, isJsonObject, type JsonObject } from '../platform/json-object.js';
+import { refersTo } from './json-pointer.js';
+import { repairSchema } from './repair-schema.js';
+import { mapSubschemas } from './subschemas.js';
 import { hasMoreValuesThan } from '../platform/value-count.js';
 
-/** The parameter names that the Messages API accepts. */
-const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 const MAX_SCHEMA_CHARACTERS = 64 * 1024;
 /** Limit of docs/contract.md §14. Checking a schema takes up to 10 µs for each of its values. */
 export const MAX_SCHEMA_VALUES = 4_000;
@@ -20,8 +21,8 @@ const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false }
 
 /**
  * Converts a tool's input schema to the form that the Messages API accepts: an object, valid JSON Schema 2020-12, no
- * combinators at the top, valid parameter names. One schema that the API refuses would fail every model call of the
- * turn, so parts that cannot be converted become `{}` or any object.
+ * combinators at the top. One schema that the API refuses would fail every model call of the turn, so wrong keywords are
+ * repaired one by one. Parameters whose names the API refuses get aliases in requests.
  */
 export function sanitizeInputSchema(schema: unknown): JsonObject {
   if (!isJsonObject(schema) || !isBounded(schema)) return { type: 'object' };
@@ -33,21 +34,28 @@ export function sanitizeInputSchema(schema: unknown): JsonObject {
 }
 
 /** The same for a schema of limited size that is valid. Its parts are valid, so the result is not checked again. */
-export function toObjectSchema(schema: JsonObject): JsonObject {
+export function toObjectSchema(original: JsonObject): JsonObject {
+  const schema = asJsonObject(repairSchema(original));
   const merged: Merged = { properties: new Map(), required: new Set(), branches: MAX_BRANCHES };
   merge(schema, true, schema, merged, 0);
   if (merged.branches < 0) return { type: 'object' };
-  const kept = [...merged.properties].filter(([name]) => PROPERTY_NAME.test(name));
-  const names = new Set(kept.map(([name]) => name));
-  const required = [...merged.required].filter((name) => names.has(name as string));
+  const required = [...merged.required].filter((name) => merged.properties.has(name as string));
   const rest = { ...schema };
   for (const dropped of ['$schema', '$id', '$ref', 'required', ...COMBINATORS]) delete rest[dropped];
-  return {
+  const object = {
     ...rest,
     type: 'object',
-    properties: Object.fromEntries(kept),
+    properties: Object.fromEntries(merged.properties),
     ...(required.length > 0 && { required }),
   };
+  return withoutDanglingRefs(object, object) as JsonObject;
+}
+
+function withoutDanglingRefs(schema: unknown, root: JsonObject): unknown {
+  if (!isJsonObject(schema)) return schema;
+  const copy = mapSubschemas(schema, (subschema) => withoutDanglingRefs(subschema, root));
+  if (typeof copy.$ref === 'string' && !refersTo(root, copy.$ref)) delete copy.$ref;
+  return copy;
 }
 
 interface Merged {

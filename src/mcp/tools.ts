@@ -52,7 +52,7 @@ export async function keepTools(listed: readonly unknown[], cleaner: Cleaner): P
   let schemaBytes = 0;
   for (const tool of listed) {
     if (kept.size === MAX_TOOLS) break;
-    const { name, description, inputSchema, annotations, execution } = asJsonObject(tool);
+    const { name, title, description, inputSchema, annotations, execution } = asJsonObject(tool);
     if (typeof name !== 'string' || !isUsableName(name) || cleaner.clean(name) !== name || kept.has(name)) continue;
     await setImmediate();
     const size = sizeOf(inputSchema);
@@ -60,13 +60,18 @@ export async function keepTools(listed: readonly unknown[], cleaner: Cleaner): P
     if (fits) schemaBytes += size;
     kept.set(name, {
       name,
-      description: cleaner.cleanStart(typeof description === 'string' ? description : '', MAX_DESCRIPTION_LENGTH),
+      description: cleaner.cleanStart(firstText(description, title), MAX_DESCRIPTION_LENGTH),
       input_schema: cleanJson(sanitizeInputSchema(fits ? inputSchema : null), cleaner) as Record<string, unknown>,
       ...annotationsOf(annotations),
       ...taskSupport(execution),
     });
   }
   return [...kept.values()];
+}
+
+/** The first text that says something; empty without one. */
+function firstText(...texts: unknown[]): string {
+  return texts.find((text): text is string => typeof text === 'string' && text.trim() !== '') ?? '';
 }
 
 function annotationsOf(annotations: unknown): Pick<McpTool, 'annotations'> {

@@ -1,4 +1,5 @@
 import { isValidSchema } from '../mcp/input-schema.js';
+import { refersTo } from '../mcp/json-pointer.js';
 
 type Json = unknown;
 
@@ -28,30 +29,6 @@ function isPattern(pattern: string): boolean {
   } catch {
     return false;
   }
-}
-
-function refersTo(root: Record<string, Json>, ref: string): boolean {
-  if (ref === '#') return true;
-  if (!ref.startsWith('#/')) return false;
-  let place: Json = root;
-  for (const token of ref.slice(2).split('/')) {
-    const key = decodeToken(token);
-    if (!isObject(place) && !Array.isArray(place)) return false;
-    if (!Object.hasOwn(place, key)) return false;
-    place = (place as Record<string, Json>)[key];
-  }
-  return true;
-}
-
-/** Decodes a token of a JSON Pointer in a URI fragment (RFC 6901 §6). A token with a broken escape stays as it is. */
-function decodeToken(token: string): string {
-  let text = token;
-  try {
-    text = decodeURIComponent(token);
-  } catch {
-    // The escape is not valid UTF-8.
-  }
-  return text.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 function isObject(value: Json): value is Record<string, Json> {

@@ -15,6 +15,7 @@ import {
   insertCalls,
   planCalls,
   waitsForAnswer,
+  type CallOf,
   type CallPermission,
   type StepCall,
 } from './step-calls.js';
@@ -43,7 +44,7 @@ export type StepOutcome =
   /** The model paused: call it again. */
   | { kind: 'again' };
 
-/** A model response to store. `toolName` returns the full name of a tool that the model calls by an alias. */
+/** A model response to store. */
 interface StepAnswer {
   call: ModelCall;
   answer: Answer;
@@ -51,7 +52,7 @@ interface StepAnswer {
   deltas: number;
   /** Those that are not stored yet. */
   rest: RestOfDeltas | null;
-  toolName: (alias: string) => string;
+  callOf: CallOf;
   /** Returns the answer that a tool call needs; null in a session without `tools`. */
   permissionOf: (toolName: string) => CallPermission | null;
   /** True for the last step that the turn may take. */

@@ -21,8 +21,11 @@ export interface StepCall {
 
 const NOT_RUN = 'Not run: the turn has reached its limit of model calls.';
 
+/** The name and input of a call as its tool knows them: the model may know them by aliases. */
+export type CallOf = (use: Pick<ToolUseBlock, 'name' | 'input'>) => Pick<StepCall, 'name' | 'input'>;
+
 interface StepCallRules {
-  toolName: (alias: string) => string;
+  callOf: CallOf;
   permissionOf: (toolName: string) => CallPermission | null;
   /** False at the turn's last step. */
   runs: boolean;
@@ -33,11 +36,11 @@ export async function planCalls(
   db: Db,
   turnId: string,
   uses: ToolUseBlock[],
-  { toolName, permissionOf, runs }: StepCallRules,
+  { callOf, permissionOf, runs }: StepCallRules,
 ): Promise<StepCall[]> {
-  const calls = uses.map(({ id, name: alias, input }): StepCall => {
-    const name = toolName(alias);
-    return { id, name, input, permission: permissionOf(name), refusal: runs ? null : NOT_RUN };
+  const calls = uses.map((use): StepCall => {
+    const { name, input } = callOf(use);
+    return { id: use.id, name, input, permission: permissionOf(name), refusal: runs ? null : NOT_RUN };
   });
   if (!runs || !calls.some(({ permission }) => permission === 'ask')) return calls;
   const denied = await loadDeniedCalls(db, turnId);

@@ -11,6 +11,7 @@ const REQUEST_FIELDS = new Set(
   ).split(' '),
 );
 const MAX_BREAKPOINTS = 4;
+const PROPERTY_KEY = /^[a-zA-Z0-9_.-]{1,64}$/;
 
 /**
  * Throws the 400 of the real API, in its words, when it would refuse this body; else returns it. `counting`: the
@@ -59,6 +60,10 @@ function checkTools(tools: unknown): void {
     names.add(tool.name);
     if (!isObject(tool.input_schema)) refuse(`${path}.input_schema: Field required`);
     if (tool.input_schema.type !== 'object') refuse(`${path}.input_schema.type: Input should be 'object'`);
+    const { properties } = tool.input_schema;
+    if (isObject(properties) && !Object.keys(properties).every((key) => PROPERTY_KEY.test(key))) {
+      refuse(`${path}.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'`);
+    }
   });
 }
 

@@ -55,18 +55,98 @@ describe('input schemas of MCP tools', () => {
     expect(sanitizeInputSchema(schema)).to.deep.include({ type: 'object', properties: { a: {} }, required: ['a'] });
   });
 
-  it('lose parameters whose names the API refuses, and keep the tool', () => {
-    const schema = { ...object, properties: { 'a b': {}, ['x'.repeat(65)]: {}, ok: {} }, required: ['a b', 'ok', 7] };
-    expect(sanitizeInputSchema(schema)).to.deep.equal({ ...object, properties: { ok: {} }, required: ['ok'] });
-  });
-
-  it('accept any value where the schema is malformed', () => {
+  it('keep parameters whose names the API refuses: requests have aliases for them', () => {
     const schema = {
       ...object,
-      properties: { tuple: { type: 'array', items: [{}] }, wrong: { type: 'text' }, ok: true },
+      properties: { $filter: {}, ['x'.repeat(65)]: {}, ok: {} },
+      required: ['$filter', 'ok'],
     };
-    expect(sanitizeInputSchema(schema).properties).to.deep.equal({ tuple: {}, wrong: {}, ok: true });
-    expect(sanitizeInputSchema({ ...object, additionalProperties: 'no' })).to.deep.equal(object);
+    expect(sanitizeInputSchema(schema)).to.deep.equal(schema);
+  });
+
+  const REPAIRED: [string, unknown, unknown][] = [
+    [
+      'a tuple of an older draft',
+      { type: 'array', description: 'Start and end', items: [{ type: 'string' }, { type: 'int' }] },
+      { type: 'array', description: 'Start and end', prefixItems: [{ type: 'string' }, { type: 'integer' }] },
+    ],
+    [
+      'a tuple with more items',
+      { type: 'array', items: [{}], additionalItems: { type: 'number' } },
+      { type: 'array', prefixItems: [{}], items: { type: 'number' } },
+    ],
+    ['a type of another language', { type: 'STRING', description: 'd' }, { type: 'string', description: 'd' }],
+    ['types of which one is unknown', { type: ['string', 'money', 'null'] }, { type: ['string', 'null'] }],
+    ['a type that is unknown', { type: 'money', description: 'd' }, { description: 'd' }],
+    ['any type', { type: 'any' }, {}],
+    ['nullable', { type: 'string', nullable: true }, { type: ['string', 'null'] }],
+    ['exclusive limits of draft 4', { minimum: 1, exclusiveMinimum: true }, { exclusiveMinimum: 1 }],
+    ['exclusive limits that are false', { maximum: 1, exclusiveMaximum: false }, { maximum: 1 }],
+    ['limits that are texts', { minLength: '3', maximum: '1.5', maxItems: -1 }, { minLength: 3, maximum: 1.5 }],
+    ['an empty enum', { type: 'string', enum: [] }, { type: 'string' }],
+    ['an enum that is a text', { type: 'string', enum: 'a' }, { type: 'string' }],
+    ['an empty description', { type: 'string', description: '', title: null }, { type: 'string' }],
+    ['a default of another type', { type: 'string', default: 5 }, { type: 'string', default: 5 }],
+    ['an unknown format', { type: 'string', format: 'phone' }, { type: 'string', format: 'phone' }],
+    ['a format that is no text', { type: 'string', format: 5 }, { type: 'string' }],
+    [
+      'additionalProperties that is a text',
+      { additionalProperties: 'no' },
+      { additionalProperties: { description: 'no' } },
+    ],
+    ['additionalProperties that is null', { additionalProperties: null }, {}],
+    ['properties that are a list', { type: 'object', properties: [] }, { type: 'object' }],
+    ['required that has others than names', { required: ['a', 5, 'a'] }, { required: ['a'] }],
+    [
+      'required within a nested property',
+      { properties: { a: { required: true } } },
+      { properties: { a: {} }, required: ['a'] },
+    ],
+    ['a pattern that is not valid', { type: 'string', pattern: '(' }, { type: 'string' }],
+    ['a pattern that not every API can read', { type: 'string', pattern: '^\\p{L}+$' }, { type: 'string' }],
+    [
+      'a pattern that every API can read',
+      { type: 'string', pattern: '^[a-z]+$' },
+      { type: 'string', pattern: '^[a-z]+$' },
+    ],
+    [
+      'patterns for names',
+      { type: 'object', patternProperties: { '^(.*)$': { type: 'string' } }, additionalProperties: false },
+      { type: 'object', additionalProperties: { type: 'string' } },
+    ],
+    ['combinators with a wrong branch', { anyOf: [{ type: 'string' }, null] }, { anyOf: [{ type: 'string' }] }],
+    ['an empty combinator', { anyOf: [], description: 'd' }, { description: 'd' }],
+    ['a reference beside others', { $ref: '#/$defs/A', description: 'd' }, { $ref: '#/$defs/A', description: 'd' }],
+    ['a reference to nowhere', { $ref: '#/$defs/B', description: 'd' }, { description: 'd' }],
+    ['a reference to another document', { $ref: 'https://example.com/a.json', type: 'object' }, { type: 'object' }],
+    ['a text in place of a schema', 'integer', { type: 'integer' }],
+    ['null in place of a schema', null, {}],
+    ['multipleOf 0', { type: 'number', multipleOf: 0 }, { type: 'number' }],
+    ['an id', { $id: 'a#b', id: 'x', type: 'string' }, { type: 'string' }],
+  ];
+  for (const [what, broken, repaired] of REPAIRED) {
+    it(`have one keyword repaired, and the others kept: ${what}`, () => {
+      const inputSchema = {
+        ...object,
+        properties: { a: broken, ok: { type: 'string' } },
+        $defs: { A: { type: 'string' } },
+      };
+      const schema = sanitizeInputSchema(inputSchema);
+      expect(schema).to.deep.equal({ ...inputSchema, properties: { a: repaired, ok: { type: 'string' } } });
+      expect(new Ajv2020({ strict: false, validateFormats: false }).validateSchema(schema)).to.equal(true);
+    });
+  }
+
+  it('have a property that says of itself that it is required in the list of required ones', () => {
+    const properties = {
+      who: { type: 'string', description: 'Mail address', required: true },
+      why: { required: false },
+    };
+    expect(sanitizeInputSchema({ ...object, properties, required: ['why'] })).to.deep.equal({
+      ...object,
+      properties: { who: { type: 'string', description: 'Mail address' }, why: {} },
+      required: ['why', 'who'],
+    });
   });
 
   it('are bounded in size and depth', () => {

@@ -127,7 +127,7 @@ describe(`the costs of ${TURNS} random turns`, () => {
         answer: { ...answer(entry), stopReason },
         deltas: 0,
         rest: null,
-        toolName: (alias) => alias,
+        callOf: (use) => use,
         permissionOf: () => null,
         isLast: isCancelled,
       });

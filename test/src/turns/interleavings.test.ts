@@ -90,7 +90,7 @@ describe('interleavings of writers', () => {
         answer,
         deltas: 0,
         rest: null,
-        toolName: (name) => name,
+        callOf: (use) => use,
         permissionOf: () => null,
         isLast: false,
       });

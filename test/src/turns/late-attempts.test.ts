@@ -44,7 +44,11 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
       ? [{ type: 'tool_use' as const, id: 'toolu_1', name: 'list_files', input: {} }]
       : [{ type: 'text' as const, text: 'Done.' }];
     const answer = { content, stopReason: null, usage: USAGE, firstTokenMs: 1 } as unknown as Answer;
-    const more = { toolName: (name: string) => name, permissionOf: () => null, isLast: false };
+    const more = {
+      callOf: <T>(use: T): T => use,
+      permissionOf: () => null,
+      isLast: false,
+    };
     return storeStep(deps, { call, answer, deltas: 0, rest: null, ...more });
   };
   const usageOf = async (turn: string): Promise<unknown> =>

@@ -85,6 +85,42 @@ describe('MCP servers in turns', () => {
     expect(service.model.refused).to.deep.equal([]);
   });
 
+  it('show parameters that the API refuses under an alias to the model, in full to the server and to clients', async () => {
+    const properties = { $filter: { type: 'string' }, where: { type: 'object', properties: { 'id[]': {} } } };
+    const { id, name, server } = await register([
+      { name: 'find', inputSchema: { type: 'object', properties, required: ['$filter'] }, title: 'Finds entities.' },
+      { name: 'mute' },
+    ]);
+    const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
+    const tools = () => service.model.requests.at(-1)!.body.tools as { name: string; description?: string }[];
+    const schemaOf = () => tools().find((tool) => tool.name.endsWith('find')) as unknown as { input_schema: Event };
+    const aliases = (schema: Event) => Object.keys(schema.properties as object);
+    service.model.on(
+      /Find/,
+      () => {
+        const { input_schema: schema } = schemaOf();
+        const [filter, where] = aliases(schema);
+        const [ids] = aliases(schema.properties[where!]);
+        return [toolUse(`mcp__${name}__find`, { [filter!]: 'a eq 1', where: { [ids!]: [1] } })];
+      },
+      'done',
+    );
+    const events = await service.run(sessionId, 'Find them');
+    const input = { $filter: 'a eq 1', where: { 'id[]': [1] } };
+    expect(server.calls.map((call) => call.arguments)).to.deep.equal([input]);
+    expect(events.find(({ type }) => type === 'agent.tool_use')).to.deep.include({ input });
+    const { input_schema: schema } = schemaOf();
+    expect(schema.required).to.deep.equal([aliases(schema)[0]]);
+    expect(
+      tools()
+        .map(({ description }) => description)
+        .slice(-2),
+      'no empty description',
+    ).to.deep.equal(['Finds entities.', undefined]);
+    const [asked] = service.model.requests.at(-1)!.body.messages.at(-2)!.content as unknown as Event[];
+    expect(Object.keys(asked!.input as object), 'what the model wrote').to.deep.equal(aliases(schema));
+  });
+
   it('offer only allowed tools, and enforce that at the call too', async () => {
     const { id, name, server } = await register([{ name: 'a' }, { name: 'b' }], { allowed_tools: ['a'] });
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
