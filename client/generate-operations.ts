@@ -1,15 +1,17 @@
 /** Makes the class with one method for each operation of the OpenAPI document. */
 interface Schema {
   $ref?: string;
-  type?: string;
   properties?: Record<string, Schema>;
   items?: Schema;
   required?: string[];
 }
 
+export type Schemas = Record<string, Schema>;
+
 interface Operation {
   operationId: string;
   summary: string;
+  description: string;
   parameters: { in: string; name: string; description?: string; schema: object }[];
   requestBody?: { content: Record<string, { schema: Schema }> };
   responses: Record<string, { content?: Record<string, { schema?: Schema }> }>;
@@ -21,12 +23,10 @@ export type PathsOfDocument = Record<string, Record<string, Operation>>;
 const BY_HAND = ['fileContent', 'mcpOauthCallback', 'streamEvents', 'downloadFile', 'sendAnswers'];
 const PAGING = ['limit', 'cursor'];
 
-/** The types of bodies and of filters, by their names in the client. */
-export function requestTypes(paths: PathsOfDocument): Record<string, object> {
+/** The types of filters, by their names in the client. */
+export function filterTypes(paths: PathsOfDocument): Record<string, object> {
   const types: Record<string, object> = {};
   for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
-    const body = bodyOf(operation);
-    if (body !== undefined) types[bodyType(operation)] = body;
     const filters = filtersOf(operation);
     const properties = filters.map(({ name, description, schema }) => [name, { description, ...schema }]);
     if (filters.length > 0) {
@@ -36,11 +36,11 @@ export function requestTypes(paths: PathsOfDocument): Record<string, object> {
   return types;
 }
 
-export function operationsClass(paths: PathsOfDocument): string {
+export function operationsClass(paths: PathsOfDocument, schemas: Schemas): string {
   const methods = Object.entries(paths).flatMap(([path, byMethod]) =>
     Object.entries(byMethod)
       .filter(([, { operationId }]) => !BY_HAND.includes(operationId))
-      .map(([method, operation]) => methodOf(method.toUpperCase(), path, operation)),
+      .map(([method, operation]) => methodOf(method.toUpperCase(), path, operation, schemas)),
   );
   const types = [...new Set(methods.flatMap((text) => [...text.matchAll(/\bTypes\.(\w+)/g)].map(([, name]) => name)))];
   return `import { eachItem, type ItemList } from '../pages.js';
@@ -59,8 +59,8 @@ ${methods.join('').replaceAll('Types.', '')}}
 `;
 }
 
-function methodOf(method: string, path: string, operation: Operation): string {
-  const { operationId, summary, parameters } = operation;
+function methodOf(method: string, path: string, operation: Operation, schemas: Schemas): string {
+  const { operationId, summary, description, parameters } = operation;
   const ids = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => camelCase(name!));
   const address =
     ids.length === 0
@@ -74,10 +74,10 @@ function methodOf(method: string, path: string, operation: Operation): string {
   const given = [
     ...ids.map((id) => `${id}: string`),
     ...(isUpload ? ['source: UploadSource'] : []),
-    ...(body ? [`body: Types.${bodyType(operation)}${body.required ? '' : ' = {}'}`] : []),
+    ...(body ? [`body: ${typeOf(body)}${schemas[nameOf(body)]!.required ? '' : ' = {}'}`] : []),
     ...(isList ? [`query: ${query} = {}`] : []),
   ];
-  const answer = answerOf(operation);
+  const answer = answerOf(operation, schemas);
   const send = answer === 'void' ? 'noContent' : isCreate ? 'create' : 'json';
   const outgoing = [
     ...(isList ? ['query'] : []),
@@ -88,7 +88,11 @@ function methodOf(method: string, path: string, operation: Operation): string {
   const verb = send === 'create' ? '' : `'${method}', `;
   const options = `options: ${isCreate ? 'CreateOptions' : 'RequestOptions'} = {}`;
   const own = `
-  /** ${summary}. */
+  /**
+   * ${summary}.
+   *
+   * ${description.replaceAll(/\n+/g, ' ')}
+   */
   ${operationId}(${[...given, options].join(', ')}): Promise<${answer}> {
     return this.transport.${send}(${verb}${address}, ${sent});
   }
@@ -106,14 +110,6 @@ function bodyOf({ requestBody }: Operation): Schema | undefined {
   return requestBody?.content['application/json']?.schema;
 }
 
-/** `createSession` takes a `NewSession`, `updateSession` a `SessionChange`. */
-function bodyType({ operationId }: Operation): string {
-  return operationId
-    .replace(/^(create|register|send)(\w+)$/, 'New$2')
-    .replace(/^update(\w+)$/, '$1Change')
-    .replace(/^accept(\w+)$/, 'Accepted$1');
-}
-
 function filtersOf({ parameters }: Operation): Operation['parameters'] {
   return parameters.filter((one) => one.in === 'query' && !PAGING.includes(one.name));
 }
@@ -123,20 +119,20 @@ function itemOf({ operationId }: Operation): string {
   return operationId.replace(/^list/, '').replace(/ies$/, 'y').replace(/s$/, '');
 }
 
-function answerOf({ responses }: Operation): string {
+function answerOf({ responses }: Operation, schemas: Schemas): string {
   const [, { content }] = Object.entries(responses).find(([status]) => Number(status) < 400)!;
   const schema = content?.['application/json']?.schema;
   if (schema === undefined) return 'void';
-  const items = schema.properties?.items?.items;
-  return items === undefined ? typeOf(schema) : `Types.Page<${typeOf(items)}>`;
+  const { items, meta } = schemas[nameOf(schema)]!.properties ?? {};
+  return meta === undefined ? typeOf(schema) : `Types.Page<${typeOf(items!.items!)}>`;
 }
 
-function typeOf({ $ref, type, properties }: Schema): string {
-  if ($ref !== undefined) return `Types.${$ref.split('/').at(-1)}`;
-  if (properties === undefined) return type === 'integer' ? 'number' : type!;
-  return `{ ${Object.entries(properties)
-    .map(([name, schema]) => `${name}: ${typeOf(schema)}`)
-    .join('; ')} }`;
+function typeOf(schema: Schema): string {
+  return `Types.${nameOf(schema)}`;
+}
+
+function nameOf({ $ref }: Schema): string {
+  return $ref!.split('/').at(-1)!;
 }
 
 function camelCase(name: string): string {

@@ -1,27 +1,25 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
+import { Components } from '../api/http/openapi/components.js';
+import { errorDetails } from '../api/http/openapi/openapi-errors.js';
 import { openApiDocument } from '../api/http/openapi/openapi.js';
 import { routes } from '../api/routes.js';
-import { operationsClass, requestTypes, type PathsOfDocument } from './generate-operations.js';
+import { filterTypes, operationsClass, type PathsOfDocument, type Schemas } from './generate-operations.js';
 
 const HEADER = '// Made from the OpenAPI document of the service by `npm run client:generate`. Not to be edited.\n\n';
 const folder = new URL('src/generated/', import.meta.url);
-
-interface ErrorSchema {
-  properties: { error?: { properties: { type: { const: string }; details?: object } } };
-}
 
 /** The generated files of the client by name, from the document that the service serves. */
 export async function generatedFiles(): Promise<Record<string, string>> {
   const { paths, components, ...document } = openApiDocument(routes) as {
     paths: PathsOfDocument;
-    components: { schemas: Record<string, object> };
+    components: { schemas: Schemas };
   };
   const all = {
     ...components.schemas,
-    ...requestTypes(paths),
-    ErrorDetails: detailsByErrorType(Object.values(components.schemas) as ErrorSchema[]),
+    ...filterTypes(paths),
+    ErrorDetails: detailsByErrorType(),
   };
   const types = await openapiTS(
     { ...document, webhooks: {}, paths: {}, components: { schemas: await schemasInUse(all) } } as unknown as OpenAPI3,
@@ -30,14 +28,16 @@ export async function generatedFiles(): Promise<Record<string, string>> {
   );
   // The other declarations are of paths and webhooks, of which there are none.
   const declaration = types.find((node) => 'name' in node && (node.name as { text: string }).text === 'components')!;
-  return { 'schema.ts': HEADER + astToString(declaration), 'operations.ts': HEADER + operationsClass(paths) };
+  return {
+    'schema.ts': HEADER + astToString(declaration),
+    'operations.ts': HEADER + operationsClass(paths, components.schemas),
+  };
 }
 
 /** An object with the details of each error type; an error without details has empty ones. */
-function detailsByErrorType(schemas: ErrorSchema[]): object {
-  const errors = schemas.flatMap(({ properties }) => properties?.error?.properties ?? []);
-  const properties = errors.map(({ type, details = { type: 'null' } }) => [type.const, details]);
-  return { type: 'object', properties: Object.fromEntries(properties) as object };
+function detailsByErrorType(): object {
+  const properties = Object.entries(errorDetails()).map(([type, details]) => [type, details ?? { type: 'null' }]);
+  return new Components().ofResponse({ type: 'object', properties: Object.fromEntries(properties) as object });
 }
 
 /** The schemas that client/src/types.ts names, and those that they refer to. */

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { routes } from '../api/routes.js';
 import { STORED_EVENT_TYPES } from '../src/events/schema.js';
 import { SCOPES } from '../src/projects/permissions.js';
 import { ERROR_STATUS } from '../src/platform/errors.js';
@@ -34,6 +35,17 @@ describe('the tables in the documents are those of the code', () => {
   it('docs/streaming.md: every stored event', async () => {
     const text = await page('docs/streaming.md');
     for (const type of STORED_EVENT_TYPES) expect(text).to.contain(`\`${type}\``);
+  });
+
+  it('docs/errors.md and docs/contract.md: every kind of request that takes an Idempotency-Key', async () => {
+    const [, errors] = /\*\*Idempotency-Key\.\*\*(.*?)\n\n/s.exec(await page('docs/errors.md'))!;
+    const [, contract] = /^\| `Idempotency-Key` \(([^)]+)/m.exec(await page('docs/contract.md'))!;
+    const takers = routes.filter(([, , , , { idempotent }]) => idempotent).map(([, path]) => path.split('/'));
+    for (const [, , area, id, last] of takers) {
+      const name = area === 'sessions' && id !== undefined ? last! : area!;
+      expect(contract, name).to.contain(name);
+      expect(errors, name).to.contain({ events: 'answers', 'mcp-servers': 'MCP servers' }[name] ?? name);
+    }
   });
 
   it('docs/settings.md: every setting, as `npm run settings-page` writes it', async () => {

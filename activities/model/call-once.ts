@@ -9,7 +9,7 @@ import type { PendingRequest } from '../../src/models/request.js';
 import type { TurnDeps } from '../../src/turns/write.js';
 import type { Config } from '../../src/platform/config.js';
 import { isoIn } from '../../src/platform/timestamps.js';
-import type { RetryNotice } from '../../src/events/schema.js';
+import type { RetryNotice } from '../../src/events/stream-schema.js';
 import { withChatSpan } from './chat-span.js';
 import type { ModelClient } from './clients.js';
 import { describeFailure, modelFailureOf } from './failures.js';

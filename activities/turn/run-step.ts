@@ -1,4 +1,4 @@
-import type { RetryNotice } from '../../src/events/schema.js';
+import type { RetryNotice } from '../../src/events/stream-schema.js';
 import { beginModelCall, type ModelCall } from '../../src/steps/model-call.js';
 import { SteeringChangedError } from '../../src/steps/steering.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';

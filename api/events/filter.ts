@@ -1,8 +1,16 @@
 import { STORED_EVENT_TYPES } from '../../src/events/schema.js';
 import type { HistoryFilter } from '../../src/events/read-history.js';
+import { described } from '../../src/platform/object-schema.js';
 import { validationError } from '../../src/platform/errors.js';
 import type { JsonSchema } from '../http/core/operation.js';
 import { filteredList } from '../http/core/page.js';
+
+const order = {
+  $id: 'EventOrder',
+  type: 'string',
+  enum: ['asc', 'desc'],
+  description: '`asc`: oldest first. `desc`: newest first.',
+} as const;
 
 /** The filters of the history (docs/contract.md §13 "Events"). */
 export const filterSchema = {
@@ -13,11 +21,7 @@ export const filterSchema = {
       type: 'string',
       description: `Only events of these types, separated by commas: ${STORED_EVENT_TYPES.join(', ')}.`,
     },
-    order: {
-      type: 'string',
-      enum: ['asc', 'desc'],
-      description: '`asc`: oldest first (the default); `desc`: newest first.',
-    },
+    order: described(order, '`asc`: oldest first (the default); `desc`: newest first.'),
   },
 } as const satisfies JsonSchema;
 

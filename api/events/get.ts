@@ -9,6 +9,7 @@ import { sessionNotFound } from '../http/core/session-of-path.js';
 export const getEvent = operation<undefined, EventRow>({
   id: 'getEvent',
   summary: 'Get a stored event',
+  description: 'Shows one event, for example the one that a webhook names.',
   success: { status: 200, description: 'The event.', schema: eventSchema },
   errors: ['session_not_found', 'event_not_found'],
   async resource({ deps, caller, params }) {

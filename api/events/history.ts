@@ -12,6 +12,8 @@ import { filterOf, filterSchema, listName } from './filter.js';
 export const listEvents = operation<undefined, SessionState>({
   id: 'listEvents',
   summary: 'List the events of a session, oldest first unless `order` is `desc`',
+  description:
+    'Reads the history: messages, tool calls, results and ends of turns. Fragments of texts are in the stream only.',
   paged: true,
   query: filterSchema,
   success: { status: 200, description: 'A page of events.', schema: pageSchema(eventSchema) },

@@ -6,13 +6,18 @@ import { isTerminal, type TurnReader } from '../../src/stream/reader.js';
 import type { SessionOpening } from '../../src/stream/session-opening.js';
 import { streamLagSeconds } from '../../src/platform/metrics.js';
 import type { ApiDeps } from '../deps.js';
-import { frameSchema } from '../../src/events/schema.js';
+import { frameSchema } from '../../src/events/stream-schema.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 import type { OpenStream } from './open-streams.js';
 import { portionsOf } from './portions.js';
 import { SseConnection } from './sse-connection.js';
 
+const EXAMPLE = `event: agent.message.delta
+id: turn_01kag8z0d4k7q2r9t5y8h3j6m1:3.1.1
+data: {"type":"agent.message.delta","turn_id":"turn_01kag8z0d4k7q2r9t5y8h3j6m1","message_id":"msg_01kag8z1q2w3e4r5t6y7u8i9p0","content":"Two orders"}
+
+`;
 const RETRY_MS = 2000;
 /** Sent after the last event: EventSource reconnects after every end, and then need not hurry. */
 const RETRY_AFTER_END_MS = 15_000;
@@ -21,12 +26,15 @@ const RETRY_AFTER_END_MS = 15_000;
 export const streamEvents = operation({
   id: 'streamEvents',
   summary: 'Stream the events of the current turn (Server-Sent Events)',
+  description:
+    'Follows the open turn, or else replays the last one, from its first event to its terminal event; then the stream ends. Each frame has `id: <turn_id>:<position>`, `event:` with the type, and `data:` with a `StreamEvent` as JSON. Text comes as `.delta` frames while the model writes it. Comments `: ping` keep the connection alive. To go on after a break, send the last id as `Last-Event-ID`: nothing is missing and nothing comes twice.',
   headers: { 'Last-Event-ID': 'The id of the last frame that you received: the stream continues after it.' },
   success: {
     status: 200,
     description: 'Frames up to the turn’s terminal event. The schema describes one frame.',
     mediaType: 'text/event-stream',
     schema: frameSchema,
+    example: EXAMPLE,
   },
   errors: ['session_not_found', 'too_many_streams'],
   // The statement that opens the stream finds the session.

@@ -12,11 +12,22 @@ import { operation } from '../http/core/operation.js';
 export const fileContent = operation({
   id: 'fileContent',
   summary: 'Content behind a signed link',
+  description:
+    'The target of download links. It takes `Range`, so that a download can be continued, and no key: the signature is the permission. A `Range` gets 206, or 416 if the file has no such bytes.',
   query: {
     type: 'object',
-    properties: { expires: { type: 'string' }, signature: { type: 'string' } },
+    properties: {
+      expires: { type: 'string', description: 'When the link expires, in seconds since 1970.' },
+      signature: { type: 'string', description: 'Made by the service. A changed link is refused.' },
+    },
   },
-  success: { status: 200, description: 'The content, or the requested range', mediaType: '*/*' },
+  success: {
+    status: 200,
+    description: 'The content, or the requested range.',
+    mediaType: '*/*',
+    schema: { type: 'string', format: 'binary', description: 'Bytes.' },
+    example: 'the bytes of the file',
+  },
   errors: ['invalid_link', 'file_not_found', 'storage_error'],
   async handle({ deps, ctx, params, query }) {
     verifyLink(params.file_id!, query, deps.config.encryptionKeys);

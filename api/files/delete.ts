@@ -5,6 +5,7 @@ import { fileOfPath } from './resource.js';
 export const deleteFile = operation({
   id: 'deleteFile',
   summary: 'Delete a file',
+  description: 'Removes the file and its content. Events keep what they say about it.',
   success: { status: 204, description: 'Deleted' },
   errors: ['file_not_found'],
   resource: fileOfPath,

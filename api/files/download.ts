@@ -6,6 +6,8 @@ import { fileOfPath } from './resource.js';
 export const downloadFile = operation({
   id: 'downloadFile',
   summary: 'Download a file',
+  description:
+    'Redirects to a link that needs no key, so that large files do not pass through the client’s credentials.',
   success: {
     status: 307,
     description: 'Location is a link to the content, valid for one hour.',

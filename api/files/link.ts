@@ -5,7 +5,13 @@ import { fileOfPath } from './resource.js';
 
 const linkSchema = {
   $id: 'DownloadLink',
+  description: 'Where to download a file.',
   ...objectSchema({ url: { type: 'string', description: 'Signed link to the content; it needs no key.' } }),
+  examples: [
+    {
+      url: 'https://agents.example.com/files/file_01kag8x5t6y7u8i9o0p1a2s3d4?expires=1795254420&signature=4f1c…',
+    },
+  ],
 } as const satisfies JsonSchema;
 
 /**
@@ -15,6 +21,7 @@ const linkSchema = {
 export const getDownloadLink = operation({
   id: 'getDownloadLink',
   summary: 'Get the download link of a file',
+  description: 'For browsers, whose scripts cannot read a redirect: the link as JSON. It needs no key.',
   success: { status: 200, description: 'The link, valid for one hour.', schema: linkSchema },
   errors: ['file_not_found', 'storage_error'],
   resource: fileOfPath,

@@ -12,6 +12,7 @@ const RULES: UploadRules = { maxBytes: MAX_FILE_BYTES, tooLarge: 'file_too_large
 export const uploadFile = operation({
   id: 'uploadFile',
   summary: 'Upload a file',
+  description: 'Stores a file that messages can attach: a form with the part `file`, at most 100 MiB.',
   multipart: true,
   idempotent: true,
   success: { status: 201, description: 'The file', schema: fileSchema },

@@ -9,6 +9,8 @@ import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';
 
 const body = {
+  $id: 'AcceptedMcpTools',
+  description: 'Which tools to accept; empty: all changed tools.',
   type: 'object',
   properties: {
     names: {
@@ -28,11 +30,14 @@ const body = {
     },
   },
   additionalProperties: false,
+  examples: [{ digests: { late_orders: '9f86d081884c7d65' } }],
 } as const satisfies JsonSchema;
 
 export const acceptMcpTools = operation<FromSchema<typeof body>, McpServerRow>({
   id: 'acceptMcpTools',
   summary: 'Accept changed tools of an MCP server whose tools are pinned',
+  description:
+    'With `pin_tools`, new and changed tools are held back. Read them in `changed_tools`, then accept them here.',
   body,
   success: { status: 200, description: 'The changed MCP server.', schema: mcpServerSchema },
   errors: ['mcp_server_not_found', 'unknown_mcp_tool', 'tools_changed'],

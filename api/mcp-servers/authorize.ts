@@ -9,6 +9,8 @@ import { mcpServerOfPath } from './resource.js';
 export const authorizeMcpServer = operation({
   id: 'authorizeMcpServer',
   summary: 'Start the authorization of an MCP server of type OAUTH again',
+  description:
+    'Use it when `authorization_url` has expired, or the server no longer accepts the authorization. A person opens the new address.',
   success: { status: 200, description: 'The MCP server with a new authorization_url.', schema: mcpServerSchema },
   errors: ['mcp_server_not_found', 'invalid_mcp_server_url', 'mcp_oauth_failed'],
   resource: mcpServerOfPath,

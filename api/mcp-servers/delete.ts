@@ -10,6 +10,7 @@ import { mcpServerOfPath } from './resource.js';
 export const deleteMcpServer = operation({
   id: 'deleteMcpServer',
   summary: 'Delete an MCP server; sessions lose its tools from their next turn',
+  description: 'Removes the server and its credential. Sessions that name it go on without its tools.',
   success: { status: 204, description: 'Deleted.' },
   errors: ['mcp_server_not_found'],
   resource: mcpServerOfPath,

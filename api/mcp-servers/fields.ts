@@ -1,3 +1,4 @@
+import { objectSchema, shownAs } from '../../src/platform/object-schema.js';
 import type { JsonSchema } from '../http/core/operation.js';
 
 /** Lowercase letters, digits and single hyphens between them. */
@@ -6,36 +7,73 @@ export const nameField = {
   minLength: 1,
   maxLength: 64,
   pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+  description: 'Its name, unique in the project. The names of its tools begin with it: `mcp__NAME__TOOL`.',
 } as const satisfies JsonSchema;
 
-/** src/mcp/auth checks which fields a type takes and which values a header can carry. */
-export const authField = {
-  type: 'object',
-  description:
-    'NONE has no further fields, BEARER needs token, HEADER needs name and value, OAUTH may have client_id, client_secret and scopes.',
-  properties: {
-    type: { type: 'string', enum: ['NONE', 'BEARER', 'HEADER', 'OAUTH'], default: 'NONE' },
-    token: { type: 'string' },
-    name: { type: 'string' },
-    value: { type: 'string' },
-    client_id: {
-      type: 'string',
-      minLength: 1,
-      maxLength: 2048,
-      pattern: '^[\\x20-\\x7e]+$',
-      description: 'A client registered at the authorization server; without it the service registers one.',
-    },
-    client_secret: { type: 'string', minLength: 1, maxLength: 8192, pattern: '^[\\x20-\\x7e]+$' },
-    scopes: {
-      type: 'array',
-      items: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' },
-      maxItems: 100,
-      uniqueItems: true,
-      description: 'Scopes to request; without it, those in the metadata of the resource.',
-    },
+const fields = {
+  token: { type: 'string', description: 'Sent as `Authorization: Bearer TOKEN`.' },
+  name: { type: 'string', description: 'Name of the header.' },
+  value: { type: 'string', description: 'Value of the header.' },
+  client_id: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 2048,
+    pattern: '^[\\x20-\\x7e]+$',
+    description: 'A client registered at the authorization server; without it the service registers one.',
   },
-  additionalProperties: false,
-} as const satisfies JsonSchema;
+  client_secret: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 8192,
+    pattern: '^[\\x20-\\x7e]+$',
+    description: 'The secret of `client_id`, if it has one.',
+  },
+  scopes: {
+    type: 'array',
+    items: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' },
+    maxItems: 100,
+    uniqueItems: true,
+    description: 'Scopes to request; without it, those in the metadata of the resource.',
+  },
+} as const;
+const { token, name, value, ...ofOauth } = fields;
+
+export const authTypeField = {
+  $id: 'McpAuthType',
+  type: 'string',
+  enum: ['NONE', 'BEARER', 'HEADER', 'OAUTH'],
+  description: 'How the service proves to the MCP server who it is.',
+} as const;
+
+/** src/mcp/auth checks which fields a type takes and which values a header can carry. Without a type it is NONE. */
+export const authField = shownAs(
+  {
+    type: 'object',
+    properties: { type: { ...authTypeField, default: 'NONE' }, ...fields },
+    additionalProperties: false,
+  },
+  {
+    $id: 'NewMcpAuth',
+    description: 'How the service proves to the MCP server who it is. Credentials are never shown again.',
+    type: 'object',
+    required: ['type'],
+    discriminator: { propertyName: 'type' },
+    oneOf: [
+      { $id: 'NoMcpAuth', description: 'No credential.', ...objectSchema({ type: { const: 'NONE' } }) },
+      { $id: 'BearerMcpAuth', description: 'A token.', ...objectSchema({ type: { const: 'BEARER' }, token }) },
+      {
+        $id: 'HeaderMcpAuth',
+        description: 'A header of its own, such as `X-Api-Key`.',
+        ...objectSchema({ type: { const: 'HEADER' }, name, value }),
+      },
+      {
+        $id: 'OAuthMcpAuth',
+        description: 'A person authorizes the service in a browser.',
+        ...objectSchema({ type: { const: 'OAUTH' } }, ofOauth),
+      },
+    ],
+  },
+) satisfies JsonSchema;
 
 export const allowedToolsField = {
   type: ['array', 'null'],
@@ -43,6 +81,7 @@ export const allowedToolsField = {
   minItems: 1,
   maxItems: 256,
   uniqueItems: true,
+  description: 'Names of the server’s tools that the agent may call; null: all of them.',
 } as const satisfies JsonSchema;
 
 export const pinToolsField = {

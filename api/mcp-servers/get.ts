@@ -5,6 +5,8 @@ import { mcpServerOfPath } from './resource.js';
 export const getMcpServer = operation({
   id: 'getMcpServer',
   summary: 'Get an MCP server',
+  description:
+    'Shows one MCP server with its tools. `last_connect_error` says why the agent could not use it in the latest turn.',
   success: { status: 200, description: 'The MCP server.', schema: mcpServerSchema },
   errors: ['mcp_server_not_found'],
   resource: mcpServerOfPath,

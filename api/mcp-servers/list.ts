@@ -6,6 +6,7 @@ import { mcpServerSchema, presentMcpServer } from './present.js';
 export const listMcpServers = operation({
   id: 'listMcpServers',
   summary: 'List MCP servers, newest first',
+  description: 'Shows the registered MCP servers with their tools.',
   paged: true,
   success: { status: 200, description: 'A page of MCP servers.', schema: pageSchema(mcpServerSchema) },
   errors: [],

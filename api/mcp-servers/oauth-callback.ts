@@ -24,16 +24,23 @@ const HEADERS = {
 export const mcpOauthCallback = operation({
   id: 'mcpOauthCallback',
   summary: 'Finish the authorization of an MCP server; the authorization server redirects the browser here',
+  description:
+    'For browsers only: the authorization server redirects to this address. It answers with a page for the person.',
   query: {
     type: 'object',
     properties: {
       state: { type: 'string', description: 'The value of state in authorization_url.' },
-      code: { type: 'string' },
+      code: { type: 'string', description: 'The authorization code.' },
       iss: { type: 'string', description: 'The authorization server (RFC 9207).' },
-      error: { type: 'string' },
+      error: { type: 'string', description: 'Why the person or the authorization server refused.' },
     },
   },
-  success: { status: 200, description: 'A page that says that the server is authorized.', mediaType: 'text/html' },
+  success: {
+    status: 200,
+    description: 'A page that says that the server is authorized.',
+    mediaType: 'text/html',
+    example: '<!doctype html>…',
+  },
   errors: [],
   failure: { status: 422, description: 'A page that says why the server is not authorized.', mediaType: 'text/html' },
   async handle({ ctx, deps, query, log }) {

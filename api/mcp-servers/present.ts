@@ -1,47 +1,23 @@
 import type { McpOauthRow } from '../../src/db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
-import { objectSchema } from '../../src/platform/object-schema.js';
 import type { AuthorizationLink } from '../../src/mcp/oauth/authorize.js';
-import { presented, timestamp, timestampOrNull } from '../http/core/presenter.js';
+import { described, objectSchema } from '../../src/platform/object-schema.js';
+import { flag, idField, text, timestamp, timestampOrNull } from '../../src/platform/schema-fields.js';
+import { presented } from '../http/core/presenter.js';
+import { changedToolSchema } from './changed-tool-fields.js';
+import { allowedToolsField, authTypeField } from './fields.js';
 
-const shownTool = objectSchema(
-  {
-    description: { type: 'string' },
-    input_schema: {
-      type: ['object', 'null'],
-      additionalProperties: true,
-      description: 'Null if it is too large to show.',
-    },
-  },
-  {
-    annotations: {
-      type: 'object',
-      description: 'Absent without readOnlyHint or idempotentHint.',
-      properties: { readOnlyHint: { const: true }, idempotentHint: { const: true } },
-      additionalProperties: false,
-    },
-  },
-);
-
-/** A tool of a pinned server that is held back until it is accepted. */
-export const { schema: changedToolSchema } = presented('ChangedMcpTool', {
-  name: { type: 'string' },
-  digest: { type: 'string', description: 'Identifies this version of the tool. Send it when you accept the tool.' },
-  before: { anyOf: [shownTool, { type: 'null' }], description: 'The accepted tool; null for a new one.' },
-  after: shownTool,
-});
-
-const mcpServer = presented('McpServer', {
-  id: { type: 'string', pattern: '^mcp_' },
-  name: { type: 'string' },
-  url: { type: 'string' },
-  auth: objectSchema(
+const auth = {
+  $id: 'McpServerAuth',
+  description: 'How the service proves to the MCP server who it is, without the credential.',
+  ...objectSchema(
     {
-      type: { type: 'string', enum: ['NONE', 'BEARER', 'HEADER', 'OAUTH'] },
+      type: authTypeField,
       name: { type: ['string', 'null'], description: 'The header name for type HEADER; otherwise null.' },
     },
     {
       status: {
+        $id: 'AuthorizationStatus',
         type: 'string',
         enum: ['authorization_required', 'authorized'],
         description: 'Only for type OAUTH, like the next two fields.',
@@ -50,24 +26,67 @@ const mcpServer = presented('McpServer', {
         type: ['string', 'null'],
         description: 'Where a person authorizes the server; only in the response that starts an authorization.',
       },
-      expires_at: { ...timestampOrNull, description: 'When authorization_url expires.' },
+      expires_at: described(timestampOrNull, 'When authorization_url expires.'),
     },
   ),
-  allowed_tools: { type: ['array', 'null'], items: { type: 'string' } },
-  tools: { type: 'array', items: objectSchema({ name: { type: 'string' }, description: { type: 'string' } }) },
-  pin_tools: { type: 'boolean' },
-  changed_tools: {
-    type: 'array',
-    description: 'Tools of a pinned server that are held back until they are accepted.',
-    items: changedToolSchema,
+};
+
+const tool = {
+  $id: 'McpTool',
+  description: 'A tool of an MCP server.',
+  ...objectSchema({
+    name: described(text, 'The server’s own name of the tool.'),
+    description: described(text, 'What it does, in the words of the server.'),
+  }),
+};
+
+const mcpServer = presented(
+  'McpServer',
+  'A registered MCP server. Sessions that name it can use its tools.',
+  {
+    id: idField('mcpServer', 'Id of the MCP server.'),
+    name: described(text, 'Its name, unique in the project.'),
+    url: described(text, 'Its Streamable HTTP endpoint.'),
+    auth,
+    allowed_tools: {
+      type: ['array', 'null'],
+      items: text,
+      description: allowedToolsField.description,
+    },
+    tools: { type: 'array', items: tool, description: 'The tools that it offered last.' },
+    pin_tools: described(flag, 'If true, new and changed tools are held back until they are accepted.'),
+    changed_tools: {
+      type: 'array',
+      description: 'Tools of a pinned server that are held back until they are accepted.',
+      items: changedToolSchema,
+    },
+    server_name: { type: ['string', 'null'], description: 'What it calls itself; null before the first connection.' },
+    last_probed_at: described(timestampOrNull, 'When its tools were last listed by a probe; null before.'),
+    last_connected_at: described(timestampOrNull, 'When a turn last connected to it; null before.'),
+    last_connect_error: {
+      type: ['string', 'null'],
+      description: 'Why the latest connection of a turn failed; null if it did not.',
+    },
+    created_at: described(timestamp, 'When it was registered.'),
+    updated_at: described(timestamp, 'When it was last changed.'),
   },
-  server_name: { type: ['string', 'null'] },
-  last_probed_at: timestampOrNull,
-  last_connected_at: timestampOrNull,
-  last_connect_error: { type: ['string', 'null'] },
-  created_at: timestamp,
-  updated_at: timestamp,
-});
+  {
+    id: 'mcp_01kag8u1w2e3r4t5y6u7i8o9p0',
+    name: 'orders',
+    url: 'https://mcp.example.com/orders',
+    auth: { type: 'BEARER', name: null },
+    allowed_tools: null,
+    tools: [{ name: 'late_orders', description: 'Lists the orders that are late.' }],
+    pin_tools: false,
+    changed_tools: [],
+    server_name: 'order-server',
+    last_probed_at: '2026-11-21T09:20:00.000001Z',
+    last_connected_at: '2026-11-21T09:48:04.100001Z',
+    last_connect_error: null,
+    created_at: '2026-11-21T09:20:00.000001Z',
+    updated_at: '2026-11-21T09:20:00.000001Z',
+  },
+);
 export const { schema: mcpServerSchema } = mcpServer;
 
 /** Without credentials. */

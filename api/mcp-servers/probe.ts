@@ -11,6 +11,8 @@ import { mcpServerOfPath } from './resource.js';
 export const probeMcpServer = operation({
   id: 'probeMcpServer',
   summary: 'Connect to an MCP server again and refresh its tools',
+  description:
+    'Use it after the server has got new tools, or to see whether it answers. Turns list the tools by themselves.',
   success: { status: 200, description: 'The MCP server with its current tools.', schema: mcpServerSchema },
   errors: ['mcp_server_not_found', 'invalid_mcp_server_url', 'mcp_probe_failed'],
   resource: mcpServerOfPath,

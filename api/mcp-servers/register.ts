@@ -12,21 +12,32 @@ import { operation } from '../http/core/operation.js';
 import { allowedToolsField, authField, nameField, pinToolsField } from './fields.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 
-const body = objectSchema(
-  {
-    name: nameField,
-    url: { type: 'string', maxLength: 2048, description: 'Streamable HTTP endpoint: https, at a public address.' },
-  },
-  {
-    auth: authField,
-    allowed_tools: { ...allowedToolsField, default: null },
-    pin_tools: { ...pinToolsField, default: false },
-  },
-);
+const body = {
+  $id: 'NewMcpServer',
+  description: 'An MCP server, and how to use it.',
+  ...objectSchema(
+    {
+      name: nameField,
+      url: {
+        type: 'string',
+        maxLength: 2048,
+        description: 'Streamable HTTP endpoint: https, at a public address. An operator can allow others.',
+      },
+    },
+    {
+      auth: authField,
+      allowed_tools: { ...allowedToolsField, default: null },
+      pin_tools: { ...pinToolsField, default: false },
+    },
+  ),
+  examples: [{ name: 'orders', url: 'https://mcp.example.com/orders', auth: { type: 'BEARER', token: 'secret' } }],
+} as const;
 
 export const registerMcpServer = operation<FromSchema<typeof body>>({
   id: 'registerMcpServer',
   summary: 'Connect to an MCP server and register it',
+  description:
+    'Connects to the server, lists its tools and stores it, so that sessions can name it in `mcp_servers`. With `auth` of type OAUTH it does not connect yet: a person opens `authorization_url` first.',
   body,
   idempotent: true,
   success: { status: 201, description: 'The MCP server with the tools it offers.', schema: mcpServerSchema },

@@ -17,9 +17,12 @@ import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';
 
 const body = {
+  $id: 'McpServerChange',
+  description: 'Changes of an MCP server. Fields that are absent stay.',
   type: 'object',
   properties: { name: nameField, auth: authField, allowed_tools: allowedToolsField, pin_tools: pinToolsField },
   additionalProperties: false,
+  examples: [{ allowed_tools: ['late_orders'] }],
 } as const satisfies JsonSchema;
 
 type Body = FromSchema<typeof body>;
@@ -27,6 +30,8 @@ type Body = FromSchema<typeof body>;
 export const updateMcpServer = operation<Body, McpServerRow>({
   id: 'updateMcpServer',
   summary: 'Change the name, credential, allowed tools or tool pinning of an MCP server',
+  description:
+    'Changes the fields that the body has. A new `auth` is tried with a connection before it is stored. For another url, delete the server and register it again.',
   body,
   success: { status: 200, description: 'The changed MCP server.', schema: mcpServerSchema },
   errors: [

@@ -7,6 +7,7 @@ import { modelSchema, presentModel } from './present.js';
 export const listModels = operation({
   id: 'listModels',
   summary: 'List the available models',
+  description: 'Shows what can be a session’s `model_id`, with context windows and prices.',
   paged: true,
   success: {
     status: 200,

@@ -2,6 +2,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import type { EntityManager } from 'typeorm';
 import { runSql, sql } from '../../src/db/sql.js';
 import { resolveMessage } from '../../src/messages/message.js';
+import { described } from '../../src/platform/object-schema.js';
 import { validationError } from '../../src/platform/errors.js';
 import type { Schedule, TimingFields } from '../../src/schedules/schedule.js';
 import type { Target } from '../../src/schedules/start-turn.js';
@@ -24,6 +25,8 @@ import * as fields from './fields.js';
 import { presentSchedule, scheduleSchema } from './present.js';
 
 const body = {
+  $id: 'NewSchedule',
+  description: 'A message, and when and where it is sent.',
   type: 'object',
   properties: {
     name: { ...fields.nameField, default: null },
@@ -32,7 +35,7 @@ const body = {
     timezone: { ...fields.timezoneField, default: 'UTC' },
     target: fields.targetField,
     message: fields.messageField,
-    overlap: { ...fields.overlapField, default: 'skip' },
+    overlap: { ...described(fields.overlapField, fields.overlapField.description), default: 'skip' },
     end_at: { ...fields.endAtField, default: null },
   },
   required: ['target', 'message'],
@@ -55,6 +58,8 @@ const NO_TIMING = { cron: null, at: null, timezone: 'UTC', end_at: null };
 export const createSchedule = operation<Body>({
   id: 'createSchedule',
   summary: 'Create a schedule: it sends a message at given times',
+  description:
+    'Sends a message by the clock: to a new session each time, or to the same one. Give either `cron` or `at`.',
   body,
   maxBodyValues: fields.MAX_SCHEDULE_VALUES,
   idempotent: true,

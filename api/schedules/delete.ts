@@ -5,6 +5,7 @@ import { scheduleNotFound, scheduleOfPath } from './resource.js';
 export const deleteSchedule = operation({
   id: 'deleteSchedule',
   summary: 'Delete a schedule; turns that it started continue',
+  description: 'Ends the schedule for good. Its sessions and turns stay.',
   success: { status: 204, description: 'Deleted.' },
   errors: ['schedule_not_found'],
   resource: scheduleOfPath,

@@ -6,6 +6,7 @@ import { presentSchedule, scheduleSchema } from './present.js';
 export const listSchedules = operation({
   id: 'listSchedules',
   summary: 'List schedules, newest first',
+  description: 'Shows the schedules with their next times and newest runs.',
   paged: true,
   success: { status: 200, description: 'A page of schedules.', schema: pageSchema(scheduleSchema) },
   errors: [],

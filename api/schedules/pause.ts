@@ -6,6 +6,7 @@ import { change, scheduleOfPath } from './resource.js';
 export const pauseSchedule = operation({
   id: 'pauseSchedule',
   summary: 'Pause a schedule; times during the pause are skipped',
+  description: 'Stops the schedule until it is resumed.',
   idempotent: true,
   success: { status: 200, description: 'The changed schedule.', schema: scheduleSchema },
   errors: ['schedule_not_found'],

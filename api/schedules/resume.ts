@@ -8,6 +8,7 @@ import { change, requireSession, scheduleOfPath } from './resource.js';
 export const resumeSchedule = operation({
   id: 'resumeSchedule',
   summary: 'Resume a paused schedule; the count of failed turns starts at 0',
+  description: 'Makes a paused schedule active again, from its next time on.',
   idempotent: true,
   success: { status: 200, description: 'The changed schedule.', schema: scheduleSchema },
   errors: ['schedule_not_found', 'session_not_found'],

@@ -7,6 +7,7 @@ import { requireSession, scheduleNotFound, scheduleOfPath } from './resource.js'
 export const runSchedule = operation({
   id: 'runSchedule',
   summary: 'Run a schedule now, also a paused or ended one; its times do not change',
+  description: 'Use it to try a schedule, or to make up for a time that was missed.',
   idempotent: true,
   success: { status: 200, description: 'The schedule; last_run shows the result.', schema: scheduleSchema },
   errors: ['schedule_not_found', 'session_not_found'],

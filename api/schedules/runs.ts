@@ -8,6 +8,7 @@ import { scheduleOfPath } from './resource.js';
 export const listScheduleRuns = operation({
   id: 'listScheduleRuns',
   summary: 'List the runs of a schedule, newest first; kept for 30 days',
+  description: 'Shows which times started a turn, and why others were skipped.',
   paged: true,
   success: { status: 200, description: 'A page of runs.', schema: pageSchema(runSchema) },
   errors: ['schedule_not_found'],

@@ -17,6 +17,8 @@ import { presentSchedule, scheduleSchema } from './present.js';
 import { change, requireSession, scheduleOfPath, type LockedSchedule } from './resource.js';
 
 const body = {
+  $id: 'ScheduleChange',
+  description: 'Changes of a schedule. Fields that are absent stay.',
   type: 'object',
   properties: {
     name: fields.nameField,
@@ -28,6 +30,7 @@ const body = {
     end_at: fields.endAtField,
   },
   additionalProperties: false,
+  examples: [{ cron: '30 7 * * MON-FRI' }],
 } as const satisfies JsonSchema;
 
 type Body = FromSchema<typeof body>;
@@ -35,6 +38,8 @@ type Body = FromSchema<typeof body>;
 export const updateSchedule = operation<Body, Schedule>({
   id: 'updateSchedule',
   summary: 'Change the given fields of a schedule',
+  description:
+    'Changes the fields that the body has. A new `cron` or `at` makes an ended schedule active again. The target does not change.',
   body,
   idempotent: true,
   success: { status: 200, description: 'The changed schedule.', schema: scheduleSchema },

@@ -7,6 +7,8 @@ import { presentSession, sessionSchema } from './present.js';
 export const cancelSessionTurn = operation({
   id: 'cancelTurn',
   summary: 'Cancel the open turn',
+  description:
+    'Ends the open turn: a queued one at once, a running one at its next step, usually within seconds. Without an open turn it changes nothing, so it can be repeated.',
   success: { status: 200, description: 'The session.', schema: sessionSchema },
   errors: ['session_not_found'],
   resource: sessionStateOfPath,

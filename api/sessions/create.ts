@@ -7,7 +7,7 @@ import {
 } from '../../src/sessions/new-session.js';
 import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation } from '../http/core/operation.js';
-import { presentSession, sessionSchema } from './present.js';
+import { presentSession, sessionExample, sessionSchema } from './present.js';
 
 /** 64 tools with schemas of 1,500 values each. */
 const MAX_SESSION_VALUES = 100_000;
@@ -15,10 +15,16 @@ const MAX_SESSION_VALUES = 100_000;
 export const createSession = operation<NewSessionBody>({
   id: 'createSession',
   summary: 'Create a session',
+  description: 'Begins a conversation. The configuration is checked now and stays; then send messages.',
   body: newSessionBody,
   maxBodyValues: MAX_SESSION_VALUES,
   idempotent: true,
-  success: { status: 201, description: 'The session, IDLE.', schema: sessionSchema },
+  success: {
+    status: 201,
+    description: 'The session, IDLE.',
+    schema: sessionSchema,
+    example: { ...sessionExample, status: 'IDLE', preview: null, last_turn_id: null },
+  },
   errors: ['insufficient_scope', 'unknown_model', 'mcp_server_not_found', 'unknown_mcp_tool'],
   check: ({ caller, body }) => checkNewSession(caller, body),
   async handle(call) {

@@ -8,6 +8,7 @@ import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-pat
 export const deleteSession = operation({
   id: 'deleteSession',
   summary: 'Delete a session and its events permanently',
+  description: 'Removes the session, its turns and its events; files stay. Cancel an open turn first.',
   success: { status: 204, description: 'Deleted.' },
   errors: ['session_not_found', 'session_running'],
   resource: sessionStateOfPath,

@@ -1,14 +1,16 @@
 import { pointerToken, validationError } from '../../src/platform/errors.js';
+import { described } from '../../src/platform/object-schema.js';
 import { isStorableText } from '../../src/platform/text.js';
 import type { ListedState, SessionFilter } from '../../src/sessions/list.js';
 import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_VALUE_LENGTH, type Metadata } from '../../src/sessions/metadata.js';
 import type { JsonSchema } from '../http/core/operation.js';
 import { filteredList } from '../http/core/page.js';
 import { timeOfQuery } from '../http/core/validate.js';
+import { statusSchema } from './present.js';
 
 const MAX_METADATA_FILTERS = 4;
 
-const STATE_OF_STATUS: Record<string, ListedState> = {
+const STATE_OF_STATUS: Record<(typeof statusSchema.enum)[number], ListedState> = {
   IDLE: 'idle',
   RUNNING: 'open',
   COMPLETE: 'completed',
@@ -24,9 +26,17 @@ export const filterSchema = {
       type: 'boolean',
       description: 'true: only sessions whose turn waits for an answer; false: only sessions whose turn does not.',
     },
-    status: { type: 'string', enum: Object.keys(STATE_OF_STATUS) },
-    created_after: { type: 'string', format: 'date-time', description: 'Exclusive.' },
-    created_before: { type: 'string', format: 'date-time', description: 'Exclusive.' },
+    status: described(statusSchema, 'Only sessions with this status.'),
+    created_after: {
+      type: 'string',
+      format: 'date-time',
+      description: 'Only sessions that were created after this time.',
+    },
+    created_before: {
+      type: 'string',
+      format: 'date-time',
+      description: 'Only sessions that were created before this time.',
+    },
     metadata: {
       type: 'object',
       maxProperties: MAX_METADATA_FILTERS,
@@ -41,7 +51,7 @@ export function filterOf(query: Record<string, string>): SessionFilter {
   const { requires_action, status } = query;
   return {
     ...(requires_action !== undefined && { requiresAction: requires_action === 'true' }),
-    ...(status !== undefined && { state: STATE_OF_STATUS[status]! }),
+    ...(status !== undefined && { state: STATE_OF_STATUS[status as keyof typeof STATE_OF_STATUS] }),
     createdAfter: timeOfQuery(query, 'created_after'),
     createdBefore: timeOfQuery(query, 'created_before'),
     metadata: metadataOf(query),

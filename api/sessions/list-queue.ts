@@ -9,6 +9,7 @@ import { presentWaiting } from './send-message.js';
 export const listQueue = operation({
   id: 'listQueue',
   summary: 'List the waiting messages in order of delivery',
+  description: 'Shows the messages that were sent with `when_running` and have not reached the agent yet.',
   paged: true,
   success: { status: 200, description: 'A page of messages.', schema: pageSchema(waitingMessageSchema) },
   errors: ['session_not_found'],

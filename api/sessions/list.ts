@@ -7,6 +7,8 @@ import { presentSession, sessionSchema } from './present.js';
 export const listSessions = operation({
   id: 'listSessions',
   summary: 'List sessions, newest first',
+  description:
+    'Finds conversations: by status, creation time, metadata, or because they wait for an answer. All filters must match.',
   paged: true,
   query: filterSchema,
   success: { status: 200, description: 'A page of sessions.', schema: pageSchema(sessionSchema) },

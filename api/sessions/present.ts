@@ -1,66 +1,88 @@
-import { count, money, requiredAction } from '../../src/events/fields.js';
-import { objectSchema } from '../../src/platform/object-schema.js';
-import { budgetSchema } from '../../src/sessions/budget.js';
+import { money } from '../../src/events/fields.js';
+import { requiredAction } from '../../src/events/required-action.js';
+import { described, objectSchema, orNull } from '../../src/platform/object-schema.js';
+import { count, flag, idField, idOrNull, text, timestamp } from '../../src/platform/schema-fields.js';
+import { shownBudgetSchema } from '../../src/sessions/budget.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import type { Session } from '../../src/sessions/store.js';
 import { sessionToolsSchema } from '../../src/sessions/tool-fields.js';
-import { presented, timestamp } from '../http/core/presenter.js';
+import { presented } from '../http/core/presenter.js';
+
+export const statusSchema = {
+  $id: 'SessionStatus',
+  type: 'string',
+  enum: ['IDLE', 'RUNNING', 'COMPLETE', 'CANCELLED', 'FAILED'],
+  description:
+    'Follows the latest turn. `IDLE`: there is none. `RUNNING`: it is queued, runs or waits for answers. The others: how it ended.',
+} as const;
+
+const queue = {
+  $id: 'SessionQueue',
+  description: 'The waiting messages of a session.',
+  ...objectSchema({
+    length: described(count, 'Number of waiting messages.'),
+    state: {
+      $id: 'QueueState',
+      type: 'string',
+      enum: ['open', 'held'],
+      description: '`held`: none starts automatically, because the last turn did not complete.',
+    },
+  }),
+} as const;
+
+export const sessionExample = {
+  id: 'ses_01kag8y7m3w9s1p4x2c5v6b7n8',
+  status: 'COMPLETE',
+  model_id: 'claude-sonnet-5-5',
+  thinking_enabled: true,
+  instruction: 'Answer in one sentence.',
+  mcp_servers: [],
+  metadata: { customer: '4711' },
+  preview: 'Which orders are late?',
+  tools: [],
+  required_actions: [],
+  queue: { length: 0, state: 'open' },
+  fallback_model_ids: ['claude-haiku-4-5'],
+  budget: { max_cost: { amount: '5', currency: 'USD' }, on_reached: 'stop' },
+  cost: { amount: '0.012345', currency: 'USD' },
+  continuable: false,
+  last_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
+  created_at: '2026-11-21T09:48:03.123456Z',
+  updated_at: '2026-11-21T09:48:09.654321Z',
+};
 
 const session = presented(
   'Session',
+  'A conversation with the agent.',
   {
-    id: { type: 'string', pattern: '^ses_' },
-    status: { type: 'string', enum: ['IDLE', 'RUNNING', 'COMPLETE', 'CANCELLED', 'FAILED'] },
-    model_id: { type: 'string' },
-    thinking_enabled: { type: 'boolean' },
-    instruction: { type: ['string', 'null'] },
-    mcp_servers: { type: 'array', items: { type: 'string' } },
-    metadata: { type: 'object', additionalProperties: { type: 'string' } },
+    id: idField('session', 'Id of the session.'),
+    status: statusSchema,
+    model_id: described(text, 'The model of its turns.'),
+    thinking_enabled: described(flag, 'Whether the model thinks before it answers.'),
+    instruction: { type: ['string', 'null'], description: 'What the agent is for and how it should work.' },
+    mcp_servers: { type: 'array', items: text, description: 'Ids of the MCP servers whose tools the agent can call.' },
+    metadata: { type: 'object', additionalProperties: text, description: 'Your own pairs of texts.' },
     preview: {
       type: ['string', 'null'],
       description: 'The first 120 characters of the first message; null without one.',
     },
     tools: sessionToolsSchema,
-    required_actions: { type: 'array', items: requiredAction },
-    queue: {
-      ...objectSchema({ length: count, state: { enum: ['open', 'held'] } }),
-      description: 'The waiting messages. held: none starts automatically, because the last turn did not complete.',
+    required_actions: { type: 'array', items: requiredAction, description: 'What the open turn waits for.' },
+    queue,
+    fallback_model_ids: {
+      type: 'array',
+      items: text,
+      description: 'The models that a turn goes on with when its model fails, in order.',
     },
-    fallback_model_ids: { type: 'array', items: { type: 'string' } },
-    budget: budgetSchema,
-    cost: {
-      ...money,
-      type: ['object', 'null'],
-      description: 'What the model calls of its turns cost so far; null if one of their models has no price.',
-    },
-    continuable: { type: 'boolean', description: 'True if POST continue can continue the last turn.' },
-    last_turn_id: { type: ['string', 'null'] },
-    created_at: timestamp,
-    updated_at: timestamp,
+    budget: shownBudgetSchema,
+    cost: orNull(money, 'What the model calls of its turns cost so far; null if one of their models has no price.'),
+    continuable: described(flag, 'True if POST continue can continue the last turn.'),
+    last_turn_id: idOrNull('turn', 'Id of the latest turn; null without one.'),
+    created_at: described(timestamp, 'When it was created.'),
+    updated_at: described(timestamp, 'When its configuration, status or turn last changed.'),
   },
-  [
-    {
-      id: 'ses_01kag8y7m3w9s1p4x2c5v6b7n8',
-      status: 'COMPLETE',
-      model_id: 'claude-sonnet-5-5',
-      thinking_enabled: true,
-      instruction: 'Answer in one sentence.',
-      mcp_servers: [],
-      metadata: { customer: '4711' },
-      preview: 'Which orders are late?',
-      tools: [],
-      required_actions: [],
-      queue: { length: 0, state: 'open' },
-      fallback_model_ids: ['claude-haiku-4-5'],
-      budget: { max_cost: { amount: '5', currency: 'USD' }, on_reached: 'stop' },
-      cost: { amount: '0.012345', currency: 'USD' },
-      continuable: false,
-      last_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
-      created_at: '2026-11-21T09:48:03.123456Z',
-      updated_at: '2026-11-21T09:48:09.654321Z',
-    },
-  ],
+  sessionExample,
 );
 export const { schema: sessionSchema } = session;
 

@@ -8,6 +8,8 @@ import { presentSession, sessionSchema } from './present.js';
 export const releaseSessionQueue = operation({
   id: 'releaseQueue',
   summary: 'Start the first message of a held queue',
+  description:
+    'After a turn that did not complete, the waiting messages are held. This starts the first of them; the others follow as usual.',
   success: { status: 200, description: 'The session, also if its queue was not held.', schema: sessionSchema },
   errors: ['session_not_found', 'too_many_running_turns'],
   resource: sessionStateOfPath,

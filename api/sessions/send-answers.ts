@@ -1,104 +1,31 @@
-import { objectSchema } from '../../src/platform/object-schema.js';
 import type { FromSchema } from 'json-schema-to-ts';
 import { validationError } from '../../src/platform/errors.js';
 import { actionsAnswered } from '../../src/platform/metrics.js';
-import { answerEventSchema } from '../../src/events/schema.js';
 import { eventJson, type EventRow } from '../../src/events/store.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { notifyAnswers } from '../../src/answers/answer-watch.js';
 import { storeAnswers, type Answer } from '../../src/answers/answer.js';
 import { signalAnswers } from '../../src/turns/signal-answers.js';
-import { operation, type JsonSchema } from '../http/core/operation.js';
+import { operation } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
+import { newAnswersBody, storedAnswersSchema } from './answer-fields.js';
 import { sendMessage } from './send-message.js';
 
-const MAX_EVENTS = 50;
-const toolUseId = { type: 'string', description: 'A tool_use_id in required_actions.' } as const;
-const actor = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 128,
-  description: 'Who decided: any text, stored in the event.',
-} as const;
-
-const body = {
-  type: 'object',
-  properties: {
-    events: {
-      type: 'array',
-      minItems: 1,
-      maxItems: MAX_EVENTS,
-      items: {
-        type: 'object',
-        required: ['type'],
-        discriminator: { propertyName: 'type' },
-        oneOf: [
-          {
-            title: 'user.tool_confirmation',
-            properties: {
-              type: { const: 'user.tool_confirmation' },
-              tool_use_id: toolUseId,
-              result: { type: 'string', enum: ['allow', 'deny'] },
-              deny_message: {
-                type: ['string', 'null'],
-                maxLength: 1000,
-                description: 'Only with deny: a message for the agent.',
-              },
-              actor,
-            },
-            required: ['type', 'tool_use_id', 'result'],
-            additionalProperties: false,
-          },
-          {
-            title: 'user.custom_tool_result',
-            properties: {
-              type: { const: 'user.custom_tool_result' },
-              tool_use_id: toolUseId,
-              content: { type: 'string', maxLength: 100_000 },
-              is_error: { type: 'boolean' },
-              actor,
-            },
-            required: ['type', 'tool_use_id', 'content'],
-            additionalProperties: false,
-          },
-          {
-            title: 'user.elicitation_result',
-            properties: {
-              type: { const: 'user.elicitation_result' },
-              elicitation_id: toolUseId,
-              action: { type: 'string', enum: ['accept', 'decline', 'cancel'] },
-              content: {
-                type: ['object', 'null'],
-                additionalProperties: true,
-                description: 'Only with accept of a form: it has to fit requested_schema.',
-              },
-              actor,
-            },
-            required: ['type', 'elicitation_id', 'action'],
-            additionalProperties: false,
-          },
-        ],
-      },
-    },
-  },
-  required: ['events'],
-  additionalProperties: false,
-  examples: [{ events: [{ type: 'user.tool_confirmation', tool_use_id: 'toolu_01', result: 'allow' }] }],
-} as const satisfies JsonSchema;
-
-type Body = FromSchema<typeof body>;
+type Body = FromSchema<typeof newAnswersBody>;
 
 /** Answers waiting calls: all answers are stored, or none. */
 export const sendAnswers = operation<Body, SessionState>({
   id: 'sendAnswers',
   summary: 'Answer tool calls that wait for a person or the client',
-  body,
+  description:
+    'Answers what `required_actions` of the session lists: allow or deny a call, give the result of a custom tool, or answer a question of an MCP server. All answers are stored, or none; the turn goes on when nothing is missing.',
+  body: newAnswersBody,
   idempotent: true,
   rateLimit: sendMessage.id,
   success: {
     status: 201,
     description: 'The stored events, one for each answer.',
-    schema: objectSchema({ items: { type: 'array', items: answerEventSchema } }),
+    schema: storedAnswersSchema,
   },
   errors: [
     'session_not_found',

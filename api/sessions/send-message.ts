@@ -12,9 +12,11 @@ import { sessionOfPath, sessionStateOfPath } from '../http/core/session-of-path.
 
 const body = {
   ...messageBody,
+  $id: 'NewMessage',
   properties: {
     ...messageBody.properties,
     when_running: {
+      $id: 'WhenRunning',
       type: 'string',
       enum: ['reject', 'queue', 'steer'],
       default: 'reject',
@@ -22,6 +24,7 @@ const body = {
         'What to do while a turn is open. reject: 409; queue: the message starts its own turn afterwards; steer: the open turn’s next model call gets it.',
     },
   },
+  examples: [{ content: 'Which orders are late?' }],
 } as const satisfies JsonSchema;
 
 type Body = FromSchema<typeof body>;
@@ -29,6 +32,8 @@ type Body = FromSchema<typeof body>;
 export const sendMessage = operation<Body>({
   id: 'sendMessage',
   summary: 'Send a message: it starts a turn, or waits while one is open',
+  description:
+    'Starts a turn of the agent and answers at once with the `user.message` event; its `turn_id` names the turn. Follow the turn with the stream, or read it later. While a turn is open, `when_running` decides what happens.',
   body,
   idempotent: true,
   success: {

@@ -15,6 +15,8 @@ import { updateBudget } from './update-budget.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 
 const body = {
+  $id: 'SessionChange',
+  description: 'Changes of a session. Fields that are absent stay.',
   type: 'object',
   properties: {
     metadata: {
@@ -34,6 +36,8 @@ const body = {
 export const updateSession = operation<FromSchema<typeof body>, SessionState>({
   id: 'updateSession',
   summary: "Change a session's metadata and budget",
+  description:
+    'Merges `metadata` and replaces `budget`; other fields of a session do not change. A larger budget lets a turn go on that waits for it.',
   body,
   success: { status: 200, description: 'The changed session.', schema: sessionSchema },
   errors: ['session_not_found', 'metadata_too_large'],

@@ -7,6 +7,7 @@ import { sessionStateOfPath } from '../http/core/session-of-path.js';
 export const withdrawMessage = operation({
   id: 'withdrawMessage',
   summary: 'Withdraw a waiting message',
+  description: 'Removes a waiting message before the agent gets it.',
   success: { status: 204, description: 'Withdrawn: it will never be delivered.' },
   errors: ['session_not_found', 'message_not_found', 'message_delivered'],
   resource: sessionStateOfPath,

@@ -6,6 +6,8 @@ import { skillOfPath } from './resource.js';
 export const deleteSkill = operation({
   id: 'deleteSkill',
   summary: 'Delete a skill: later messages cannot select it, and its name is free again',
+  description:
+    'Removes the skill and its package. Events keep what they say about it. A turn that selected it can no longer load it.',
   success: { status: 204, description: 'Deleted.' },
   errors: ['skill_not_found'],
   resource: skillOfPath,

@@ -6,6 +6,7 @@ import { presentSkill, skillSchema } from './present.js';
 export const listSkills = operation({
   id: 'listSkills',
   summary: 'List skills, newest first',
+  description: 'Shows the skills that messages can select.',
   paged: true,
   success: { status: 200, description: 'A page of skills.', schema: pageSchema(skillSchema) },
   errors: [],

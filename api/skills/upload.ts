@@ -13,6 +13,8 @@ const PACKAGE: UploadRules = { maxBytes: MAX_PACKAGE_BYTES, tooLarge: 'skill_bun
 export const uploadSkill = operation({
   id: 'uploadSkill',
   summary: 'Upload a skill: a .zip or .skill package, or a single SKILL.md',
+  description:
+    'Stores a package of instructions that messages can select. The name and description come from `SKILL.md`. A skill never changes: to publish a new version, delete the old one and upload again.',
   multipart: true,
   idempotent: true,
   success: { status: 201, description: 'The skill.', schema: skillSchema },

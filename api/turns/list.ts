@@ -10,6 +10,7 @@ const AFTER_ALL = 2 ** 31 - 1;
 export const listTurns = operation({
   id: 'listTurns',
   summary: 'List the turns of a session, newest first',
+  description: 'Shows the runs of the agent in this session with status, usage and last message.',
   paged: true,
   success: { status: 200, description: 'A page of turns.', schema: pageSchema(turnSchema) },
   errors: ['session_not_found'],

@@ -1,28 +1,65 @@
 import { OPEN_STATES } from '../../src/db/turn-states.js';
-import { spent, STOP_REASONS, turnError } from '../../src/events/fields.js';
+import { spent, stopReason, turnError } from '../../src/events/fields.js';
+import { described, orNull } from '../../src/platform/object-schema.js';
+import { idField, idOrNull, text, timestamp, timestampOrNull } from '../../src/platform/schema-fields.js';
 import type { FoundTurn } from '../../src/turns/find-turns.js';
-import { presented, timestamp, timestampOrNull } from '../http/core/presenter.js';
+import { presented } from '../http/core/presenter.js';
 
-const turn = presented('Turn', {
-  id: { type: 'string', pattern: '^turn_' },
-  session_id: { type: 'string', pattern: '^ses_' },
-  status: {
-    type: 'string',
-    enum: [...OPEN_STATES, 'waiting', 'completed', 'cancelled', 'failed'],
-    description: 'waiting: calls of the agent wait for an answer.',
+const turn = presented(
+  'Turn',
+  'A run of the agent: it begins with a message, or continues another turn.',
+  {
+    id: idField('turn', 'Id of the turn.'),
+    session_id: idField('session', 'Id of its session.'),
+    status: {
+      $id: 'TurnStatus',
+      type: 'string',
+      enum: [...OPEN_STATES, 'waiting', 'completed', 'cancelled', 'failed'],
+      description:
+        '`queued`, `running`, or `waiting` for answers (see required_actions of the session); then how it ended.',
+    },
+    model_id: described(text, 'The requested model.'),
+    created_at: described(timestamp, 'The time of its first event.'),
+    started_at: described(timestampOrNull, 'Null while it is queued, and if it never ran.'),
+    ended_at: described(timestampOrNull, 'The time of its terminal event; null until then.'),
+    stop_reason: orNull(stopReason, 'Why it completed; null otherwise.'),
+    error: orNull(turnError, 'Why it failed; null otherwise.'),
+    usage: described(spent.usage, 'As in the terminal event; null until then.'),
+    usage_details: described(spent.usage_details, 'As in the terminal event; null until then.'),
+    timing: orNull(spent.timing, 'As in the terminal event; null until then.'),
+    message: { type: ['string', 'null'], description: 'The content of its last `agent.message`; null without one.' },
+    continues_turn_id: idOrNull('turn', 'Id of the turn that it continues; null if it continues none.'),
   },
-  model_id: { type: 'string', description: 'The requested model.' },
-  created_at: { ...timestamp, description: 'The time of its first event.' },
-  started_at: { ...timestampOrNull, description: 'Null while it is queued, and if it never ran.' },
-  ended_at: { ...timestampOrNull, description: 'The time of its terminal event.' },
-  stop_reason: { type: ['string', 'null'], enum: [...STOP_REASONS, null], description: 'Why it completed.' },
-  error: { ...turnError, type: ['object', 'null'], description: 'Why it failed.' },
-  usage: { ...spent.usage, description: 'As in the terminal event; null until then.' },
-  usage_details: spent.usage_details,
-  timing: { ...spent.timing, type: ['object', 'null'] },
-  message: { type: ['string', 'null'], description: 'The content of its last `agent.message`.' },
-  continues_turn_id: { type: ['string', 'null'], description: 'Id of the turn that it continues.' },
-});
+  {
+    id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
+    session_id: 'ses_01kag8y7m3w9s1p4x2c5v6b7n8',
+    status: 'completed',
+    model_id: 'claude-sonnet-5-5',
+    created_at: '2026-11-21T09:48:04.000111Z',
+    started_at: '2026-11-21T09:48:04.051234Z',
+    ended_at: '2026-11-21T09:48:09.654321Z',
+    stop_reason: 'end_turn',
+    error: null,
+    usage: { input_tokens: 1489, output_tokens: 94 },
+    usage_details: {
+      cache_read_input_tokens: 0,
+      cache_creation_input_tokens: 0,
+      model_calls: 2,
+      cost: { amount: '0.005877', currency: 'USD' },
+    },
+    timing: {
+      queued_ms: 51,
+      connect_ms: null,
+      first_token_ms: 812,
+      model_ms: 4980,
+      tools_ms: 310,
+      waiting_ms: null,
+      total_ms: 5654,
+    },
+    message: 'Two orders are late: 4711 and 4712.',
+    continues_turn_id: null,
+  },
+);
 export const { schema: turnSchema } = turn;
 
 export function presentTurn(row: FoundTurn): Record<string, unknown> {

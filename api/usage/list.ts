@@ -1,5 +1,6 @@
-import { count, money } from '../../src/events/fields.js';
-import { objectSchema } from '../../src/platform/object-schema.js';
+import { money } from '../../src/events/fields.js';
+import { described, objectSchema, orNull } from '../../src/platform/object-schema.js';
+import { count } from '../../src/platform/schema-fields.js';
 import { validationError } from '../../src/platform/errors.js';
 import { invalidCursor, pageOf } from '../../src/platform/page.js';
 import { isStorableText } from '../../src/platform/text.js';
@@ -15,16 +16,33 @@ const METADATA = 'metadata.';
 
 const usageSchema = {
   $id: 'UsageGroup',
+  description: 'What the turns of a group took.',
   ...objectSchema({
-    group: { type: ['string', 'null'], description: 'Null for turns of sessions without the metadata key.' },
-    turns: count,
-    model_calls: count,
-    input_tokens: { ...count, description: 'All input, cache reads and writes included.' },
-    output_tokens: count,
-    cache_read_input_tokens: count,
-    cache_creation_input_tokens: count,
-    cost: { ...money, type: ['object', 'null'], description: 'Null if a model call of the group has no price.' },
+    group: {
+      type: ['string', 'null'],
+      description:
+        'The day, the model’s id, the session’s id or the value of the metadata key; null for turns of sessions without the key.',
+    },
+    turns: described(count, 'Number of turns.'),
+    model_calls: described(count, 'Number of model calls.'),
+    input_tokens: described(count, 'All input tokens, cache reads and writes included.'),
+    output_tokens: described(count, 'All output tokens, thinking included.'),
+    cache_read_input_tokens: described(count, 'Input tokens that the model’s server read from its cache.'),
+    cache_creation_input_tokens: described(count, 'Input tokens that the model’s server wrote to its cache.'),
+    cost: orNull(money, 'What the model calls cost; null if one of them has no price.'),
   }),
+  examples: [
+    {
+      group: '2026-11-21',
+      turns: 12,
+      model_calls: 31,
+      input_tokens: 48_210,
+      output_tokens: 5120,
+      cache_read_input_tokens: 30_000,
+      cache_creation_input_tokens: 4000,
+      cost: { amount: '0.155430', currency: 'USD' },
+    },
+  ],
 } as const;
 
 const query = {
@@ -43,6 +61,7 @@ const query = {
 export const listUsage = operation({
   id: 'listUsage',
   summary: 'Sum up tokens and costs of turns by day, model, session or metadata',
+  description: 'Counts the turns that ended in a period. Deleted sessions count too.',
   paged: true,
   query,
   success: { status: 200, description: 'A page of groups, in order.', schema: pageSchema(usageSchema) },

@@ -10,15 +10,20 @@ import { webhookWithSecretSchema } from './present.js';
 import { answerWithSecret, replaySecret } from './secret-answer.js';
 
 const body = {
+  $id: 'NewWebhook',
+  description: 'An address, and what is sent to it.',
   ...objectSchema(
     { url: urlField, event_types: eventTypesField },
     { description: { ...descriptionField, default: null }, enabled: { ...enabledField, default: true } },
   ),
+  examples: [{ url: 'https://example.com/agent-events', event_types: ['turn.completed', 'turn.failed'] }],
 } as const satisfies JsonSchema;
 
 export const createWebhook = operation<FromSchema<typeof body>>({
   id: 'createWebhook',
   summary: 'Create a webhook',
+  description:
+    'Registers an address that gets a signed POST for each event of the given types in the project. At most 10 in a project.',
   body,
   idempotent: true,
   success: {

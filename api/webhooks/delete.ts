@@ -5,6 +5,7 @@ import { webhookNotFound, webhookOfPath } from './resource.js';
 export const deleteWebhook = operation({
   id: 'deleteWebhook',
   summary: 'Delete a webhook; its pending deliveries are not sent',
+  description: 'Removes the webhook and its secret.',
   success: { status: 204, description: 'Deleted.' },
   errors: ['webhook_not_found'],
   resource: webhookOfPath,

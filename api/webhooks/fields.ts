@@ -1,4 +1,4 @@
-import { WEBHOOK_EVENT_TYPES } from '../../src/webhooks/event-types.js';
+import { webhookEventType } from '../../src/webhooks/payload.js';
 import type { JsonSchema } from '../http/core/operation.js';
 
 export const urlField = {
@@ -9,12 +9,17 @@ export const urlField = {
 
 export const eventTypesField = {
   type: 'array',
-  items: { type: 'string', enum: WEBHOOK_EVENT_TYPES },
+  items: webhookEventType,
   minItems: 1,
   uniqueItems: true,
+  description: 'The types of events that are sent.',
 } as const satisfies JsonSchema;
 
-export const descriptionField = { type: ['string', 'null'], maxLength: 1000 } as const satisfies JsonSchema;
+export const descriptionField = {
+  type: ['string', 'null'],
+  maxLength: 1000,
+  description: 'Your own note about the webhook.',
+} as const satisfies JsonSchema;
 
 export const enabledField = {
   type: 'boolean',

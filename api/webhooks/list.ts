@@ -6,6 +6,7 @@ import { presentWebhook, webhookSchema } from './present.js';
 export const listWebhooks = operation({
   id: 'listWebhooks',
   summary: 'List webhooks, newest first',
+  description: 'Shows the registered webhooks, without their secrets.',
   paged: true,
   success: { status: 200, description: 'A page of webhooks.', schema: pageSchema(webhookSchema) },
   errors: [],

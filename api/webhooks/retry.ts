@@ -7,6 +7,7 @@ import { deliveryNotFound, requireEnabled, webhookOfDelivery } from './resource.
 export const retryWebhookDelivery = operation({
   id: 'retryWebhookDelivery',
   summary: 'Send a delivery again now, in any state',
+  description: 'Sends one delivery again with the same `webhook-id`, also one that was delivered.',
   idempotent: true,
   success: { status: 202, description: 'The delivery. It is sent now.', schema: deliverySchema },
   errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled'],

@@ -9,6 +9,8 @@ import { answerWithSecret, replaySecret } from './secret-answer.js';
 export const rotateWebhookSecret = operation({
   id: 'rotateWebhookSecret',
   summary: 'Replace the secret; for 24 hours the old one also signs',
+  description:
+    'Use it when the secret may be known to others. For 24 hours deliveries have signatures of both secrets, so that receivers can change over.',
   idempotent: true,
   success: {
     status: 200,

@@ -7,6 +7,7 @@ import { requireEnabled, webhookOfPath } from './resource.js';
 export const testWebhook = operation({
   id: 'testWebhook',
   summary: 'Send a webhook.test delivery',
+  description: 'Sends a payload of type `webhook.test` to see whether the receiver answers and verifies the signature.',
   idempotent: true,
   success: { status: 202, description: 'The delivery. It is sent now.', schema: deliverySchema },
   errors: ['webhook_not_found', 'webhook_disabled'],

@@ -9,6 +9,8 @@ import { presentWebhook, webhookSchema } from './present.js';
 import { webhookNotFound, webhookOfPath } from './resource.js';
 
 const body = {
+  $id: 'WebhookChange',
+  description: 'Changes of a webhook. Fields that are absent stay.',
   type: 'object',
   properties: {
     url: urlField,
@@ -17,11 +19,13 @@ const body = {
     enabled: { ...enabledField, description: `${enabledField.description} Enabling clears \`disabled_reason\`.` },
   },
   additionalProperties: false,
+  examples: [{ enabled: true }],
 } as const satisfies JsonSchema;
 
 export const updateWebhook = operation<FromSchema<typeof body>, WebhookRow>({
   id: 'updateWebhook',
   summary: 'Change the given fields of a webhook',
+  description: 'Changes the fields that the body has. Use it to enable a webhook again that was disabled.',
   body,
   idempotent: true,
   success: { status: 200, description: 'The changed webhook.', schema: webhookSchema },

@@ -29,6 +29,7 @@ export type Webhook = Schemas['Webhook'];
 /** The response of creation and rotation. Only these show the secret. */
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];
 export type WebhookDelivery = Schemas['WebhookDelivery'];
+export type RetriedDeliveries = Schemas['RetriedDeliveries'];
 export type Schedule = Schemas['Schedule'];
 export type ScheduleRun = Schemas['ScheduleRun'];
 /** The body of a webhook request. */
@@ -39,7 +40,9 @@ export type Turn = Schemas['Turn'];
 
 /** A stored event, discriminated by `type`. */
 export type Event = Schemas['Event'];
-export type UserMessageEvent = Schemas['UserMessageEvent'];
+/** The event of a message that was sent; it has `state` while the message waits. */
+export type SentMessage = Schemas['SentMessage'];
+export type UserMessageEvent = SentMessage;
 /** A message that waits. */
 export type WaitingMessage = Schemas['WaitingMessage'];
 export type TurnContinuedEvent = Schemas['TurnContinuedEvent'];

@@ -1,67 +1,98 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import { objectSchema } from '../platform/object-schema.js';
+import { described, objectSchema, orNull } from '../platform/object-schema.js';
+import { count, flag, idField, text } from '../platform/schema-fields.js';
 
-export const text = { type: 'string' } as const;
-export const flag = { type: 'boolean' } as const;
-/** Any JSON object. Without `additionalProperties` the client's type would be an object without fields. */
-export const anyObject = { type: 'object', additionalProperties: true } as const;
-export const count = { type: 'integer', minimum: 0 } as const;
-const millis = { type: ['integer', 'null'], minimum: 0 } as const;
+export const file = {
+  $id: 'FileSnapshot',
+  description: 'A file as it was when the event was stored. It stays as it is when the file is deleted later.',
+  ...objectSchema({
+    id: idField('file', 'Id of the file.'),
+    filename: described(text, 'Its name with the extension.'),
+    mime_type: described(text, 'Its media type, found from its name and its first bytes.'),
+    size_bytes: described(count, 'Its size in bytes.'),
+  }),
+} as const;
 
-export const file = objectSchema({ id: text, filename: text, mime_type: text, size_bytes: count });
-export const skill = objectSchema({ id: text, name: text, description: text });
+export const skill = {
+  $id: 'SkillSnapshot',
+  description: 'A skill as it was when the message was sent.',
+  ...objectSchema({
+    id: idField('skill', 'Id of the skill.'),
+    name: described(text, 'Its name.'),
+    description: described(text, 'When the agent should use it, as its package says.'),
+  }),
+} as const;
 
-/** An amount of money: a decimal number without an exponent. */
-export const money = objectSchema({ amount: text, currency: text });
+export const money = {
+  $id: 'Money',
+  description: 'An amount of money.',
+  ...objectSchema({
+    amount: described(text, 'A decimal number without an exponent, such as `0.012345`.'),
+    currency: described(text, 'The currency of the catalogue’s prices, such as `USD`.'),
+  }),
+} as const;
 export type Money = FromSchema<typeof money>;
 
-const usage = objectSchema({ input_tokens: count, output_tokens: count });
-const usageDetails = objectSchema(
-  {
-    cache_read_input_tokens: count,
-    cache_creation_input_tokens: count,
-    model_calls: count,
-    cost: {
-      ...money,
-      type: ['object', 'null'],
-      description: 'What the model calls cost; null if one of their models has no price.',
-    },
-  },
-  {
-    estimated: {
-      const: true,
-      type: 'boolean',
-      description:
-        'Present if the server of a model did not report all usage, as for an answer that was cut off: the missing tokens are estimated, and cost as if they were reported.',
-    },
-  },
-);
-const timing = {
+const usage = {
+  $id: 'Usage',
+  description: 'The tokens of a turn’s model calls.',
   ...objectSchema({
-    queued_ms: millis,
-    connect_ms: millis,
-    first_token_ms: millis,
-    model_ms: millis,
-    tools_ms: millis,
-    waiting_ms: millis,
-    total_ms: count,
+    input_tokens: described(count, 'All input tokens, cache reads and writes included.'),
+    output_tokens: described(count, 'All output tokens, thinking included.'),
   }),
-  description:
-    'Milliseconds; null for a phase that never happened. first_token_ms and total_ms count from the message; waiting_ms is the time spent waiting for answers.',
+} as const;
+
+const usageDetails = {
+  $id: 'UsageDetails',
+  description: 'What the model calls of a turn took, in detail.',
+  ...objectSchema(
+    {
+      cache_read_input_tokens: described(count, 'Input tokens that the model’s server read from its cache.'),
+      cache_creation_input_tokens: described(count, 'Input tokens that the model’s server wrote to its cache.'),
+      model_calls: described(count, 'Number of model calls.'),
+      cost: orNull(money, 'What the model calls cost; null if one of their models has no price.'),
+    },
+    {
+      estimated: {
+        const: true,
+        description:
+          'Present if the server of a model did not report all usage, as for an answer that was cut off: the missing tokens are estimated, and cost as if they were reported.',
+      },
+    },
+  ),
+} as const;
+
+const millis = { type: ['integer', 'null'], format: 'int64', minimum: 0 } as const;
+const timing = {
+  $id: 'TurnTiming',
+  description: 'How long the phases of a turn took, in milliseconds; null for a phase that never happened.',
+  ...objectSchema({
+    queued_ms: described(millis, 'From the message until a worker began the turn.'),
+    connect_ms: described(millis, 'Connecting to the session’s MCP servers.'),
+    first_token_ms: described(millis, 'From the message until the model’s first output.'),
+    model_ms: described(millis, 'All model calls together.'),
+    tools_ms: described(millis, 'All tool calls together.'),
+    waiting_ms: described(millis, 'Waiting for answers.'),
+    total_ms: described(count, 'From the message to the end of the turn.'),
+  }),
 } as const;
 
 /** Usage and timing of a turn: a part of every terminal event. */
 export const spent = {
-  usage: {
-    ...usage,
-    type: ['object', 'null'],
-    description: 'input_tokens counts all input, cache reads and writes included; null when the turn never ran.',
-  },
-  usage_details: { ...usageDetails, type: ['object', 'null'] },
+  usage: orNull(usage, 'The tokens of the turn; null if the turn never ran.'),
+  usage_details: orNull(usageDetails, 'Cache, calls and cost; null if the turn never ran.'),
   timing,
 } as const;
 
 export const STOP_REASONS = ['end_turn', 'max_steps', 'max_output_tokens', 'refusal', 'budget_reached'] as const;
+export const stopReason = {
+  $id: 'StopReason',
+  type: 'string',
+  enum: STOP_REASONS,
+  description:
+    'Why a turn completed. `end_turn`: the agent was done. `max_steps`: the turn reached its limit of model calls. `max_output_tokens`: the last answer was cut off. `refusal`: the model refused. `budget_reached`: the session’s budget does not allow another call.',
+} as const;
+
 /** Failures of a model that is away, or refuses a request. */
 export const MODEL_FAILURE_TYPES = [
   'model_error',
@@ -73,7 +104,21 @@ export const MODEL_FAILURE_TYPES = [
 export const FALLBACK_REASONS = ['model_error', 'model_overloaded', 'model_rate_limited'] as const;
 const TURN_FAILURE_TYPES = [...MODEL_FAILURE_TYPES, 'turn_timeout', 'terminated', 'internal_error'] as const;
 
-export const turnError = objectSchema({ type: { enum: TURN_FAILURE_TYPES }, message: text, retryable: flag });
+export const turnError = {
+  $id: 'TurnError',
+  description: 'Why a turn failed.',
+  ...objectSchema({
+    type: {
+      $id: 'TurnErrorType',
+      type: 'string',
+      enum: TURN_FAILURE_TYPES,
+      description:
+        'The kind of failure. `model_…` and `context_too_long`: the model’s server. `turn_timeout`: the turn took too long. `terminated`: an operator ended it. `internal_error`: a fault of this service.',
+    },
+    message: described(text, 'An explanation for people. It may change.'),
+    retryable: described(flag, 'True if the same message may succeed later.'),
+  }),
+} as const;
 
 /** A file as recorded in a message or a delivery. */
 export type FileSnapshot = FromSchema<typeof file>;
@@ -85,57 +130,3 @@ export type Timing = FromSchema<typeof timing>;
 export type StopReason = (typeof STOP_REASONS)[number];
 /** Why a turn failed (contract.md §3 `turn.failed`). */
 export type TurnFailureType = (typeof TURN_FAILURE_TYPES)[number];
-
-const expiresAt = { type: 'string', format: 'date-time' } as const;
-const question = { type: { const: 'elicitation' }, elicitation_id: text, tool_use_id: text, name: text } as const;
-
-/**
- * What waits for an answer: a call (contract.md §6), a model call that does not fit into the session's budget (§10), or a
- * question that an MCP server asks during a call (§11).
- */
-export const requiredAction = {
-  $id: 'RequiredAction',
-  type: 'object',
-  required: ['type'],
-  oneOf: [
-    {
-      title: 'tool_call',
-      ...objectSchema({
-        type: { enum: ['tool_confirmation', 'custom_tool_result'] },
-        tool_use_id: text,
-        name: text,
-        input: anyObject,
-        expires_at: expiresAt,
-      }),
-    },
-    {
-      title: 'budget',
-      ...objectSchema({
-        type: { const: 'budget' },
-        spent: { ...money, description: 'What the session has spent.' },
-        max_cost: { ...money, description: 'PATCH the session with a larger one, or another budget.' },
-        expires_at: expiresAt,
-      }),
-    },
-    {
-      title: 'form',
-      ...objectSchema({
-        ...question,
-        mode: { const: 'form' },
-        message: text,
-        requested_schema: { ...anyObject, description: 'A flat JSON Schema of the answer’s content.' },
-        expires_at: expiresAt,
-      }),
-    },
-    {
-      title: 'url',
-      ...objectSchema({
-        ...question,
-        mode: { const: 'url' },
-        message: text,
-        url: { type: 'string', description: 'For the person to open. The service never opens it.' },
-        expires_at: expiresAt,
-      }),
-    },
-  ],
-} as const;

@@ -1,4 +1,4 @@
-import { objectSchema } from '../platform/object-schema.js';
+import { described, objectSchema } from '../platform/object-schema.js';
 import type { FromSchema } from 'json-schema-to-ts';
 import { FileEntity } from '../db/entities/files.js';
 import { SkillEntity } from '../db/entities/skills.js';
@@ -14,21 +14,41 @@ import { requireModel } from '../sessions/new-session.js';
 import { skillNotFound } from '../skills/store.js';
 import type { Message } from '../turns/queue.js';
 
+const skillId = described({ type: 'string' }, 'Id of the skill.');
+
 /** The body of POST messages, without what happens while a turn is open. */
 export const messageBody = {
+  $id: 'ScheduleMessage',
+  description: 'A message to the agent.',
   type: 'object',
   properties: {
-    content: { type: 'string', minLength: 1, maxLength: 100_000, pattern: '\\S' },
-    files: { type: 'array', items: { type: 'string' }, maxItems: 20, uniqueItems: true, default: [] },
+    content: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 100_000,
+      pattern: '\\S',
+      description: 'The text of the message.',
+    },
+    files: {
+      type: 'array',
+      items: { type: 'string' },
+      maxItems: 20,
+      uniqueItems: true,
+      default: [],
+      description: 'Ids of files to attach.',
+    },
     skills: {
       type: 'array',
       maxItems: 20,
       default: [],
+      description: 'Skills that the agent should use in this turn.',
       items: {
+        $id: 'SkillSelection',
+        description: 'A skill: its id, alone or in an object.',
         anyOf: [
           { type: 'string' },
-          objectSchema({ id: { type: 'string' } }),
-          objectSchema({ skill_id: { type: 'string' } }),
+          { $id: 'SkillById', description: 'A skill.', ...objectSchema({ id: skillId }) },
+          { $id: 'SkillBySkillId', description: 'A skill.', ...objectSchema({ skill_id: skillId }) },
         ],
       },
     },

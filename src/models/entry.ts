@@ -1,17 +1,21 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import { objectSchema } from '../platform/object-schema.js';
+import { described, objectSchema } from '../platform/object-schema.js';
 
 const text = { type: 'string', minLength: 1 } as const;
-const rate = { type: 'number', minimum: 0 } as const;
+const rate = { type: 'number', format: 'double', minimum: 0 } as const;
 
 /** What a million tokens cost. */
-export const PRICE_SCHEMA = objectSchema({
-  currency: { type: 'string', pattern: '^[A-Z]{3}$' },
-  input: rate,
-  output: rate,
-  cache_read: rate,
-  cache_write: rate,
-});
+export const PRICE_SCHEMA = {
+  $id: 'ModelPrice',
+  description: 'What a million tokens of a model cost.',
+  ...objectSchema({
+    currency: { type: 'string', pattern: '^[A-Z]{3}$', description: 'Three letters, such as `USD`.' },
+    input: described(rate, 'A million input tokens that are neither read from a cache nor written to it.'),
+    output: described(rate, 'A million output tokens.'),
+    cache_read: described(rate, 'A million input tokens that are read from a cache.'),
+    cache_write: described(rate, 'A million input tokens that are written to a cache.'),
+  }),
+} as const;
 
 /** An entry of MODELS_FILE: a model that sessions can use. It names where its credentials are, and never contains them. */
 export const MODEL_ENTRY_SCHEMA = {

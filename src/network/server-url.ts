@@ -14,6 +14,9 @@ export function isAllowedHost(allowed: readonly string[], protocol: string, host
   return allowed.includes(pair);
 }
 
+/** Both rules hold for hosts that an operator does not trust. */
+const ALLOWED = ', unless an operator lists its host and port in MCP_ALLOWED_HOSTS';
+
 /** True for names that always mean this machine (RFC 6761 §6.3). */
 export function isLocalName(hostname: string): boolean {
   return /(^|\.)localhost\.?$/i.test(hostname);
@@ -30,7 +33,7 @@ export function parseServerUrl(text: string, allowedHosts: readonly string[]): U
   if (/^[^:]+:\/\/[^/?#]*@/.test(text)) throw invalidUrl('must not contain a user name or password');
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw invalidUrl('must be https');
   if (isAllowedHost(allowedHosts, url.protocol, url.hostname, url.port)) return url;
-  if (url.protocol !== 'https:') throw invalidUrl('must be https');
+  if (url.protocol !== 'https:') throw invalidUrl(`must be https${ALLOWED}`);
   const host = bareHost(url.hostname);
   if (isLocalName(host) || (isIP(host) !== 0 && !isPublicAddress(host))) throw privateAddress();
   return url;
@@ -38,7 +41,7 @@ export function parseServerUrl(text: string, allowedHosts: readonly string[]): U
 
 /** The error for a url whose host is, or resolves to, an address that is not public. */
 export function privateAddress(): ServiceError {
-  return invalidUrl('must have a public address; its host is a private or local address, or resolves to one');
+  return invalidUrl(`must have a public address; its host is a private or local address, or resolves to one${ALLOWED}`);
 }
 
 function invalidUrl(reason: string): ServiceError {

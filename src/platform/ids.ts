@@ -19,7 +19,7 @@ const ID_PREFIXES = {
   elicitation: 'elic_',
 } as const;
 
-type IdKind = keyof typeof ID_PREFIXES;
+export type IdKind = keyof typeof ID_PREFIXES;
 
 const RANGE = 2 ** 48 - 1;
 /** ulid's own random source makes a system call for each character. This one uses a buffer of random bytes. */
@@ -28,6 +28,11 @@ const ulid = monotonicFactory(() => randomInt(RANGE) / RANGE);
 /** A new id: the kind's prefix and 26 characters of lower-case Crockford base32, time-ordered. */
 export function newId(kind: IdKind): string {
   return ID_PREFIXES[kind] + ulid().toLowerCase();
+}
+
+/** The pattern of the ids of a kind. */
+export function idPattern(kind: IdKind): string {
+  return `^${ID_PREFIXES[kind]}`;
 }
 
 /** When an id of ours was made, in ms since 1970. */

@@ -1,28 +1,56 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import { objectSchema } from '../platform/object-schema.js';
+import { money } from '../events/fields.js';
+import { described, objectSchema, orNull } from '../platform/object-schema.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import type { Price } from '../models/price.js';
 import { DECIMAL_PATTERN, toDecimal, toUnits } from '../platform/decimal.js';
 import { validationError } from '../platform/errors.js';
 
-/** What the model calls of a session may cost, and what happens to a turn that reaches it (contract.md §10). */
-export const budgetSchema = {
-  ...objectSchema({
-    max_cost: objectSchema({
-      amount: {
-        type: 'string',
-        pattern: `^(?=.*[1-9])${DECIMAL_PATTERN.slice(1)}`,
-        description: 'A decimal number above 0, with at most 9 digits before and 6 after the point.',
-      },
-      currency: { type: 'string', description: 'That of the catalogue.' },
-    }),
-    on_reached: {
-      enum: ['pause', 'stop'],
-      description: 'pause: the turn waits until the budget changes. stop: it ends with stop_reason `budget_reached`.',
-    },
-  }),
-  type: ['object', 'null'],
+const onReached = {
+  $id: 'OnBudgetReached',
+  type: 'string',
+  enum: ['pause', 'stop'],
+  description: '`pause`: the turn waits until the budget changes. `stop`: it ends with stop_reason `budget_reached`.',
 } as const;
+
+const BUDGET = 'What the model calls of the session may cost; null: as much as they need.';
+
+/** What the model calls of a session may cost, and what happens to a turn that reaches it (contract.md §10). */
+export const budgetSchema = orNull(
+  {
+    $id: 'NewBudget',
+    description: 'What the model calls of a session may cost, and what happens to a turn that reaches it.',
+    ...objectSchema({
+      max_cost: {
+        $id: 'MaxCost',
+        description: 'The most that all model calls of the session may cost.',
+        ...objectSchema({
+          amount: {
+            type: 'string',
+            pattern: `^(?=.*[1-9])${DECIMAL_PATTERN.slice(1)}`,
+            description: 'A decimal number above 0, with at most 9 digits before and 6 after the point.',
+          },
+          currency: { type: 'string', description: 'The currency of the catalogue’s prices.' },
+        }),
+      },
+      on_reached: onReached,
+    }),
+  },
+  BUDGET,
+);
+
+/** The budget of a session in responses. */
+export const shownBudgetSchema = orNull(
+  {
+    $id: 'Budget',
+    description: 'What the model calls of a session may cost, and what happens to a turn that reaches it.',
+    ...objectSchema({
+      max_cost: described(money, 'The most that all model calls of the session may cost.'),
+      on_reached: onReached,
+    }),
+  },
+  BUDGET,
+);
 
 export type Budget = NonNullable<FromSchema<typeof budgetSchema>>;
 

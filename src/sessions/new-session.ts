@@ -13,14 +13,33 @@ import { insertSession, type Session } from './store.js';
 import { checkTools, requireOfferedTools, sessionToolsSchema, toModelTools } from './tool-fields.js';
 
 export const newSessionBody = {
+  $id: 'NewSession',
+  description: 'The configuration of a session. Only metadata and budget can be changed later.',
   type: 'object',
   properties: {
     model_id: { type: 'string', description: 'An id of GET /v1/models.' },
-    thinking_enabled: { type: 'boolean', default: true },
-    instruction: { type: ['string', 'null'], maxLength: 100_000, default: null },
-    mcp_servers: { type: 'array', items: { type: 'string' }, maxItems: 10, uniqueItems: true, default: [] },
+    thinking_enabled: {
+      type: 'boolean',
+      default: true,
+      description: 'Whether the model thinks before it answers, if it supports that.',
+    },
+    instruction: {
+      type: ['string', 'null'],
+      maxLength: 100_000,
+      default: null,
+      description: 'What the agent is for and how it should work. It is added to the service’s own system prompt.',
+    },
+    mcp_servers: {
+      type: 'array',
+      items: { type: 'string' },
+      maxItems: 10,
+      uniqueItems: true,
+      default: [],
+      description: 'Ids of the MCP servers whose tools the agent can call.',
+    },
     metadata: {
       type: 'object',
+      description: 'Your own pairs of texts. The list of sessions can be filtered by them, and usage grouped.',
       maxProperties: MAX_METADATA_PAIRS,
       propertyNames: { minLength: 1, maxLength: MAX_METADATA_KEY_LENGTH },
       additionalProperties: { type: 'string', maxLength: MAX_METADATA_VALUE_LENGTH },

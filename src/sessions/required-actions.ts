@@ -1,6 +1,6 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Db } from '../db/transaction.js';
-import type { requiredAction } from '../events/fields.js';
+import type { requiredAction } from '../events/required-action.js';
 import { ServiceError } from '../platform/errors.js';
 import { parseExact } from '../platform/exact-json.js';
 

@@ -1,4 +1,4 @@
-import { objectSchema } from '../platform/object-schema.js';
+import { described, objectSchema } from '../platform/object-schema.js';
 import { setImmediate } from 'node:timers/promises';
 import { ServiceError, validationError } from '../platform/errors.js';
 import type { Db } from '../db/transaction.js';
@@ -16,31 +16,43 @@ const MAX_SCHEMA_BYTES = 32 * 1024;
 const MAX_DESCRIPTION_LENGTH = 10_000;
 
 const permissionPolicy = {
-  type: 'object',
-  properties: { type: { type: 'string', enum: ['always_allow', 'always_ask'] } },
-  required: ['type'],
-  additionalProperties: false,
+  $id: 'PermissionPolicy',
+  description: 'Whether a person must allow the calls of a tool.',
+  ...objectSchema({
+    type: {
+      $id: 'PermissionPolicyType',
+      type: 'string',
+      enum: ['always_allow', 'always_ask'],
+      description: '`always_allow`: the calls run. `always_ask`: each call waits until a person allows it.',
+    },
+  }),
 } as const;
+
+const configOf = <const Name extends object>(id: string, description: string, name: Name) =>
+  ({ $id: id, description, ...objectSchema({ ...name, permission_policy: permissionPolicy }) }) as const;
 
 /** An entry of a session's `tools` (contract.md §6). */
 const sessionToolSchema = {
   $id: 'SessionTool',
+  description: 'The permissions and questions of an MCP server’s tools, or a tool that your client runs.',
   type: 'object',
   required: ['type'],
   discriminator: { propertyName: 'type' },
   oneOf: [
     {
-      title: 'mcp_toolset',
+      $id: 'McpToolset',
+      description: 'How the tools of one of the session’s MCP servers may be used.',
+      type: 'object',
       properties: {
         type: { const: 'mcp_toolset' },
         mcp_server_id: { type: 'string', description: 'One of the session’s mcp_servers.' },
-        default_config: objectSchema({ permission_policy: permissionPolicy }),
+        default_config: configOf('McpDefaultConfig', 'For the tools that `configs` does not name.', {}),
         configs: {
           type: 'array',
           maxItems: MAX_CONFIGS,
-          items: objectSchema({
-            name: { type: 'string', description: 'The server’s own name of the tool.' },
-            permission_policy: permissionPolicy,
+          description: 'Single tools that differ from `default_config`.',
+          items: configOf('McpToolConfig', 'The permission of one tool.', {
+            name: described({ type: 'string' }, 'The server’s own name of the tool.'),
           }),
         },
         elicitation: {
@@ -52,12 +64,23 @@ const sessionToolSchema = {
       additionalProperties: false,
     },
     {
-      title: 'custom',
+      $id: 'CustomTool',
+      description: 'A tool that your client runs: the turn waits for its result.',
+      type: 'object',
       properties: {
         type: { const: 'custom' },
-        name: { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' },
-        description: { type: 'string', maxLength: MAX_DESCRIPTION_LENGTH },
+        name: {
+          type: 'string',
+          pattern: '^[a-zA-Z0-9_-]{1,64}$',
+          description: 'Its name. Built-in names and names that begin with `mcp__` are taken.',
+        },
+        description: {
+          type: 'string',
+          maxLength: MAX_DESCRIPTION_LENGTH,
+          description: 'What it does and when to use it, for the model.',
+        },
         input_schema: {
+          $id: 'CustomToolInputSchema',
           type: 'object',
           description: 'JSON Schema 2020-12 of the tool’s input; at most 32 KiB as compact JSON.',
           properties: { type: { const: 'object' } },
@@ -75,6 +98,7 @@ export const sessionToolsSchema = {
   type: 'array',
   items: sessionToolSchema,
   maxItems: MAX_CUSTOM_TOOLS + MAX_TOOLSETS,
+  description: 'Permissions of MCP servers’ tools, and custom tools.',
 } as const;
 
 /**

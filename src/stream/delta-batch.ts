@@ -1,5 +1,5 @@
 import type { Position } from './position.js';
-import type { DeltaType } from '../events/schema.js';
+import type { DeltaType } from '../events/stream-schema.js';
 
 /**
  * The position of a model call's deltas: the turn's last stored event when the call began, and the attempt after that

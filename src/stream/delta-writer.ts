@@ -1,7 +1,7 @@
 import { addDelta, type DeltaRun, type DeltaSource } from './delta-batch.js';
 import { splitsSurrogatePair } from '../platform/text.js';
 import type { Notifier } from './notify.js';
-import type { DeltaType } from '../events/schema.js';
+import type { DeltaType } from '../events/stream-schema.js';
 import { ignored } from '../platform/ignored.js';
 
 /** JSON needs at most six bytes per character, and a notification has room for 7,700 bytes. */

@@ -1,7 +1,8 @@
 import type { Db } from '../db/transaction.js';
 import { countDeltas, unpackDeltas, type DeltaBatch, type DeltaRun } from './delta-batch.js';
 import { comparePositions, formatEventId, START, type Position } from './position.js';
-import type { DeltaType, NewEvent, RetryNotice } from '../events/schema.js';
+import type { NewEvent } from '../events/schema.js';
+import type { DeltaType, RetryNotice } from '../events/stream-schema.js';
 import { eventJson, type EventRow } from '../events/store.js';
 
 /** Limit of the frames that one watcher holds. They also exist in the form for the wire, and as a piece of it in bytes. */

@@ -5,7 +5,7 @@ import type { Logger } from '../platform/logger.js';
 import { notificationSeconds } from '../platform/metrics.js';
 import { addDelta, type DeltaBatch, type DeltaRun, type DeltaSource } from './delta-batch.js';
 import type { Position } from './position.js';
-import type { DeltaType } from '../events/schema.js';
+import type { DeltaType } from '../events/stream-schema.js';
 import type { EventRow } from '../events/store.js';
 
 /**

@@ -9,7 +9,8 @@ interface Documented {
   responses: Record<string, { content?: Record<string, { schema?: object }> }>;
 }
 
-const document = openApiDocument(routes);
+// Tests look for fields that have no schema, so the objects of responses are closed here.
+const document = openApiDocument(routes, { isClosed: true });
 const paths = document.paths as Record<string, Record<string, Documented>>;
 // A validator runs a few times in a process, so that compiling it costs most: a third of the time with these options.
 const ajv = new Ajv2020({ strict: false, allErrors: true, inlineRefs: false, code: { optimize: false } });

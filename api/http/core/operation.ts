@@ -47,14 +47,15 @@ export interface Call<Body = unknown, Resource = unknown> {
  */
 // oxlint-disable-next-line typescript/no-explicit-any -- a table holds many types; operation() keeps each together
 export interface Operation<Body = any, Resource = any> {
-  /** operationId and one-line summary of the OpenAPI document. */
+  /** operationId, one-line summary and description of the OpenAPI document: what it does, and when to use it. */
   id: string;
   summary: string;
+  description: string;
   /** JSON Schema (an object) of the query parameters except `limit` and `cursor`. Their values are strings. */
   query?: JsonSchema;
   /** The operation answers a page: it accepts `limit` and `cursor` (api/http/core/page reads them). */
   paged?: true;
-  /** Strict JSON Schema of the JSON body (`additionalProperties: false`). If absent, the body is ignored. */
+  /** Strict JSON Schema of the JSON body (`additionalProperties: false`), with examples. If absent, the body is ignored. */
   body?: JsonSchema;
   /** Limit of the JSON values in the body, if it is not the usual one (docs/contract.md §14). */
   maxBodyValues?: number;
@@ -93,6 +94,8 @@ interface Success {
   description: string;
   /** A schema with `$id` becomes a named component of the OpenAPI document. */
   schema?: JsonSchema;
+  /** An example of the body; if absent, the first one of the schema. */
+  example?: unknown;
   /** JSON when absent. */
   mediaType?: string;
   /** Additional response headers of this operation: name → description. */

@@ -64,7 +64,23 @@ function isTimestamp(text: string): boolean {
   return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 23) === text.slice(0, 23);
 }
 
+const meta = {
+  $id: 'PageMeta',
+  description: 'Where the list goes on.',
+  ...objectSchema({
+    next_cursor: {
+      type: ['string', 'null'],
+      description: 'Send it as `cursor` to get the next page; null on the last one.',
+    },
+  }),
+};
+
 export function pageSchema(item: JsonSchema): JsonSchema {
-  const meta = objectSchema({ next_cursor: { type: ['string', 'null'] } });
-  return objectSchema({ items: { type: 'array', items: item }, meta });
+  const [example] = item.examples as object[];
+  return {
+    $id: `${item.$id as string}Page`,
+    description: 'A page of a list.',
+    ...objectSchema({ items: { type: 'array', items: item, description: 'The items of this page.' }, meta }),
+    examples: [{ items: [example], meta: { next_cursor: null } }],
+  };
 }

@@ -13,6 +13,8 @@ const OPTIONS = {
   strictRequired: false,
   useDefaults: true,
   discriminator: true,
+  // An error shows the schema that has the variants.
+  verbose: true,
 } as const;
 const ofBodies = new Ajv2020(OPTIONS);
 /** A query has text only: `true` is a boolean there. */
@@ -21,6 +23,17 @@ formats.default(ofBodies);
 formats.default(ofQueries);
 
 const MAX_LISTED = 50;
+/** Names of components mean nothing here: one may stand at several places of a body. */
+function withoutIds(schema: unknown): unknown {
+  if (typeof schema !== 'object' || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map(withoutIds);
+  return Object.fromEntries(
+    Object.entries(schema)
+      .filter(([key, value]) => key !== '$id' || typeof value !== 'string')
+      .map(([key, value]) => [key, withoutIds(value)]),
+  );
+}
+
 /** The pattern of texts that must not be blank. */
 const NOT_BLANK = '\\S';
 
@@ -30,7 +43,7 @@ const NOT_BLANK = '\\S';
 type Check = (value: unknown) => unknown;
 
 export function bodyCheck(schema: JsonSchema): Check {
-  const validate = ofBodies.compile(schema);
+  const validate = ofBodies.compile(withoutIds(schema) as JsonSchema);
   return (body) => {
     if (!validate(body)) throw invalid(validate.errors!, '');
     return body;
@@ -38,7 +51,7 @@ export function bodyCheck(schema: JsonSchema): Check {
 }
 
 export function queryCheck(schema: JsonSchema): Check {
-  const validate = ofQueries.compile(schema);
+  const validate = ofQueries.compile(withoutIds(schema) as JsonSchema);
   const names = Object.keys(schema.properties as object);
   return (query) => {
     const values = query as Record<string, string>;
@@ -65,6 +78,8 @@ function invalid(errors: ErrorObject[], root: string): ServiceError {
     const { path, message } = placeOf(error);
     // Skip the errors of combining keywords: they only repeat the errors they combine.
     if (error.keyword === 'propertyNames' || error.keyword === 'if') continue;
+    // The tag is missing, which is an error of its own.
+    if (error.keyword === 'discriminator' && error.params.tagValue === undefined) continue;
     places.set(`${path} ${message}`, { path: root + path, message });
     if (places.size === MAX_LISTED) break;
   }
@@ -93,9 +108,18 @@ function placeOf(error: ErrorObject): { path: string; message: string } {
       return { path: instancePath, message: 'must not be only white space' };
     case 'enum':
       return { path: instancePath, message: `must be one of ${(params.allowedValues as unknown[]).join(', ')}` };
+    case 'discriminator':
+      return { path: `${instancePath}/${pointerToken(String(params.tag))}`, message: `must be ${tagsOf(error)}` };
     default:
       return propertyName === undefined
         ? { path: instancePath, message: message! }
         : { path: `${instancePath}/${pointerToken(propertyName)}`, message: `is not a valid key: it ${message}` };
   }
+}
+
+/** The values of a discriminator: `mcp_toolset or custom`. */
+function tagsOf({ params, parentSchema }: ErrorObject): string {
+  const variants = (parentSchema as { oneOf: { properties: Record<string, { const: string }> }[] }).oneOf;
+  const tags = variants.map(({ properties }) => properties[String(params.tag)]!.const);
+  return [tags.slice(0, -1).join(', '), tags.at(-1)].join(' or ');
 }

@@ -1,52 +1,97 @@
-import { requiredAction } from '../../../src/events/fields.js';
+import { requiredAction } from '../../../src/events/required-action.js';
 import { ERROR_STATUS, type ErrorType } from '../../../src/platform/errors.js';
+import { described, objectSchema } from '../../../src/platform/object-schema.js';
+import { count, idField, text } from '../../../src/platform/schema-fields.js';
 import { isBoundedRead, type JsonSchema, type Operation, type Route } from '../core/operation.js';
 
-const strings = (name: string): JsonSchema => object({ [name]: { type: 'array', items: { type: 'string' } } });
-const integer = (name: string): JsonSchema => object({ [name]: { type: 'integer' } });
+const list = (name: string, description: string): JsonSchema =>
+  objectSchema({ [name]: { type: 'array', items: text, description } });
+const maxBytes = objectSchema({ max_bytes: described(count, 'The limit, in bytes.') });
+const toolUseId = described(text, 'Id of the call.');
+const CALL_STATES = ['not_asked', 'not_required', 'allowed', 'denied', 'answered', 'expired', 'cancelled'];
+const QUESTION_STATES = ['answered', 'expired', 'withdrawn', 'lost', 'cancelled'];
+const place = {
+  $id: 'ErrorPlace',
+  description: 'A part of the request that is wrong.',
+  ...objectSchema({
+    path: described(text, 'JSON Pointer into the body, or /query/<name>.'),
+    message: described(text, 'What is wrong there.'),
+  }),
+};
 
 /** The schema of `details` for each error type that has one (contract.md §1). */
 const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
-  skill_not_found: strings('skill_ids'),
-  file_not_found: strings('file_ids'),
-  mcp_server_not_found: strings('mcp_server_ids'),
-  tool_use_not_found: strings('tool_use_ids'),
-  tool_use_not_pending: object({
-    tool_use_id: { type: 'string' },
-    state: {
-      type: 'string',
-      enum: ['not_asked', 'not_required', 'allowed', 'denied', 'answered', 'expired', 'cancelled'],
-    },
-  }),
-  elicitation_not_found: strings('elicitation_ids'),
-  elicitation_not_pending: object({
-    elicitation_id: { type: 'string' },
-    state: { type: 'string', enum: ['answered', 'expired', 'withdrawn', 'lost', 'cancelled'] },
+  skill_not_found: list('skill_ids', 'The ids that name no skill.'),
+  file_not_found: list('file_ids', 'The ids that name no file.'),
+  mcp_server_not_found: list('mcp_server_ids', 'The ids that name no MCP server.'),
+  tool_use_not_found: list('tool_use_ids', 'The ids that name no call of the session.'),
+  tool_use_not_pending: objectSchema({ tool_use_id: toolUseId, state: { type: 'string', enum: CALL_STATES } }),
+  elicitation_not_found: list('elicitation_ids', 'The ids that name no question in the session.'),
+  elicitation_not_pending: objectSchema({
+    elicitation_id: idField('elicitation', 'Id of the question.'),
+    state: { type: 'string', enum: QUESTION_STATES },
   }),
   session_running: {
     description: 'Present while the turn waits for answers.',
-    ...object({ required_actions: { type: 'array', items: requiredAction } }),
+    ...objectSchema({
+      required_actions: { type: 'array', items: requiredAction, description: 'What the turn waits for.' },
+    }),
   },
-  turn_not_continuable: object({
-    reason: { type: 'string', enum: ['no_turn', 'completed', 'context_too_long'] },
-  }),
-  unknown_model: strings('available_models'),
-  unknown_mcp_tool: strings('tools'),
-  tools_changed: strings('tools'),
-  too_many_running_turns: integer('max_running_turns'),
-  file_too_large: integer('max_bytes'),
-  content_too_large: integer('max_bytes'),
-  skill_bundle_too_large: integer('max_bytes'),
-  storage_limit_reached: integer('max_bytes'),
-  insufficient_scope: object({ required: { type: 'string' } }),
-  validation_error: object({
-    errors: {
-      type: 'array',
-      items: object({
-        path: { type: 'string', description: 'JSON Pointer into the body, or /query/<name>.' },
-        message: { type: 'string' },
-      }),
+  turn_not_continuable: objectSchema({
+    reason: {
+      $id: 'NotContinuableReason',
+      type: 'string',
+      enum: ['no_turn', 'completed', 'context_too_long'],
+      description: 'Why the last turn cannot be continued.',
     },
+  }),
+  unknown_model: list('available_models', 'The ids of the models that can be used.'),
+  unknown_mcp_tool: list('tools', 'Names of tools.'),
+  tools_changed: list('tools', 'Names of tools.'),
+  too_many_running_turns: objectSchema({ max_running_turns: described(count, 'The limit of the project.') }),
+  file_too_large: maxBytes,
+  content_too_large: maxBytes,
+  skill_bundle_too_large: maxBytes,
+  storage_limit_reached: maxBytes,
+  insufficient_scope: objectSchema({ required: described(text, 'The permission that the key lacks.') }),
+  validation_error: objectSchema({
+    errors: { type: 'array', items: place, description: 'Every part of the request that is wrong; at most 50.' },
+  }),
+};
+
+const details = {
+  $id: 'ErrorDetails',
+  description: 'Facts about an error. Which of them are there depends on its type.',
+  type: 'object',
+  properties: {
+    ...Object.assign({}, ...Object.values(DETAILS).map(({ properties }) => properties as object)),
+    state: {
+      $id: 'NotPendingState',
+      type: 'string',
+      enum: [...new Set([...CALL_STATES, ...QUESTION_STATES])],
+      description: 'The state of the call or the question that does not wait for an answer.',
+    },
+  } as Record<string, JsonSchema>,
+};
+
+/** The body of every error. New types may appear: the types of an operation stand in the descriptions of its responses. */
+export const errorResponseSchema = {
+  $id: 'ErrorResponse',
+  description: 'The body of every error.',
+  ...objectSchema({
+    type: { const: 'error' },
+    error: {
+      $id: 'ErrorInfo',
+      description: 'What went wrong.',
+      ...objectSchema(
+        {
+          type: described(text, 'The kind of error. Decide by it.'),
+          message: described(text, 'An explanation for people. It may change.'),
+        },
+        { details },
+      ),
+    },
+    request_id: described(text, 'Id of the request. Name it when you ask about the error.'),
   }),
 };
 
@@ -59,15 +104,9 @@ const OF_BODY: ErrorType[] = [
   'validation_error',
 ];
 
-export function errorSchemas(): Record<string, JsonSchema> {
-  const types = Object.keys(ERROR_STATUS) as ErrorType[];
-  return Object.fromEntries(types.map((type) => [errorSchemaName(type), envelopeOf(type)]));
-}
-
-/** `skill_not_found` → `SkillNotFoundError`. */
-export function errorSchemaName(type: ErrorType): string {
-  const words = type.replace(/_error$/, '').split('_');
-  return `${words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('')}Error`;
+/** `details` of each error type; null for a type without them. */
+export function errorDetails(): Record<string, JsonSchema | null> {
+  return Object.fromEntries(Object.keys(ERROR_STATUS).map((type) => [type, DETAILS[type as ErrorType] ?? null]));
 }
 
 export function errorsByStatus(route: Route): Map<number, ErrorType[]> {
@@ -94,18 +133,21 @@ function ofOperation(operation: Operation): ErrorType[] {
   ];
 }
 
-function envelopeOf(type: ErrorType): JsonSchema {
-  const details = DETAILS[type];
-  return object({
-    type: { const: 'error' },
-    error: {
-      ...object({ type: { const: type }, message: { type: 'string' } }),
-      properties: { type: { const: type }, message: { type: 'string' }, ...(details && { details }) },
-    },
-    request_id: { type: 'string' },
-  });
+/** The body of exactly this error, with its own details: what tests check. */
+export function strictErrorSchema(type: ErrorType): JsonSchema {
+  const own = DETAILS[type];
+  return {
+    $id: strictErrorName(type),
+    ...objectSchema({
+      type: { const: 'error' },
+      error: objectSchema({ type: { const: type }, message: text }, own && { details: own }),
+      request_id: text,
+    }),
+  };
 }
 
-function object(properties: Record<string, JsonSchema>): JsonSchema {
-  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+/** `skill_not_found` → `SkillNotFoundError`. */
+export function strictErrorName(type: ErrorType): string {
+  const words = type.replace(/_error$/, '').split('_');
+  return `${words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('')}Error`;
 }

@@ -12,6 +12,8 @@ export const webhookRequest: JsonSchema = {
     post: {
       operationId: 'webhookEvent',
       summary: 'Sent to the url of a webhook for each event of its types',
+      description:
+        'Verify the signature with the webhook’s secret before you trust the body. Answer with 2xx within 15 seconds. An attempt may arrive twice: `webhook-id` is the same.',
       security: [],
       parameters: Object.entries(HEADERS).map(([name, description]) => ({
         name,
@@ -20,7 +22,10 @@ export const webhookRequest: JsonSchema = {
         description,
         schema: { type: 'string' },
       })),
-      requestBody: { required: true, content: { 'application/json': { schema: payloadSchema } } },
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: payloadSchema, example: payloadSchema.examples[0] } },
+      },
       responses: {
         '2XX': { description: 'The delivery is done.' },
         '410': { description: 'The webhook is disabled.' },

@@ -1,36 +1,29 @@
-import { ERROR_STATUS, type ErrorType } from '../../../src/platform/errors.js';
-import { webhookRequest } from './openapi-webhooks.js';
-import { errorsByStatus, errorSchemaName, errorSchemas } from './openapi-errors.js';
+import type { ErrorType } from '../../../src/platform/errors.js';
+import { ERROR_STATUS } from '../../../src/platform/errors.js';
 import type { JsonSchema, Operation, Route } from '../core/operation.js';
-
-const header = (description: string, type: 'string' | 'integer' | 'boolean' = 'string'): JsonSchema => ({
-  description,
-  schema: { type },
-});
-const HEADERS: Record<string, JsonSchema> = {
-  'X-Request-Id': header('Id of this request. A valid X-Request-Id that you send is used.'),
-  'RateLimit-Limit': header('Limit of requests per minute.', 'integer'),
-  'RateLimit-Remaining': header('Requests left in this window.', 'integer'),
-  'RateLimit-Reset': header('Seconds until the limit resets.', 'integer'),
-  'Retry-After': header('Seconds to wait before trying again.', 'integer'),
-  'X-Should-Retry': header('Whether a retry of the same request can succeed.', 'boolean'),
-  'Idempotency-Replayed': header('This is the response to an earlier request with the same key.', 'boolean'),
-  'WWW-Authenticate': header('Bearer'),
-};
-const headers = (...names: string[]): Record<string, JsonSchema> =>
-  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+import { Components } from './components.js';
+import { errorResponseSchema, errorsByStatus, strictErrorSchema } from './openapi-errors.js';
+import { headersOf, HEADERS, RATE_LIMIT, referToHeaders } from './openapi-headers.js';
+import { parametersOf } from './openapi-parameters.js';
+import { TAGS, tagOf } from './openapi-tags.js';
+import { webhookRequest } from './openapi-webhooks.js';
 
 /** Version of the interface. Its major version is part of the paths. */
 const INTERFACE_VERSION = '1.0.0';
 
-export function openApiDocument(routes: Route[]): JsonSchema {
-  const components: Record<string, JsonSchema> = errorSchemas();
+/** @param isClosed describes each response exactly: no other fields, and of each error its own details. For tests */
+export function openApiDocument(routes: Route[], { isClosed = false } = {}): JsonSchema {
+  const components = new Components(isClosed);
+  const errorSchemaOf = (types: ErrorType[]): JsonSchema =>
+    components.ofResponse(isClosed ? { anyOf: types.map(strictErrorSchema) } : errorResponseSchema);
+  if (isClosed) errorSchemaOf(Object.keys(ERROR_STATUS) as ErrorType[]);
+  const webhooks = components.ofResponse(webhookRequest);
+  const responses = routes.map((route) => responsesOf(route, components, errorSchemaOf));
   const paths: Record<string, Record<string, JsonSchema>> = {};
-  for (const route of routes) {
+  for (const [index, route] of routes.entries()) {
     const [method, path] = route;
-    (paths[path] ??= {})[method.toLowerCase()] = hoist(operationOf(route), components) as JsonSchema;
+    (paths[path] ??= {})[method.toLowerCase()] = operationOf(route, components, responses[index]!);
   }
-  const webhooks = hoist(webhookRequest, components);
   return {
     openapi: '3.1.0',
     info: {
@@ -40,84 +33,62 @@ export function openApiDocument(routes: Route[]): JsonSchema {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ apiKey: [] }],
-    tags: [...new Set(routes.map(tagOf))].map((name) => ({ name })),
+    tags: TAGS,
     paths,
     webhooks,
     components: {
-      schemas: components,
+      schemas: components.schemas,
       headers: HEADERS,
-      securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `ask_…`.' } },
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key: `ask_…`. The security of an operation names the permission that the key must have.',
+        },
+      },
     },
   };
 }
 
-function operationOf(route: Route): JsonSchema {
+function operationOf(route: Route, components: Components, responses: JsonSchema): JsonSchema {
   const [, , permission, , operation] = route;
-  const requestBody = requestBodyOf(route);
+  const needed = permission === null ? 'Needs no key.' : `Needs the permission \`${permission}\`.`;
+  const requestBody = requestBodyOf(route, components);
   return {
     operationId: operation.id,
     summary: operation.summary,
-    ...(permission === null ? { security: [] } : { description: `Needs the permission \`${permission}\`.` }),
+    description: `${operation.description}\n\n${needed}`,
+    security: permission === null ? [] : [{ apiKey: [permission] }],
     tags: [tagOf(route)],
-    parameters: parametersOf(route),
+    parameters: parametersOf(route).map((one) => components.ofRequest(one)),
     ...(requestBody && { requestBody }),
-    responses: responsesOf(route),
+    responses,
   };
 }
 
-/** `/v1/sessions/{session_id}/events` → `sessions`. */
-function tagOf([, path]: Route): string {
-  return path.replace(/^\/v1/, '').split('/')[1]!;
-}
+const FILE_BODY = {
+  $id: 'FileUpload',
+  description: 'A form with one part.',
+  type: 'object',
+  properties: {
+    file: {
+      type: 'string',
+      format: 'binary',
+      contentMediaType: 'application/octet-stream',
+      description: 'The content. Its part has a file name.',
+    },
+  },
+  required: ['file'],
+  additionalProperties: false,
+};
 
-function parametersOf([, path, , , operation]: Route): JsonSchema[] {
-  const own = (operation.query?.properties ?? {}) as Record<string, JsonSchema>;
-  return [
-    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => parameter('path', name!, { type: 'string' })),
-    ...(operation.paged ? PAGING : []),
-    ...Object.entries(own).map(([name, { description, ...schema }]) => parameter('query', name, schema, description)),
-    ...(operation.idempotent ? [IDEMPOTENCY_KEY] : []),
-    ...Object.entries(operation.headers ?? {}).map(([name, text]) =>
-      parameter('header', name, { type: 'string' }, text),
-    ),
-  ];
-}
-
-function parameter(where: 'path' | 'query' | 'header', name: string, schema: JsonSchema, text?: unknown): JsonSchema {
-  return {
-    name,
-    in: where,
-    ...(where === 'path' && { required: true }),
-    ...(text != null && { description: text }),
-    ...(schema.type === 'object' && { style: 'deepObject', explode: true }),
-    schema,
-  };
-}
-
-const PAGING = [
-  parameter(
-    'query',
-    'limit',
-    { type: 'integer', minimum: 1, maximum: 100, default: 20 },
-    'Maximum number of items in a page.',
-  ),
-  parameter('query', 'cursor', { type: 'string' }, '`meta.next_cursor` of the previous page.'),
-];
-const IDEMPOTENCY_KEY = parameter(
-  'header',
-  'Idempotency-Key',
-  { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
-  'Makes retries safe: for 24 hours, the same key and body return the first response.',
-);
-
-function requestBodyOf([method, , , , operation]: Route): JsonSchema | null {
+function requestBodyOf([method, , , , operation]: Route, components: Components): JsonSchema | null {
   if (operation.multipart) {
-    const file = { type: 'string', contentMediaType: 'application/octet-stream' };
-    const schema = { type: 'object', properties: { file }, required: ['file'], additionalProperties: false };
-    return { required: true, content: { 'multipart/form-data': { schema } } };
+    const example = { file: 'the bytes of the file' };
+    return { required: true, content: { 'multipart/form-data': { schema: components.ofRequest(FILE_BODY), example } } };
   }
   if (operation.body === undefined) return null;
-  const media = { schema: operation.body };
+  const media = { schema: components.ofRequest(operation.body), example: exampleOf(operation.body) };
   return {
     required: true,
     content: {
@@ -127,59 +98,49 @@ function requestBodyOf([method, , , , operation]: Route): JsonSchema | null {
   };
 }
 
-function responsesOf(route: Route): Record<string, JsonSchema> {
+function responsesOf(
+  route: Route,
+  components: Components,
+  errorSchemaOf: (types: ErrorType[]) => JsonSchema,
+): JsonSchema {
   const [, , , limited, operation] = route;
   const everywhere = limited ? ['X-Request-Id', ...RATE_LIMIT] : ['X-Request-Id'];
   const errors = [...errorsByStatus(route)].sort(([a], [b]) => a - b);
-  return {
-    [operation.success.status]: successOf(operation, everywhere),
-    ...Object.fromEntries(errors.map(([status, types]) => [status, errorOf(types, everywhere)])),
-    ...(operation.failure && { [operation.failure.status]: successOf({ success: operation.failure }, everywhere) }),
-  };
-}
-
-const RATE_LIMIT = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
-
-function successOf(
-  { success, idempotent }: Pick<Operation, 'success' | 'idempotent'>,
-  everywhere: string[],
-): JsonSchema {
-  const own = Object.entries(success.headers ?? {}).map(([name, text]) => [name, header(text)]);
-  const content = { [success.mediaType ?? 'application/json']: success.schema ? { schema: success.schema } : {} };
-  return {
-    description: success.description,
-    headers: {
-      ...headers(...everywhere, ...(idempotent ? ['Idempotency-Replayed'] : [])),
-      ...(Object.fromEntries(own) as object),
-    },
-    ...((success.schema ?? success.mediaType) !== undefined && { content }),
-  };
-}
-
-/** Additional response headers of error types (contract.md §1). */
-function headersOf(type: ErrorType): string[] {
-  if (type === 'authentication_error') return ['WWW-Authenticate'];
-  if (['rate_limit_exceeded', 'too_many_streams', 'too_many_requests'].includes(type)) return ['Retry-After'];
-  if (type === 'idempotency_key_in_use' || ERROR_STATUS[type] === 503) return ['X-Should-Retry', 'Retry-After'];
-  return [409, 502].includes(ERROR_STATUS[type]) ? ['X-Should-Retry'] : [];
-}
-
-function errorOf(types: ErrorType[], everywhere: string[]): JsonSchema {
-  const refs = types.map((type) => ({ $ref: `#/components/schemas/${errorSchemaName(type)}` }));
-  return {
+  const errorOf = (types: ErrorType[]): JsonSchema => ({
     description: types.map((type) => `\`${type}\``).join(', '),
-    headers: headers(...everywhere, ...new Set(types.flatMap(headersOf))),
-    content: { 'application/json': { schema: refs.length === 1 ? refs[0] : { oneOf: refs } } },
+    headers: referToHeaders(...everywhere, ...new Set(types.flatMap(headersOf))),
+    content: { 'application/json': { schema: errorSchemaOf(types) } },
+  });
+  const { success, failure, idempotent } = operation;
+  const replayed = idempotent ? ['Idempotency-Replayed'] : [];
+  return {
+    [success.status]: answerOf(success, [...everywhere, ...replayed], components),
+    ...Object.fromEntries(errors.map(([status, types]) => [status, errorOf(types)])),
+    ...(failure && { [failure.status]: answerOf(failure, everywhere, components) }),
   };
 }
 
-/** Moves every schema with an `$id` to the components and replaces it by a reference. */
-function hoist(value: unknown, components: Record<string, JsonSchema>): unknown {
-  if (Array.isArray(value)) return value.map((item) => hoist(item, components));
-  if (typeof value !== 'object' || value === null) return value;
-  const { $id, ...rest } = value as JsonSchema;
-  const copy = Object.fromEntries(Object.entries(rest).map(([key, child]) => [key, hoist(child, components)]));
-  if (typeof $id !== 'string') return '$id' in value ? { $id: hoist($id, components), ...copy } : copy;
-  components[$id] = copy;
-  return { $ref: `#/components/schemas/${$id}` };
+function answerOf(success: Operation['success'], headerNames: string[], components: Components): JsonSchema {
+  const { schema, mediaType, description, headers = {}, example = exampleOf(schema) } = success;
+  const own = Object.entries(headers).map(([name, text]) => [name, { description: text, schema: { type: 'string' } }]);
+  const media = {
+    ...(schema && { schema: components.ofResponse(schema) }),
+    ...(example !== undefined && { example }),
+  };
+  return {
+    description,
+    headers: { ...referToHeaders(...headerNames), ...(Object.fromEntries(own) as object) },
+    ...((schema ?? mediaType) !== undefined && {
+      content: Object.fromEntries(mediaTypesOf(mediaType).map((type) => [type, media])) as object,
+    }),
+  };
+}
+
+/** Some generators know no type for bytes of any kind. */
+function mediaTypesOf(mediaType = 'application/json'): string[] {
+  return mediaType === '*/*' ? ['application/octet-stream', mediaType] : [mediaType];
+}
+
+function exampleOf(schema: JsonSchema | undefined): unknown {
+  return (schema?.examples as unknown[] | undefined)?.[0];
 }

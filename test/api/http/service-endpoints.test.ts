@@ -103,20 +103,11 @@ describe('routes without a key', () => {
       expect(stream.responses['200'].content['text/event-stream'].schema).to.deep.equal({
         $ref: '#/components/schemas/StreamFrame',
       });
-      const { StreamFrame: frame, Event: event, DeltaEvent: delta, RetryEvent: retry } = body.components.schemas;
+      const { StreamFrame: frame, StreamEvent: event, StreamEventType: type } = body.components.schemas;
       expect(frame.required).to.have.members(['event', 'id', 'data']);
-      expect(frame.properties.data).to.deep.equal({
-        type: 'string',
-        contentMediaType: 'application/json',
-        contentSchema: {
-          anyOf: ['Event', 'DeltaEvent', 'RetryEvent'].map((name) => ({ $ref: `#/components/schemas/${name}` })),
-        },
-      });
-      expect(frame.properties.event.enum).to.have.members([
-        ...event.oneOf.map(({ title }: { title: string }) => title),
-        ...delta.properties.type.enum,
-        retry.properties.type.const,
-      ]);
+      expect(frame.properties.data).to.include({ type: 'string', contentMediaType: 'application/json' });
+      expect(frame.properties.data.contentSchema).to.deep.equal({ $ref: '#/components/schemas/StreamEvent' });
+      expect(type.enum).to.have.members(Object.keys(event.discriminator.mapping));
     });
 
     it('is valid OpenAPI', async () => {

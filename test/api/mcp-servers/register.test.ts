@@ -137,6 +137,13 @@ describe('POST /v1/mcp-servers', () => {
     }
   });
 
+  it('says that an operator can allow addresses of one’s own', async () => {
+    for (const url of ['http://localhost:18301/mcp', 'https://127.0.0.1/mcp']) {
+      const { error } = (await register({ name: newName(), url })).body;
+      expect(error.message).to.contain('unless an operator lists its host and port in MCP_ALLOWED_HOSTS');
+    }
+  });
+
   it('stores no server when the probe fails', async () => {
     const server = await start({ auth: { header: 'authorization', value: 'other' } });
     const name = newName();

@@ -36,6 +36,15 @@ describe('tools of a session', () => {
     return [body.error.type, body.error.details?.errors?.[0].path].filter(Boolean).join(' ');
   };
 
+  it('say which types there are', async () => {
+    for (const tool of [{ type: 'builtin' }, { type: 7 }]) {
+      const { error } = (await create([tool])).body;
+      expect(error.details.errors).to.deep.equal([{ path: '/tools/0/type', message: 'must be mcp_toolset or custom' }]);
+    }
+    const { error } = (await create([{}])).body;
+    expect(error.details.errors).to.deep.equal([{ path: '/tools/0/type', message: 'is required' }]);
+  });
+
   it('are returned as they were given, by every session response', async () => {
     const tools = [
       {

@@ -1,0 +1,58 @@
+import type { JsonSchema, Route } from '../core/operation.js';
+
+/** Ids of a wrong form are not found, so they have no pattern. */
+const PATH_PARAMETERS: Record<string, string> = {
+  skill_id: 'Id of the skill: `skill_…`.',
+  mcp_server_id: 'Id of the MCP server: `mcp_…`.',
+  tool_name: 'The server’s own name of the tool.',
+  session_id: 'Id of the session: `ses_…`.',
+  turn_id: 'Id of the turn: `turn_…`.',
+  event_id: 'Id of the event: `evt_…`.',
+  file_id: 'Id of the file: `file_…`.',
+  webhook_id: 'Id of the webhook: `whk_…`.',
+  delivery_id: 'Id of the delivery: `dlv_…`.',
+  schedule_id: 'Id of the schedule: `sched_…`.',
+};
+
+export function parametersOf([, path, , , operation]: Route): JsonSchema[] {
+  const own = (operation.query?.properties ?? {}) as Record<string, JsonSchema>;
+  return [
+    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
+      parameter('path', name!, { type: 'string' }, PATH_PARAMETERS[name!]),
+    ),
+    ...(operation.paged ? PAGING : []),
+    ...Object.entries(own).map(([name, { description, ...schema }]) => parameter('query', name, schema, description)),
+    ...(operation.idempotent ? [IDEMPOTENCY_KEY] : []),
+    ...Object.entries(operation.headers ?? {}).map(([name, text]) =>
+      parameter('header', name, { type: 'string' }, text),
+    ),
+  ];
+}
+
+function parameter(where: 'path' | 'query' | 'header', name: string, schema: JsonSchema, text: unknown): JsonSchema {
+  if (typeof text !== 'string') throw new Error(`the parameter ${name} has no description`);
+  return {
+    name,
+    in: where,
+    ...(where === 'path' && { required: true }),
+    description: text,
+    ...(schema.type === 'object' && { style: 'deepObject', explode: true }),
+    schema,
+  };
+}
+
+const PAGING = [
+  parameter(
+    'query',
+    'limit',
+    { type: 'integer', minimum: 1, maximum: 100, default: 20 },
+    'Maximum number of items in a page.',
+  ),
+  parameter('query', 'cursor', { type: 'string' }, '`meta.next_cursor` of the previous page.'),
+];
+const IDEMPOTENCY_KEY = parameter(
+  'header',
+  'Idempotency-Key',
+  { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
+  'Makes retries safe: for 24 hours, the same key and body return the first response.',
+);

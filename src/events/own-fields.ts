@@ -1,0 +1,154 @@
+import { described, objectSchema } from '../platform/object-schema.js';
+import { anyObject, count, flag, idField, text } from '../platform/schema-fields.js';
+import { FALLBACK_REASONS, file, skill, spent, stopReason, turnError } from './fields.js';
+import { requiredAction } from './required-action.js';
+
+const actor = { type: ['string', 'null'], description: 'Who decided, as the answer says; null without one.' } as const;
+const toolUseId = described(text, 'Id of the call: the same in its result, its answers and its progress.');
+const toolName = described(text, 'The name of the tool, as the model sees it.');
+export const messageId = idField('message', 'Id of the message: the same in the deltas of the stream.');
+const input = described(anyObject, 'The input of the call, as the model wrote it.');
+export const confirmationResult = {
+  $id: 'ConfirmationResult',
+  type: 'string',
+  enum: ['allow', 'deny'],
+  description: '`allow`: the call runs. `deny`: it does not, and the agent goes on without it.',
+} as const;
+export const elicitationAnswer = {
+  $id: 'ElicitationAnswer',
+  type: 'string',
+  enum: ['accept', 'decline', 'cancel'],
+  description:
+    '`accept`: the person answered the form, or opened the address. `decline`: the person refused. `cancel`: the person made no choice.',
+} as const;
+/**
+ * The fields of every stored event type (contract.md §3). This is the only definition: the TypeScript
+ * types and the OpenAPI document are derived from it.
+ */
+export const ownFields = {
+  'user.message': objectSchema(
+    {
+      content: described(text, 'The text of the message.'),
+      files: { type: 'array', items: file, description: 'The attached files.' },
+      skills: { type: 'array', items: skill, description: 'The skills that the message selects.' },
+    },
+    {
+      schedule_id: idField('schedule', 'Only in a message that a schedule sent.'),
+      model_id: described(text, 'The model of this message’s turn, if the message names one.'),
+      thinking_enabled: described(flag, 'Thinking in this message’s turn, if the message sets it.'),
+      delivered_at_step: {
+        ...count,
+        minimum: 1,
+        description: 'Number of the model call in the open turn that first got the message.',
+      },
+    },
+  ),
+  'turn.continued': objectSchema({ continues_turn_id: idField('turn', 'Id of the turn that this one continues.') }),
+  'agent.thinking': objectSchema({ message_id: messageId, content: described(text, 'The model’s thinking.') }),
+  'agent.message': objectSchema(
+    { message_id: messageId, content: described(text, 'The text of the message.') },
+    { incomplete: { const: true, description: 'Present if the model’s answer was cut off.' } },
+  ),
+  'user.tool_confirmation': objectSchema({
+    tool_use_id: toolUseId,
+    result: confirmationResult,
+    deny_message: { type: ['string', 'null'], description: 'The message for the agent; null without one.' },
+    actor,
+  }),
+  'user.custom_tool_result': objectSchema({
+    tool_use_id: toolUseId,
+    content: described(text, 'The result, as the model gets it.'),
+    is_error: described(flag, 'True if the tool failed.'),
+    actor,
+  }),
+  'user.elicitation_result': objectSchema({
+    elicitation_id: idField('elicitation', 'Id of the question.'),
+    action: elicitationAnswer,
+    content: {
+      type: ['object', 'null'],
+      additionalProperties: true,
+      description: 'The values of the form; null without them.',
+    },
+    actor,
+  }),
+  'agent.tool_use': objectSchema(
+    { tool_use_id: toolUseId, name: toolName, input },
+    {
+      evaluated_permission: {
+        $id: 'EvaluatedPermission',
+        type: 'string',
+        enum: ['allow', 'ask'],
+        description: '`ask`: a person must allow the call. Only in sessions that have `tools`.',
+      },
+    },
+  ),
+  'agent.custom_tool_use': objectSchema({ tool_use_id: toolUseId, name: toolName, input }),
+  'agent.requires_action': objectSchema({
+    required_actions: { type: 'array', items: requiredAction, description: 'Everything that the turn waits for now.' },
+  }),
+  'agent.tool_progress': objectSchema({
+    tool_use_id: toolUseId,
+    name: toolName,
+    status: {
+      $id: 'ToolProgressStatus',
+      type: 'string',
+      enum: ['working', 'input_required'],
+      description: 'The state of the task, as the MCP server reports it.',
+    },
+    message: { type: ['string', 'null'], description: 'What the MCP server says about it; null without a message.' },
+  }),
+  'agent.tool_result': objectSchema(
+    {
+      tool_use_id: toolUseId,
+      name: toolName,
+      is_error: described(flag, 'True if the call failed, was denied, or was not made.'),
+      content: described(text, 'The result, as the model gets it.'),
+    },
+    { truncated: { const: true, description: 'Present if the result was too long and is cut.' } },
+  ),
+  'agent.file': objectSchema({ file: described(file, 'The delivered file. Download it with its id.') }),
+  'agent.mcp_error': objectSchema({
+    mcp_server_id: idField('mcpServer', 'Id of the MCP server.'),
+    name: described(text, 'Name of the MCP server.'),
+    message: described(text, 'What went wrong.'),
+  }),
+  'agent.context_compacted': objectSchema({
+    compacted_turns: described(count, 'Number of turns that the summary replaces.'),
+  }),
+  'agent.model_changed': objectSchema({
+    from: described(text, 'Id of the model that failed.'),
+    to: described(text, 'Id of the model that the turn goes on with.'),
+    reason: {
+      $id: 'FallbackReason',
+      type: 'string',
+      enum: FALLBACK_REASONS,
+      description: 'Why the first model failed.',
+    },
+  }),
+  'turn.completed': objectSchema({ stop_reason: stopReason, ...spent }),
+  'turn.cancelled': objectSchema(spent),
+  'turn.failed': objectSchema({ error: turnError, ...spent }),
+} as const;
+
+/** What the OpenAPI document says about each type. */
+export const EVENT_DESCRIPTIONS: Record<keyof typeof ownFields, string> = {
+  'user.message': 'A message to the agent. It begins a turn, or reaches the open one.',
+  'turn.continued': 'The first event of a turn that continues another one.',
+  'agent.thinking': 'The model’s thinking in one model call, if the session has it on.',
+  'agent.message': 'A whole message of the agent.',
+  'user.tool_confirmation': 'A person allowed or denied a call.',
+  'user.custom_tool_result': 'Your client’s result of a custom tool’s call.',
+  'user.elicitation_result': 'The answer to a question of an MCP server.',
+  'agent.tool_use': 'The agent calls a tool.',
+  'agent.custom_tool_use': 'The agent calls a custom tool, which your client runs.',
+  'agent.requires_action': 'The turn waits for answers.',
+  'agent.tool_progress': 'The progress of a call that is a long task.',
+  'agent.tool_result': 'The result of a call.',
+  'agent.file': 'The agent delivered a file.',
+  'agent.mcp_error': 'An MCP server could not be used in this turn.',
+  'agent.context_compacted': 'Older turns were summarised to fit the model’s context.',
+  'agent.model_changed': 'The turn goes on with a fallback model.',
+  'turn.completed': 'The last event of a turn that completed.',
+  'turn.cancelled': 'The last event of a turn that was cancelled.',
+  'turn.failed': 'The last event of a turn that failed.',
+};

@@ -1,0 +1,95 @@
+import { described, objectSchema } from '../platform/object-schema.js';
+import { anyObject, idField, text, timestamp } from '../platform/schema-fields.js';
+import { money } from './fields.js';
+
+const expires_at = described(timestamp, 'When the wait ends without an answer.');
+const toolUseId = described(text, 'Id of the call. Send it in the answer.');
+
+function callAction<const Type extends string>(id: string, type: Type, description: string) {
+  return {
+    $id: id,
+    description,
+    ...objectSchema({
+      type: { const: type },
+      tool_use_id: toolUseId,
+      name: described(text, 'The name of the tool, as the model sees it.'),
+      input: described(anyObject, 'The input of the call, as the model wrote it.'),
+      expires_at,
+    }),
+  } as const;
+}
+
+const question = {
+  type: { const: 'elicitation' },
+  elicitation_id: idField('elicitation', 'Id of the question. Send it in the answer.'),
+  tool_use_id: described(text, 'Id of the call during which the server asks.'),
+  name: described(text, 'The name of the called tool, as the model sees it.'),
+} as const;
+const message = described(text, 'What the server asks, for the person who answers.');
+
+const elicitation = {
+  $id: 'ElicitationAction',
+  description: 'A question that an MCP server asks during a call. Answer with `user.elicitation_result`.',
+  type: 'object',
+  required: ['type', 'mode'],
+  discriminator: { propertyName: 'mode' },
+  oneOf: [
+    {
+      $id: 'ElicitationFormAction',
+      description: 'An MCP server asks for values.',
+      ...objectSchema({
+        ...question,
+        mode: { const: 'form' },
+        message,
+        requested_schema: described(anyObject, 'A flat JSON Schema of the answer’s content.'),
+        expires_at,
+      }),
+    },
+    {
+      $id: 'ElicitationUrlAction',
+      description: 'An MCP server asks a person to open an address.',
+      ...objectSchema({
+        ...question,
+        mode: { const: 'url' },
+        message,
+        url: described(text, 'For the person to open. The service never opens it.'),
+        expires_at,
+      }),
+    },
+  ],
+} as const;
+
+/**
+ * What waits for an answer: a call (contract.md §6), a model call that does not fit into the session's budget (§10), or a
+ * question that an MCP server asks during a call (§11).
+ */
+export const requiredAction = {
+  $id: 'RequiredAction',
+  description: 'What a turn waits for: a decision, a result, an answer to a question, or a larger budget.',
+  type: 'object',
+  required: ['type'],
+  discriminator: { propertyName: 'type' },
+  oneOf: [
+    callAction(
+      'ToolConfirmationAction',
+      'tool_confirmation',
+      'A call that a person must allow or deny. Answer with `user.tool_confirmation`.',
+    ),
+    callAction(
+      'CustomToolResultAction',
+      'custom_tool_result',
+      'A call of a custom tool, which your client runs. Answer with `user.custom_tool_result`.',
+    ),
+    {
+      $id: 'BudgetAction',
+      description: 'A model call that does not fit into the session’s budget. PATCH the session with a larger one.',
+      ...objectSchema({
+        type: { const: 'budget' },
+        spent: described(money, 'What the session has spent.'),
+        max_cost: described(money, 'The budget that is too small.'),
+        expires_at,
+      }),
+    },
+    elicitation,
+  ],
+} as const;
