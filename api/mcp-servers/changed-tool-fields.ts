@@ -1,6 +1,8 @@
 import { described, objectSchema, orNull } from '../../src/platform/object-schema.js';
-import { text } from '../../src/platform/schema-fields.js';
+import { anyObject, text } from '../../src/platform/schema-fields.js';
 import { presented } from '../http/core/presenter.js';
+
+const inputSchema = { $id: 'McpToolInputSchema', description: 'JSON Schema of a tool’s input.', ...anyObject } as const;
 
 const shownTool = {
   $id: 'McpToolVersion',
@@ -8,11 +10,7 @@ const shownTool = {
   ...objectSchema(
     {
       description: described(text, 'What it does, in the words of the server.'),
-      input_schema: {
-        type: ['object', 'null'],
-        additionalProperties: true,
-        description: 'JSON Schema of its input; null if it is too large to show.',
-      },
+      input_schema: orNull(inputSchema, 'JSON Schema of its input; null if it is too large to show.'),
     },
     {
       annotations: {

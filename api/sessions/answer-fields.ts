@@ -1,6 +1,6 @@
-import { confirmationResult, elicitationAnswer } from '../../src/events/own-fields.js';
+import { confirmationResult, elicitationAnswer, elicitationContent } from '../../src/events/own-fields.js';
 import { answerEventSchema } from '../../src/events/schema.js';
-import { described, objectSchema } from '../../src/platform/object-schema.js';
+import { described, objectSchema, orNull } from '../../src/platform/object-schema.js';
 import { flag, text } from '../../src/platform/schema-fields.js';
 import type { JsonSchema } from '../http/core/operation.js';
 
@@ -57,11 +57,7 @@ const answer = {
           action: elicitationAnswer,
         },
         {
-          content: {
-            type: ['object', 'null'],
-            additionalProperties: true,
-            description: 'Only with accept of a form: it has to fit requested_schema.',
-          },
+          content: orNull(elicitationContent, 'Only with accept of a form: it has to fit requested_schema.'),
           actor,
         },
       ),

@@ -5,6 +5,7 @@ import { newSecret } from '../../src/webhooks/sign.js';
 import { insertWebhook } from '../../src/webhooks/store.js';
 import { checkWebhookUrl } from '../../src/webhooks/url.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
+import { webhookRequest } from '../http/openapi/openapi-webhooks.js';
 import { descriptionField, enabledField, eventTypesField, urlField } from './fields.js';
 import { webhookWithSecretSchema } from './present.js';
 import { answerWithSecret, replaySecret } from './secret-answer.js';
@@ -26,6 +27,8 @@ export const createWebhook = operation<FromSchema<typeof body>>({
     'Registers an address that gets a signed POST for each event of the given types in the project. At most 10 in a project.',
   body,
   idempotent: true,
+  // Some generators leave out what only `webhooks` of the document refers to.
+  callbacks: { event: { '{$request.body#/url}': webhookRequest('webhookEventOfUrl') } },
   success: {
     status: 201,
     description: 'The webhook with its secret, which is not shown again.',

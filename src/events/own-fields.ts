@@ -1,4 +1,4 @@
-import { described, objectSchema } from '../platform/object-schema.js';
+import { described, objectSchema, orNull } from '../platform/object-schema.js';
 import { anyObject, count, flag, idField, text } from '../platform/schema-fields.js';
 import { FALLBACK_REASONS, file, skill, spent, stopReason, turnError } from './fields.js';
 import { requiredAction } from './required-action.js';
@@ -21,6 +21,12 @@ export const elicitationAnswer = {
   description:
     '`accept`: the person answered the form, or opened the address. `decline`: the person refused. `cancel`: the person made no choice.',
 } as const;
+export const elicitationContent = {
+  $id: 'ElicitationContent',
+  description: 'The values of a form, by their names in its schema.',
+  ...anyObject,
+} as const;
+
 /**
  * The fields of every stored event type (contract.md §3). This is the only definition: the TypeScript
  * types and the OpenAPI document are derived from it.
@@ -64,11 +70,7 @@ export const ownFields = {
   'user.elicitation_result': objectSchema({
     elicitation_id: idField('elicitation', 'Id of the question.'),
     action: elicitationAnswer,
-    content: {
-      type: ['object', 'null'],
-      additionalProperties: true,
-      description: 'The values of the form; null without them.',
-    },
+    content: orNull(elicitationContent, 'The values of the form; null without them.'),
     actor,
   }),
   'agent.tool_use': objectSchema(

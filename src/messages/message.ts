@@ -46,7 +46,7 @@ export const messageBody = {
         $id: 'SkillSelection',
         description: 'A skill: its id, alone or in an object.',
         anyOf: [
-          { type: 'string' },
+          { $id: 'SkillId', description: 'Id of a skill.', type: 'string' },
           { $id: 'SkillById', description: 'A skill.', ...objectSchema({ id: skillId }) },
           { $id: 'SkillBySkillId', description: 'A skill.', ...objectSchema({ skill_id: skillId }) },
         ],

@@ -14,7 +14,7 @@ export type { ModelEntry };
 export type ModelCatalogue = ReadonlyMap<string, ModelEntry>;
 
 const NO_MODEL = 'MODELS_FILE or ANTHROPIC_API_KEY must be set: there is no model to run';
-const check = new Ajv({ allErrors: true }).compile<ModelEntry[]>({
+const check = new Ajv({ allErrors: true, formats: { double: true } }).compile<ModelEntry[]>({
   type: 'array',
   minItems: 1,
   items: MODEL_ENTRY_SCHEMA,

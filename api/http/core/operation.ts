@@ -66,6 +66,8 @@ export interface Operation<Body = any, Resource = any> {
   idempotent?: true;
   /** Additional request headers of this operation, for the OpenAPI document. */
   headers?: Record<string, string>;
+  /** Requests that the service sends because of this operation, as OpenAPI's callbacks. */
+  callbacks?: JsonSchema;
   success: Success;
   /** Error types in addition to the common ones. */
   errors: ErrorType[];

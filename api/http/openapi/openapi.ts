@@ -17,7 +17,7 @@ export function openApiDocument(routes: Route[], { isClosed = false } = {}): Jso
   const errorSchemaOf = (types: ErrorType[]): JsonSchema =>
     components.ofResponse(isClosed ? { anyOf: types.map(strictErrorSchema) } : errorResponseSchema);
   if (isClosed) errorSchemaOf(Object.keys(ERROR_STATUS) as ErrorType[]);
-  const webhooks = components.ofResponse(webhookRequest);
+  const webhooks = components.ofResponse({ event: webhookRequest('webhookEvent') });
   const responses = routes.map((route) => responsesOf(route, components, errorSchemaOf));
   const paths: Record<string, Record<string, JsonSchema>> = {};
   for (const [index, route] of routes.entries()) {
@@ -62,6 +62,7 @@ function operationOf(route: Route, components: Components, responses: JsonSchema
     tags: [tagOf(route)],
     parameters: parametersOf(route).map((one) => components.ofRequest(one)),
     ...(requestBody && { requestBody }),
+    ...(operation.callbacks && { callbacks: components.ofResponse(operation.callbacks) }),
     responses,
   };
 }

@@ -51,6 +51,7 @@ export interface components {
             queue_full?: null;
             message_delivered?: null;
             turn_not_continuable?: {
+                /** @description Why the last turn cannot be continued. */
                 reason: components["schemas"]["NotContinuableReason"];
             };
             webhook_limit_reached?: null;
@@ -375,6 +376,7 @@ export interface components {
             name: string;
             /** @description Its Streamable HTTP endpoint. */
             url: string;
+            /** @description How the service proves to the MCP server who it is, without the credential. */
             auth: components["schemas"]["McpServerAuth"];
             /** @description Names of the server’s tools that the agent may call; null: all of them. */
             allowed_tools: string[] | null;
@@ -414,9 +416,11 @@ export interface components {
          * @description How the service proves to the MCP server who it is, without the credential.
          */
         McpServerAuth: {
+            /** @description How the service proves to the MCP server who it is. */
             type: components["schemas"]["McpAuthType"];
             /** @description The header name for type HEADER; otherwise null. */
             name: string | null;
+            /** @description Only for type OAUTH, like the next two fields. */
             status?: components["schemas"]["AuthorizationStatus"];
             /** @description Where a person authorizes the server; only in the response that starts an authorization. */
             authorization_url?: string | null;
@@ -482,10 +486,16 @@ export interface components {
             /** @description What it does, in the words of the server. */
             description: string;
             /** @description JSON Schema of its input; null if it is too large to show. */
-            input_schema: {
-                [key: string]: unknown;
-            } | null;
+            input_schema: components["schemas"]["McpToolInputSchema"] | null;
+            /** @description What the server says about the effects of the tool; absent if it says nothing. */
             annotations?: components["schemas"]["McpToolAnnotations"];
+        };
+        /**
+         * McpToolInputSchema
+         * @description JSON Schema of a tool’s input.
+         */
+        McpToolInputSchema: {
+            [key: string]: unknown;
         };
         /**
          * McpToolAnnotations
@@ -612,6 +622,7 @@ export interface components {
         Session: {
             /** @description Id of the session. */
             id: string;
+            /** @description Follows the latest turn. `IDLE`: there is none. `RUNNING`: it is queued, runs or waits for answers. The others: how it ended. */
             status: components["schemas"]["SessionStatus"];
             /** @description The model of its turns. */
             model_id: string;
@@ -631,6 +642,7 @@ export interface components {
             tools: components["schemas"]["SessionTool"][];
             /** @description What the open turn waits for. */
             required_actions: components["schemas"]["RequiredAction"][];
+            /** @description The waiting messages of a session. */
             queue: components["schemas"]["SessionQueue"];
             /** @description The models that a turn goes on with when its model fails, in order. */
             fallback_model_ids: string[];
@@ -676,6 +688,7 @@ export interface components {
             type: "mcp_toolset";
             /** @description One of the session’s mcp_servers. */
             mcp_server_id: string;
+            /** @description For the tools that `configs` does not name. */
             default_config?: components["schemas"]["McpDefaultConfig"];
             /** @description Single tools that differ from `default_config`. */
             configs?: components["schemas"]["McpToolConfig"][];
@@ -687,6 +700,7 @@ export interface components {
          * @description For the tools that `configs` does not name.
          */
         McpDefaultConfig: {
+            /** @description Whether a person must allow the calls of a tool. */
             permission_policy: components["schemas"]["PermissionPolicy"];
         };
         /**
@@ -694,6 +708,7 @@ export interface components {
          * @description Whether a person must allow the calls of a tool.
          */
         PermissionPolicy: {
+            /** @description `always_allow`: the calls run. `always_ask`: each call waits until a person allows it. */
             type: components["schemas"]["PermissionPolicyType"];
         };
         /**
@@ -709,6 +724,7 @@ export interface components {
         McpToolConfig: {
             /** @description The server’s own name of the tool. */
             name: string;
+            /** @description Whether a person must allow the calls of a tool. */
             permission_policy: components["schemas"]["PermissionPolicy"];
         };
         /**
@@ -725,6 +741,7 @@ export interface components {
             name: string;
             /** @description What it does and when to use it, for the model. */
             description: string;
+            /** @description JSON Schema 2020-12 of the tool’s input; at most 32 KiB as compact JSON. */
             input_schema: components["schemas"]["CustomToolInputSchema"];
         };
         /**
@@ -750,6 +767,7 @@ export interface components {
              * @description Number of waiting messages.
              */
             length: number;
+            /** @description `held`: none starts automatically, because the last turn did not complete. */
             state: components["schemas"]["QueueState"];
         };
         /**
@@ -765,6 +783,7 @@ export interface components {
         Budget: {
             /** @description The most that all model calls of the session may cost. */
             max_cost: components["schemas"]["Money"];
+            /** @description `pause`: the turn waits until the budget changes. `stop`: it ends with stop_reason `budget_reached`. */
             on_reached: components["schemas"]["OnBudgetReached"];
         };
         /**
@@ -798,6 +817,7 @@ export interface components {
              * @description Its size in bytes.
              */
             size_bytes: number;
+            /** @description `UPLOAD`: a client uploaded it. `OUTPUT`: the agent delivered it. */
             origin: components["schemas"]["FileOrigin"];
             /** @description The session in which the agent delivered it; null for an upload. */
             session_id: string | null;
@@ -927,9 +947,11 @@ export interface components {
         WebhookDelivery: {
             /** @description Sent as `webhook-id` with every attempt. */
             id: string;
+            /** @description The type of its event; `webhook.test` for a test. */
             event_type: components["schemas"]["DeliveredEventType"];
             /** @description Id of its event; null for `webhook.test`. */
             event_id: string | null;
+            /** @description `pending`: another attempt follows. `delivered`: the receiver answered with 2xx. `failed`: given up. */
             state: components["schemas"]["DeliveryState"];
             /** @description Oldest first; the latest 50. */
             attempts: components["schemas"]["DeliveryAttempt"][];
@@ -1045,15 +1067,18 @@ export interface components {
             at: string | null;
             /** @description IANA time zone of `cron`. */
             timezone: string;
+            /** @description The session that gets the message. */
             target: components["schemas"]["ScheduleTarget"];
             /** @description What is sent: the body of POST messages. */
             message: components["schemas"]["ScheduleMessage"];
+            /** @description What to do if the session has an open turn. `skip`: nothing. `queue`: the message waits. */
             overlap: components["schemas"]["ScheduleOverlap"];
             /**
              * Format: date-time
              * @description The last time, inclusive; null without an end.
              */
             end_at: string | null;
+            /** @description `active`: it has a next time. `paused`: until it is resumed. `ended`: it has no further times. */
             state: components["schemas"]["ScheduleState"];
             /** @description Why the service paused it; null if it is not paused, or a client paused it. */
             paused_reason: components["schemas"]["PausedReason"] | null;
@@ -1087,6 +1112,7 @@ export interface components {
              * @enum {string}
              */
             type: "new_session";
+            /** @description The configuration of a session. Only metadata and budget can be changed later. */
             session: components["schemas"]["ScheduledSession"];
         };
         /**
@@ -1177,7 +1203,12 @@ export interface components {
          * SkillSelection
          * @description A skill: its id, alone or in an object.
          */
-        SkillSelection: string | components["schemas"]["SkillById"] | components["schemas"]["SkillBySkillId"];
+        SkillSelection: components["schemas"]["SkillId"] | components["schemas"]["SkillById"] | components["schemas"]["SkillBySkillId"];
+        /**
+         * SkillId
+         * @description Id of a skill.
+         */
+        SkillId: string;
         /**
          * SkillById
          * @description A skill.
@@ -1235,6 +1266,7 @@ export interface components {
              * @description Null until its turn starts, and for a skipped run.
              */
             started_at: string | null;
+            /** @description `started`: the message was sent, or waits. `skipped`: it was not; see `reason`. */
             state: components["schemas"]["ScheduleRunState"];
             /** @description Id of the session that got the message; null for a skipped run. */
             session_id: string | null;
@@ -1278,7 +1310,7 @@ export interface components {
          */
         WebhookEventPayload: {
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description A type of events that a webhook can be told about. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "turn.completed" | "turn.cancelled" | "turn.failed" | "agent.requires_action" | "agent.file";
@@ -1287,6 +1319,7 @@ export interface components {
              * @description When the event happened.
              */
             timestamp: string;
+            /** @description Which event it is. */
             data: components["schemas"]["WebhookEventData"];
         };
         /**
@@ -1320,6 +1353,7 @@ export interface components {
              * @description When the event happened.
              */
             timestamp: string;
+            /** @description Empty: a test belongs to no event. */
             data: components["schemas"]["WebhookTestData"];
         };
         /**
@@ -1382,6 +1416,7 @@ export interface components {
             id: string;
             /** @description Id of its session. */
             session_id: string;
+            /** @description `queued`, `running`, or `waiting` for answers (see required_actions of the session); then how it ended. */
             status: components["schemas"]["TurnStatus"];
             /** @description The requested model. */
             model_id: string;
@@ -1432,6 +1467,7 @@ export interface components {
          * @description Why a turn failed.
          */
         TurnError: {
+            /** @description The kind of failure. `model_…` and `context_too_long`: the model’s server. `turn_timeout`: the turn took too long. `terminated`: an operator ended it. `internal_error`: a fault of this service. */
             type: components["schemas"]["TurnErrorType"];
             /** @description An explanation for people. It may change. */
             message: string;
@@ -1699,6 +1735,7 @@ export interface components {
             created_at: string;
             /** @description Id of the call: the same in its result, its answers and its progress. */
             tool_use_id: string;
+            /** @description `allow`: the call runs. `deny`: it does not, and the agent goes on without it. */
             result: components["schemas"]["ConfirmationResult"];
             /** @description The message for the agent; null without one. */
             deny_message: string | null;
@@ -1760,11 +1797,10 @@ export interface components {
             created_at: string;
             /** @description Id of the question. */
             elicitation_id: string;
+            /** @description `accept`: the person answered the form, or opened the address. `decline`: the person refused. `cancel`: the person made no choice. */
             action: components["schemas"]["ElicitationAnswer"];
             /** @description The values of the form; null without them. */
-            content: {
-                [key: string]: unknown;
-            } | null;
+            content: components["schemas"]["ElicitationContent"] | null;
             /** @description Who decided, as the answer says; null without one. */
             actor: string | null;
         };
@@ -1774,6 +1810,13 @@ export interface components {
          * @enum {string}
          */
         ElicitationAnswer: "accept" | "decline" | "cancel";
+        /**
+         * ElicitationContent
+         * @description The values of a form, by their names in its schema.
+         */
+        ElicitationContent: {
+            [key: string]: unknown;
+        };
         /**
          * AgentToolUseEvent
          * @description The agent calls a tool.
@@ -1801,6 +1844,7 @@ export interface components {
             input: {
                 [key: string]: unknown;
             };
+            /** @description `ask`: a person must allow the call. Only in sessions that have `tools`. */
             evaluated_permission?: components["schemas"]["EvaluatedPermission"];
         };
         /**
@@ -1882,6 +1926,7 @@ export interface components {
             tool_use_id: string;
             /** @description The name of the tool, as the model sees it. */
             name: string;
+            /** @description The state of the task, as the MCP server reports it. */
             status: components["schemas"]["ToolProgressStatus"];
             /** @description What the MCP server says about it; null without a message. */
             message: string | null;
@@ -2021,6 +2066,7 @@ export interface components {
             from: string;
             /** @description Id of the model that the turn goes on with. */
             to: string;
+            /** @description Why the first model failed. */
             reason: components["schemas"]["FallbackReason"];
         };
         /**
@@ -2048,11 +2094,13 @@ export interface components {
              * @description When it was stored.
              */
             created_at: string;
+            /** @description Why a turn completed. `end_turn`: the agent was done. `max_steps`: the turn reached its limit of model calls. `max_output_tokens`: the last answer was cut off. `refusal`: the model refused. `budget_reached`: the session’s budget does not allow another call. */
             stop_reason: components["schemas"]["StopReason"];
             /** @description The tokens of the turn; null if the turn never ran. */
             usage: components["schemas"]["Usage"] | null;
             /** @description Cache, calls and cost; null if the turn never ran. */
             usage_details: components["schemas"]["UsageDetails"] | null;
+            /** @description How long the phases of a turn took, in milliseconds; null for a phase that never happened. */
             timing: components["schemas"]["TurnTiming"];
         };
         /**
@@ -2078,6 +2126,7 @@ export interface components {
             usage: components["schemas"]["Usage"] | null;
             /** @description Cache, calls and cost; null if the turn never ran. */
             usage_details: components["schemas"]["UsageDetails"] | null;
+            /** @description How long the phases of a turn took, in milliseconds; null for a phase that never happened. */
             timing: components["schemas"]["TurnTiming"];
         };
         /**
@@ -2099,11 +2148,13 @@ export interface components {
              * @description When it was stored.
              */
             created_at: string;
+            /** @description Why a turn failed. */
             error: components["schemas"]["TurnError"];
             /** @description The tokens of the turn; null if the turn never ran. */
             usage: components["schemas"]["Usage"] | null;
             /** @description Cache, calls and cost; null if the turn never ran. */
             usage_details: components["schemas"]["UsageDetails"] | null;
+            /** @description How long the phases of a turn took, in milliseconds; null for a phase that never happened. */
             timing: components["schemas"]["TurnTiming"];
         };
         /**
@@ -2206,6 +2257,7 @@ export interface components {
              * @description Number of the model call in the open turn that first got the message.
              */
             delivered_at_step?: number;
+            /** @description `queued`: starts its own turn after the open one. `steering`: the open turn’s next model call gets it. */
             state: components["schemas"]["WaitingState"];
         };
         /**
@@ -2219,7 +2271,7 @@ export interface components {
          */
         DeltaEvent: {
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description Whether the fragment is of a message or of thinking. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "agent.message.delta" | "agent.thinking.delta";
@@ -2248,6 +2300,7 @@ export interface components {
             type: "agent.retry.delta";
             /** @description Id of the turn. */
             turn_id: string;
+            /** @description Why a model call failed. */
             reason: components["schemas"]["ModelFailureType"];
             /**
              * Format: int64
@@ -2273,6 +2326,7 @@ export interface components {
         StreamFrame: {
             /** @description Send it as `Last-Event-ID` to continue after this frame. */
             id: string;
+            /** @description The `type` of the event in `data`. */
             event: components["schemas"]["StreamEventType"];
             /** @description The event as JSON: a `StreamEvent`. */
             data: string;
@@ -2357,6 +2411,7 @@ export interface components {
             type: "mcp_toolset";
             /** @description One of the session’s mcp_servers. */
             mcp_server_id: string;
+            /** @description For the tools that `configs` does not name. */
             default_config?: components["schemas"]["McpDefaultConfigInput"];
             /** @description Single tools that differ from `default_config`. */
             configs?: components["schemas"]["McpToolConfigInput"][];
@@ -2368,6 +2423,7 @@ export interface components {
          * @description For the tools that `configs` does not name.
          */
         McpDefaultConfigInput: {
+            /** @description Whether a person must allow the calls of a tool. */
             permission_policy: components["schemas"]["PermissionPolicyInput"];
         };
         /**
@@ -2375,6 +2431,7 @@ export interface components {
          * @description Whether a person must allow the calls of a tool.
          */
         PermissionPolicyInput: {
+            /** @description `always_allow`: the calls run. `always_ask`: each call waits until a person allows it. */
             type: components["schemas"]["PermissionPolicyType"];
         };
         /**
@@ -2384,6 +2441,7 @@ export interface components {
         McpToolConfigInput: {
             /** @description The server’s own name of the tool. */
             name: string;
+            /** @description Whether a person must allow the calls of a tool. */
             permission_policy: components["schemas"]["PermissionPolicyInput"];
         };
         /**
@@ -2400,6 +2458,7 @@ export interface components {
             name: string;
             /** @description What it does and when to use it, for the model. */
             description: string;
+            /** @description JSON Schema 2020-12 of the tool’s input; at most 32 KiB as compact JSON. */
             input_schema: components["schemas"]["CustomToolInputSchema"];
         };
         /**
@@ -2407,7 +2466,9 @@ export interface components {
          * @description What the model calls of a session may cost, and what happens to a turn that reaches it.
          */
         NewBudget: {
+            /** @description The most that all model calls of the session may cost. */
             max_cost: components["schemas"]["MaxCost"];
+            /** @description `pause`: the turn waits until the budget changes. `stop`: it ends with stop_reason `budget_reached`. */
             on_reached: components["schemas"]["OnBudgetReached"];
         };
         /**
@@ -2473,6 +2534,7 @@ export interface components {
             type: "user.tool_confirmation";
             /** @description A tool_use_id in required_actions. */
             tool_use_id: string;
+            /** @description `allow`: the call runs. `deny`: it does not, and the agent goes on without it. */
             result: components["schemas"]["ConfirmationResult"];
             /** @description Only with deny: a message for the agent. */
             deny_message?: string | null;
@@ -2510,11 +2572,10 @@ export interface components {
             type: "user.elicitation_result";
             /** @description An elicitation_id in required_actions. */
             elicitation_id: string;
+            /** @description `accept`: the person answered the form, or opened the address. `decline`: the person refused. `cancel`: the person made no choice. */
             action: components["schemas"]["ElicitationAnswer"];
             /** @description Only with accept of a form: it has to fit requested_schema. */
-            content?: {
-                [key: string]: unknown;
-            } | null;
+            content?: components["schemas"]["ElicitationContent"] | null;
             /** @description Who decided: any text, stored in the event. */
             actor?: string;
         };
@@ -2542,13 +2603,14 @@ export interface components {
             model_id?: string;
             /** @description Thinking in this turn, if it differs from the session’s. */
             thinking_enabled?: boolean;
+            /** @description What to do while a turn is open. reject: 409; queue: the message starts its own turn afterwards; steer: the open turn’s next model call gets it. */
             when_running?: components["schemas"]["WhenRunning"];
         };
         /**
          * SkillSelectionInput
          * @description A skill: its id, alone or in an object.
          */
-        SkillSelectionInput: string | components["schemas"]["SkillByIdInput"] | components["schemas"]["SkillBySkillIdInput"];
+        SkillSelectionInput: components["schemas"]["SkillId"] | components["schemas"]["SkillByIdInput"] | components["schemas"]["SkillBySkillIdInput"];
         /**
          * SkillByIdInput
          * @description A skill.
@@ -2589,6 +2651,7 @@ export interface components {
             name: string;
             /** @description Streamable HTTP endpoint: https, at a public address. An operator can allow others. */
             url: string;
+            /** @description How the service proves to the MCP server who it is. Credentials are never shown again. */
             auth?: components["schemas"]["NewMcpAuth"];
             /**
              * @description Names of the server’s tools that the agent may call; null: all of them.
@@ -2674,6 +2737,7 @@ export interface components {
         McpServerChange: {
             /** @description Its name, unique in the project. The names of its tools begin with it: `mcp__NAME__TOOL`. */
             name?: string;
+            /** @description How the service proves to the MCP server who it is. Credentials are never shown again. */
             auth?: components["schemas"]["NewMcpAuth"];
             /** @description Names of the server’s tools that the agent may call; null: all of them. */
             allowed_tools?: string[] | null;
@@ -2750,13 +2814,17 @@ export interface components {
             name?: string | null;
             /** @description Five fields: minute, hour, day of month, month, day of week. If both kinds of day are given, either matches. */
             cron?: string;
-            /** @description A single time in the future: a timestamp with an offset, stored to the second. */
+            /**
+             * Format: date-time
+             * @description A single time in the future: a timestamp with an offset, stored to the second.
+             */
             at?: string;
             /**
              * @description IANA time zone of `cron`.
              * @default UTC
              */
             timezone?: string;
+            /** @description The session that gets the message. */
             target: components["schemas"]["ScheduleTargetInput"];
             /** @description What is sent: the body of POST messages. */
             message: components["schemas"]["ScheduleMessageInput"];
@@ -2766,8 +2834,8 @@ export interface components {
              */
             overlap?: components["schemas"]["ScheduleOverlap"];
             /**
+             * Format: date-time
              * @description The last time, inclusive: a timestamp with an offset, stored to the second.
-             * @default null
              */
             end_at?: string | null;
         };
@@ -2836,14 +2904,21 @@ export interface components {
             name?: string | null;
             /** @description Five fields: minute, hour, day of month, month, day of week. If both kinds of day are given, either matches. Replaces `at`. */
             cron?: string;
-            /** @description A single time in the future: a timestamp with an offset, stored to the second. Replaces `cron`. */
+            /**
+             * Format: date-time
+             * @description A single time in the future: a timestamp with an offset, stored to the second. Replaces `cron`.
+             */
             at?: string;
             /** @description IANA time zone of `cron`. */
             timezone?: string;
             /** @description What is sent: the body of POST messages. */
             message?: components["schemas"]["ScheduleMessageInput"];
+            /** @description What to do if the session has an open turn. `skip`: nothing. `queue`: the message waits. */
             overlap?: components["schemas"]["ScheduleOverlap"];
-            /** @description The last time, inclusive: a timestamp with an offset, stored to the second. */
+            /**
+             * Format: date-time
+             * @description The last time, inclusive: a timestamp with an offset, stored to the second.
+             */
             end_at?: string | null;
         };
         /**
@@ -2868,12 +2943,15 @@ export interface components {
             turn_id?: string;
             /** @description Only events of these types, separated by commas: user.message, turn.continued, agent.thinking, agent.message, user.tool_confirmation, user.custom_tool_result, user.elicitation_result, agent.tool_use, agent.custom_tool_use, agent.requires_action, agent.tool_progress, agent.tool_result, agent.file, agent.mcp_error, agent.context_compacted, agent.model_changed, turn.completed, turn.cancelled, turn.failed. */
             types?: string;
-            /**
-             * @description `asc`: oldest first (the default); `desc`: newest first.
-             * @enum {string}
-             */
-            order?: "asc" | "desc";
+            /** @description `asc`: oldest first (the default); `desc`: newest first. */
+            order?: components["schemas"]["EventOrder"];
         };
+        /**
+         * EventOrder
+         * @description `asc`: oldest first. `desc`: newest first.
+         * @enum {string}
+         */
+        EventOrder: "asc" | "desc";
         SessionFilter: {
             /** @description true: only sessions whose turn waits for an answer; false: only sessions whose turn does not. */
             requires_action?: boolean;

@@ -225,7 +225,7 @@ describe('tools of a session', () => {
         expect(await outcomeOf([custom({ [field]: undefined })])).to.equal(`validation_error /tools/0/${field}`);
       }
       expect(await outcomeOf([custom({ more: 1 })])).to.equal('validation_error /tools/0/more');
-      expect(await outcomeOf([{ type: 'other' }])).to.equal('validation_error /tools/0');
+      expect(await outcomeOf([{ type: 'other' }])).to.equal('validation_error /tools/0/type');
       expect(await outcomeOf([{}])).to.equal('validation_error /tools/0/type');
       expect(await outcomeOf([1])).to.equal('validation_error /tools/0');
       expect(await outcomeOf(null)).to.equal('validation_error /tools');
