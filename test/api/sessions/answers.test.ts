@@ -49,7 +49,7 @@ describe('answers to calls', () => {
     for (const [events, path] of [
       [[], '/events'],
       [Array(51).fill(allow), '/events'],
-      [[{ ...allow, type: 'user.message' }], '/events/0'],
+      [[{ ...allow, type: 'user.message' }], '/events/0/type'],
       [[{ ...allow, result: 'maybe' }], '/events/0/result'],
       [[{ type: 'user.tool_confirmation', tool_use_id: 'toolu_1' }], '/events/0/result'],
       [[{ ...allow, content: 'x' }], '/events/0/content'],
