@@ -1518,6 +1518,11 @@ export interface components {
             model_calls: number;
             /** @description What the model calls cost; null if one of their models has no price. */
             cost: components["schemas"]["Money"] | null;
+            /**
+             * @description Present if the server of a model did not report all usage, as for an answer that was cut off: the missing tokens are estimated, and cost as if they were reported.
+             * @constant
+             */
+            estimated?: true;
         };
         /**
          * TurnTiming
