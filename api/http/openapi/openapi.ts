@@ -132,7 +132,7 @@ function answerOf(success: Operation['success'], headerNames: string[], componen
     description,
     headers: { ...referToHeaders(...headerNames), ...(Object.fromEntries(own) as object) },
     ...((schema ?? mediaType) !== undefined && {
-      content: Object.fromEntries(mediaTypesOf(mediaType).map((type) => [type, media])) as object,
+      content: Object.fromEntries(mediaTypesOf(mediaType).map((type) => [type, media])),
     }),
   };
 }

@@ -5,7 +5,7 @@ import { TextField } from '../parts/fields.js';
 export type Auth = NonNullable<NewMcpServer['auth']>;
 
 interface Props {
-  auth: Auth;
+  auth: Extract<Auth, { type: 'OAUTH' }>;
   onChange: (auth: Auth) => void;
 }
 

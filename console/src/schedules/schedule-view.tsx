@@ -58,7 +58,7 @@ export function ScheduleView({ id }: { id: string }) {
         <CopyText text={schedule.id} label="schedule id" />
         <span>{timingText(schedule)}</span>
         {schedule.end_at !== null && <span>until {formatDateTime(schedule.end_at)}</span>}
-        {schedule.target.session_id !== undefined && (
+        {schedule.target.type === 'existing_session' && (
           <span>
             in <a href={`#/sessions/${schedule.target.session_id}`}>its session</a>
             {schedule.overlap === 'queue' ? ', queued while a turn is open' : ', skipped while a turn is open'}

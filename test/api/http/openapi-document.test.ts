@@ -5,6 +5,7 @@ import { Components } from '../../../api/http/openapi/components.js';
 import { openApiDocument } from '../../../api/http/openapi/openapi.js';
 import { routes } from '../../../api/routes.js';
 
+// oxlint-disable-next-line typescript/no-explicit-any -- a schema has many forms
 type Schema = Record<string, any>;
 type Media = Record<string, { schema?: Schema; example?: unknown }>;
 
