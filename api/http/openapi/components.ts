@@ -62,8 +62,7 @@ export class Components {
   /** The component of a schema that has a description of its own at this place, or may be null here. */
   private shown(value: JsonSchema & { [SHOWN]: JsonSchema }, isRequest: boolean): JsonSchema {
     const component = this.hoist(value[SHOWN], isRequest) as JsonSchema;
-    const isNullable = Array.isArray(value.type) && value.type.includes('null');
-    if (component.$ref === undefined) return { ...component, description: value.description };
+    const isNullable = Array.isArray(value.type) && value.type.includes('null') && component.$ref !== undefined;
     return {
       ...(isNullable ? { anyOf: [component, { type: 'null' }] } : component),
       ...(value.description !== undefined && { description: value.description }),

@@ -2841,6 +2841,7 @@ export interface components {
             /**
              * Format: date-time
              * @description The last time, inclusive: a timestamp with an offset, stored to the second.
+             * @default null
              */
             end_at?: string | null;
         };

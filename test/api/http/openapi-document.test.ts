@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { Components } from '../../../api/http/openapi/components.js';
 import { openApiDocument } from '../../../api/http/openapi/openapi.js';
 import { routes } from '../../../api/routes.js';
+import { orNull, shownAs } from '../../../src/platform/object-schema.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a schema has many forms
 type Schema = Record<string, any>;
@@ -165,6 +166,18 @@ describe('the OpenAPI document', () => {
       }
       if (/_at$/.test(way) && type !== 'array') expect(format, way).to.equal('date-time');
     }
+  });
+
+  it('keeps what a schema is at one place: its description, its default, and that it may be null', () => {
+    const components = new Components();
+    const thing = { $id: 'Thing', type: 'string', description: 'A thing.' };
+    const here = { ...orNull(thing, 'The thing here.'), default: null };
+    expect(components.ofResponse({ properties: { here, there: thing } }).properties).to.deep.equal({
+      here: { anyOf: [{ $ref: `${PATH}Thing` }, { type: 'null' }], description: 'The thing here.', default: null },
+      there: { $ref: `${PATH}Thing`, description: 'A thing.' },
+    });
+    const shown = { ...shownAs({ type: 'string' }, { type: 'string', format: 'date-time' }), default: 'now' };
+    expect(components.ofRequest(shown)).to.deep.equal({ type: 'string', format: 'date-time', default: 'now' });
   });
 
   it('refuses two different schemas of one name', () => {
