@@ -6,7 +6,6 @@ import { isDatabaseAway } from '../../src/db/transaction.js';
 import type { McpNetwork } from '../../src/network/network.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { unseal, UnsealError } from '../../src/platform/sealed.js';
-import { isoNow } from '../../src/platform/timestamps.js';
 import { failDelivery, loadDelivery, storeAttempt, type LoadedDelivery } from '../../src/webhooks/attempts.js';
 import { webhookAttempts, webhookAttemptSeconds } from '../../src/webhooks/metrics.js';
 import { signatureHeaders } from '../../src/webhooks/sign.js';
@@ -38,7 +37,11 @@ export function createDeliveryActivities(deps: DeliveryDeps): DeliveryActivities
 
 async function send(deps: DeliveryDeps, id: string, force: boolean, signal: AbortSignal): Promise<DeliveryProgress> {
   const delivery = await loadDelivery(deps.db, id);
-  if (delivery === null) return { state: 'gone', nextAfterMs: null };
+  if (delivery === null) {
+    // The row of a deleted webhook would stay pending, and count as under way for its project.
+    await failDelivery(deps.db, id);
+    return { state: 'gone', nextAfterMs: null };
+  }
   if (!force && delivery.state !== 'pending') return { state: delivery.state, nextAfterMs: null };
   if (!force && delivery.due_ms !== null && delivery.due_ms > EARLY_MS) {
     return { state: 'pending', nextAfterMs: Math.ceil(delivery.due_ms) };
@@ -51,7 +54,6 @@ async function send(deps: DeliveryDeps, id: string, force: boolean, signal: Abor
 }
 
 async function attempt(deps: DeliveryDeps, delivery: LoadedDelivery, signal: AbortSignal): Promise<DeliveryProgress> {
-  const at = isoNow();
   const began = performance.now();
   const { outcome, ...result } = await post(deps, delivery, signal);
   const ms = Math.round(performance.now() - began);
@@ -62,7 +64,12 @@ async function attempt(deps: DeliveryDeps, delivery: LoadedDelivery, signal: Abo
     'webhook attempt',
   );
   const nextAfterSeconds = await pRetry(
-    () => storeAttempt(deps.db, deps.config.webhookRetrySeconds, delivery, { ...result, at, duration_ms: ms }),
+    () =>
+      storeAttempt(deps.db, deps.config.webhookRetrySeconds, delivery, {
+        ...result,
+        at: delivery.now,
+        duration_ms: ms,
+      }),
     {
       retries: 100,
       minTimeout: 200,

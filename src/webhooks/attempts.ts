@@ -23,6 +23,8 @@ export interface LoadedDelivery {
   created_at: string;
   state: DeliveryState;
   retry_requests: number;
+  /** The time of the attempt, by the clock of the row's other times. */
+  now: string;
   /** Milliseconds until the next attempt is due; negative when it is overdue. */
   due_ms: number | null;
   url: string;
@@ -36,7 +38,7 @@ export interface LoadedDelivery {
 export async function loadDelivery(db: DataSource, id: string): Promise<LoadedDelivery | null> {
   const [row] = await db.query<LoadedDelivery[]>(
     `SELECT d.id, webhook_id, d.project_id, event_type, event_id, session_id, turn_id, metadata, d.created_at, state,
-       retry_requests, (extract(epoch FROM next_attempt_at - clock_timestamp()) * 1000)::double precision AS due_ms,
+       retry_requests, clock_timestamp() AS now, (extract(epoch FROM next_attempt_at - clock_timestamp()) * 1000)::double precision AS due_ms,
        url, enabled, secret,
        CASE WHEN previous_secret_until > clock_timestamp() THEN previous_secret END AS previous_secret
      FROM webhook_deliveries d JOIN webhooks w ON w.id = webhook_id AND w.deleted_at IS NULL WHERE d.id = $1`,
@@ -127,7 +129,7 @@ async function recordFailure(tx: EntityManager, webhookId: string, isGone: boole
   return disabled === 0;
 }
 
-/** Ends a pending delivery without a request: its webhook is disabled, or an operator cancelled its workflow. */
+/** Ends a pending delivery without a request: its webhook is disabled or deleted, or an operator cancelled its workflow. */
 export async function failDelivery(db: DataSource, id: string): Promise<void> {
   await db.query(
     `UPDATE webhook_deliveries SET state = 'failed', next_attempt_at = NULL WHERE id = $1 AND state = 'pending'`,

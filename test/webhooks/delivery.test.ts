@@ -243,6 +243,8 @@ describe('deliveries of webhooks', () => {
     await client.workflow.getHandle(id).result();
     await close();
     expect(receiver.of(id).length - before).to.be.at.most(1);
+    const left = await service.db.query('SELECT state, next_attempt_at FROM webhook_deliveries WHERE id = $1', [id]);
+    expect(left, 'no share of its project').to.deep.equal([{ state: 'failed', next_attempt_at: null }]);
   });
 
   it('reach no address that is not public, even if the url was changed before the attempt', async () => {
