@@ -4,6 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { flattenOpenApi, flattenSchema } from './flatten-openapi.mjs';
 
 const files = execFileSync('git', ['ls-files', 'api', 'src'], { encoding: 'utf8' }).trim().split('\n');
 const load = (file) => import(pathToFileURL(resolve(file)).href);
@@ -60,8 +61,8 @@ const settings = Object.fromEntries(
 );
 
 const all = {
-  openapi: openApiDocument(routes),
-  events: eventSchema,
+  openapi: flattenOpenApi(openApiDocument(routes)),
+  events: flattenSchema('event', eventSchema),
   errors: ERROR_STATUS,
   metrics,
   settings: { defaults, of: settings, missing: configOf({}) },
