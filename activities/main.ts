@@ -4,7 +4,7 @@ import { ByteBudget } from '../src/platform/byte-budget.js';
 import type { Config } from '../src/platform/config.js';
 import { openDataSource, openUpkeepPool } from '../src/db/data-source.js';
 import { Listener } from '../src/db/listen.js';
-import { postgresState, waitForSchema } from '../src/db/schema-version.js';
+import { openWhenReachable, postgresState, waitForSchema } from '../src/db/schema-version.js';
 import { ConversationCache } from '../src/steps/conversation-cache.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
 import { Notifier } from '../src/stream/notify.js';
@@ -56,20 +56,22 @@ export async function startWorker(
   await installTemporalRuntime(log);
   const tracing = await traceTemporal(process.env);
   const catalogue = await loadModels(config);
-  const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'worker');
-  const stopObserving = observePool(db);
+  let database: () => ReturnType<typeof postgresState> = () => Promise.resolve({ postgres: 'away' });
   let health: () => Promise<Omit<PartStates, 'postgres' | 'reason'>> = () =>
     Promise.resolve({ temporal: 'away', worker: 'away' });
   const readiness = createReadiness(async () => {
-    const [state, parts] = await Promise.all([postgresState(db), health()]);
+    const [state, parts] = await Promise.all([database(), health()]);
     return { ...state, ...parts };
   });
   const status =
     config.metricsPort === null
       ? null
       : await startStatusServer({ host: config.host, port: config.metricsPort }, readiness);
+  const db = await openWhenReachable(() => openDataSource(config.databaseUrl, config.databasePoolSize, 'worker'), log);
+  database = () => postgresState(db);
+  const stopObserving = observePool(db);
   await waitForSchema(db, log);
-  const upkeep = await openUpkeepPool(config.databaseUrl, 'worker');
+  const upkeep = await openWhenReachable(() => openUpkeepPool(config.databaseUrl, 'worker'), log);
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
   const deltas = new DeltaStore(db, notifier, log);

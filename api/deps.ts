@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import type { Config } from '../src/platform/config.js';
 import { BatchLookup } from '../src/db/batch-lookup.js';
 import { openDataSource, openUpkeepPool } from '../src/db/data-source.js';
-import { postgresState, waitForSchema } from '../src/db/schema-version.js';
+import { openWhenReachable, postgresState, waitForSchema } from '../src/db/schema-version.js';
 import { openStorage } from '../src/files/open-storage.js';
 import type { Storage } from '../src/files/storage.js';
 import type { Logger } from '../src/platform/logger.js';
@@ -47,9 +47,9 @@ export async function openDeps(
   shared?: SharedWorker,
 ): Promise<{ deps: ApiDeps; close(): Promise<void> }> {
   const models = await loadModels(config);
-  const db = await openDataSource(config.databaseUrl, config.databasePoolSize, 'api');
+  const db = await openWhenReachable(() => openDataSource(config.databaseUrl, config.databasePoolSize, 'api'), log);
   await waitForSchema(db, log);
-  const upkeep = await openUpkeepPool(config.databaseUrl, 'api');
+  const upkeep = await openWhenReachable(() => openUpkeepPool(config.databaseUrl, 'api'), log);
   const turns = openTurnParts(config, { db, upkeep, models, log }, shared);
   const mcpNetwork = createMcpNetwork(config.mcpAllowedHosts);
   const keyUse = new KeyUse(db, log);

@@ -1,7 +1,7 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../src/db/data-source.js';
-import { DATABASE_AUTH, databaseAddress } from '../src/platform/database-address.js';
+import { addressProblems, DATABASE_AUTH, databaseAddress } from '../src/platform/database-address.js';
 
 /** Works on the database; returns the exit code. */
 export type DatabaseCommand = (db: DataSource) => Promise<number>;
@@ -24,7 +24,11 @@ export function parseOptions<T extends ParseArgsConfig>(config: T): ReturnType<t
 export function databaseUrlOf(env: NodeJS.ProcessEnv): string {
   const auth = DATABASE_AUTH.find((name) => name === (env.DATABASE_AUTH || 'password'));
   if (auth === undefined) throw new Error(`DATABASE_AUTH must be one of ${DATABASE_AUTH.join(', ')}.`);
-  if (env.DATABASE_URL) return databaseAddress(env.DATABASE_URL, auth);
+  if (env.DATABASE_URL) {
+    const [problem] = addressProblems('DATABASE_URL', env.DATABASE_URL, auth);
+    if (problem !== undefined) throw new Error(problem);
+    return databaseAddress(env.DATABASE_URL, auth);
+  }
   throw new Error(
     'DATABASE_URL is not set. Set it to the database of the service: postgres://USER:PASSWORD@HOST:5432/NAME.',
   );

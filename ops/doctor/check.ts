@@ -43,6 +43,6 @@ export async function runCheck({ part, run, remedy }: Check): Promise<Finding> {
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return reasonOf(error.errors[0]);
   if (!(error instanceof Error)) return String(error);
-  const cause = error.cause instanceof Error ? ` (${reasonOf(error.cause)})` : '';
-  return `${error.message}${cause}`.replaceAll(/\s+/g, ' ').slice(0, 300);
+  const cause = error.cause instanceof Error ? reasonOf(error.cause) : '';
+  return `${error.message}${error.message.includes(cause) ? '' : ` (${cause})`}`.replaceAll(/\s+/g, ' ').slice(0, 300);
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { clientConfig } from '../../src/db/client-config.js';
+import { ConnectingClient } from '../../src/db/connecting-client.js';
 import { missingMigrations } from '../../src/db/schema-version.js';
 import { UnreleasedSchemaError } from '../../src/db/unreleased.js';
 import { temporalSettings } from '../../src/temporal/connection.js';
@@ -77,7 +77,7 @@ async function replication(db: DataSource): Promise<string> {
 /** Checks that a NOTIFY sent on the pool arrives on the LISTEN connection, which the live stream needs. */
 async function listens(listenUrl: string, db: DataSource): Promise<string> {
   const channel = `doctor_${randomUUID().replaceAll('-', '')}`;
-  const client = new pg.Client({ ...clientConfig(listenUrl), connectionTimeoutMillis: 5000 });
+  const client = new ConnectingClient({ ...clientConfig(listenUrl), connectionTimeoutMillis: 5000 });
   await client.connect();
   try {
     await client.query(`LISTEN ${channel}`);

@@ -1,5 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { clientConfig } from './client-config.js';
+import { ConnectingClient } from './connecting-client.js';
 import type { Logger } from '../platform/logger.js';
 import { ignored } from '../platform/ignored.js';
 
@@ -79,7 +80,7 @@ export class Listener {
   }
 
   async #connect(): Promise<void> {
-    const client = new pg.Client({
+    const client = new ConnectingClient({
       ...clientConfig(this.databaseUrl),
       application_name: 'listen turns',
       keepAlive: true,

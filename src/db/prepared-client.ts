@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
-import pg from 'pg';
+import type pg from 'pg';
+import { ConnectingClient } from './connecting-client.js';
 
 /** A prepared `SELECT *` fails after a migration adds a column, so these statements are not prepared. */
 const ALL_COLUMNS = /\b(SELECT|RETURNING) (\w+\.)?\*/i;
@@ -19,7 +20,7 @@ type ClientConfig = pg.ClientConfig & { answerTimeoutMs?: number };
  * It closes a connection that does not answer in time or cannot write, so that the pool opens a new one: after a
  * failover the old connections lead to a server that is gone or read-only.
  */
-export class PreparedClient extends pg.Client {
+export class PreparedClient extends ConnectingClient {
   /** Longer than Postgres' own statement_timeout: only a server that does not answer at all reaches it. */
   static readonly ANSWER_TIMEOUT_MS = 12_000;
   readonly #answerTimeoutMs: number | undefined;

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import pRetry from 'p-retry';
 import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
 import { type PartState, stateOf } from '../platform/readiness.js';
@@ -6,6 +7,7 @@ import { isDatabaseAway } from './transaction.js';
 import { appliedMigrations, refuseUnreleased, UnreleasedSchemaError } from './unreleased.js';
 
 const POLL_INTERVAL_MS = 500;
+const MAX_POLL_INTERVAL_MS = 5000;
 const LOG_INTERVAL_MS = 15_000;
 
 /**
@@ -35,6 +37,20 @@ export async function postgresState(db: DataSource): Promise<{ postgres: PartSta
 async function isReady(db: DataSource): Promise<boolean> {
   const [row] = await db.query<{ standby: boolean }[]>('SELECT pg_is_in_recovery() AS standby');
   return !row!.standby && (await missingMigrations(db)).length === 0;
+}
+
+/**
+ * Opens a pool of the database as soon as it can be reached.
+ * @throws LoginRefusedError if Postgres refuses the login
+ */
+export async function openWhenReachable(open: () => Promise<DataSource>, log: Logger): Promise<DataSource> {
+  return pRetry(open, {
+    retries: Number.POSITIVE_INFINITY,
+    minTimeout: POLL_INTERVAL_MS,
+    maxTimeout: MAX_POLL_INTERVAL_MS,
+    shouldRetry: ({ error }) => isDatabaseAway(error),
+    onFailedAttempt: ({ error }) => log.warn({ err: error }, 'Postgres is away, waiting for it'),
+  });
 }
 
 /**

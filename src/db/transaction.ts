@@ -4,6 +4,7 @@ import {
   type DataSource,
   type EntityManager,
 } from 'typeorm';
+import { DatabaseAwayError, LoginRefusedError } from './connect-error.js';
 
 /** A query runner: the pool or a transaction. */
 export type Db = DataSource | EntityManager;
@@ -35,15 +36,15 @@ export function violatedUniqueConstraint(error: unknown): string | undefined {
   return constraint ?? driverError?.constraint;
 }
 
-const NETWORK_CODES = new Set([
-  'ECONNREFUSED',
+/** Codes of a connection that ends while it is in use. */
+const LOST_CODES = new Set([
   'ECONNRESET',
+  'ECONNABORTED',
   'EPIPE',
   'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
   'EHOSTUNREACH',
   'ENETUNREACH',
+  'ENETDOWN',
 ]);
 
 /** SQLSTATEs of a server that cannot serve now but may soon: during a failover, a restart or an overload. */
@@ -58,18 +59,23 @@ const AWAY_STATES = new Set([
   '58030', // I/O error
 ]);
 
-/** True if the error means that Postgres is away or cannot serve now, so that a retry may succeed. */
+/**
+ * True if the error means that Postgres is away or cannot serve now, so that a retry may succeed: a connection could not be
+ * opened, whatever the cause (`connectError`), or an open one was lost or is not served.
+ */
 export function isDatabaseAway(error: unknown): boolean {
+  const cause = (error as { driverError?: unknown } | undefined)?.driverError ?? error;
+  if (cause instanceof DatabaseAwayError) return true;
+  if (cause instanceof LoginRefusedError) return false;
   const code = sqlState(error);
   if (code !== undefined) {
-    return code.startsWith('08') || code.startsWith('57P') || AWAY_STATES.has(code) || NETWORK_CODES.has(code);
+    return code.startsWith('08') || code.startsWith('57P') || AWAY_STATES.has(code) || LOST_CODES.has(code);
   }
   // typeorm releases a connection that dies between two statements of a transaction.
   if (error instanceof QueryRunnerProviderAlreadyReleasedError || error instanceof QueryRunnerAlreadyReleasedError) {
     return true;
   }
-  // pg reports these connection errors without a code, by fixed messages.
-  const cause = (error as { driverError?: Error } | undefined)?.driverError ?? error;
+  // pg and its pool report these without a code, by fixed messages.
   return (
     cause instanceof Error &&
     /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(

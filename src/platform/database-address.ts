@@ -1,6 +1,6 @@
 /** How connections log in: with the address' password, or as this process' Google account, with its token as password. */
 export const DATABASE_AUTH = ['password', 'google_iam'] as const;
-type DatabaseAuth = (typeof DATABASE_AUTH)[number];
+export type DatabaseAuth = (typeof DATABASE_AUTH)[number];
 
 /** The parameter of an address that says how to log in. Postgres never gets it. */
 const AUTH_PARAMETER = 'service_auth';
@@ -11,6 +11,24 @@ export function databaseAddress(url: string, auth: DatabaseAuth): string {
   const address = new URL(url);
   address.searchParams.set(AUTH_PARAMETER, auth);
   return address.href;
+}
+
+/** Why the address cannot be used with this way to log in. `name`: the setting that has it. */
+export function addressProblems(name: string, url: string, auth: DatabaseAuth): string[] {
+  if (auth === 'password' || !URL.canParse(url)) return [];
+  const { password, searchParams } = new URL(url);
+  const problems: string[] = [];
+  if (password !== '') {
+    problems.push(`${name} has a password, and DATABASE_AUTH=google_iam logs in with tokens: remove one of them`);
+  }
+  const modes = searchParams.getAll('sslmode');
+  if (modes.length !== 1 || modes[0] !== 'verify-full') {
+    problems.push(
+      `${name} needs sslmode=verify-full with DATABASE_AUTH=google_iam: whoever answers instead of the database would get ` +
+        'the token of this process’ Google account (add ?sslmode=verify-full&sslrootcert=FILE; docs/operations/gcp.md)',
+    );
+  }
+  return problems;
 }
 
 export function authOf(address: string): { url: string; auth: DatabaseAuth } {

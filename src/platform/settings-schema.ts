@@ -1,5 +1,6 @@
 import { Ajv } from 'ajv';
 import type { FromSchema } from 'json-schema-to-ts';
+import { addressProblems, type DatabaseAuth } from './database-address.js';
 import { API, EVERY_PROCESS, WORKER } from './settings-table.js';
 
 const schema = {
@@ -53,10 +54,7 @@ function contradictions(settings: Record<string, unknown>, env: NodeJS.ProcessEn
     errors.push('METRICS_PORT is the same as PORT: give /metrics a port of its own, or leave METRICS_PORT unset');
   }
   for (const name of ['DATABASE_URL', 'DATABASE_LISTEN_URL']) {
-    const url = env[name] ?? '';
-    if (settings.DATABASE_AUTH === 'google_iam' && URL.canParse(url) && new URL(url).password !== '') {
-      errors.push(`${name} has a password, and DATABASE_AUTH=google_iam logs in with tokens: remove one of them`);
-    }
+    errors.push(...addressProblems(name, env[name] ?? '', settings.DATABASE_AUTH as DatabaseAuth));
   }
   const keys = listOf(env.ENCRYPTION_KEY);
   if (new Set(keys).size < keys.length) errors.push('ENCRYPTION_KEY names a key twice');

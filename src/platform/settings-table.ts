@@ -16,7 +16,7 @@ export const EVERY_PROCESS = {
   DATABASE_URL: { ...postgres, shown: '`npm start`: embedded',
     description: 'Postgres, or a pooler before it: [operations/database.md](operations/database.md)' },
   DATABASE_AUTH: { type: 'string', default: 'password', enum: DATABASE_AUTH,
-    description: "`google_iam`: connections log in as the process' Google account, with its token as password; `DATABASE_URL` then has no password ([operations/gcp.md](operations/gcp.md))" },
+    description: "`google_iam`: connections log in as the process' Google account, with its token as password; `DATABASE_URL` then has no password, and must have `sslmode=verify-full` ([operations/gcp.md](operations/gcp.md))" },
   DATABASE_LISTEN_URL: { ...postgres, minLength: 1, shown: '`DATABASE_URL`',
     description: "direct connection for LISTEN and for a worker's lease if `DATABASE_URL` is a pooler: a transaction pooler does not support LISTEN, and a lease must not wait in its queue" },
   DATABASE_POOL_SIZE: { type: 'integer', default: 10, minimum: 2, maximum: 500,

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import pg from 'pg';
+import type pg from 'pg';
 import { clientConfig } from '../db/client-config.js';
+import { ConnectingClient } from '../db/connecting-client.js';
 import { ignored } from '../platform/ignored.js';
 
 export interface LeaseThreadData {
@@ -96,7 +97,7 @@ async function ask(statement: string, parameters: unknown[]): Promise<number> {
 }
 
 async function connect(): Promise<pg.Client> {
-  const opened = new pg.Client({
+  const opened = new ConnectingClient({
     ...clientConfig(databaseUrl),
     application_name: 'worker lease',
     keepAlive: true,

@@ -96,6 +96,14 @@ describe('doctor', () => {
     expect(failed[0]).to.have.property('remedy').that.contains('DATABASE_URL');
   });
 
+  it('says what to do about a login that Postgres refuses', async () => {
+    const url = new URL(service.config.databaseUrl);
+    url.password = 'other';
+    const findings = await diagnose({ ...env, DATABASE_URL: url.href });
+    const { detail } = findings.find(({ part }) => part === 'postgres')!;
+    expect(detail).to.match(/^Postgres refuses the login: password authentication failed .+ Check user, password/);
+  });
+
   it('names one reason for an empty database', async () => {
     await service.db.query('CREATE DATABASE doctor_empty');
     const url = new URL(service.config.databaseUrl);

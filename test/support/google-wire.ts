@@ -26,6 +26,12 @@ export class GoogleWire {
   /** The metadata server gives a token when this has resolved. */
   tokenGate: Promise<void> = Promise.resolve();
   tokenRequests = 0;
+  /** The scopes that each of those asked for. */
+  readonly scopes: (string | null)[] = [];
+  /** Gives the first token again. */
+  keepsToken = false;
+  /** How many further requests for a token the metadata server refuses. */
+  metadataFailures = 0;
   host = '';
   readonly #server = createServer((req, res) => void this.#serve(req, res).catch(() => res.destroy()));
 
@@ -74,8 +80,14 @@ export class GoogleWire {
       res.setHeader('metadata-flavor', 'Google');
       if (path.endsWith('/token')) {
         this.tokenRequests += 1;
+        this.scopes.push(new URL(req.url!, 'http://wire').searchParams.get('scopes'));
         await this.tokenGate;
-        return json(res, 200, { access_token: this.#newToken('ya29'), expires_in: 3599, token_type: 'Bearer' });
+        if (this.metadataFailures > 0) {
+          this.metadataFailures -= 1;
+          return void res.writeHead(403).end('refused');
+        }
+        const kept = this.keepsToken ? this.tokens[0] : undefined;
+        return json(res, 200, { access_token: kept ?? this.#newToken('ya29'), expires_in: 3599, token_type: 'Bearer' });
       }
       return void res.end(path.endsWith('universe-domain') ? 'googleapis.com' : 'test-project');
     }
