@@ -15,7 +15,7 @@ export const { schema: fileSchema, present: presentFile } = presented(
   {
     id: idField('file', 'Id of the file.'),
     filename: described(text, 'Its name with the extension.'),
-    mime_type: described(text, 'Its media type, found from its name and its first bytes.'),
+    mime_type: described(text, 'Its media type, found from the extension of its name.'),
     size_bytes: described(count, 'Its size in bytes.'),
     origin: originSchema,
     session_id: idOrNull('session', 'The session in which the agent delivered it; null for an upload.'),

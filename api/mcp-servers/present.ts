@@ -7,6 +7,13 @@ import { presented } from '../http/core/presenter.js';
 import { changedToolSchema } from './changed-tool-fields.js';
 import { allowedToolsField, authTypeField } from './fields.js';
 
+const authorizationStatus = {
+  $id: 'AuthorizationStatus',
+  type: 'string',
+  enum: ['authorization_required', 'authorized'],
+  description: '`authorization_required`: a person must open `authorization_url`. `authorized`: a person has done so.',
+} as const;
+
 const auth = {
   $id: 'McpServerAuth',
   description: 'How the service proves to the MCP server who it is, without the credential.',
@@ -16,12 +23,7 @@ const auth = {
       name: { type: ['string', 'null'], description: 'The header name for type HEADER; otherwise null.' },
     },
     {
-      status: {
-        $id: 'AuthorizationStatus',
-        type: 'string',
-        enum: ['authorization_required', 'authorized'],
-        description: 'Only for type OAUTH, like the next two fields.',
-      },
+      status: described(authorizationStatus, 'Only for type OAUTH, like the next two fields.'),
       authorization_url: {
         type: ['string', 'null'],
         description: 'Where a person authorizes the server; only in the response that starts an authorization.',

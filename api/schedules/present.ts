@@ -32,7 +32,13 @@ export const { schema: runSchema, present: presentRun } = presented(
     session_id: idOrNull('session', 'Id of the session that got the message; null for a skipped run.'),
     turn_id: idOrNull('turn', 'Id of the turn of the message; null for a skipped run.'),
     reason: orNull(
-      { $id: 'SkipReason', type: 'string', enum: SKIP_REASONS, description: 'Why a run was skipped.' },
+      {
+        $id: 'SkipReason',
+        type: 'string',
+        enum: SKIP_REASONS,
+        description:
+          '`missed`: the service was away. `session_running`: the session had an open turn. `too_many_running_turns`: the project was at its limit. `queue_full`: too many messages of the session waited. `not_found`: something that the schedule names is gone.',
+      },
       'Why it was skipped; null otherwise.',
     ),
   },
@@ -63,7 +69,8 @@ const resource = presented(
         $id: 'PausedReason',
         type: 'string',
         enum: ['session_deleted', 'failures'],
-        description: 'Why the service paused a schedule.',
+        description:
+          '`session_deleted`: its session is gone. `failures`: too many of its turns failed, one after the other.',
       },
       'Why the service paused it; null if it is not paused, or a client paused it.',
     ),

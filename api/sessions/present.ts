@@ -26,7 +26,8 @@ const queue = {
       $id: 'QueueState',
       type: 'string',
       enum: ['open', 'held'],
-      description: '`held`: none starts automatically, because the last turn did not complete.',
+      description:
+        '`open`: the first one starts when the open turn completes. `held`: none starts automatically, because the last turn did not complete.',
     },
   }),
 } as const;
@@ -80,7 +81,7 @@ const session = presented(
     continuable: described(flag, 'True if POST continue can continue the last turn.'),
     last_turn_id: idOrNull('turn', 'Id of the latest turn; null without one.'),
     created_at: described(timestamp, 'When it was created.'),
-    updated_at: described(timestamp, 'When its configuration, status or turn last changed.'),
+    updated_at: described(timestamp, 'When its metadata or budget last changed, or its latest turn changed its state.'),
   },
   sessionExample,
 );

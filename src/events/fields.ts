@@ -8,7 +8,7 @@ export const file = {
   ...objectSchema({
     id: idField('file', 'Id of the file.'),
     filename: described(text, 'Its name with the extension.'),
-    mime_type: described(text, 'Its media type, found from its name and its first bytes.'),
+    mime_type: described(text, 'Its media type, found from the extension of its name.'),
     size_bytes: described(count, 'Its size in bytes.'),
   }),
 } as const;

@@ -42,7 +42,8 @@ const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
       $id: 'NotContinuableReason',
       type: 'string',
       enum: ['no_turn', 'completed', 'context_too_long'],
-      description: 'Why the last turn cannot be continued.',
+      description:
+        '`no_turn`: the session has none. `completed`: there is nothing left to do. `context_too_long`: it would fail again.',
     },
   }),
   unknown_model: list('available_models', 'The ids of the models that can be used.'),
@@ -85,7 +86,10 @@ export const errorResponseSchema = {
       description: 'What went wrong.',
       ...objectSchema(
         {
-          type: described(text, 'The kind of error. Decide by it.'),
+          type: described(
+            text,
+            'The kind of error. Decide by it. The description of each status names those that an operation can answer with.',
+          ),
           message: described(text, 'An explanation for people. It may change.'),
         },
         { details },

@@ -51,7 +51,7 @@ export interface components {
             queue_full?: null;
             message_delivered?: null;
             turn_not_continuable?: {
-                /** @description Why the last turn cannot be continued. */
+                /** @description `no_turn`: the session has none. `completed`: there is nothing left to do. `context_too_long`: it would fail again. */
                 reason: components["schemas"]["NotContinuableReason"];
             };
             webhook_limit_reached?: null;
@@ -298,7 +298,7 @@ export interface components {
         };
         /**
          * NotContinuableReason
-         * @description Why the last turn cannot be continued.
+         * @description `no_turn`: the session has none. `completed`: there is nothing left to do. `context_too_long`: it would fail again.
          * @enum {string}
          */
         NotContinuableReason: "no_turn" | "completed" | "context_too_long";
@@ -438,7 +438,7 @@ export interface components {
         McpAuthType: "NONE" | "BEARER" | "HEADER" | "OAUTH";
         /**
          * AuthorizationStatus
-         * @description Only for type OAUTH, like the next two fields.
+         * @description `authorization_required`: a person must open `authorization_url`. `authorized`: a person has done so.
          * @enum {string}
          */
         AuthorizationStatus: "authorization_required" | "authorized";
@@ -661,7 +661,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description When its configuration, status or turn last changed.
+             * @description When its metadata or budget last changed, or its latest turn changed its state.
              */
             updated_at: string;
         };
@@ -767,12 +767,12 @@ export interface components {
              * @description Number of waiting messages.
              */
             length: number;
-            /** @description `held`: none starts automatically, because the last turn did not complete. */
+            /** @description `open`: the first one starts when the open turn completes. `held`: none starts automatically, because the last turn did not complete. */
             state: components["schemas"]["QueueState"];
         };
         /**
          * QueueState
-         * @description `held`: none starts automatically, because the last turn did not complete.
+         * @description `open`: the first one starts when the open turn completes. `held`: none starts automatically, because the last turn did not complete.
          * @enum {string}
          */
         QueueState: "open" | "held";
@@ -810,7 +810,7 @@ export interface components {
             id: string;
             /** @description Its name with the extension. */
             filename: string;
-            /** @description Its media type, found from its name and its first bytes. */
+            /** @description Its media type, found from the extension of its name. */
             mime_type: string;
             /**
              * Format: int64
@@ -1239,7 +1239,7 @@ export interface components {
         ScheduleState: "active" | "paused" | "ended";
         /**
          * PausedReason
-         * @description Why the service paused a schedule.
+         * @description `session_deleted`: its session is gone. `failures`: too many of its turns failed, one after the other.
          * @enum {string}
          */
         PausedReason: "session_deleted" | "failures";
@@ -1283,7 +1283,7 @@ export interface components {
         ScheduleRunState: "started" | "skipped";
         /**
          * SkipReason
-         * @description Why a run was skipped.
+         * @description `missed`: the service was away. `session_running`: the session had an open turn. `too_many_running_turns`: the project was at its limit. `queue_full`: too many messages of the session waited. `not_found`: something that the schedule names is gone.
          * @enum {string}
          */
         SkipReason: "missed" | "session_running" | "too_many_running_turns" | "queue_full" | "not_found";
@@ -1624,7 +1624,7 @@ export interface components {
             id: string;
             /** @description Its name with the extension. */
             filename: string;
-            /** @description Its media type, found from its name and its first bytes. */
+            /** @description Its media type, found from the extension of its name. */
             mime_type: string;
             /**
              * Format: int64
