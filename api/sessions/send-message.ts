@@ -1,6 +1,7 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { userMessageSchema } from '../../src/events/schema.js';
 import { eventJson } from '../../src/events/store.js';
+import { transaction } from '../../src/db/transaction.js';
 import { checkMessage, messageBody, resolveMessage } from '../../src/messages/message.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import { launchTurn } from '../../src/turns/launch.js';
@@ -72,12 +73,14 @@ export const sendMessage = operation<Body>({
   },
 });
 
-async function startTurn(call: Call<Body>, message: Message): Promise<Received> {
-  const { deps, caller, params, recordInStatement } = call;
-  const answer = recordInStatement === null ? null : recordInStatement();
+function startTurn({ deps, caller, params, record }: Call<Body>, message: Message): Promise<Received> {
   const { namespace } = deps.workflows;
-  const started = await queueTurn(deps.db, caller.projectId, params.session_id!, message, namespace, answer);
-  return { waits: null, started };
+  return transaction(deps.db, async (tx) => {
+    const started = await queueTurn(tx, caller.projectId, params.session_id!, message, namespace);
+    const received = { waits: null, started };
+    await record(tx, present(received));
+    return received;
+  });
 }
 
 function present(received: Received): object {

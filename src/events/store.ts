@@ -51,14 +51,6 @@ export function eventJson(row: Omit<EventRow, 'position'>): string {
   return row.data === '{}' ? common : `${common.slice(0, -1)},${row.data.slice(1)}`;
 }
 
-/** The same as an expression, for an event whose time `at` the statement gives. */
-export function eventJsonAt(row: Omit<EventRow, 'position' | 'created_at'>, at: Sql): Sql {
-  const json = eventJson({ ...row, created_at: '' });
-  const place = json.indexOf('"created_at":"') + '"created_at":"'.length;
-  return sql`(${json.slice(0, place)}::text
-    || to_char(${at} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || ${json.slice(place)}::text)::json`;
-}
-
 export async function hasMcpError(db: Db, turnId: string, serverId: string): Promise<boolean> {
   const events = await runSql<unknown>(
     db,

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ServiceError } from '../platform/errors.js';
 import { jsonText } from '../platform/json-text.js';
-import { runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 
 /** The key of an idempotency record. Its scope is project and path (contract.md §1 "Idempotency-Key"). */
@@ -75,31 +74,6 @@ export async function storeAnswer(db: Db, lease: Lease, { status, response }: St
     [...held(lease), status, jsonText(response)],
   );
   if (count === 0) throw inUse();
-}
-
-export interface AnswerInStatement {
-  /** Selects a row, and locks it, while the lease is held. Without one the statement must have no effect. */
-  held: Sql;
-  /** Stores a response, an expression over the row of the CTE `effect`. */
-  store: (response: Sql, effect: Sql) => Sql;
-  /** Call after a statement without effect. @throws ServiceError `idempotency_key_in_use` */
-  requireHeld: (db: Db) => Promise<void>;
-}
-
-export function answerInStatement(lease: Lease, status: number): AnswerInStatement {
-  const { projectId, path, key, leaseId } = lease;
-  const isHeld = sql`r.project_id = ${projectId} AND path = ${path} AND key = ${key} AND lease_id = ${leaseId}
-    AND status IS NULL`;
-  const held = sql`SELECT 1 FROM idempotency_records r WHERE ${isHeld} FOR UPDATE`;
-  return {
-    held,
-    store: (response, effect) => sql`
-      UPDATE idempotency_records r SET status = ${status}::integer, response = ${response}, lease_until = NULL
-      FROM ${effect} WHERE ${isHeld}`,
-    requireHeld: async (db) => {
-      if ((await runSql(db, held)).length === 0) throw inUse();
-    },
-  };
 }
 
 export async function renewLease(db: Db, lease: Lease): Promise<void> {

@@ -1,9 +1,9 @@
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
-import { runSql, sql, type Sql } from '../db/sql.js';
+import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { EventData } from '../events/schema.js';
-import { eventJsonAt, insertEvents, newEvents } from '../events/store.js';
+import { insertEvents, newEvents } from '../events/store.js';
 import { OPEN_STATES } from '../db/turn-states.js';
 import { openTurn, refusal, sessionGone, type LockedSession, type QueuedTurn } from './open.js';
 
@@ -17,12 +17,6 @@ type Row = Pick<LockedSession, 'model_id' | 'mcp_servers' | 'last_state' | 'max_
   number: number;
 };
 
-interface AnswerInStatement {
-  held: Sql;
-  store: (response: Sql, effect: Sql) => Sql;
-  requireHeld: (db: Db) => Promise<void>;
-}
-
 /**
  * Stores a message as a queued turn with its `user.message`, in one statement: locks the session's row, decides 404, 409
  * and 429. From here on the turn always reaches a terminal event, even if this process dies.
@@ -30,7 +24,6 @@ interface AnswerInStatement {
  * The limit of the project's turns is checked without a lock where more room is left than Postgres has connections; else
  * the messages of the project wait for each other (`lock_session_for_turn`).
  * @param namespace the Temporal namespace that runs the turn
- * @param answer where the event is stored as the answer to the request; null: nowhere
  * @throws ServiceError session_not_found, session_running, too_many_running_turns
  */
 export async function queueTurn(
@@ -39,20 +32,17 @@ export async function queueTurn(
   sessionId: string,
   message: Message,
   namespace: string,
-  answer: AnswerInStatement | null = null,
 ): Promise<QueuedTurn> {
   const id = newId('turn');
   const trace = traceparent();
   const [event] = newEvents([{ type: 'user.message', data: message }]);
   const { content, model_id = null, thinking_enabled = null } = message;
-  const response = eventJsonAt({ ...event!, turn_id: id }, sql`written.at`);
   const [row] = await runSql<Row>(
     db,
-    sql`WITH ${answer === null ? sql`` : sql`held AS MATERIALIZED (${answer.held}),`}
-        session AS MATERIALIZED (
+    sql`WITH session AS MATERIALIZED (
           SELECT model_id, mcp_servers, turn_count, last_state, open_turns, max_running_turns, has_waiting,
             cost_before, was_unpriced, currency
-          FROM ${answer === null ? sql`` : sql`held,`} lock_session_for_turn(${projectId}, ${sessionId})),
+          FROM lock_session_for_turn(${projectId}, ${sessionId})),
         new_turn AS MATERIALIZED (
           SELECT ${id}::text AS id, ${sessionId}::text AS session_id, ${projectId}::text AS project_id,
             turn_count + 1 AS number, ${trace}::text AS trace, ${model_id}::text AS model_id,
@@ -63,14 +53,10 @@ export async function queueTurn(
           WHERE open_turns < max_running_turns AND (last_state IS NULL OR last_state <> ALL(${OPEN_STATES}::text[]))),
         ${openTurn(sql`new_turn`, namespace, previewOf(content))},
         ${insertEvents(sql`written`, [event!])}
-        ${answer === null ? sql`` : sql`, answered AS (${answer.store(response, sql`written`)})`}
         SELECT model_id, mcp_servers, last_state, max_running_turns, has_waiting, written.number, written.at
         FROM session LEFT JOIN written ON true`,
   );
-  if (row === undefined) {
-    await answer?.requireHeld(db);
-    return sessionGone(sessionId);
-  }
+  if (row === undefined) return sessionGone(sessionId);
   if (row.at === null) throw await refusal(db, sessionId, row);
   const { mcp_servers: mcpServers, has_waiting: hasWaiting, number, at } = row;
   const stored = { ...event!, turn_id: id, position: 1, created_at: at };

@@ -4,7 +4,6 @@ import { transaction } from '../../../src/db/transaction.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import {
-  answerInStatement,
   beginIdempotent,
   releaseLease,
   renewLease,
@@ -18,13 +17,12 @@ import type { Call } from './operation.js';
 /** A third of the lease, so that one late renewal does not lose it. */
 const RENEW_MS = 10_000;
 
-type Idempotency = Pick<Call, 'once' | 'record' | 'recordInStatement'>;
+type Idempotency = Pick<Call, 'once' | 'record'>;
 
 /** For a request without the header: runs the work and records nothing. */
 export const withoutKey: Idempotency = {
   once: (_hash, work) => work(),
   record: async () => undefined,
-  recordInStatement: null,
 };
 
 /**
@@ -49,10 +47,6 @@ function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, sta
   };
   return {
     record: (tx, response) => store(tx, response),
-    recordInStatement: () => {
-      recorded = true;
-      return answerInStatement(lease!, status);
-    },
     once: async <T>(
       hash: Buffer,
       work: () => Promise<T>,

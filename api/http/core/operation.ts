@@ -3,7 +3,6 @@ import type { Db } from '../../../src/db/transaction.js';
 import type { ErrorType } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import type { LiveKey } from '../../../src/projects/api-keys.js';
-import type { AnswerInStatement } from '../../../src/projects/idempotency.js';
 import type { Scope } from '../../../src/projects/permissions.js';
 import type { ApiDeps } from '../../deps.js';
 
@@ -30,8 +29,6 @@ export interface Call<Body = unknown, Resource = unknown> {
    * Does nothing without an `Idempotency-Key`. Every POST that creates something calls it.
    */
   record: (tx: Db, response: unknown) => Promise<void>;
-  /** As `record`, for an effect that is one statement. Null without an `Idempotency-Key`. */
-  recordInStatement: (() => AnswerInStatement) | null;
   /**
    * Only for uploads, whose content is known after reading: runs `work` under the request's `Idempotency-Key`, or
    * returns the response of an earlier request with the same content.

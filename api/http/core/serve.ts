@@ -63,11 +63,7 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
   };
 }
 
-function requestOf(
-  ctx: Context,
-  deps: ApiDeps,
-  caller: Caller,
-): Omit<Call, 'resource' | 'body' | 'once' | 'record' | 'recordInStatement'> {
+function requestOf(ctx: Context, deps: ApiDeps, caller: Caller): Omit<Call, 'resource' | 'body' | 'once' | 'record'> {
   return {
     deps,
     caller,
