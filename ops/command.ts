@@ -50,9 +50,13 @@ export async function withDatabase<T>(
 
 /**
  * Runs an operator's command and sets the exit code that it returns. An error becomes one message without a stack; the
- * exit code is 2 for wrong arguments, else 1.
+ * exit code is 2 for wrong arguments, else 1. With --help it only prints how it is used.
  */
 export async function runCommand(usage: string, command: () => Promise<number>): Promise<void> {
+  if (process.argv.slice(2).some((argument) => argument === '--help' || argument === '-h')) {
+    process.stdout.write(`${usage}\n`);
+    return;
+  }
   try {
     process.exitCode = await command();
   } catch (error) {

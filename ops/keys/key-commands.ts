@@ -16,7 +16,7 @@ export function create(args: string[]): DatabaseCommand {
     options: {
       project: { type: 'string' },
       name: { type: 'string' },
-      scopes: { type: 'string', default: 'all' },
+      scopes: { type: 'string' },
       'expires-in-days': { type: 'string' },
       'max-running-turns': { type: 'string' },
     },
@@ -24,12 +24,17 @@ export function create(args: string[]): DatabaseCommand {
   const wanted = {
     project: projectOf(values.project),
     name: nameOf('--name', values.name),
-    scopes: scopesOf(values.scopes),
+    scopes: scopesOf(values.scopes ?? 'all'),
     expiresInDays: daysOf(values['expires-in-days']),
     maxRunningTurns: maxRunningTurnsOf(values['max-running-turns']),
   };
   return async (db) => {
-    const { key } = await createKey(db, wanted);
+    const { id, key, isNewProject } = await createKey(db, wanted);
+    // The key stands alone on stdout.
+    process.stderr.write(`key ${id} of ${isNewProject ? 'the new' : 'the'} project ${wanted.project}\n`);
+    if (values.scopes === undefined) {
+      process.stderr.write('It has every permission: with --scopes a,b it has only those that its user needs.\n');
+    }
     process.stdout.write(`${key}\n`);
     return 0;
   };

@@ -49,7 +49,8 @@ export interface NewKey {
 export async function createKey(
   db: DataSource,
   { project, name, scopes = SCOPES, maxRunningTurns, expiresInDays }: NewKey,
-): Promise<{ id: string; projectId: string; key: string }> {
+): Promise<{ id: string; projectId: string; isNewProject: boolean; key: string }> {
+  const newProjectId = newId('project');
   const key = `ask_${randomBytes(32).toString('base64url')}`;
   const id = newId('apiKey');
   return transaction(db, async (tx) => {
@@ -59,7 +60,7 @@ export async function createKey(
       .createQueryBuilder()
       .insert()
       .into(ProjectEntity)
-      .values({ id: newId('project'), name: project, ...limit })
+      .values({ id: newProjectId, name: project, ...limit })
       .orUpdate(['name', ...Object.keys(limit)], ['name'])
       .returning('id')
       .execute();
@@ -70,7 +71,7 @@ export async function createKey(
           VALUES (${id}, ${projectId}, ${name ?? null}, ${hashOf(key)}, ${scopes},
             clock_timestamp() + ${expiresInDays ?? null}::double precision * interval '1 day')`,
     );
-    return { id, projectId, key };
+    return { id, projectId, isNewProject: projectId === newProjectId, key };
   });
 }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { UsageError } from '../../ops/command.js';
+import { runCommand, UsageError } from '../../ops/command.js';
 import { runKeys } from '../../ops/keys.js';
 import { SCOPES } from '../../src/projects/permissions.js';
 import { eventually } from '../support/eventually.js';
@@ -22,6 +22,27 @@ describe('npm run keys (contract.md §5, §13)', () => {
     expect(code).to.equal(0);
     expect(out).to.match(/^ask_[A-Za-z0-9_-]{43}\n$/);
     expect((await service.as(out.trim())('GET', '/v1/sessions')).status).to.equal(200);
+  });
+
+  it('create says which key it is, whether its project is new, and that it has every permission', async () => {
+    const first = await run('create', '--project', 'typo');
+    const [{ id }] = (await listed()) as [{ id: string }];
+    expect(first.err)
+      .to.match(/^key (key_\w+) of the new project typo\nIt has every permission: .+--scopes/)
+      .and.contain(id);
+    const second = await run('create', '--project', 'typo', '--scopes', 'all');
+    expect(second.err).to.match(/^key key_\w+ of the project typo\n$/);
+  });
+
+  it('prints how it is used with --help, and needs no database for it', async () => {
+    const { argv } = process;
+    process.argv = ['node', 'keys', '--help'];
+    const { out, err } = await runWritten(async () => {
+      await runCommand('Usage: keys', () => expect.fail('it ran'));
+      return 0;
+    });
+    process.argv = argv;
+    expect([out, err]).to.deep.equal(['Usage: keys\n', '']);
   });
 
   it('create grants the requested permissions, or all by default', async () => {
