@@ -14,6 +14,8 @@ const PATH = '#/components/schemas/';
 export class Components {
   readonly schemas: Record<string, JsonSchema> = {};
   private readonly responses = new Map<string, string>();
+  /** What became of each schema, in responses and in requests: most stand at many places. */
+  private readonly made = { responses: new Map<object, unknown>(), requests: new Map<object, unknown>() };
 
   /** @param isClosed leaves the objects of responses closed: for tests, which look for fields without a schema */
   constructor(private readonly isClosed = false) {}
@@ -29,6 +31,12 @@ export class Components {
   private hoist(value: unknown, isRequest: boolean): unknown {
     if (Array.isArray(value)) return value.map((item) => this.hoist(item, isRequest));
     if (typeof value !== 'object' || value === null) return value;
+    const made = isRequest ? this.made.requests : this.made.responses;
+    if (!made.has(value)) made.set(value, this.make(value, isRequest));
+    return made.get(value);
+  }
+
+  private make(value: object, isRequest: boolean): unknown {
     if (SHOWN in value) return this.shown(value as JsonSchema & { [SHOWN]: JsonSchema }, isRequest);
     const { $id, ...own } = value as JsonSchema;
     const schema = Object.fromEntries(

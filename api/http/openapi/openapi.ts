@@ -14,9 +14,10 @@ const INTERFACE_VERSION = '1.0.0';
 /** @param isClosed describes each response exactly: no other fields, and of each error its own details. For tests */
 export function openApiDocument(routes: Route[], { isClosed = false } = {}): JsonSchema {
   const components = new Components(isClosed);
+  const errorTypes = isClosed ? (Object.keys(ERROR_STATUS) as ErrorType[]) : [];
+  const strict = new Map(errorTypes.map((type) => [type, components.ofResponse(strictErrorSchema(type))]));
   const errorSchemaOf = (types: ErrorType[]): JsonSchema =>
-    components.ofResponse(isClosed ? { anyOf: types.map(strictErrorSchema) } : errorResponseSchema);
-  if (isClosed) errorSchemaOf(Object.keys(ERROR_STATUS) as ErrorType[]);
+    isClosed ? { anyOf: types.map((type) => strict.get(type)) } : components.ofResponse(errorResponseSchema);
   const webhooks = components.ofResponse({ event: webhookRequest('webhookEvent') });
   const responses = routes.map((route) => responsesOf(route, components, errorSchemaOf));
   const paths: Record<string, Record<string, JsonSchema>> = {};
