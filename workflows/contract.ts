@@ -107,6 +107,7 @@ export const MAINTENANCE_TASKS = [
   'storage',
   'webhook-deliveries',
   'schedule-runs',
+  'usage',
 ] as const;
 export type MaintenanceTask = (typeof MAINTENANCE_TASKS)[number];
 

@@ -7,17 +7,20 @@ import { forgetOldAnswers } from '../../src/projects/idempotency.js';
 import { deleteOldRuns } from '../../src/schedules/runs.js';
 import { expireSessions, purgeSessions } from '../../src/sessions/purge.js';
 import { deleteOldDeliveries } from '../../src/webhooks/deliveries.js';
+import { forgetOldMetadata, sumUp } from '../../src/turns/usage-sums.js';
 import type { MaintenanceTask } from '../../workflows/contract.js';
 import type { MaintenanceCounts, MaintenancePosition, MaintenanceStep } from './activities.js';
 
 export interface MaintenanceDeps {
-  config: Pick<Config, 'retentionDays'>;
+  config: Pick<Config, 'retentionDays' | 'usageMetadataDays'>;
   db: DataSource;
   log: Logger;
   storage: Storage;
 }
 
 const BATCH = 1000;
+/** Rows that add to the same sums are cheap. */
+const SUMMED_BATCH = 5000;
 const OBJECTS_KEPT_SECONDS = 86_400;
 
 type Task = (deps: MaintenanceDeps, from: MaintenancePosition | null) => Promise<MaintenanceStep>;
@@ -48,6 +51,13 @@ export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
   /** Runs of schedules older than 30 days, and schedules deleted for as long. */
   async 'schedule-runs'({ db }) {
     return whileFull(await deleteOldRuns(db, BATCH));
+  },
+
+  /** Adds the usage of turns to the sums of GET usage, and forgets the metadata of turns that ended long ago. */
+  async usage({ config, db }) {
+    const forgotten = await forgetOldMetadata(db, config.usageMetadataDays, BATCH);
+    const summed = await sumUp(db, SUMMED_BATCH);
+    return { counts: { summed, forgotten }, next: forgotten === BATCH || summed === SUMMED_BATCH ? {} : null };
   },
 
   /** Objects without a row, deletions that stopped half-way, rows whose object is lost. */

@@ -64,7 +64,7 @@ export async function advanceBudgetWait(
           SELECT index FROM expired`,
     );
     if (expired.length > 0) {
-      await write(endingWrite(running(turnId), BUDGET_REACHED, [], false));
+      await write(endingWrite(deps, running(turnId), BUDGET_REACHED, [], false));
       return 'ended';
     }
     await runSql(

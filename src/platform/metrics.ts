@@ -122,7 +122,7 @@ export const notificationSeconds = histogram(
 );
 export const maintenanceItems = counter(
   'maintenance_items_total',
-  'Items that maintenance tasks removed, by task and kind of item',
+  'Items that maintenance tasks removed or summed up, by task and kind of item',
   { labels: ['task', 'item'] },
 );
 export const maintenanceRuns = counter(

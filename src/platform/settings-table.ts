@@ -34,6 +34,8 @@ export const EVERY_PROCESS = {
     description: 'comma list of `host:port` exempt from https and public-address checks' },
   MAX_STORAGE_PER_PROJECT: { type: 'integer', default: 20 * 1024 ** 3, minimum: 0, shown: '21474836480, which is 20 GiB',
     description: 'bytes that the files and skills of a project may take; beyond it 413 `storage_limit_reached`. 0 is off' },
+  USAGE_METADATA_DAYS: { type: 'integer', default: 90, minimum: 0, maximum: 36_500,
+    description: 'days after the end of a turn when GET usage forgets the metadata that its session had; 0: at the end ([money.md](money.md#usage))' },
   MAX_STEPS: { type: 'integer', default: 100, minimum: 1, maximum: 2000, description: 'model calls per turn' },
   TURN_TIMEOUT_SECONDS: { type: 'integer', default: 3600, minimum: 1, description: 'time per turn' },
   SHUTDOWN_GRACE_SECONDS: { type: 'number', default: 90, minimum: 0, shown: '90; `npm start` passes 5',

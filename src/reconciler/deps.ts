@@ -1,13 +1,8 @@
-import type { DataSource } from 'typeorm';
-import type { Logger } from '../platform/logger.js';
-import type { Notifier } from '../stream/notify.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
+import type { TurnDeps } from '../turns/write.js';
 
-export interface ReconcileDeps {
-  db: DataSource;
-  notifier: Notifier;
+export interface ReconcileDeps extends TurnDeps {
   workflows: TurnWorkflows;
-  log: Logger;
   /** Time limit of a turn, not counting its waits for answers. */
   turnTimeoutMs: number;
   /** Counts the repairs by action. */

@@ -90,6 +90,7 @@ export function startTurnReconciler(
       notifier,
       workflows,
       log,
+      config,
       reconcileSchedules: schedules.reconcile,
       count,
       turnTimeoutMs: config.turnTimeoutSeconds * 1000,

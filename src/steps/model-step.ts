@@ -102,7 +102,7 @@ async function storeOnce(
   const fence = callFence(call);
   const store = async (write: TurnTransaction['write'], tx: EntityManager | null): Promise<Stored> => {
     const end = outcome === null || tx !== null ? fence : sql`${fence} AND NOT has_waiting`;
-    const { result } = await write(stepWrite(step, calls, outcome, end));
+    const { result } = await write(stepWrite(deps, step, calls, outcome, end));
     if (tx === null || result?.state !== 'completed') return { result, next: null };
     return { result, next: await startNext(tx, call.sessionId, deps.workflows.namespace) };
   };
@@ -119,13 +119,15 @@ interface Stored {
 
 /** Stores the model's answer as a step; ends the turn after it if there is an outcome. */
 function stepWrite(
+  deps: TurnDeps,
   { call, answer, deltas, rest }: StepAnswer,
   calls: StepCall[],
   outcome: TurnOutcome | null,
   fence: Sql,
 ): TurnWrite {
   const events = newEvents(eventsOf(call, answer, calls));
-  const end = outcome === null ? null : endWith(outcome, { written: sql`written`, at: sql`step.at`, call: sql`call` });
+  const end =
+    outcome === null ? null : endWith(outcome, deps, { written: sql`written`, at: sql`step.at`, call: sql`call` });
   const count = events.length + (end === null ? 0 : 1);
   const ifEnds = (part: (end: TurnEnd) => Sql): Sql => (end === null ? sql`` : part(end));
   const statement = sql`

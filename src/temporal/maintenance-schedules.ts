@@ -18,6 +18,7 @@ const SPEC: Readonly<Record<MaintenanceTask, IntervalSpec>> = {
   'webhook-deliveries': { every: '1h', offset: '45m' },
   'schedule-runs': { every: '1h', offset: '50m' },
   storage: { every: '1d', offset: '3h' },
+  usage: { every: '5m', offset: '2m' },
 };
 const MAX_RUN = '12h';
 

@@ -18,7 +18,7 @@ export async function requestCancel(deps: TurnDeps, turnId: string): Promise<Tur
     return await changeTurn(deps, turnId, async ({ lock, write }) => {
       const turn = await lock(open(turnId));
       if (turn.state === 'running') return (await write<Pick<Turn, 'state'>>(markWrite(turnId))).row.state;
-      const { result } = await write(endingWrite(open(turnId), { kind: 'cancelled' }, [], false));
+      const { result } = await write(endingWrite(deps, open(turnId), { kind: 'cancelled' }, [], false));
       return result!.state;
     });
   } catch (error) {

@@ -24,7 +24,7 @@ export async function endTurn(
     await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
       const turn = await lock(fence);
       const events = turn.state === 'running' ? await cutOffMessage(tx, turnId, turn.position) : [];
-      await write(endingWrite(fence, outcome, events, hasBegun));
+      await write(endingWrite(deps, fence, outcome, events, hasBegun));
     });
     return true;
   } catch (error) {
@@ -34,9 +34,15 @@ export async function endTurn(
 }
 
 /** Ends a turn after these events. `hasBegun` makes its terminal event report usage, even if it is zero. */
-export function endingWrite(fence: Sql, outcome: TurnOutcome, lastEvents: NewEvent[], hasBegun: boolean): TurnWrite {
+export function endingWrite(
+  deps: TurnDeps,
+  fence: Sql,
+  outcome: TurnOutcome,
+  lastEvents: NewEvent[],
+  hasBegun: boolean,
+): TurnWrite {
   const events = newEvents(lastEvents);
-  const end = endWith(outcome, { written: sql`written`, at: sql`now.at` });
+  const end = endWith(outcome, deps, { written: sql`written`, at: sql`now.at` });
   const statement = sql`
     WITH turn AS MATERIALIZED (
         SELECT id FROM turns WHERE ${fence} FOR NO KEY UPDATE),

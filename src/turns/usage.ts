@@ -3,6 +3,7 @@ import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { Money } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';
+import { IS_FIRST, SUM_COLUMNS } from './usage-sums.js';
 
 export interface UsageGroup {
   /** Null for turns of sessions without the metadata key. */
@@ -19,51 +20,103 @@ export interface UsageGroup {
 
 export type UsageGrouping = 'day' | 'model' | 'session' | { metadata: string };
 
-/** The turns that ended from `from` on and before `to`. */
+/** The turns that ended from `from` on and before `to`, in the service's format of times. */
 export interface UsageWindow {
   from: string;
   to: string;
 }
 
+const COLUMNS = rawSql(SUM_COLUMNS.join(', '));
+const ALL_SUMS = rawSql(SUM_COLUMNS.map((column) => `sum(${column}) AS ${column}`).join(', '));
+const ROW_SUMS = rawSql(
+  SUM_COLUMNS.slice(1, -1)
+    .map((column) => `sum(${column}) AS ${column}`)
+    .join(', '),
+);
+const NEGATIVE = rawSql(SUM_COLUMNS.map((column) => `-${column}`).join(', '));
 const COST = rawSql(
   moneyJson('sum(cost)', {
-    isUnpriced: 'bool_or(is_unpriced) OR count(DISTINCT currency) > 1',
-    currency: 'min(currency)',
+    isUnpriced: `sum(unpriced) > 0 OR count(DISTINCT nullif(currency, '')) > 1`,
+    currency: `min(nullif(currency, ''))`,
   }),
 );
 
-/** A page of what the turns of a project took, by group in the order of code points, null last. */
+/**
+ * A page of what the turns of a project took, by group in the order of code points, null last. Whole days come from the kept
+ * sums and the rows that are not in them yet, the ends of the window from its rows.
+ */
 export async function sumUsage(
   db: Db,
   projectId: string,
-  { from, to }: UsageWindow,
+  window: UsageWindow,
   grouping: UsageGrouping,
   { after, limit }: { after: string | null; limit: number },
 ): Promise<PageRows<UsageGroup>> {
+  const { from, to } = window;
+  const days = wholeDays(window);
+  const { kind, name, withoutKey } = partsOf(grouping);
+  const isLater = after === null ? sql`true` : sql`name > ${after}`;
+  const inDays = sql`project_id = ${projectId} AND day >= ${days.from.slice(0, 10)}::date AND day < ${days.to.slice(0, 10)}::date`;
+  const rowsIn = (from: string, to: string, where = sql`true`): Sql => sql`
+    SELECT ${name} COLLATE "C" AS name, ${IS_FIRST} AS counts_turn, turn_usage.* FROM turn_usage
+    WHERE project_id = ${projectId} AND ended_at >= ${from}::timestamptz AND ended_at < ${to}::timestamptz AND ${where}`;
   const rows = await runSql<{ item: UsageGroup }>(
     db,
-    sql`SELECT json_build_object('group', grouped."group", 'turns', count(DISTINCT turn_id),
-          'model_calls', sum(model_calls), 'input_tokens', sum(input_tokens), 'output_tokens', sum(output_tokens),
+    sql`WITH from_rows AS MATERIALIZED (
+          SELECT name, coalesce(currency, '') AS currency, count(*) FILTER (WHERE ${kind} = 'model' OR counts_turn) AS turns, ${ROW_SUMS},
+            count(*) FILTER (WHERE is_unpriced) AS unpriced
+          FROM (${rowsIn(from, days.from)} UNION ALL ${rowsIn(days.from, days.to, sql`NOT is_summed`)}
+            UNION ALL ${rowsIn(days.to, to)}) AS r
+          WHERE ${isLater} OR name IS NULL GROUP BY 1, 2),
+        names AS MATERIALIZED (
+          SELECT name FROM (
+            (SELECT DISTINCT name FROM usage_sums WHERE ${inDays} AND kind = ${kind} AND ${isLater} ORDER BY name LIMIT ${limit + 1})
+            UNION SELECT name FROM from_rows WHERE name IS NOT NULL) AS n ORDER BY name LIMIT ${limit + 1}),
+        parts AS (
+          SELECT name, currency, ${COLUMNS} FROM from_rows WHERE name IS NULL OR name IN (SELECT name FROM names)
+          UNION ALL
+          SELECT s.name, currency, ${COLUMNS} FROM names JOIN usage_sums s ON ${inDays} AND kind = ${kind} AND s.name = names.name
+          ${withoutKey === null ? sql`` : sql`UNION ALL ${sumsWithout(withoutKey, inDays)}`})
+        SELECT json_build_object('group', name, 'turns', sum(turns), 'model_calls', sum(model_calls),
+          'input_tokens', sum(input_tokens), 'output_tokens', sum(output_tokens),
           'cache_read_input_tokens', sum(cache_read_input_tokens),
           'cache_creation_input_tokens', sum(cache_creation_input_tokens), 'cost', ${COST}) AS item
-        FROM (
-          SELECT ${groupOf(grouping)} COLLATE "C" AS "group", turn_usage.* FROM turn_usage
-          WHERE project_id = ${projectId} AND ended_at >= ${from}::timestamptz AND ended_at < ${to}::timestamptz) AS grouped
-        WHERE ${after}::text IS NULL OR grouped."group" > ${after}::text OR grouped."group" IS NULL
-        GROUP BY grouped."group" ORDER BY grouped."group" NULLS LAST LIMIT ${limit + 1}`,
+        FROM parts GROUP BY name ORDER BY name NULLS LAST LIMIT ${limit + 1}`,
   );
   return { rows: rows.slice(0, limit).map(({ item }) => item), hasMore: rows.length > limit };
 }
 
-function groupOf(grouping: UsageGrouping): Sql {
+/** The sums of the turns without a key: those of the days, less those with the key. */
+function sumsWithout(key: string, inDays: Sql): Sql {
+  return sql`
+    SELECT NULL, currency, ${ALL_SUMS} FROM (
+      SELECT currency, ${COLUMNS} FROM usage_sums WHERE ${inDays} AND kind = 'day'
+      UNION ALL
+      SELECT currency, ${NEGATIVE} FROM usage_sums WHERE ${inDays} AND kind = 'metadata' AND name = ${key}) AS s
+    GROUP BY currency HAVING sum(turns) > 0 OR sum(model_calls) > 0`;
+}
+
+/** The whole days of UTC in a window; empty at its end if it has none. */
+function wholeDays({ from, to }: UsageWindow): UsageWindow {
+  const midnight = (time: string): string => `${time.slice(0, 10)}T00:00:00.000000Z`;
+  if (midnight(from) >= midnight(to)) return { from: to, to };
+  const start = midnight(from);
+  const next = `${new Date(Date.parse(start) + 86_400_000).toISOString().slice(0, -1)}000Z`;
+  return { from: start === from ? from : next, to: midnight(to) };
+}
+
+/** Its kind of sum, the expression for the group of a row, and the key without which the group is null. */
+function partsOf(grouping: UsageGrouping): { kind: string; name: Sql; withoutKey: string | null } {
   switch (grouping) {
     case 'day':
-      return sql`to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
+      return { kind: 'day', name: sql`to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`, withoutKey: null };
     case 'model':
-      return sql`model_id`;
+      return { kind: 'model', name: sql`model_id`, withoutKey: null };
     case 'session':
-      return sql`session_id`;
-    default:
-      return sql`(metadata->>${grouping.metadata}::text)`;
+      return { kind: 'session', name: sql`session_id`, withoutKey: null };
+    default: {
+      const { metadata: key } = grouping;
+      return { kind: `metadata.${key}`, name: sql`(metadata->>${key}::text)`, withoutKey: key };
+    }
   }
 }

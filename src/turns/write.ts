@@ -6,6 +6,7 @@ import { transaction, type Db } from '../db/transaction.js';
 import type { LiveEvents, Notifier } from '../stream/notify.js';
 import type { Position } from '../stream/position.js';
 import type { EventRow, EventToStore } from '../events/store.js';
+import type { Config } from '../platform/config.js';
 import type { Logger } from '../platform/logger.js';
 import { observeOutcome, traceTurn, type TurnResult } from './outcome.js';
 import { OvertakenError, TurnEndedError } from './turn.js';
@@ -14,6 +15,8 @@ export interface TurnDeps {
   db: DataSource;
   notifier: Notifier;
   log: Logger;
+  /** Without it, the metadata of turns that end are kept until maintenance forgets them. */
+  config?: Pick<Config, 'usageMetadataDays'>;
 }
 
 /** A fence: a condition on the turn's row, without which it accepts no write. */

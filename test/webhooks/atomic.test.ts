@@ -22,7 +22,8 @@ describe('deliveries and their events', () => {
     const session = await service.session({ metadata: { a: '1' } });
     const turnId = await service.send(session, 'Hello');
     const file = { id: 'file_1', filename: 'a.txt', mime_type: 'text/plain', size_bytes: 1 };
-    const end = () => endingWrite(open(turnId), { kind: 'cancelled' }, [{ type: 'agent.file', data: { file } }], false);
+    const end = () =>
+      endingWrite(deps, open(turnId), { kind: 'cancelled' }, [{ type: 'agent.file', data: { file } }], false);
 
     const rolledBack = await changeTurn(deps, turnId, async ({ tx, write }) => {
       await write(end());

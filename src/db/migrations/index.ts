@@ -4,6 +4,8 @@ import { MigrationFingerprints1800000000002 } from './2-migration-fingerprints.j
 import { WebhookRetries1800000000003 } from './3-webhook-retries.js';
 import { EstimatedUsage1800000000004 } from './4-estimated-usage.js';
 import { EndedSchedules1800000000005 } from './5-ended-schedules.js';
+import { UsageSums1800000000006 } from './6-usage-sums.js';
+import { UsageIndexes1800000000007 } from './7-usage-indexes.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -17,6 +19,8 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [WebhookRetries1800000000003, '12841300ce59cac844ce051986d369e24e475863d15f2024835ae8ff94fe465c'],
   [EstimatedUsage1800000000004, 'e716b05318696450ae29df841dc78548cfd5397ab8277b59fb1eab75ce182cb4'],
   [EndedSchedules1800000000005, '4ff6e6e337bc2f0ebb541c0a48357daef51bc02ca3691940cecd2e77594a1a93'],
+  [UsageSums1800000000006, 'c65add4d27702b3727f3a023b613c72bc9e5647d046158671036de0a94a9bd69'],
+  [UsageIndexes1800000000007, '8ebdea2b3626239632da8379c6a886ac74a1c5937c7f76ab894fd00e7419afa9'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

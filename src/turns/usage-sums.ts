@@ -1,0 +1,152 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import { transaction } from '../db/transaction.js';
+
+/**
+ * Sums of `turn_usage` by day of UTC, which GET usage reads for whole days. The end of a turn writes its rows of `turn_usage`
+ * alone; rounds of maintenance add them up later, each row once: `is_summed` says which, and the same transaction sets it. So
+ * no turn waits for the row of a sum, and whatever fails here fails no turn.
+ *
+ * `kind` is a grouping of GET usage and `name` a group of it: `day`, `model`, `session`, `metadata.KEY`. The kind `metadata` has
+ * the turns with a key, whose name is the key: those without it are the others of the day.
+ */
+export const SUM_COLUMNS = [
+  ...['turns', 'model_calls', 'input_tokens', 'output_tokens', 'cache_read_input_tokens'],
+  ...['cache_creation_input_tokens', 'cost', 'unpriced'],
+] as const;
+
+/** The first row of a turn counts the turn. A row that an older version wrote does not say whether it is the first. */
+export const IS_FIRST = rawSql(`coalesce(is_first, NOT EXISTS (
+  SELECT FROM turn_usage o WHERE o.turn_id = turn_usage.turn_id AND o.model_id < turn_usage.model_id))`);
+
+/** Of each kind of sum, except those of metadata, the name of a row and whether it counts the turn. */
+const PARTS = rawSql(`
+  SELECT 'day' AS kind, to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS name, is_first AS is_counted
+  UNION ALL SELECT 'model', model_id, true
+  UNION ALL SELECT 'session', session_id, is_first`);
+
+/** Of metadata `pairs`, each with a key and a value. */
+const PARTS_OF_PAIRS = rawSql(`
+  SELECT 'metadata.' || key AS kind, value AS name, is_first AS is_counted FROM pairs
+  UNION ALL SELECT 'metadata', key, is_first FROM pairs`);
+
+const sumOf = (rows: Sql): Sql => sql`
+  SELECT project_id, kind, name, (ended_at AT TIME ZONE 'UTC')::date AS day, coalesce(currency, '') AS currency,
+    count(*) FILTER (WHERE is_counted) AS turns, ${rawSql(
+      SUM_COLUMNS.slice(1, -1)
+        .map((column) => `sum(${column}) AS ${column}`)
+        .join(', '),
+    )}, count(*) FILTER (WHERE is_unpriced) AS unpriced
+  FROM ${rows} GROUP BY 1, 2, 3, 4, 5`;
+
+const SAME_SUM =
+  rawSql(`s.project_id = less.project_id AND s.kind = less.kind AND s.name = less.name AND s.day = less.day
+  AND s.currency = less.currency`);
+const IS_ALL = rawSql('(s.turns = less.turns AND s.model_calls = less.model_calls)');
+
+const assign = (change: (column: string) => string): Sql =>
+  rawSql(SUM_COLUMNS.map((column) => `${column} = ${change(column)}`).join(', '));
+
+const READ_BATCH = 10_000;
+/** As in the index turn_usage_metadata. */
+const HAS_METADATA = rawSql(`metadata::text <> '{}'`);
+
+/** Adds at most `limit` rows to the sums. Returns how many it added. */
+export function sumUp(db: DataSource, limit: number): Promise<number> {
+  return asOnlyWriter(db, async (tx) => {
+    const [row] = await runSql<{ count: number }>(
+      tx,
+      sql`WITH due AS MATERIALIZED (
+            SELECT turn_id, model_id, ${IS_FIRST} AS counts_turn FROM turn_usage WHERE NOT is_summed
+            ORDER BY project_id, ended_at LIMIT ${limit}),
+          added AS (
+            UPDATE turn_usage u SET is_summed = true, is_first = counts_turn
+            FROM due WHERE u.turn_id = due.turn_id AND u.model_id = due.model_id RETURNING u.*),
+          sums AS (
+            ${sumOf(sql`added CROSS JOIN LATERAL (
+              ${PARTS} UNION ALL (WITH pairs AS (SELECT * FROM json_each_text(metadata)) ${PARTS_OF_PAIRS})) AS part`)}),
+          stored AS (
+            INSERT INTO usage_sums (project_id, kind, name, day, currency, ${rawSql(SUM_COLUMNS.join(', '))})
+            SELECT project_id, kind, name, day, currency, ${rawSql(SUM_COLUMNS.join(', '))} FROM sums
+            ON CONFLICT ON CONSTRAINT usage_sums_pkey
+            DO UPDATE SET ${assign((column) => `usage_sums.${column} + excluded.${column}`)})
+          SELECT count(*)::integer AS count FROM added`,
+    );
+    return row!.count;
+  });
+}
+
+/**
+ * Forgets metadata of rows of `turn_usage`: their sums then count in the group null. Returns how many rows it changed.
+ * @param due the rows `u`: their `turn_id` and `model_id`, and in `kept` the metadata that stay
+ */
+export function forgetMetadata(db: DataSource, due: Sql): Promise<number> {
+  return asOnlyWriter(db, async (tx) => {
+    const [row] = await runSql<{ count: number }>(
+      tx,
+      sql`WITH due AS MATERIALIZED (${due}),
+          forgotten AS (
+            UPDATE turn_usage u SET metadata = kept FROM due
+            WHERE u.turn_id = due.turn_id AND u.model_id = due.model_id),
+          less AS (
+            ${sumOf(sql`(SELECT u.*, kept FROM due JOIN turn_usage u USING (turn_id, model_id) WHERE is_summed) AS changed
+              CROSS JOIN LATERAL (
+                WITH pairs AS (
+                  SELECT * FROM json_each_text(metadata) EXCEPT SELECT * FROM json_each_text(kept)) ${PARTS_OF_PAIRS}) AS part`)}),
+          gone AS (DELETE FROM usage_sums s USING less WHERE ${SAME_SUM} AND ${IS_ALL}),
+          lessened AS (
+            UPDATE usage_sums s SET ${assign((column) => `s.${column} - less.${column}`)}
+            FROM less WHERE ${SAME_SUM} AND NOT ${IS_ALL})
+          SELECT count(*)::integer AS count FROM due`,
+    );
+    return row!.count;
+  });
+}
+
+/** Of at most `limit` turns that ended `days` ago or earlier. */
+export function forgetOldMetadata(db: DataSource, days: number, limit: number): Promise<number> {
+  return forgetMetadata(
+    db,
+    sql`SELECT turn_id, model_id, '{}'::json AS kept FROM turn_usage
+        WHERE ${HAS_METADATA} AND ended_at <= statement_timestamp() - ${days} * interval '1 day'
+        ORDER BY ended_at LIMIT ${limit}`,
+  );
+}
+
+/** What an operator names: a value of a key, or a session. */
+export type ForgottenMetadata = { key: string; value: string } | { session: string };
+
+/**
+ * Forgets a pair in all turns of a project that ended, or all metadata of the turns of a session. Returns the number of rows,
+ * one for each turn and model. It reads the rows of the project in bounded steps.
+ */
+export async function forgetMatching(db: DataSource, projectId: string, what: ForgottenMetadata): Promise<number> {
+  const matches =
+    'session' in what ? sql`session_id = ${what.session}` : sql`metadata->>${what.key}::text = ${what.value}`;
+  const kept = 'session' in what ? sql`'{}'::json` : sql`(metadata::jsonb - ${what.key}::text)::json`;
+  let [count, last] = [0, '-infinity'];
+  for (;;) {
+    const [step] = await runSql<{ until: string | null }>(
+      db,
+      sql`SELECT max(ended_at)::text AS until FROM (
+            SELECT ended_at FROM turn_usage WHERE project_id = ${projectId} AND ended_at > ${last}::timestamptz
+            ORDER BY ended_at LIMIT ${READ_BATCH}) AS step`,
+    );
+    if (step!.until === null) return count;
+    count += await forgetMetadata(
+      db,
+      sql`SELECT turn_id, model_id, ${kept} AS kept FROM turn_usage
+          WHERE project_id = ${projectId} AND ended_at > ${last}::timestamptz AND ended_at <= ${step!.until}::timestamptz
+            AND ${HAS_METADATA} AND ${matches}`,
+    );
+    last = step!.until;
+  }
+}
+
+/** Sums and the metadata of summed rows change in one transaction at a time. */
+function asOnlyWriter<T>(db: DataSource, work: (tx: EntityManager) => Promise<T>): Promise<T> {
+  return transaction(db, async (tx) => {
+    await tx.query(`SELECT pg_advisory_xact_lock(hashtextextended('sums of usage', 0))`);
+    return work(tx);
+  });
+}
