@@ -1,3 +1,4 @@
+import { VERSION } from '../platform/version.js';
 import { setTimeout } from 'node:timers/promises';
 import { MAX_OPEN_QUESTIONS } from '../forms/limits.js';
 import { unlessLate } from '../platform/limited-wait.js';
@@ -56,7 +57,7 @@ export class McpConnection {
     const { onQuestion } = options;
     const capabilities = onQuestion === undefined ? {} : QUESTION_CAPABILITIES;
     const validator = { jsonSchemaValidator: uncompiled };
-    this.#client = new Client({ name: 'agent-session-service', version: '1' }, { capabilities, ...validator });
+    this.#client = new Client({ name: 'agent-session-service', version: VERSION }, { capabilities, ...validator });
     if (onQuestion !== undefined) answerQuestions(this.#client, onQuestion);
     this.#transport = new StreamableHTTPClientTransport(options.url, {
       ...(session !== undefined && { sessionId: session.id }),

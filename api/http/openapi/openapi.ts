@@ -1,3 +1,4 @@
+import { VERSION } from '../../../src/platform/version.js';
 import type { ErrorType } from '../../../src/platform/errors.js';
 import { ERROR_STATUS } from '../../../src/platform/errors.js';
 import type { JsonSchema, Operation, Route } from '../core/operation.js';
@@ -7,9 +8,6 @@ import { headersOf, HEADERS, RATE_LIMIT, referToHeaders } from './openapi-header
 import { parametersOf } from './openapi-parameters.js';
 import { TAGS, tagOf } from './openapi-tags.js';
 import { webhookRequest } from './openapi-webhooks.js';
-
-/** Version of the interface. Its major version is part of the paths. */
-const INTERFACE_VERSION = '1.0.0';
 
 /** @param isClosed describes each response exactly: no other fields, and of each error its own details. For tests */
 export function openApiDocument(routes: Route[], { isClosed = false } = {}): JsonSchema {
@@ -29,7 +27,7 @@ export function openApiDocument(routes: Route[], { isClosed = false } = {}): Jso
     openapi: '3.1.0',
     info: {
       title: 'Agent Session Service',
-      version: INTERFACE_VERSION,
+      version: VERSION,
       description: 'Runs an agent in durable conversations: sessions, turns and live event streams.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },

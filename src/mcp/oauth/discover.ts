@@ -1,3 +1,4 @@
+import { VERSION } from '../../platform/version.js';
 import {
   discoverAuthorizationServerMetadata,
   discoverOAuthProtectedResourceMetadata,
@@ -22,7 +23,7 @@ const INITIALIZE = {
   params: {
     protocolVersion: LATEST_PROTOCOL_VERSION,
     capabilities: {},
-    clientInfo: { name: 'agent-session-service', version: '1' },
+    clientInfo: { name: 'agent-session-service', version: VERSION },
   },
 };
 
