@@ -67,10 +67,10 @@ module.exports = {
         '^console/src/',
         '^client/src/index\\.ts$',
         '^src/schedules/calendar/',
-        '^src/platform/decimal\\.ts$',
+        '^src/platform/(decimal|exact-json)\\.ts$',
         'node_modules/(preact|marked)/',
       ],
-      'the console is built on the typed client; the next runs that its form shows are those that fire, its sums of money are exact',
+      'the console is built on the typed client; the next runs that its form shows are those that fire, its sums of money and the numbers of tool calls are exact',
     ),
     only('client-stands-alone', '^client/src/', ['^client/src/'], 'what is published depends on nothing'),
     {

@@ -56,7 +56,7 @@ export class EventStream implements AsyncIterable<StreamEvent> {
             this.#retryMs = item.ms;
             continue;
           }
-          const event = JSON.parse(item.data) as StreamEvent;
+          const event = this.transport.parse<StreamEvent>(item.data);
           this.#lastEventId = item.id;
           yield event;
           // While the reader was busy, no bytes were read.

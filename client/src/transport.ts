@@ -17,6 +17,8 @@ export interface ClientOptions {
   onRetry?: (retry: Retry) => void;
   /** Replaces the global `fetch`. */
   fetch?: typeof globalThis.fetch;
+  /** Parses responses and events. Default: `JSON.parse`, which changes integers beyond 2^53 in the input of a tool. */
+  parseJson?: (text: string) => unknown;
 }
 
 /** A failed attempt that is made again. */
@@ -68,13 +70,18 @@ export class Transport {
       onRetry: options.onRetry ?? (() => undefined),
       // In browsers, fetch must be called without a receiver.
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+      parseJson: options.parseJson ?? ((text) => JSON.parse(text) as unknown),
       baseUrl: options.baseUrl.replace(/\/+$/, ''),
     };
   }
 
   /** Returns the JSON response of an operation. @throws ApiError, ConnectionError, the reason of the signal */
   json<Answer>(method: string, path: string, outgoing?: Outgoing): Promise<Answer> {
-    return this.send(method, path, outgoing, (response) => response.json() as Promise<Answer>);
+    return this.send(method, path, outgoing, async (response) => this.parse<Answer>(await response.text()));
+  }
+
+  parse<Value>(text: string): Value {
+    return this.#options.parseJson(text) as Value;
   }
 
   /** Sends a POST with an idempotency key, so that retries have the effect only once. @throws as `json` */

@@ -1,12 +1,13 @@
-import { randomBytes } from 'node:crypto';
-
 /**
  * JSON whose numbers keep their digits. JavaScript changes 1189238471982374913 to 1189238471982375000. `parseExact` turns
  * such a number into a string: a mark that is random per process and never sent, then the number as it was written.
  * `exactText` and `restoreNumbers` write it as a number again. So the value passes unchanged through code, SDKs included,
  * that knows only JSON.
+ * The console uses this module, too.
  */
-const MARK = randomBytes(16).toString('hex');
+const MARK = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
+  '',
+);
 const MARKED = new RegExp(`"${MARK}([-+.\\deE]+)"`, 'g');
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 /** A text without this has only numbers that JavaScript keeps. */
@@ -20,8 +21,8 @@ export function parseExact(text: string, value: unknown = JSON.parse(text)): unk
 }
 
 /** As `JSON.stringify` for a value of `parseExact`: every number is as it was written. */
-export function exactText(value: unknown): string {
-  return restoreNumbers(JSON.stringify(value));
+export function exactText(value: unknown, indent?: number): string {
+  return restoreNumbers(JSON.stringify(value, null, indent));
 }
 
 /** Replaces the marked strings in a JSON text by their numbers. */

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { AgentSessionClient } from '../../client/src/index.js';
+import { exactText, parseExact } from '../../src/platform/exact-json.js';
 import { resultJson, sendRaw } from '../support/raw-answers.js';
 import { message, steps, toolUse, type HttpReply } from '../support/scripted-model.js';
 import { McpServers } from '../support/mcp-server.js';
@@ -78,6 +80,14 @@ describe('long integers in a turn', () => {
     await service.send(sessionId, 'Look it up');
     await requiredActions(service, sessionId);
     expect(await text(`/v1/sessions/${sessionId}/events`)).to.include(`"input":{"id":${ID}}`);
+    const client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key, parseJson: parseExact });
+    const { required_actions: actions } = await client.getSession(sessionId);
+    expect(exactText(actions), 'as the console shows it').to.include(`"input":{"id":${ID}}`);
+    for await (const event of client.stream(sessionId)) {
+      if (event.type !== 'agent.custom_tool_use') continue;
+      expect(exactText(event.input)).to.equal(`{"id":${ID}}`);
+      break;
+    }
     const refused = await fetch(`${service.url}/v1/sessions/${sessionId}`, {
       method: 'DELETE',
       headers: { Authorization: `Bearer ${service.key}` },

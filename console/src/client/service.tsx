@@ -1,6 +1,7 @@
 import { createContext, type ComponentChildren } from 'preact';
 import { useContext, useEffect, useMemo, useState } from 'preact/hooks';
 import { AgentSessionClient } from '../../../client/src/index.js';
+import { parseExact } from '../../../src/platform/exact-json.js';
 import { uploadingFetch, watchedFetch } from './fetch.js';
 
 /** The API is next to the console: `…/console/` and `…/v1`. */
@@ -38,7 +39,8 @@ export function ServiceProvider({ apiKey, onRefused, children }: Props) {
 
   const clients = useMemo(() => {
     const watch = { onReachable: setReachable, onRefused };
-    const options = { baseUrl: BASE_URL, apiKey };
+    // A person approves the numbers that will be sent.
+    const options = { baseUrl: BASE_URL, apiKey, parseJson: parseExact };
     return {
       client: new AgentSessionClient({ ...options, fetch: watchedFetch(watch) }),
       uploadClient: (onProgress: (share: number) => void) =>

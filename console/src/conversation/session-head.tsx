@@ -1,4 +1,5 @@
 import type { Session } from '../../../client/src/index.js';
+import { exactText } from '../../../src/platform/exact-json.js';
 import { useClient } from '../client/service.js';
 import { ConfirmButton } from '../parts/confirm-button.js';
 import { CopyText } from '../parts/copy-text.js';
@@ -68,7 +69,7 @@ function SessionSettings({ session }: { session: Session }) {
       {tools.length > 0 && (
         <>
           <h2>Tools</h2>
-          <pre tabIndex={0}>{JSON.stringify(tools, null, 2)}</pre>
+          <pre tabIndex={0}>{exactText(tools, 2)}</pre>
         </>
       )}
     </details>

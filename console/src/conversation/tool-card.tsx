@@ -1,3 +1,4 @@
+import { exactText } from '../../../src/platform/exact-json.js';
 import { formatDuration } from '../parts/format.js';
 import { Confirmation } from './confirmation.js';
 import { CustomResultForm } from './custom-result-form.js';
@@ -17,7 +18,7 @@ export function ToolCard({ call }: { call: ToolCall }) {
           {result !== null && <span class="hint">{formatDuration(durationOf(call))}</span>}
         </summary>
         <h3>Input</h3>
-        <pre tabIndex={0}>{JSON.stringify(use.input, null, 2)}</pre>
+        <pre tabIndex={0}>{exactText(use.input, 2)}</pre>
         {result !== null && (
           <>
             <h3>{result.is_error ? 'Error' : 'Result'}</h3>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ChangedMcpTool } from '../../../client/src/index.js';
+import { exactText } from '../../../src/platform/exact-json.js';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
@@ -41,6 +42,6 @@ export function ChangedTool({ serverId, tool, busy, onAccept }: Props) {
 
 function describe({ description, input_schema: schema, annotations }: ChangedMcpTool['after']): string {
   const hints = Object.keys(annotations ?? {}).join(', ');
-  const shown = schema === null ? 'The input schema is being read …' : JSON.stringify(schema, null, 2);
+  const shown = schema === null ? 'The input schema is being read …' : exactText(schema, 2);
   return `${description}\n${hints === '' ? '' : `Annotations: ${hints}\n`}${shown}`;
 }
