@@ -8,6 +8,8 @@ export interface TurnInput extends Continuation {
   /** Absent in a workflow that an older build started. */
   sessionId?: string;
   modelId: string;
+  /** The static details of the first run, as Markdown. Absent in a workflow that an older build started. */
+  details?: string;
   /** How many MCP servers the session names. */
   mcpServers: number;
   maxSteps: number;

@@ -8,7 +8,11 @@ export class Details {
   #progress = '';
   #questions = '';
 
-  constructor(private waiting: WaitingMessages = { steering: 0, queued: 0 }) {
+  /** @param turn of a run that continues another one, which has no static details in Temporal: what they say of the turn */
+  constructor(
+    private waiting: WaitingMessages = { steering: 0, queued: 0 },
+    private readonly turn: string | null = null,
+  ) {
     setHandler(changed, (counts) => {
       this.waiting = counts;
       this.show(this.#progress);
@@ -25,6 +29,7 @@ export class Details {
     const { steering, queued } = this.waiting;
     const parts = [
       progress,
+      ...(this.turn === null ? [] : [this.turn]),
       ...(this.#questions === '' ? [] : [this.#questions]),
       ...(steering > 0 ? [`${messages(steering)} for the next model call`] : []),
       ...(queued > 0 ? [`${messages(queued)} for later turns`] : []),

@@ -28,7 +28,7 @@ export class TurnRun {
 
   constructor(private readonly input: TurnInput) {
     this.#step = input.step ?? 1;
-    this.#details = new Details(input.waiting);
+    this.#details = new Details(input.waiting, input.step === undefined ? null : input.details);
     this.#setRemaining(input.remainingMs);
     this.#tools = input.wait?.tools ?? [];
     this.#waitsFor = new WaitsFor(input.searchable ?? false, input.asking);

@@ -83,10 +83,12 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
 
     async start(turn, { again = false, onlyNew = false } = {}) {
       const searchable = options.searchable();
+      const details = `**Project** ${turn.projectId}\n\n**Session** ${turn.sessionId}\n\n**Model** ${turn.modelId}`;
       const input: TurnInput = {
         id: turn.id,
         sessionId: turn.sessionId,
         modelId: turn.modelId,
+        details,
         mcpServers: turn.mcpServers,
         maxSteps: options.maxSteps,
         remainingMs: Math.max(0, Math.round(options.turnTimeoutMs - turn.runningMs)),
@@ -105,7 +107,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
             // The fairness key shares a backlog between projects. Activities inherit it.
             priority: { fairnessKey: turn.projectId },
             staticSummary: `turn of ${turn.sessionId}`,
-            staticDetails: `**Project** ${turn.projectId}\n\n**Session** ${turn.sessionId}\n\n**Model** ${turn.modelId}`,
+            staticDetails: details,
             ...(searchable && { typedSearchAttributes: searchAttributesOf(turn) }),
           });
         await withTrace(turn.trace, () => withDeadline(start));

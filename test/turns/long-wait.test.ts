@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { runIdsOf } from '../support/workflow-history.js';
 import { customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
@@ -17,6 +18,15 @@ describe('a long wait', () => {
     const actions = await requiredActions(service, sessionId, 2);
     await runIdsOf(client, turnId, 2);
     expect(await requiredActions(service, sessionId, 2)).to.deep.equal(actions);
+    await eventually('the new run says whose turn it is, which Temporal does not take over', async () => {
+      const metadata = await client.workflow
+        .getHandle(turnId)
+        .query<{ currentDetails: string }>('__temporal_workflow_metadata');
+      return (
+        /waits for answers/.test(metadata.currentDetails) &&
+        metadata.currentDetails.includes(`**Session** ${sessionId}`)
+      );
+    });
     await sendAnswers(service, sessionId, [customResult('toolu_1', 'Sun.')]);
     await sendAnswers(service, sessionId, [customResult('toolu_2', 'Rain.')]);
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
