@@ -1,5 +1,5 @@
 import { parseExact } from '../../src/platform/exact-json.js';
-import { isJsonObject } from '../../src/platform/json-object.js';
+import { isJsonObject, type JsonObject } from '../../src/platform/json-object.js';
 import { ModelStreamError } from './failures.js';
 import { refusalReason } from './refusal.js';
 
@@ -85,15 +85,19 @@ function eventsOf(name: string, data: string): ModelEvent[] {
   const value = parse(data);
   if (name === 'error') return [errorOf(value ?? data)];
   if (!isJsonObject(value)) throw new ModelStreamError('The model’s answer is not valid.');
+  if (isError(value)) return [errorOf(value)];
   const type = value.type ?? name;
-  if (type === 'error' || (isUnset(type) && isJsonObject(value.error)) || typeof value.error === 'string') {
-    return [errorOf(value)];
-  }
   return typeof type === 'string' ? [{ ...value, type }] : [];
 }
 
-function isUnset(type: unknown): boolean {
-  return type === '' || typeof type !== 'string';
+/** The forms in which servers report an error inside a stream. */
+function isError({ type, object, error }: JsonObject): boolean {
+  return (
+    type === 'error' ||
+    object === 'error' ||
+    typeof error === 'string' ||
+    (typeof type !== 'string' && isJsonObject(error))
+  );
 }
 
 /** The events that a message would have had as a stream. */

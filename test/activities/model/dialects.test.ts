@@ -102,6 +102,22 @@ describe('what gateways send instead of the Messages API', () => {
     await closed;
   });
 
+  it('fails with the reason of an error inside an answer, in each of its forms', async () => {
+    const said = JSON.stringify({ message: 'Upstream gone', code: '502' });
+    for (const error of [
+      `event: error\ndata: {"type":"error","error":${said}}`,
+      `event: data\ndata: {"error":${said}}`,
+      'data: {"error":"Upstream gone"}',
+      'data: {"object":"error","message":"Upstream gone","type":"InternalServerError","code":500}',
+      'event: error\ndata: {"detail":"Upstream gone"}',
+      'event: error\ndata: Upstream gone',
+    ]) {
+      const inside = await call({ body: `data: {"type":"message_start"}\n\n${error}\n\n`, becomes: '' });
+      const message = 'The model refused the call (inside its answer). Upstream gone.';
+      expect(inside.failure, error).to.deep.include({ type: 'model_error', message, retryable: true });
+    }
+  });
+
   it('waits for half an hour for content, and 5 s for the end of a whole message', () => {
     expect(STREAM_WAITS).to.include({ content: 1_800_000, stop: 5000 });
   });
