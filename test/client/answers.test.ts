@@ -158,7 +158,12 @@ describe('the client answers calls that wait', () => {
       run: async ({ ask }) => {
         const form = { type: 'object' as const, properties: { branch: { type: 'string' as const } } };
         const filled = await ask({ mode: 'form', message: 'Which branch?', requestedSchema: form });
-        const opened = await ask({ mode: 'url', message: 'Pay.', elicitationId: 'p1', url: 'https://pay.example.com' });
+        const opened = await ask({
+          mode: 'url',
+          message: 'Pay.',
+          elicitationId: 'p1',
+          url: 'https://pay.example.com/',
+        });
         return `${String(filled.content?.branch)} ${opened.action}`;
       },
     });
@@ -181,7 +186,7 @@ describe('the client answers calls that wait', () => {
         },
       },
     );
-    expect(asked).to.deep.equal(['Which branch?', 'https://pay.example.com']);
+    expect(asked).to.deep.equal(['Which branch?', 'https://pay.example.com/']);
     const toolResult = result.events.find((event) => event.type === 'agent.tool_result');
     expect(toolResult).to.include({ content: 'main decline', is_error: false });
     const answers = result.events.filter((event) => event.type === 'user.elicitation_result');

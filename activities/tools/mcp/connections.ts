@@ -42,10 +42,7 @@ interface Entry {
   idle?: NodeJS.Timeout;
 }
 
-/**
- * A worker's pool of MCP connections: one for each server, url and credential version, and one that offers to be asked. All turns of the worker share it.
- * A connection closes after one idle minute.
- */
+/** A worker's pool of MCP connections, which its turns share (`keyOf`). A connection closes after one idle minute. */
 export class McpConnections {
   readonly #entries = new Map<string, Entry>();
   readonly #closing = new AbortController();
@@ -197,6 +194,7 @@ async function close(entry: Entry): Promise<void> {
   await connection?.close().catch(ignored('the server may be gone'));
 }
 
+/** One connection for each server, url and credential version, and one that offers to be asked. */
 function keyOf({ id, credential_version, url, mayAsk = false }: ConnectTarget): string {
   return JSON.stringify([id, credential_version, url, mayAsk]);
 }
