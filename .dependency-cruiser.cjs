@@ -16,7 +16,7 @@ const ROOMS = {
   events: ['platform', 'db', 'webhooks'],
   stream: ['platform', 'db', 'events'],
   sessions: ['platform', 'models', 'db', 'projects', 'mcp', 'events'],
-  turns: ['platform', 'db', 'temporal', 'events', 'stream', 'sessions'],
+  turns: ['platform', 'models', 'db', 'temporal', 'events', 'stream', 'sessions'],
   waiting: ['platform', 'db', 'events', 'sessions', 'turns'],
   messages: ['platform', 'models', 'db', 'projects', 'files', 'skills', 'events', 'sessions', 'turns'],
   schedules: ['platform', 'models', 'db', 'projects', 'temporal', 'stream', 'sessions', 'turns', 'messages', 'waiting'],
