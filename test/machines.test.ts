@@ -14,6 +14,16 @@ const units = readdirSync(new URL('deploy/systemd/', root))
   .filter((name) => name.endsWith('.service'))
   .map((name) => `deploy/systemd/${name}`);
 
+interface Service {
+  restart?: string;
+  env_file: string;
+  environment: Record<string, string>;
+  depends_on: Record<string, unknown>;
+  volumes: string[];
+  ports: string[];
+  healthcheck?: object;
+}
+
 describe('the files for plain machines', () => {
   it('compose.yaml gives Temporal the version and the settings of npm start, and no others', () => {
     const { temporal } = (
@@ -24,6 +34,30 @@ describe('the files for plain machines', () => {
     expect(temporal!.command).to.have.members([...own, ...settings]);
     const [, version] = /TEMPORAL_VERSION = '(.*)'/.exec(read('temporal-dev/temporal-cli.mjs'))!;
     expect(temporal!.image).to.equal(`temporalio/temporal:${version}`);
+  });
+
+  it('compose.yaml honours every setting of .env, and starts all parts again after a crash', () => {
+    const { services } = parse(read('compose.yaml'), { merge: true }) as { services: Record<string, Service> };
+    const { files, ...others } = services;
+    expect(Object.keys(others)).to.have.members(['postgres', 'temporal', 'migrate', 'api', 'worker']);
+    for (const [name, service] of Object.entries(others)) {
+      expect(service.restart, name).to.equal(name === 'migrate' ? 'no' : 'unless-stopped');
+    }
+    // Both do their work once.
+    expect(files!.restart).to.equal(undefined);
+    for (const name of ['migrate', 'api', 'worker']) {
+      expect(services[name]!.env_file, name).to.equal('.env');
+      for (const [setting, value] of Object.entries(services[name]!.environment)) {
+        const isFixed = ['HOST', 'PORT', 'METRICS_PORT'].includes(setting);
+        expect(value.startsWith(`\${${setting}:`), `${name}: ${setting} of .env`).to.equal(!isFixed);
+      }
+    }
+    for (const name of ['api', 'worker']) {
+      expect(services[name]!.depends_on.temporal).to.deep.equal({ condition: 'service_healthy' });
+      expect(services[name]!.volumes).to.include('./models:/etc/models:ro');
+      expect(services[name]!.ports.some((mapping) => mapping.endsWith(':9464'))).to.equal(true);
+    }
+    expect(services.temporal!.healthcheck).to.have.property('test');
   });
 
   it('the units start the roles of the image, and wait until they have drained', () => {
