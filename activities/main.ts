@@ -21,6 +21,7 @@ import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels } from '../src/models/catalogue.js';
 import { createReadiness, type PartStates } from '../src/platform/readiness.js';
 import { loadSettings } from '../src/models/settings.js';
+import { misspeltSettings } from '../src/platform/misspelt-settings.js';
 import { startFailure } from '../src/platform/setup-error.js';
 import { startStatusServer } from '../src/platform/status-server.js';
 import { createTemporalClient, temporalSettings } from '../src/temporal/connection.js';
@@ -153,7 +154,10 @@ async function main(): Promise<void> {
     process.once(signal, () => void Promise.resolve(worker?.close()).then(() => process.exit(0)));
   }
   collectWhenIdle();
-  worker = await startWorker(await loadSettings(process.env));
+  const config = await loadSettings(process.env);
+  const log = createLogger(config.logLevel, 'worker');
+  for (const sentence of misspeltSettings(process.env)) log.warn(sentence);
+  worker = await startWorker(config, log);
   await worker.failed;
 }
 

@@ -1,4 +1,5 @@
 import type { Config } from '../src/platform/config.js';
+import { misspeltSettings } from '../src/platform/misspelt-settings.js';
 import { startFailure } from '../src/platform/setup-error.js';
 import { collectWhenIdle } from '../src/platform/idle-collector.js';
 import { isEntry } from '../src/platform/is-entry.js';
@@ -67,6 +68,7 @@ export async function startApi(settings: Config, log: Logger, shared?: SharedWor
 async function main(): Promise<void> {
   const config = await loadSettings(process.env);
   const log = createLogger(config.logLevel, 'api');
+  for (const sentence of misspeltSettings(process.env)) log.warn(sentence);
   collectWhenIdle();
   let api: Api | null = null;
   const end = async (): Promise<void> => {

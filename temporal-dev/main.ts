@@ -5,6 +5,7 @@ import { step } from '#temporal-dev/progress.mjs';
 import { temporalCli } from '#temporal-dev/temporal-cli.mjs';
 import { loadConfig } from '../src/platform/config.js';
 import { migrate } from '../src/db/migrate.js';
+import { misspeltSettings } from '../src/platform/misspelt-settings.js';
 import { freePort } from '../src/platform/free-port.js';
 import { banner, type BannerFacts } from './banner.js';
 import { dataDirLock } from './borrow-database.js';
@@ -127,6 +128,7 @@ async function bringUp(
   }
 
   const config = loadConfig(settings);
+  for (const sentence of misspeltSettings(env)) console.warn(sentence);
   await migrate(config.databaseUrl);
   const demoKey = await keepDemoKey(config.databaseUrl, dataDir);
   const service = await shutdown.bringUp(

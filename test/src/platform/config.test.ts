@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ConfigError, loadConfig } from '../../../src/platform/config.js';
+import { misspeltSettings } from '../../../src/platform/misspelt-settings.js';
 import { loadSettings } from '../../../src/models/settings.js';
 
 const KEY = Buffer.alloc(32, 1).toString('base64');
@@ -42,6 +43,20 @@ describe('the configuration', () => {
     expect(errorsOf({ ...GOOD, LOG_LEVEL: 'loud' })).to.deep.equal([
       'LOG_LEVEL must be equal to one of the allowed values: trace, debug, info, warn, error, fatal, silent',
     ]);
+  });
+
+  it('knows a name that is misspelt, and does not take other programs for it', () => {
+    const env = { DATABASE_POOL_SISE: '5', RETENTION_DAY: '30', MODEL_FILE: 'x' };
+    const others = { HOME: '/', HOSTNAME: 'a', PORTS: '1', DATABASE_URL: 'x', TEMPORAL_ADDRESS: 'x' };
+    const sentences = misspeltSettings({ ...env, ...others });
+    const named = [
+      ['DATABASE_POOL_SISE', 'DATABASE_POOL_SIZE'],
+      ['RETENTION_DAY', 'RETENTION_DAYS'],
+      ['MODEL_FILE', 'MODELS_FILE'],
+    ];
+    expect(sentences).to.deep.equal(
+      named.map(([name, meant]) => `There is no setting ${name}, it has no effect. Is ${meant} meant?`),
+    );
   });
 
   it('ignores the variables of other programs', () => {
