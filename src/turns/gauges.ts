@@ -22,6 +22,14 @@ databaseGauges([
     query: OPEN_TURNS,
   },
   {
+    name: 'projects_full',
+    help: 'Projects with as many open turns as max_running_turns: their messages are refused or wait',
+    query: `SELECT count(*)::integer AS value
+            FROM (SELECT project_id, count(*) AS open FROM open_turns GROUP BY project_id) AS taken
+              JOIN projects ON projects.id = project_id
+            WHERE open >= max_running_turns`,
+  },
+  {
     name: 'turns_oldest_queued_seconds',
     help: 'Age of the oldest queued turn',
     query: `SELECT ${age('queued_at')} FROM open_turns JOIN turns ON id = turn_id WHERE state = 'queued'`,

@@ -218,6 +218,10 @@ describe('a turn with a person in the loop', function () {
     const { sessionId } = await waitingTurn([use('get_weather', 'toolu_1')]);
     expect(await sample('turns_waiting')).to.equal(1);
     expect(await sample('turns_oldest_waiting_seconds')).to.be.within(0.0001, 60);
+    expect(await sample('projects_full')).to.equal(0);
+    await service.db.query(`UPDATE projects SET max_running_turns = 1 WHERE name = 'demo'`);
+    expect(await sample('projects_full')).to.equal(1);
+    await service.db.query(`UPDATE projects SET max_running_turns = 100 WHERE name = 'demo'`);
     await answer(sessionId, customResult('toolu_1', 'Sun.'));
     await service.ended(sessionId);
     expect(await sample('turns_waiting')).to.equal(0);
