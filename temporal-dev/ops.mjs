@@ -1,4 +1,4 @@
-/** `npm run keys`, `doctor`, `turn`, `maintenance` and `reencrypt`: runs the command of ops, on the embedded parts where the environment names no others. */
+/** `npm run keys`, `doctor`, `turn`, `maintenance`, `reencrypt` and `usage`: runs the command of ops, on the embedded parts where the environment names no others. */
 import { setup } from './setup.mjs';
 
 try {

@@ -73,6 +73,7 @@ describe('the entry script of the image', () => {
     expect(await ran('maintenance', 'storage')).to.include({ code: 0 });
     expect(await ran('turn', 'show', 'turn_none')).to.include({ code: 1, output: 'There is no turn turn_none.\n' });
     expect(await ran('reencrypt')).to.include({ code: 0 });
+    expect(await ran('usage', 'forget', '--project', 'demo', '--metadata', 'a=b')).to.include({ code: 0 });
     const { code, output } = await ran('doctor');
     expect(code, 'no worker runs').to.equal(1);
     expect(output)

@@ -31,6 +31,11 @@ interface ProjectLimits {
   ratePerMinute?: number | null | undefined;
 }
 
+/** The id of a project by its name; null if there is none. */
+export async function findProjectId(db: Db, name: string): Promise<string | null> {
+  return (await db.getRepository(ProjectEntity).findOneBy({ name }))?.id ?? null;
+}
+
 /** Sets those limits of a project that are given. Returns false if the project does not exist. */
 export async function limitProject(
   db: Db,

@@ -1,5 +1,4 @@
 import { rawSql, sql, type Sql } from '../db/sql.js';
-import type { TokenKind } from '../models/content.js';
 import { newId } from '../platform/ids.js';
 import type { TurnOutcome } from './outcome.js';
 import { terminalData, TOTALS } from './totals.js';
@@ -56,7 +55,7 @@ export function endWith(outcome: TurnOutcome, { config }: TurnDeps, { written, a
 }
 
 /** A sum of counts, which are numbers of our own writing. As `numeric` it cannot overflow. */
-const total = (kind: TokenKind): Sql => rawSql(`coalesce(sum((usage->>'${kind}')::numeric), 0)`);
+const total = (kind: string): Sql => rawSql(`coalesce(sum((usage->>'${kind}')::numeric), 0)`);
 const MAX_BIGINT = rawSql('9223372036854775807');
 
 /**

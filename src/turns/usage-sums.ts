@@ -77,12 +77,12 @@ export function sumUp(db: DataSource, limit: number): Promise<number> {
 }
 
 /**
- * Forgets metadata of rows of `turn_usage`: their sums then count in the group null. Returns how many rows it changed.
+ * Forgets metadata of rows of `turn_usage`: their sums then count in the group null. Returns how many rows, and of how many turns, it changed.
  * @param due the rows `u`: their `turn_id` and `model_id`, and in `kept` the metadata that stay
  */
-export function forgetMetadata(db: DataSource, due: Sql): Promise<number> {
+function forgetMetadata(db: DataSource, due: Sql): Promise<{ count: number; turns: number }> {
   return asOnlyWriter(db, async (tx) => {
-    const [row] = await runSql<{ count: number }>(
+    const [row] = await runSql<{ count: number; turns: number }>(
       tx,
       sql`WITH due AS MATERIALIZED (${due}),
           forgotten AS (
@@ -97,28 +97,29 @@ export function forgetMetadata(db: DataSource, due: Sql): Promise<number> {
           lessened AS (
             UPDATE usage_sums s SET ${assign((column) => `s.${column} - less.${column}`)}
             FROM less WHERE ${SAME_SUM} AND NOT ${IS_ALL})
-          SELECT count(*)::integer AS count FROM due`,
+          SELECT count(*)::integer AS count, count(DISTINCT turn_id)::integer AS turns FROM due`,
     );
-    return row!.count;
+    return row!;
   });
 }
 
 /** Of at most `limit` turns that ended `days` ago or earlier. */
-export function forgetOldMetadata(db: DataSource, days: number, limit: number): Promise<number> {
-  return forgetMetadata(
+export async function forgetOldMetadata(db: DataSource, days: number, limit: number): Promise<number> {
+  const { count } = await forgetMetadata(
     db,
     sql`SELECT turn_id, model_id, '{}'::json AS kept FROM turn_usage
         WHERE ${HAS_METADATA} AND ended_at <= statement_timestamp() - ${days} * interval '1 day'
         ORDER BY ended_at LIMIT ${limit}`,
   );
+  return count;
 }
 
 /** What an operator names: a value of a key, or a session. */
 export type ForgottenMetadata = { key: string; value: string } | { session: string };
 
 /**
- * Forgets a pair in all turns of a project that ended, or all metadata of the turns of a session. Returns the number of rows,
- * one for each turn and model. It reads the rows of the project in bounded steps.
+ * Forgets a pair in all turns of a project that ended, or all metadata of the turns of a session. Returns the number of turns.
+ * It reads the rows of the project in bounded steps.
  */
 export async function forgetMatching(db: DataSource, projectId: string, what: ForgottenMetadata): Promise<number> {
   const matches =
@@ -133,12 +134,13 @@ export async function forgetMatching(db: DataSource, projectId: string, what: Fo
             ORDER BY ended_at LIMIT ${READ_BATCH}) AS step`,
     );
     if (step!.until === null) return count;
-    count += await forgetMetadata(
+    const { turns } = await forgetMetadata(
       db,
       sql`SELECT turn_id, model_id, ${kept} AS kept FROM turn_usage
           WHERE project_id = ${projectId} AND ended_at > ${last}::timestamptz AND ended_at <= ${step!.until}::timestamptz
             AND ${HAS_METADATA} AND ${matches}`,
     );
+    count += turns;
     last = step!.until;
   }
 }

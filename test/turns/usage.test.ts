@@ -1,4 +1,9 @@
 import { expect } from 'chai';
+import { TASKS } from '../../activities/maintenance/tasks.js';
+import { UsageError } from '../../ops/command.js';
+import { runUsage } from '../../ops/usage.js';
+import { createLogger } from '../../src/platform/logger.js';
+import { runWritten } from '../ops/written.js';
 import type { ModelEntry } from '../../src/models/entry.js';
 import { purgeSessions } from '../../src/sessions/purge.js';
 import { TEST_MODEL } from '../support/config.js';
@@ -105,6 +110,34 @@ describe('the sums of usage', () => {
     expect(await refused('from=2026-02-30T00:00:00Z')).to.equal('/query/from');
     expect(await refused('to=yesterday')).to.equal('/query/to');
     expect(await refused('from=2026-02-02T00:00:00Z&to=2026-02-01T00:00:00Z')).to.equal('/query/from');
+  });
+
+  it('are the same when maintenance has summed them up, and then forget metadata', async () => {
+    const groupings = ['day', 'model', 'session', 'metadata.team'];
+    const all = () => Promise.all(groupings.map((grouping) => groups(`group_by=${grouping}`)));
+    const before = await all();
+    const { log, storage } = { log: createLogger('silent', 'test'), storage: undefined as never };
+    const maintain = (usageMetadataDays: number) =>
+      TASKS.usage({ config: { retentionDays: null, usageMetadataDays }, db: service.db, log, storage }, null);
+    expect(await maintain(90)).to.deep.equal({ counts: { summed: 4, forgotten: 0 }, next: null });
+    expect(await all()).to.deep.equal(before);
+    const forget = (...args: string[]) => runWritten(() => runUsage(['forget', ...args], service.config.databaseUrl));
+    const none = await forget('--project', 'nobody', '--session', sessions[0]!);
+    expect(none).to.include({ code: 1, err: 'There is no project nobody.\n' });
+    const b = await forget('--project', 'demo', '--metadata', 'team=b');
+    expect(b).to.include({ code: 0, out: 'forgotten in the usage of 2 turns\n' });
+    expect(short(await groups('group_by=metadata.team'))).to.deep.equal([
+      ['B', 1, 10, '0.00001'],
+      [null, 3, 1101, '0.001101'],
+    ]);
+    const session = await forget('--project', 'demo', '--session', sessions[1]!);
+    expect(session.out).to.equal('forgotten in the usage of 1 turn\n');
+    expect(short(await groups('group_by=metadata.other'))).to.deep.equal([[null, 4, 1111, '0.001111']]);
+    expect((await all()).slice(0, 3)).to.deep.equal(before.slice(0, 3));
+    for (const args of [[], ['--metadata', 'x'], ['--metadata', 'a=b', '--session', 's']]) {
+      const refused = await forget('--project', 'demo', ...args).catch((error: unknown) => error);
+      expect(refused, args.join(' ')).to.be.instanceOf(UsageError);
+    }
   });
 
   it('are those of the project alone, and outlive deleted sessions and the purge', async () => {
@@ -263,5 +296,23 @@ describe('the sums of usage of several models', () => {
       [id],
     );
     expect(await groups('group_by=model')).to.deep.equal([['own', 3, eur('0.00003')]]);
+  });
+});
+
+describe('the sums of usage with USAGE_METADATA_DAYS=0', () => {
+  const service = useTurnService({ config: { usageMetadataDays: 0 } });
+
+  it('have no metadata, whoever ended the turn', async () => {
+    const gate = service.model.gate();
+    service.model.on(/Wait/, text('late', { before: { 0: wait(gate) } }));
+    const session = await service.session({ metadata: { who: 'jane' } });
+    await service.run(session, 'Hello');
+    await service.send(session, 'Wait');
+    await gate.reached;
+    await service.api('POST', `/v1/sessions/${session}/cancel`);
+    await service.ended(session);
+    gate.open();
+    const rows = await service.db.query(`SELECT metadata FROM turn_usage`);
+    expect(rows).to.deep.equal([{ metadata: {} }, { metadata: {} }]);
   });
 });

@@ -1145,7 +1145,7 @@ export interface components {
              */
             mcp_servers?: string[];
             /**
-             * @description Your own pairs of texts. The list of sessions can be filtered by them, and usage grouped.
+             * @description Your own pairs of texts. The list of sessions can be filtered by them, and usage grouped. Usage keeps a copy of them for 90 days (USAGE_METADATA_DAYS), also of a deleted session: leave personal data out.
              * @default {}
              */
             metadata?: {
@@ -2377,7 +2377,7 @@ export interface components {
              */
             mcp_servers?: string[];
             /**
-             * @description Your own pairs of texts. The list of sessions can be filtered by them, and usage grouped.
+             * @description Your own pairs of texts. The list of sessions can be filtered by them, and usage grouped. Usage keeps a copy of them for 90 days (USAGE_METADATA_DAYS), also of a deleted session: leave personal data out.
              * @default {}
              */
             metadata?: {
@@ -2497,7 +2497,7 @@ export interface components {
          *     }
          */
         SessionChange: {
-            /** @description JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay. */
+            /** @description JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay. Usage keeps a copy of them for 90 days (USAGE_METADATA_DAYS), also of a deleted session: leave personal data out. */
             metadata?: {
                 [key: string]: string | null;
             };

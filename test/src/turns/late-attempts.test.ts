@@ -19,6 +19,11 @@ import { useDatabase, usePool } from '../../support/use.js';
 
 const USAGE = { input_tokens: 40, output_tokens: 2, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
 
+const RESTORED = {
+  ...{ model_id: CALLED_MODEL.id, session_id: 'ses_x', ended_at: '2026-11-01T00:00:00Z', metadata: {}, model_calls: 1 },
+  ...{ ...USAGE, cost: 0, is_unpriced: false, is_summed: false },
+};
+
 describe('an attempt that comes late, or whose write is in doubt', () => {
   const log = createLogger('silent', 'test');
   let deps: TurnDeps & LaunchDeps;
@@ -53,6 +58,34 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
   };
   const usageOf = async (turn: string): Promise<unknown> =>
     (await db.query<object[]>('SELECT input_tokens, output_tokens, model_calls FROM turns WHERE id = $1', [turn]))[0];
+
+  it('ends whatever is wrong with the counts of its calls and with the rows of its usage', async () => {
+    const hostile = { ...USAGE, input_tokens: 2 ** 53 - 1, cache_read_input_tokens: 2 ** 53 - 1 };
+    const broken = async (ending: (turn: string, call: ModelCall) => Promise<unknown>): Promise<void> => {
+      const turn = await queued();
+      const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK, CALLED_MODEL);
+      await db.query(
+        `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, model_id, usage)
+         SELECT $1, 1, 0, 100 + n, 'msg_' || n, 'w', 'm', $2 FROM generate_series(1, 1200) AS n`,
+        [turn, JSON.stringify(hostile)],
+      );
+      // As after a restore that brought a row of this turn back.
+      await db.query(
+        `INSERT INTO turn_usage SELECT (u).* FROM (SELECT json_populate_record(NULL::turn_usage, $1) AS u) AS row`,
+        [JSON.stringify({ ...RESTORED, turn_id: turn, project_id: projectId })],
+      );
+      await ending(turn, call);
+      const [row] = await db.query('SELECT state, ended_at IS NOT NULL AS ended FROM turns WHERE id = $1', [turn]);
+      expect(row).to.include({ ended: true });
+      const usage = await db.query(
+        `SELECT model_id, input_tokens::text FROM turn_usage WHERE turn_id = $1 ORDER BY model_id`,
+        [turn],
+      );
+      expect(usage).to.deep.include({ model_id: 'm', input_tokens: '9223372036854775807' });
+    };
+    await broken((turn) => endTurn(deps, turn, { kind: 'cancelled' }));
+    await broken((_, call) => store(call, false));
+  });
 
   it('does not pay for a second call of a step that is stored', async () => {
     const turn = await queued();
