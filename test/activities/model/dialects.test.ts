@@ -19,8 +19,8 @@ import { NO_USAGE } from '../../../src/steps/model-call.js';
 import { closeServer, listen } from '../../support/listen.js';
 import { DIALECT_CASES, type DialectCase } from './dialects/cases.js';
 
-const IDLE_SECONDS = 1;
-const WAITS = { content: 300, stop: 50, release: 50 };
+const WAITS = { idleSeconds: 60, content: 60_000, stop: 50, release: 50 };
+const WAITS_IN_VAIN = { ...WAITS, idleSeconds: 1, content: 300 };
 /** The second column of the table. */
 const rows = (await readFile(new URL('../../../docs/models.md', import.meta.url), 'utf8'))
   .split('## Servers that differ from the Messages API')[1]!
@@ -49,7 +49,7 @@ describe('what gateways send instead of the Messages API', () => {
   });
   after(() => closeServer(server));
 
-  const call = async (one: DialectCase, waits = WAITS) => {
+  const call = async (one: DialectCase, waits = one.isInVain === true ? WAITS_IN_VAIN : WAITS) => {
     given = one;
     const answer: Answer = { content: [], stopReason: null, usage: NO_USAGE, firstTokenMs: null };
     const seen = { text: '', thinking: '' };
@@ -60,7 +60,15 @@ describe('what gateways send instead of the Messages API', () => {
     };
     const request = new PendingRequest({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Go' }] }, 1);
     const { signal } = new AbortController();
-    const failure = await streamAnswer({ api, redactor }, request, answer, observer, signal, IDLE_SECONDS, waits).then(
+    const failure = await streamAnswer(
+      { api, redactor },
+      request,
+      answer,
+      observer,
+      signal,
+      waits.idleSeconds,
+      waits,
+    ).then(
       () => null,
       (error: unknown) => modelFailureOf(error, redactor),
     );
@@ -96,7 +104,7 @@ describe('what gateways send instead of the Messages API', () => {
   }
 
   it('does not keep a whole answer waiting for its connection', async () => {
-    const never = { content: 2 ** 30, stop: 2 ** 30, release: 50 };
+    const never = { ...WAITS, stop: 2 ** 30 };
     const one: DialectCase = { ...DIALECT_CASES['`message_stop`, and the connection stays open']! };
     expect((await call(one, never)).failure).to.equal(null);
     await closed;

@@ -12,7 +12,8 @@ export interface DialectCase {
   becomes: Outcome;
   /** What the server does after the body; by default it ends the response. */
   then?: 'stays open' | 'pings' | 'breaks';
-  contentType?: string;
+  /** What is waited for does not come: the waits are short. */
+  isInVain?: true;
 }
 
 const HELLO = { type: 'text', text: 'Hello' };
@@ -92,6 +93,7 @@ const END_CASES: Record<string, DialectCase> = {
   'a stop reason without the end of a block, then only pings': {
     body: begin() + startText(0) + text(0, 'Hel') + reason('end_turn'),
     then: 'pings',
+    isInVain: true,
     becomes: { fails: 'The model sent nothing but pings for 1 s.' },
   },
   'no stop reason, though `message_stop` comes': {
@@ -125,6 +127,7 @@ const END_CASES: Record<string, DialectCase> = {
   'pings without end and no content': {
     body: begin(),
     then: 'pings',
+    isInVain: true,
     becomes: { fails: 'The model sent nothing but pings for 0.3 s.' },
   },
   'the end of the response in the middle of an answer': {
