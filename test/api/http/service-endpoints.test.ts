@@ -62,11 +62,15 @@ describe('routes without a key', () => {
     expect(body).to.contain('db_pool_connections{state="idle"}').and.contain('nodejs_eventloop_lag');
     expect(body).to.not.contain(session.id);
 
+    const openBefore = await sampleOf(service, 'event_streams_open');
     const stream = await openSse(`${service.url}/v1/sessions/${session.id}/events/stream`, service.key);
     stream.close();
-    await eventually('the stream is closed', async () => (await sampleOf(service, 'event_streams_open')) === 0);
+    await eventually(
+      'the stream is closed',
+      async () => (await sampleOf(service, 'event_streams_open')) === openBefore,
+    );
     const route = '/v1/sessions/{session_id}/events/stream';
-    expect((await get('/metrics')).body).to.not.contain(`count{method="GET",route="${route}"`);
+    expect((await get('/metrics')).body).to.not.contain(`count{method="GET",route="${route}",status="200"`);
   });
 
   describe('/openapi.json', () => {
