@@ -104,7 +104,7 @@ export class McpConnection {
   }
 
   get serverName(): string | null {
-    return this.#client.getServerVersion()?.name ?? null;
+    return this.#client.getServerVersion()?.name || null;
   }
 
   /** True if the server keeps a session for this connection. It may lose that session. */

@@ -32,7 +32,8 @@ export function sdkMessage(
     const { id } = request;
     const error = rpcError(message.error);
     if (error !== null) return { text: JSON.stringify({ jsonrpc: '2.0', id, error }), isAnswer: true };
-    if (request.handshake) return { text, isAnswer: true };
+    if (request.handshake)
+      return { text: JSON.stringify({ ...message, id, result: initialized(message.result) }), isAnswer: true };
     const { result } = request.exactNumbers ? (parseExact(text, message) as JsonObject) : message;
     if (result !== undefined) {
       request.answer = resultObject(result);
@@ -44,6 +45,19 @@ export function sdkMessage(
   if (isQuestion(message)) return { text, isAnswer: false };
   const isSmall = bytes <= MAX_UNASKED_BYTES && values <= MAX_UNASKED_VALUES;
   return { text: isSmall ? text : null, isAnswer: false };
+}
+
+/** The answer to `initialize`. Servers leave `serverInfo` out, and those in PHP send an empty object as an empty list. */
+function initialized(result: unknown): JsonObject {
+  const { capabilities, serverInfo, ...rest } = asJsonObject(result);
+  const { name, ...info } = asJsonObject(serverInfo);
+  return {
+    ...rest,
+    capabilities: Object.fromEntries(
+      Object.entries(asJsonObject(capabilities)).map(([key, value]) => [key, Array.isArray(value) ? {} : value]),
+    ),
+    serverInfo: { ...info, name: typeof name === 'string' ? name : '', version: '' },
+  };
 }
 
 /** Some servers send the content alone. */

@@ -61,6 +61,31 @@ describe('probing an MCP server', () => {
     });
   }
 
+  for (const [what, result] of [
+    [
+      'an empty list for an empty object, as PHP does',
+      { capabilities: { tools: [] }, serverInfo: { name: 'php', version: 1 } },
+    ],
+    ['no serverInfo', { capabilities: { tools: {} } }],
+  ] as const) {
+    it(`reads the tools of a server that answers initialize with ${what}`, async () => {
+      const gateway: McpServerOptions['gateway'] = (_req, res, body) => {
+        const { id, method } = JSON.parse(body || '{}') as { id: number; method?: string };
+        const answers: Record<string, unknown> = {
+          initialize: { protocolVersion: '2025-06-18', ...result },
+          'tools/list': { tools: [{ name: 'a', inputSchema: { type: 'object', properties: [] } }], nextCursor: null },
+        };
+        const answer = answers[method ?? ''];
+        res.writeHead(answer === undefined ? 202 : 200, { 'content-type': 'application/json' });
+        res.end(answer === undefined ? '' : resultJson(id, JSON.stringify(answer)));
+        return true;
+      };
+      const { tools, serverName } = await probe((await start({ gateway })).url);
+      expect(tools.map(({ name }) => name)).to.deep.equal(['a']);
+      expect(serverName).to.equal('serverInfo' in result ? 'php' : null);
+    });
+  }
+
   it('returns the tools with input schemas and the annotations that count, and the server name', async () => {
     const inputSchema = { type: 'object' as const, properties: { a: { type: 'number' } } };
     const server = await start({
