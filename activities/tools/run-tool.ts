@@ -7,6 +7,7 @@ import type { TurnContext } from '../../src/steps/context.js';
 import type { RunnableTool } from './offered-tools.js';
 import { callTurnMcpTool } from './mcp/call-for-turn.js';
 import type { StartedTask } from './mcp/start-task.js';
+import { reserveTask } from '../../src/steps/open-tasks.js';
 import type { ToolCallRow } from '../../src/steps/tool-call.js';
 import {
   textResult,
@@ -68,6 +69,7 @@ export async function runTool(
           deps,
           { ...toolCall, repeatable: found.repeatable, wasSent: call.state === 'started' },
           found.tool,
+          () => reserveTask(deps.db, turn.projectId, call),
         )
       : runBuiltIn(deps, toolCall, found.tool));
     if ('task' in result) return result;

@@ -181,7 +181,8 @@ function outcomeWrite(
         SELECT id FROM turns WHERE ${running(call.turnId)} FOR NO KEY UPDATE),
       call AS (
         UPDATE tool_calls SET state = 'done', content = ${JSON.stringify(content)}::json, is_error = ${isError},
-          overflow_key = ${overflowKey}, ended_at = clock_timestamp()
+          overflow_key = ${overflowKey}, holds_task = NULL,
+          ended_at = clock_timestamp()
         FROM turn WHERE turn_id = turn.id AND step = ${call.step} AND index = ${call.index} AND state = ${from}
         RETURNING turn_id, clock_timestamp() AS at),
       written AS (

@@ -1,5 +1,6 @@
 import { findServers } from '../../../src/mcp/find-servers.js';
 import { offersTasks } from '../../../src/mcp/tasks.js';
+import { MAX_TASKS_OF_PROJECT, MAX_TASKS_OF_TURN } from '../../../src/steps/open-tasks.js';
 import { textResult, type ToolDeps, type ToolResult } from '../tool.js';
 import { callMcpTool, type McpToolCall } from './call.js';
 import type { McpServerTool } from './names.js';
@@ -8,11 +9,13 @@ import { startMcpTask, type StartedTask } from './start-task.js';
 /**
  * Calls a tool of an MCP server for a turn, with the server's current credential and allow-list, but with the server name
  * recorded for the turn. Returns the task, if the call became one.
+ * @param reserve counts the call as an open task; returns the limit that is reached
  */
 export async function callTurnMcpTool(
   deps: ToolDeps,
   call: McpToolCall,
   tool: McpServerTool,
+  reserve: () => Promise<'turn' | 'project' | null>,
 ): Promise<ToolResult | { task: StartedTask }> {
   const [found] = await findServers(deps.db, call.turn.projectId, [tool.serverId]);
   if (found === undefined) return serverRemoved(tool.name);
@@ -23,8 +26,20 @@ export async function callTurnMcpTool(
       .use(server, call.signal, async (connection) => offersTasks(connection))
       // A server that cannot be connected offers nothing; the call itself says why.
       .catch(() => false);
-  const start = tool.mayBeTask && (await canStart()) ? startMcpTask : callMcpTool;
-  return start(call, server, tool.toolName, deps, onQuestion);
+  const isTask = tool.mayBeTask && (await canStart());
+  const full = isTask ? await reserve() : null;
+  if (full !== null) return tooManyTasks(tool.name, full);
+  return (isTask ? startMcpTask : callMcpTool)(call, server, tool.toolName, deps, onQuestion);
+}
+
+function tooManyTasks(name: string, full: 'turn' | 'project'): ToolResult {
+  const text =
+    full === 'turn'
+      ? `This call of ${name} was not sent: ${MAX_TASKS_OF_TURN} calls of this turn already run as tasks, which is the limit. ` +
+        'Call it again after you have their results.'
+      : `This call of ${name} was not sent: ${MAX_TASKS_OF_PROJECT} calls of this project already run as tasks, which is the limit. ` +
+        'Call it again later, or go on without it.';
+  return textResult(text, true);
 }
 
 export function serverRemoved(toolName: string): ToolResult {

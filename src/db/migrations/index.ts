@@ -6,6 +6,7 @@ import { EstimatedUsage1800000000004 } from './4-estimated-usage.js';
 import { EndedSchedules1800000000005 } from './5-ended-schedules.js';
 import { UsageSums1800000000006 } from './6-usage-sums.js';
 import { UsageIndexes1800000000007 } from './7-usage-indexes.js';
+import { OpenTasks1800000000008 } from './8-open-tasks.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -21,6 +22,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [EndedSchedules1800000000005, '4ff6e6e337bc2f0ebb541c0a48357daef51bc02ca3691940cecd2e77594a1a93'],
   [UsageSums1800000000006, 'c65add4d27702b3727f3a023b613c72bc9e5647d046158671036de0a94a9bd69'],
   [UsageIndexes1800000000007, '8ebdea2b3626239632da8379c6a886ac74a1c5937c7f76ab894fd00e7419afa9'],
+  [OpenTasks1800000000008, '211e279756322f089f78bd277910f0cb5b8eeae000bbba04a0c9cdffcfb9ab5c'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */
