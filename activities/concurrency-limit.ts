@@ -1,6 +1,8 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { FairQueue } from './fair-queue.js';
 
+const LIMIT_REACHED = 'ConcurrencyLimitReached';
+
 /**
  * Limits how many of a worker's slots one project, and all projects together, may use. Work beyond the limit returns its
  * slot before it begins, and Temporal retries it later. So tools or receivers that hang cannot use up all slots.
@@ -19,7 +21,7 @@ export class ConcurrencyLimit {
    */
   begin(projectId: string): void {
     if (this.places.tryTake(projectId)) return;
-    throw ApplicationFailure.retryable('The concurrency limit of this worker is reached.', 'ConcurrencyLimitReached');
+    throw ApplicationFailure.retryable('The concurrency limit of this worker is reached.', LIMIT_REACHED);
   }
 
   /** Runs the work in one of the project's places. @throws as `begin` */
@@ -31,4 +33,8 @@ export class ConcurrencyLimit {
       this.places.free(projectId);
     }
   }
+}
+
+export function isLimitReached(error: unknown): boolean {
+  return error instanceof ApplicationFailure && error.type === LIMIT_REACHED;
 }

@@ -31,11 +31,13 @@ interface Continuation {
   paused?: true;
 }
 
-interface WaitingStep {
+export interface WaitingStep {
   tools: string[];
   waiting: number[];
   /** Indices of the calls whose tasks are waited for before the answers. */
   tasks?: number[];
+  /** The MCP servers of these calls, in the same order; null for a task that is polled alone. Absent from older builds. */
+  taskServers?: (string | null)[];
   /** Servers may ask questions while the calls run. */
   mayAsk?: true;
 }

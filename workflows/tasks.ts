@@ -1,11 +1,17 @@
 import { ActivityCancellationType, CancellationScope, proxyActivities, sleep } from '@temporalio/workflow';
 import type { EndedTask, TurnActivities } from '../activities/turn/turn-activities.js';
+import type { WaitingStep } from './contract.js';
+import { SharedPolls } from './shared-polls.js';
 import type { WaitsFor } from './waits-for.js';
 
-/** An attempt asks once: its time limit is that of fetching a large result. A task's own limit is in the activity. */
-const POLL_TIMEOUT = '1 hour';
-/** A poll whose worker dies is repeated after this time at the latest: no call records it for the reconciler to take over. */
-const HEARTBEAT_TIMEOUT = '90 s';
+const POLL_OPTIONS = {
+  // An attempt asks once: its time limit is that of fetching a large result. A task's own limit is in the activity.
+  startToCloseTimeout: '1 hour',
+  // A poll whose worker dies is repeated after this time at the latest: no call records it for the reconciler to take over.
+  heartbeatTimeout: '90 s',
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  retry: { initialInterval: '1 s', backoffCoefficient: 1 },
+} as const;
 /** contract.md §11: how long `tasks/cancel` is tried. */
 const CANCEL_TIMEOUT = '30 s';
 
@@ -15,10 +21,21 @@ const { cancelTasks } = proxyActivities<TurnActivities>({
   summary: 'cancel the tasks of the turn',
 });
 
+export interface TaskCall {
+  step: number;
+  index: number;
+  tool: string;
+  /** Its MCP server. Without it, for a call of an older build, its task is polled alone. */
+  serverId: string | undefined;
+  longWaitMs: number;
+}
+
 export class TaskWaits {
   /** True once the waits have stopped because they should go on in a new run. */
   isLong = false;
-  readonly #open = new Set<number>();
+  /** The calls whose tasks have not ended, with their MCP servers. */
+  readonly #open = new Map<number, string | undefined>();
+  readonly #shared = new Map<string, SharedPolls>();
   readonly #scopes = new Set<CancellationScope>();
   #cancels: Promise<void>[] = [];
   #hasClock = false;
@@ -32,18 +49,20 @@ export class TaskWaits {
     private readonly isBusy: () => boolean,
   ) {}
 
-  async wait(step: number, index: number, tool: string, longWaitMs: number): Promise<EndedTask | null> {
-    const { turnId } = this;
-    const { pollTask } = proxyActivities<TurnActivities>({
-      startToCloseTimeout: POLL_TIMEOUT,
-      heartbeatTimeout: HEARTBEAT_TIMEOUT,
-      cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-      retry: { initialInterval: '1 s', backoffCoefficient: 1 },
-      summary: `task of ${tool}`,
-    });
-    this.#open.add(index);
+  async wait({ step, index, tool, serverId, longWaitMs }: TaskCall): Promise<EndedTask | null> {
+    this.#open.set(index, serverId);
     this.waitsFor.task(true);
     this.#startClock(longWaitMs);
+    const { turnId } = this;
+    const poll = (summary: string) => proxyActivities<TurnActivities>({ ...POLL_OPTIONS, summary });
+    if (serverId !== undefined) {
+      const { pollTasks } = poll(`tasks of ${tool}`);
+      const key = `${step} ${serverId}`;
+      const shared = this.#shared.get(key) ?? new SharedPolls((indices) => pollTasks({ turnId, step, indices }));
+      this.#shared.set(key, shared);
+      if (!(await shared.wait(index))) return null;
+    }
+    const { pollTask } = poll(`task of ${tool}`);
     for (;;) {
       const scope = new CancellationScope();
       this.#scopes.add(scope);
@@ -74,7 +93,13 @@ export class TaskWaits {
 
   /** The calls whose tasks have not ended. */
   get open(): number[] {
-    return [...this.#open];
+    return [...this.#open.keys()];
+  }
+
+  /** Of these calls, those that the next run waits for. */
+  forNextRun(calls: number[]): Pick<WaitingStep, 'tasks' | 'taskServers'> {
+    const tasks = calls.filter((index) => this.#open.has(index));
+    return { tasks, taskServers: tasks.map((index) => this.#open.get(index) ?? null) };
   }
 
   /** Before the workflow ends: has the servers cancel the tasks that are left, and waits for all such requests. */
@@ -103,6 +128,7 @@ export class TaskWaits {
       return;
     }
     this.isLong = true;
+    for (const shared of this.#shared.values()) shared.stop();
     this.askAgain();
   }
 }

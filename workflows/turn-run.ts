@@ -64,14 +64,14 @@ export class TurnRun {
     if (outcome.kind === 'again') return;
     const { tools, waiting } = outcome;
     if (this.input.wait !== undefined) {
-      await Promise.all((this.input.wait.tasks ?? []).map((index) => this.#waitForTask(tools, index)));
+      const { tasks = [], taskServers = [] } = this.input.wait;
+      await Promise.all(tasks.map((index, n) => this.#waitForTask(tools, index, taskServers[n] ?? undefined)));
       return;
     }
     const free = [...tools.keys()].filter((index) => !waiting.includes(index));
     if (free.length > 0) await this.#call(tools, free, outcome.mayAsk === true);
     if (this.tasks.isLong) {
-      const tasks = free.filter((index) => this.tasks.isOpen(index));
-      await this.#continueWait({ ...outcome, tasks });
+      await this.#continueWait({ ...outcome, tasks: free });
     }
   }
 
@@ -160,7 +160,7 @@ export class TurnRun {
       const open = await call.finally(() => this.#running.delete(index));
       if (open?.kind === 'done') this.#setRemaining(open.remainingMs);
       if (open?.kind !== 'task') return this.#waitsFor.endQuestions(index);
-      const wait = this.#waitForTask(tools, index, open.longWaitMs);
+      const wait = this.#waitForTask(tools, index, open.serverId, open.longWaitMs);
       wait.catch(() => undefined); // It is awaited when all calls have begun.
       waits.push(wait);
     };
@@ -171,8 +171,8 @@ export class TurnRun {
   }
 
   /** Waits for the task of a call. The time of a task does not count against the turn's time limit. */
-  async #waitForTask(tools: string[], index: number, longWaitMs = Infinity): Promise<void> {
-    const waiting = this.tasks.wait(this.#step, index, tools[index]!, longWaitMs);
+  async #waitForTask(tools: string[], index: number, serverId?: string, longWaitMs = Infinity): Promise<void> {
+    const waiting = this.tasks.wait({ step: this.#step, index, tool: tools[index]!, serverId, longWaitMs });
     this.#details.show(`${this.#progress}: waits for tasks of ${formatToolNames(tools, this.tasks.open)}`);
     const ended = await waiting;
     if (ended === null) return;
@@ -189,7 +189,7 @@ export class TurnRun {
   }
 
   #continueWait({ tools, waiting, tasks, mayAsk }: NonNullable<TurnInput['wait']>): Promise<never> {
-    const wait = { tools, waiting, ...(tasks && { tasks }), ...(mayAsk && { mayAsk }) };
+    const wait = { tools, waiting, ...(tasks && this.tasks.forNextRun(tasks)), ...(mayAsk && { mayAsk }) };
     return this.#continueAsNew({ step: this.#step, wait });
   }
 

@@ -30,8 +30,9 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
     runActivity(deps, { turn_id: turnId, step, index }, async (signal, attempt) => {
       const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
-      const openTask = { kind: 'task', longWaitMs: deps.config.longWaitSeconds * 1000 } as const;
-      if (call.state === 'task') return openTask;
+      const openTask = () =>
+        ({ kind: 'task', ...serverOf(turn, call), longWaitMs: deps.config.longWaitSeconds * 1000 }) as const;
+      if (call.state === 'task') return openTask();
       if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
       if (call.action !== null && call.action.state !== 'allowed') {
         await storeUnrunCall(deps, call);
@@ -48,7 +49,7 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
           if (call.mayAsk) await store(() => closeElicitations(deps, turnId, call, 'withdrawn'));
           if ('task' in stored) {
             await keepTask(deps, turn, call, stored.task, attempt.task, store);
-            return openTask;
+            return openTask();
           }
           await store(() => storeToolResult(deps, call, stored));
         }
@@ -93,6 +94,11 @@ async function endedByRestart(
   if ((await store(() => closeElicitations(deps, call.turnId, call, 'lost'))) === 0) throw error;
   await store(() => storeToolResult(deps, call, restarted(call.name)));
   return 'stored';
+}
+
+function serverOf(turn: TurnContext, call: ToolCallRow): { serverId?: string } {
+  const found = runnableTools(turn).find(({ tool: { name } }) => name === call.name);
+  return found?.kind === 'mcp' ? { serverId: found.tool.serverId } : {};
 }
 
 async function resultOf(

@@ -1,24 +1,24 @@
 import type { NewEvent } from '../../src/events/schema.js';
-import type { OpenTaskState } from '../../src/mcp/tasks.js';
-import { showProgress, updateTask, type CallPlace, type TaskCall, type TaskRow } from '../../src/steps/task-call.js';
-import type { TurnDeps } from '../../src/turns/write.js';
+import type { TaskState } from '../../src/mcp/tasks.js';
+import type { OpenTask } from '../../src/steps/task-call.js';
+import type { ReportedState } from '../../src/steps/task-states.js';
 
 /** contract.md §11: at most one `agent.tool_progress` of a call in this time. A change that is held back is shown later. */
 const MIN_EVENT_INTERVAL_MS = 5000;
 
-/** Stores the state that a server reported of an open task, and shows it to clients when status or message have changed. */
-export async function recordState(
-  deps: TurnDeps,
-  place: CallPlace,
-  { call, task }: TaskCall & { task: TaskRow },
-  state: OpenTaskState,
-): Promise<void> {
+/** What is stored of the state that a server has reported. Clients see it if status or message have changed. */
+export function reportedState({ index, call, task }: OpenTask, state: TaskState): ReportedState {
   const { status, message, pollMs } = state;
   const isNews = status !== task.shownStatus || message !== task.shownMessage;
-  if (isNews && (task.shownAgoMs === null || task.shownAgoMs >= MIN_EVENT_INTERVAL_MS)) {
-    const data = { tool_use_id: call.toolUseId, name: call.name, status, message };
-    await showProgress(deps, place, state, { type: 'agent.tool_progress', data } satisfies NewEvent);
-  } else if (status !== task.status || message !== task.message || pollMs !== task.pollMs) {
-    await updateTask(deps.db, place, state);
-  }
+  const isShown = isNews && (task.shownAgoMs === null || task.shownAgoMs >= MIN_EVENT_INTERVAL_MS);
+  const event = {
+    type: 'agent.tool_progress',
+    data: { tool_use_id: call.toolUseId, name: call.name, status, message },
+  } as NewEvent;
+  return { index, status, message, pollMs, event: isShown ? event : null };
+}
+
+/** False if storing it would change nothing. */
+export function isNew({ status, message, pollMs, event }: ReportedState, { task }: OpenTask): boolean {
+  return event !== null || status !== task.status || message !== task.message || pollMs !== task.pollMs;
 }

@@ -68,6 +68,11 @@ export class TaskQuestionBasket {
     return new Promise<never>(() => undefined);
   };
 
+  /** True once a question has come. */
+  get hasQuestions(): boolean {
+    return this.#isShown;
+  }
+
   /**
    * Keeps `tasks/result` open until a question has come, or the task has ended, but not for long. A result is left for the
    * next poll, which limits its memory.

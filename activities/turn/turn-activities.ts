@@ -29,6 +29,11 @@ export interface TurnActivities {
    * them the activity waits in Temporal, without a slot and without new events in the history.
    */
   pollTask(input: CallPlace): Promise<EndedTask>;
+  /**
+   * Asks for the tasks of one MCP server together, until some of these calls need `pollTask`: returns them. None if it knows of
+   * no open task.
+   */
+  pollTasks(input: { turnId: string; step: number; indices: number[] }): Promise<number[]>;
   cancelTasks(input: { turnId: string }): Promise<void>;
   /**
    * Advances a step that waits for answers: asks for missing ones, closes expired calls, applies the answers that came.
@@ -55,6 +60,8 @@ interface CallPlace {
 /** A call whose task its server works on. */
 interface OpenTask {
   kind: 'task';
+  /** Its MCP server; undefined if the turn no longer offers the tool. */
+  serverId?: string;
   /** After this time the wait continues as new. */
   longWaitMs: number;
 }

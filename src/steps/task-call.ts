@@ -1,13 +1,12 @@
 import type { Turn } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import type { NewEvent } from '../events/schema.js';
-import { insertEvents, newEvents } from '../events/store.js';
 import type { McpSession } from '../mcp/client.js';
 import type { TaskState, TaskStatus } from '../mcp/tasks.js';
 import { runningMs, startClock } from '../turns/totals.js';
 import { OvertakenError, TurnEndedError, type ActivityTask } from '../turns/turn.js';
 import { running, writeTurn, type TurnDeps } from '../turns/write.js';
+import { countOpenTasks } from './open-tasks.js';
 import type { ToolCallRow } from './tool-call.js';
 
 /** A task to store with its call. The message is cleaned and short. */
@@ -66,54 +65,77 @@ export interface TaskRow extends Omit<NewTask, 'session'> {
   ageMs: number;
   /** Since the task was stored. */
   storedAgoMs: number;
+  /** Since the last poll together with other tasks; null without one. */
+  askedAgoMs: number | null;
   lostReads: number;
   mayAsk: boolean;
+  /** Of its server: open, or answered and not delivered. */
+  hasQuestions: boolean;
 }
 
 /** The call of a task, with the fields of its turn that a question needs. */
 export interface TaskCall {
   turn: Pick<Turn, 'id' | 'sessionId' | 'projectId' | 'state' | 'runningMs'>;
+  /** Of the project, all its turns together. */
+  openTasks: number;
   call: Pick<ToolCallRow, 'toolUseId' | 'name' | 'state'>;
   task: TaskRow | null;
 }
 
 export type CallPlace = Pick<ToolCallRow, 'turnId' | 'step' | 'index'>;
 
+const TURN = sql`json_build_object('id', turns.id, 'sessionId', session_id, 'projectId', turns.project_id,
+    'state', turns.state, 'runningMs', ${rawSql(runningMs('turns'))}) AS turn,
+  ${countOpenTasks(sql`turns.project_id`)} AS "openTasks"`;
+const CALL = sql`json_build_object('toolUseId', tool_use_id, 'name', name, 'state', c.state)`;
+const since = (column: string) =>
+  rawSql(`(extract(epoch FROM clock_timestamp() - ${column}) * 1000)::double precision`);
+const TASK = sql`json_build_object('taskId', task_id, 'serverId', server_id,
+  'session', mcp_session, 'status', status, 'message', message, 'pollMs', poll_ms, 'lostReads', lost_reads,
+  'shownStatus', shown_status, 'shownMessage', shown_message, 'shownAgoMs', ${since('shown_at')},
+  'askedAgoMs', ${since('asked_at')}, 'ageMs', ${since('c.started_at')}, 'storedAgoMs', ${since('m.created_at')},
+  'mayAsk', EXISTS (
+    SELECT FROM json_array_elements(tools) AS entry
+    WHERE entry->>'mcp_server_id' = server_id AND entry->>'elicitation' = 'true'),
+  'hasQuestions', EXISTS (
+    SELECT FROM elicitations q WHERE q.turn_id = turns.id AND q.step = m.step AND q.index = m.index
+      AND (q.state = 'open' OR q.state IN ('answered', 'expired') AND q.delivered_at IS NULL)))`;
+
 /** @throws TurnEndedError if the turn or the call is missing */
 export async function loadTask(db: Db, { turnId, step, index }: CallPlace): Promise<TaskCall> {
   const [row] = await runSql<TaskCall>(
     db,
-    sql`SELECT json_build_object('id', turns.id, 'sessionId', session_id, 'projectId', turns.project_id, 'state', turns.state,
-            'runningMs', ${rawSql(runningMs('turns'))}) AS turn,
-          json_build_object('toolUseId', tool_use_id, 'name', name, 'state', c.state) AS call,
-          CASE WHEN task_id IS NOT NULL THEN json_build_object('taskId', task_id, 'serverId', server_id,
-            'session', mcp_session, 'status', status, 'message', message, 'pollMs', poll_ms, 'lostReads', lost_reads,
-            'shownStatus', shown_status, 'shownMessage', shown_message,
-            'shownAgoMs', ${since('shown_at')}, 'ageMs', ${since('c.started_at')},
-            'storedAgoMs', ${since('m.created_at')}, 'mayAsk', EXISTS (
-              SELECT FROM json_array_elements(tools) AS entry
-              WHERE entry->>'mcp_server_id' = server_id AND entry->>'elicitation' = 'true')) END AS task
-        FROM turns JOIN sessions ON sessions.id = turns.session_id JOIN tool_calls c ON c.turn_id = turns.id LEFT JOIN mcp_tasks m USING (turn_id, step, index)
+    sql`SELECT ${TURN}, ${CALL} AS call, CASE WHEN task_id IS NOT NULL THEN ${TASK} END AS task
+        FROM turns JOIN sessions ON sessions.id = turns.session_id JOIN tool_calls c ON c.turn_id = turns.id
+          LEFT JOIN mcp_tasks m USING (turn_id, step, index)
         WHERE turns.id = ${turnId} AND step = ${step} AND index = ${index}`,
   );
   if (row === undefined) throw new TurnEndedError(turnId);
   return row;
 }
 
-const since = (column: string) =>
-  rawSql(`(extract(epoch FROM clock_timestamp() - ${column}) * 1000)::double precision`);
+export interface OpenTask extends Pick<TaskCall, 'call'> {
+  index: number;
+  task: TaskRow;
+}
 
-/** Stores the state that a server has reported, without an event. */
-export async function updateTask(
+/** The open tasks among these calls, those first that were not asked for the longest. @throws TurnEndedError */
+export async function loadTasks(
   db: Db,
-  { turnId, step, index }: CallPlace,
-  { status, message, pollMs }: TaskState,
-): Promise<void> {
-  await runSql(
+  { turnId, step }: Pick<CallPlace, 'turnId' | 'step'>,
+  indices: number[],
+): Promise<Pick<TaskCall, 'turn' | 'openTasks'> & { tasks: OpenTask[] }> {
+  const [row] = await runSql<Pick<TaskCall, 'turn' | 'openTasks'> & { tasks: OpenTask[] }>(
     db,
-    sql`UPDATE mcp_tasks SET status = ${status}, message = ${message}, poll_ms = ${pollMs}::integer
-        WHERE turn_id = ${turnId} AND step = ${step} AND index = ${index}`,
+    sql`SELECT ${TURN}, coalesce((
+          SELECT json_agg(json_build_object('index', index, 'call', ${CALL}, 'task', ${TASK})
+            ORDER BY asked_at NULLS FIRST, index)
+          FROM tool_calls c JOIN mcp_tasks m USING (turn_id, step, index)
+          WHERE c.turn_id = turns.id AND step = ${step} AND index = ANY(${indices}::integer[]) AND c.state = 'task'), '[]') AS tasks
+        FROM turns JOIN sessions ON sessions.id = turns.session_id WHERE turns.id = ${turnId}`,
   );
+  if (row === undefined) throw new TurnEndedError(turnId);
+  return row;
 }
 
 export async function moveTask(db: Db, { turnId, step, index }: CallPlace, session: McpSession | null): Promise<void> {
@@ -139,33 +161,6 @@ async function addLostReads(db: Db, { turnId, step, index }: CallPlace, by: numb
     sql`UPDATE mcp_tasks SET lost_reads = lost_reads + ${by}::integer
         WHERE turn_id = ${turnId} AND step = ${step} AND index = ${index}`,
   );
-}
-
-/** Stores the state that a server has reported, with its `agent.tool_progress`. @throws TurnEndedError, OvertakenError */
-export async function showProgress(
-  deps: TurnDeps,
-  { turnId, step, index }: CallPlace,
-  { status, message, pollMs }: TaskState,
-  event: NewEvent,
-): Promise<void> {
-  const events = newEvents([event]);
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
-      task AS (
-        UPDATE mcp_tasks m SET status = ${status}, message = ${message}, poll_ms = ${pollMs}::integer,
-          shown_status = ${status}, shown_message = ${message}, shown_at = clock_timestamp()
-        FROM turn, tool_calls c
-        WHERE m.turn_id = turn.id AND m.step = ${step} AND m.index = ${index}
-          AND c.turn_id = turn.id AND c.step = ${step} AND c.index = ${index} AND c.state = 'task'
-        RETURNING m.turn_id, clock_timestamp() AS at),
-      written AS (
-        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = task.at
-        FROM task WHERE turns.id = task.turn_id
-        RETURNING turns.id, session_id, number, state, position, at),
-      ${insertEvents(sql`written`, events)}
-    SELECT session_id, state, position, at FROM written`;
-  await writeTurn(deps, turnId, { statement, events, streamed: { attempt: 0, deltas: 0 } });
 }
 
 /** Stores that a task has ended on its server. Part of the transaction that stores the result of the call. */

@@ -227,8 +227,8 @@ describe('a tool call that is a task', () => {
     );
     const { raw } = await client.workflow.getHandle(turnId).describe();
     const [pending] = raw.pendingActivities!;
-    expect(pending!.activityType!.name).to.equal('pollTask');
-    expect(pending!.lastFailure!.message).to.equal('The task is working.');
+    expect(pending!.activityType!.name).to.equal('pollTasks');
+    expect(pending!.lastFailure!.message).to.equal('The task is open.');
     await end('completed', 'Done.');
     await service.ended(sessionId);
     const text = textOfHistory(await fetchHistory(client, turnId));

@@ -17,7 +17,7 @@ import { askInSession } from './task-session.js';
 const MAX_ERROR_LENGTH = 4000;
 
 /** What a question about a task came to. `isNewSession`: its MCP session was lost. */
-type TaskAnswer =
+export type TaskAnswer =
   | { kind: 'open'; state: OpenTaskState; isNewSession: boolean }
   | { kind: 'ended'; status: 'completed' | 'failed' | 'cancelled'; message: string | null }
   | { kind: 'unknown' };

@@ -1,0 +1,127 @@
+import { findServers } from '../../src/mcp/find-servers.js';
+import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import type { McpConnection } from '../../src/mcp/client.js';
+import { failureReason } from '../../src/mcp/reasons.js';
+import { loadTasks, moveTask, type OpenTask } from '../../src/steps/task-call.js';
+import { pollPause, projectPause, untilPoll } from '../../src/steps/task-pauses.js';
+import { storeStates } from '../../src/steps/task-states.js';
+import { taskPolls } from '../../src/platform/metrics.js';
+import { TurnEndedError } from '../../src/turns/turn.js';
+import type { ActivityDeps } from '../deps.js';
+import { askForState } from '../tools/mcp/ask-task.js';
+import { noSlot, taskOpen } from './open-task.js';
+import type { PollSlots } from './poll-slots.js';
+import { runActivity } from './run-activity.js';
+import { reportedState } from './task-progress.js';
+import { TaskQuestionBasket } from './task-questions.js';
+import type { TurnActivities } from './turn-activities.js';
+
+/** Tasks of a server that are asked for in parallel. */
+const PARALLEL = 16;
+
+/** `null`: its server is away. */
+interface Asked {
+  one: OpenTask;
+  state: Parameters<typeof reportedState>[1] | null;
+  /** Its result, or its server's question, needs an activity of its own. */
+  isDue: boolean;
+}
+
+/**
+ * Asks for the open tasks of one server of a turn (contract.md §11). An attempt asks once for those whose pause is over. If no
+ * task needs `pollTask`, it fails with the pause before the next one: meanwhile the activity waits in Temporal.
+ */
+export function pollTasks(deps: ActivityDeps, slots: PollSlots): TurnActivities['pollTasks'] {
+  return ({ turnId, step, indices }) =>
+    runActivity(
+      deps,
+      { turn_id: turnId, step },
+      async (signal) => {
+        const place = { turnId, step };
+        const { turn, tasks, openTasks } = await loadTasks(deps.db, place, indices);
+        if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
+        const timeoutMs = deps.config.taskTimeoutSeconds * 1000;
+        const open = tasks.filter(({ task }) => task.ageMs < timeoutMs && !task.hasQuestions);
+        const others = indices.filter((index) => !open.some((one) => one.index === index));
+        if (others.length > 0) return others;
+
+        const waits = new Map(open.map(({ index, task }) => [index, untilPoll(task, openTasks)]));
+        const due = open.filter(({ index }) => waits.get(index)! <= 0);
+        if (due.length > 0) {
+          const asked = await slots.within(turn.projectId, () => askAll(deps, place, turn.projectId, due, signal));
+          if (asked === null) throw noSlot(openTasks);
+          const ended = asked.filter(({ isDue }) => isDue).map(({ one }) => one.index);
+          if (ended.length > 0) return ended;
+          for (const { one, state } of asked) waits.set(one.index, pollPause({ ...one.task, ...state }, openTasks));
+        }
+        const overdueMs = Math.min(...open.map(({ task }) => timeoutMs - task.ageMs));
+        // Tasks with different pauses are asked for together all the same, unless these are long.
+        const pauseMs = Math.max(Math.min(...waits.values()), projectPause(openTasks));
+        throw taskOpen(
+          Math.min(pauseMs, overdueMs),
+          open.length === 1 ? 'The task is open.' : `${open.length} tasks are open.`,
+        );
+      },
+      { isPoll: true },
+    );
+}
+
+/** Asks for tasks and stores what their server reports. Leaves out those that are left when it seems to be away. */
+async function askAll(
+  deps: ActivityDeps,
+  place: { turnId: string; step: number },
+  projectId: string,
+  due: OpenTask[],
+  signal: AbortSignal,
+): Promise<Asked[]> {
+  const { serverId } = due[0]!.task;
+  const tasks = due.filter(({ task }) => task.serverId === serverId);
+  const [server] = await findServers(deps.db, projectId, [serverId]);
+  if (server === undefined) return tasks.map((one) => ({ one, state: null, isDue: true }));
+  const asked: Asked[] = [];
+  for (let start = 0; start < tasks.length; start += PARALLEL) {
+    const some = tasks.slice(start, start + PARALLEL);
+    const answers = await Promise.all(
+      some.map((one) => ask(deps, { ...place, index: one.index }, server, one, signal)),
+    );
+    asked.push(...answers);
+    if (answers.every(({ state, isDue }) => state === null && !isDue)) break;
+  }
+  const open = asked.filter(({ state, isDue }) => state !== null || !isDue);
+  if (open.length > 0)
+    await storeStates(
+      deps,
+      place,
+      open.map(({ one, state }) => reportedState(one, state ?? one.task)),
+    );
+  return asked;
+}
+
+async function ask(
+  deps: ActivityDeps,
+  place: { turnId: string; step: number; index: number },
+  server: McpServerRow,
+  one: OpenTask,
+  signal: AbortSignal,
+): Promise<Asked> {
+  const { task } = one;
+  const basket = task.mayAsk ? new TaskQuestionBasket(deps, place, server, signal) : null;
+  let connection: McpConnection | undefined;
+  const opened = (used: McpConnection): void => void (connection = used);
+  try {
+    const answer = await askForState(deps, server, task, signal, opened, basket?.onQuestion).catch((error: unknown) => {
+      signal.throwIfAborted();
+      const reason = failureReason(error);
+      deps.log.info({ turn_id: place.turnId, index: place.index, reason }, 'the server of a task is away');
+      return null;
+    });
+    taskPolls.inc({ outcome: answer?.kind ?? 'away' });
+    if (answer === null) return { one, state: null, isDue: false };
+    if (answer.kind !== 'open') return { one, state: null, isDue: true };
+    if (answer.isNewSession) await moveTask(deps.db, place, connection!.session);
+    const asks = basket !== null && (basket.hasQuestions || answer.state.status === 'input_required');
+    return { one, state: answer.state, isDue: asks };
+  } finally {
+    await connection?.detach();
+  }
+}

@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import type { McpServerOptions, TestTask } from '../support/mcp-server.js';
+import { steps, toolUse } from '../support/scripted-model.js';
+import { useRegisteredMcp, useTemporalClient } from '../support/use.js';
+
+/** contract.md §11: how the tasks of a turn are polled beside each other. */
+describe('the polls of several tasks', () => {
+  const temporal = useTemporalClient();
+  let tasks = new Map<unknown, TestTask>();
+  let polled: string[] = [];
+  /** Requests that are answered when this is settled. */
+  let held: { id: string; until: Promise<void> } | null = null;
+  const gateway: McpServerOptions['gateway'] = async (_, __, body) => {
+    if (body.includes('tasks/get')) polled.push((JSON.parse(body) as { params: { taskId: string } }).params.taskId);
+    if (held !== null && body.includes('tasks/result') && body.includes(held.id)) await held.until;
+    return false;
+  };
+  const { service, registered } = useRegisteredMcp('ops', {
+    tasks: true,
+    tools: [{ name: 'build', pollInterval: 1000, task: (task) => tasks.set(task.arguments.what, task) }],
+    gateway,
+  });
+  beforeEach(() => {
+    tasks = new Map();
+    polled = [];
+    held = null;
+  });
+  afterEach(() => service.model.reset());
+
+  const start = async (...whats: string[]): Promise<{ sessionId: string; turnId: string }> => {
+    const calls = whats.map((what) => toolUse('mcp__ops__build', { what }, { id: `toolu_${what}` }));
+    service.model.on(/Go/, steps(calls, 'Done.'));
+    const sessionId = await service.session({ mcp_servers: [registered.id] });
+    return { sessionId, turnId: await service.send(sessionId, 'Go') };
+  };
+  const pending = async (turnId: string) =>
+    (await temporal.workflow.getHandle(turnId).describe()).raw.pendingActivities ?? [];
+  const isPolled = (what: string, times: number): boolean =>
+    polled.filter((id) => id === tasks.get(what)?.id).length >= times;
+  const results = async (sessionId: string): Promise<string[]> =>
+    (await service.history(sessionId))
+      .filter(({ type }) => type === 'agent.tool_result')
+      .map(({ content }) => content as string);
+
+  it('are made by one activity, and a task that ends leaves it', async () => {
+    const { sessionId, turnId } = await start('a', 'b', 'c');
+    await eventually('each is polled twice', () => ['a', 'b', 'c'].every((what) => isPolled(what, 2)));
+    const activities = await pending(turnId);
+    expect(activities.map(({ activityType }) => activityType!.name)).to.deep.equal(['pollTasks']);
+    await tasks.get('b')!.end('completed', 'Built b.');
+    await eventually('its result', async () => (await results(sessionId)).includes('Built b.'));
+    polled = [];
+    await eventually('the others are polled', () => isPolled('a', 1) && isPolled('c', 1));
+    expect(isPolled('b', 1)).to.equal(false);
+    await tasks.get('a')!.end('completed', 'Built a.');
+    await tasks.get('c')!.end('completed', 'Built c.');
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    expect((await results(sessionId)).sort()).to.deep.equal(['Built a.', 'Built b.', 'Built c.']);
+  });
+
+  it('and their results do not wait for a result that its server holds back', async () => {
+    const { sessionId } = await start('slow', 'quick', 'late');
+    await eventually('each is polled', () => ['slow', 'quick', 'late'].every((what) => isPolled(what, 1)));
+    let release = (): void => undefined;
+    held = { id: tasks.get('slow')!.id, until: new Promise((resolve) => (release = resolve)) };
+    await tasks.get('slow')!.end('completed', 'Built slow.');
+    await tasks.get('quick')!.end('completed', 'Built quick.');
+    await eventually('the result of the quick one', async () => (await results(sessionId)).includes('Built quick.'));
+    await tasks.get('late')!.end('completed', 'Built late.');
+    await eventually('the result of the late one', async () => (await results(sessionId)).includes('Built late.'));
+    expect(await results(sessionId)).to.have.length(2);
+    release();
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    expect(await results(sessionId)).to.include('Built slow.');
+  });
+
+  it('come less often while the project has many open tasks', async () => {
+    const { sessionId, turnId } = await start('a');
+    await eventually('the first poll', () => isPolled('a', 1));
+    await service.db.query(
+      `INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input, holds_task)
+       SELECT $1, 99, n, 'toolu_' || n, 'build', '{}', true FROM generate_series(1, 199) AS n`,
+      [turnId],
+    );
+    await eventually('a pause of 10 s', async () => {
+      const [activity] = await pending(turnId);
+      const [last, next] = [activity?.lastAttemptCompleteTime, activity?.nextAttemptScheduleTime];
+      return Math.abs(Number(next?.seconds ?? 0) - Number(last?.seconds ?? 0) - 10) <= 1;
+    });
+    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+  });
+});
