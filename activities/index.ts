@@ -29,7 +29,7 @@ export function createActivities(deps: ActivityDeps): TurnActivities {
     callTool: callTool(deps, toolLimit),
     pollTask: pollTask(deps, pollSlots, toolLimit),
     pollTasks: pollTasks(deps, pollSlots),
-    cancelTasks: cancelTasks(deps),
+    cancelTasks: cancelTasks(deps, pollSlots),
     advanceWait: advanceWait(deps),
     advanceBudget: advanceBudget(deps),
     finishTurn: finishTurn(deps),

@@ -1,10 +1,14 @@
 import { CancellationScope, sleep } from '@temporalio/workflow';
+import type { PolledTasks } from '../activities/turn/turn-activities.js';
 
 /** Calls whose tasks begin within this time share the first poll. */
 const GATHER_TIME = '1 s';
 
+/** Why a task needs an activity of its own; `stopped`: the polls have stopped. */
+type Reason = keyof PolledTasks | 'stopped';
+
 interface Waiting {
-  resolve: (isDue: boolean) => void;
+  resolve: (reason: Reason) => void;
   reject: (error: unknown) => void;
 }
 
@@ -18,12 +22,11 @@ export class SharedPolls {
   #isRunning = false;
   #isStopped = false;
 
-  /** @param poll returns the tasks that need an activity of their own; none if it knows of no open task */
-  constructor(private readonly poll: (indices: number[]) => Promise<number[]>) {}
+  constructor(private readonly poll: (indices: number[]) => Promise<PolledTasks>) {}
 
-  /** Returns true when the task needs an activity of its own, false after `stop`. @throws as the activity fails */
-  wait(index: number): Promise<boolean> {
-    const waiting = new Promise<boolean>((resolve, reject) => this.#waiting.set(index, { resolve, reject }));
+  /** Waits until the task needs an activity of its own. @throws as the activity fails */
+  wait(index: number): Promise<Reason> {
+    const waiting = new Promise<Reason>((resolve, reject) => this.#waiting.set(index, { resolve, reject }));
     // An activity that is under way does not know the task: the next one does.
     this.#scope?.cancel();
     if (!this.#isRunning) void this.#run();
@@ -40,7 +43,7 @@ export class SharedPolls {
     try {
       await sleep(GATHER_TIME);
       while (this.#waiting.size > 0 && !this.#isStopped) await this.#poll();
-      this.#leave([...this.#waiting.keys()], false);
+      this.#leave([...this.#waiting.keys()], 'stopped');
     } catch (error) {
       for (const { reject } of this.#waiting.values()) reject(error);
       this.#waiting.clear();
@@ -54,8 +57,9 @@ export class SharedPolls {
     const scope = new CancellationScope();
     this.#scope = scope;
     try {
-      const due = await scope.run(() => this.poll(indices));
-      this.#leave(due.length > 0 ? due : indices, true);
+      const { ended, asking } = await scope.run(() => this.poll(indices));
+      this.#leave(ended, 'ended');
+      this.#leave(asking, 'asking');
     } catch (error) {
       // Cancelled by `wait` or `stop`. How the attempt ended then says nothing.
       if (!scope.consideredCancelled || CancellationScope.current().consideredCancelled) throw error;
@@ -65,9 +69,9 @@ export class SharedPolls {
     }
   }
 
-  #leave(indices: number[], isDue: boolean): void {
+  #leave(indices: number[], reason: Reason): void {
     for (const index of indices) {
-      this.#waiting.get(index)?.resolve(isDue);
+      this.#waiting.get(index)?.resolve(reason);
       this.#waiting.delete(index);
     }
   }

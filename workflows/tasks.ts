@@ -1,4 +1,4 @@
-import { ActivityCancellationType, CancellationScope, proxyActivities, sleep } from '@temporalio/workflow';
+import { ActivityCancellationType, CancellationScope, condition, proxyActivities, sleep } from '@temporalio/workflow';
 import type { EndedTask, TurnActivities } from '../activities/turn/turn-activities.js';
 import type { WaitingStep } from './contract.js';
 import { SharedPolls } from './shared-polls.js';
@@ -12,6 +12,8 @@ const POLL_OPTIONS = {
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   retry: { initialInterval: '1 s', backoffCoefficient: 1 },
 } as const;
+/** Results of tasks that are read in parallel, as many as tool calls run in parallel. */
+const PARALLEL_RESULTS = 16;
 /** contract.md §11: how long `tasks/cancel` is tried. */
 const CANCEL_TIMEOUT = '30 s';
 
@@ -39,6 +41,8 @@ export class TaskWaits {
   readonly #scopes = new Set<CancellationScope>();
   #cancels: Promise<void>[] = [];
   #hasClock = false;
+  /** Tasks that have ended and whose results are read. */
+  #ending = 0;
 
   constructor(
     private readonly turnId: string,
@@ -49,20 +53,33 @@ export class TaskWaits {
     private readonly isBusy: () => boolean,
   ) {}
 
-  async wait({ step, index, tool, serverId, longWaitMs }: TaskCall): Promise<EndedTask | null> {
+  async wait(call: TaskCall): Promise<EndedTask | null> {
+    const { index, serverId, longWaitMs } = call;
     this.#open.set(index, serverId);
     this.waitsFor.task(true);
     this.#startClock(longWaitMs);
+    const reason = serverId === undefined ? 'asking' : await this.#pollTogether(call, serverId);
+    if (reason === 'stopped') return null;
+    if (reason === 'asking') return this.#pollAlone(call);
+    const isFree = (): boolean => this.#ending < PARALLEL_RESULTS || this.isLong;
+    while (!isFree()) await condition(isFree);
+    if (this.isLong) return null;
+    this.#ending += 1;
+    return this.#pollAlone(call).finally(() => (this.#ending -= 1));
+  }
+
+  #pollTogether({ step, index, tool }: TaskCall, serverId: string): ReturnType<SharedPolls['wait']> {
     const { turnId } = this;
-    const poll = (summary: string) => proxyActivities<TurnActivities>({ ...POLL_OPTIONS, summary });
-    if (serverId !== undefined) {
-      const { pollTasks } = poll(`tasks of ${tool}`);
-      const key = `${step} ${serverId}`;
-      const shared = this.#shared.get(key) ?? new SharedPolls((indices) => pollTasks({ turnId, step, indices }));
-      this.#shared.set(key, shared);
-      if (!(await shared.wait(index))) return null;
-    }
-    const { pollTask } = poll(`task of ${tool}`);
+    const { pollTasks } = proxyActivities<TurnActivities>({ ...POLL_OPTIONS, summary: `tasks of ${tool}` });
+    const key = `${step} ${serverId}`;
+    const shared = this.#shared.get(key) ?? new SharedPolls((indices) => pollTasks({ turnId, step, indices }));
+    this.#shared.set(key, shared);
+    return shared.wait(index);
+  }
+
+  async #pollAlone({ step, index, tool }: TaskCall): Promise<EndedTask | null> {
+    const { turnId } = this;
+    const { pollTask } = proxyActivities<TurnActivities>({ ...POLL_OPTIONS, summary: `task of ${tool}` });
     for (;;) {
       const scope = new CancellationScope();
       this.#scopes.add(scope);

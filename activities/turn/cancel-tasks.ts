@@ -1,9 +1,10 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
-import { abandonedTasks, markCancelled } from '../../src/steps/abandoned-tasks.js';
+import { abandonedTasks, markCancelled, type AbandonedTask } from '../../src/steps/abandoned-tasks.js';
 import { failureReason } from '../../src/mcp/reasons.js';
 import type { ActivityDeps } from '../deps.js';
 import { cancelOnServer } from '../tools/mcp/task-session.js';
+import type { PollSlots } from './poll-slots.js';
 import type { TurnActivities } from './turn-activities.js';
 
 /** Tasks of one turn whose servers are asked in parallel. */
@@ -11,30 +12,40 @@ const PARALLEL = 16;
 
 /**
  * Tells the servers of a turn's abandoned tasks to cancel them. It is no `runActivity`: the cancel request of the turn, which
- * is why it runs, must not abort it. Temporal tries it again for as long as the workflow says.
+ * is why it runs, must not abort it. Temporal tries it again for as long as the workflow says. It shares the slots of polls:
+ * many turns that are cancelled while their server hangs must not take those of other turns.
  */
-export function cancelTasks(deps: ActivityDeps): TurnActivities['cancelTasks'] {
+export function cancelTasks(deps: ActivityDeps, slots: PollSlots): TurnActivities['cancelTasks'] {
   return async ({ turnId }) => {
     const { cancellationSignal } = Context.current();
     const tasks = await abandonedTasks(deps.db, turnId);
-    let left = tasks.length;
-    for (let start = 0; start < tasks.length; start += PARALLEL) {
-      await Promise.all(
-        tasks.slice(start, start + PARALLEL).map(async (task) => {
-          try {
-            await cancelOnServer(deps, task, cancellationSignal);
-            await markCancelled(deps.db, task);
-            left -= 1;
-          } catch (error) {
-            const reason = failureReason(error);
-            deps.log.info(
-              { turn_id: turnId, mcp_server_id: task.serverId, reason },
-              'a task could not be cancelled yet',
-            );
-          }
-        }),
-      );
-    }
+    const [first] = tasks;
+    if (first === undefined) return;
+    const left = await slots.within(first.projectId, () => cancelAll(deps, tasks, cancellationSignal));
+    if (left === null) throw ApplicationFailure.retryable('The slots for the project are in use.', 'SlotsTaken');
     if (left > 0) throw ApplicationFailure.retryable('Servers of the turn’s tasks are away.', 'ServersAway');
   };
+}
+
+/** Returns how many could not be cancelled. */
+async function cancelAll(deps: ActivityDeps, tasks: AbandonedTask[], signal: AbortSignal): Promise<number> {
+  let left = tasks.length;
+  for (let start = 0; start < tasks.length; start += PARALLEL) {
+    await Promise.all(
+      tasks.slice(start, start + PARALLEL).map(async (task) => {
+        try {
+          await cancelOnServer(deps, task, signal);
+          await markCancelled(deps.db, task);
+          left -= 1;
+        } catch (error) {
+          const reason = failureReason(error);
+          deps.log.info(
+            { turn_id: task.turnId, mcp_server_id: task.serverId, reason },
+            'a task could not be cancelled yet',
+          );
+        }
+      }),
+    );
+  }
+  return left;
 }

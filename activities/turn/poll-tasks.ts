@@ -14,17 +14,20 @@ import type { PollSlots } from './poll-slots.js';
 import { runActivity } from './run-activity.js';
 import { reportedState } from './task-progress.js';
 import { TaskQuestionBasket } from './task-questions.js';
-import type { TurnActivities } from './turn-activities.js';
+import type { PolledTasks, TurnActivities } from './turn-activities.js';
+import { isOpen, type TaskState } from '../../src/mcp/tasks.js';
 
 /** Tasks of a server that are asked for in parallel. */
 const PARALLEL = 16;
+/** By how much of itself the pause that keeps a project to its rate is longer now and then. */
+const SPREAD = 0.1;
 
-/** `null`: its server is away. */
 interface Asked {
   one: OpenTask;
-  state: Parameters<typeof reportedState>[1] | null;
-  /** Its result, or its server's question, needs an activity of its own. */
-  isDue: boolean;
+  /** What the server reports, also of a task that has ended; null if it is away or does not know the task. */
+  state: TaskState | null;
+  /** Whether the task needs `pollTask`, and why. */
+  reason: keyof PolledTasks | null;
 }
 
 /**
@@ -41,22 +44,24 @@ export function pollTasks(deps: ActivityDeps, slots: PollSlots): TurnActivities[
         const { turn, tasks, openTasks } = await loadTasks(deps.db, place, indices);
         if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
         const timeoutMs = deps.config.taskTimeoutSeconds * 1000;
-        const open = tasks.filter(({ task }) => task.ageMs < timeoutMs && !task.hasQuestions);
-        const others = indices.filter((index) => !open.some((one) => one.index === index));
-        if (others.length > 0) return others;
+        const open = tasks.filter(({ task }) => isOpen(task) && task.ageMs < timeoutMs);
+        const asking = open.filter(({ task }) => task.hasQuestions).map(({ index }) => index);
+        const ended = indices.filter((index) => !open.some((one) => one.index === index));
+        if (asking.length + ended.length > 0) return { asking, ended };
 
         const waits = new Map(open.map(({ index, task }) => [index, untilPoll(task, openTasks)]));
         const due = open.filter(({ index }) => waits.get(index)! <= 0);
         if (due.length > 0) {
           const asked = await slots.within(turn.projectId, () => askAll(deps, place, turn.projectId, due, signal));
           if (asked === null) throw noSlot(openTasks);
-          const ended = asked.filter(({ isDue }) => isDue).map(({ one }) => one.index);
-          if (ended.length > 0) return ended;
+          const found = { asking: indicesOf(asked, 'asking'), ended: indicesOf(asked, 'ended') };
+          if (found.asking.length + found.ended.length > 0) return found;
           for (const { one, state } of asked) waits.set(one.index, pollPause({ ...one.task, ...state }, openTasks));
         }
         const overdueMs = Math.min(...open.map(({ task }) => timeoutMs - task.ageMs));
-        // Tasks with different pauses are asked for together all the same, unless these are long.
-        const pauseMs = Math.max(Math.min(...waits.values()), projectPause(openTasks));
+        // Tasks whose pauses differ are asked for together all the same, and turns that began together are not.
+        const busyMs = projectPause(openTasks) * (1 + SPREAD * Math.random());
+        const pauseMs = Math.max(Math.min(...waits.values()), busyMs);
         throw taskOpen(
           Math.min(pauseMs, overdueMs),
           open.length === 1 ? 'The task is open.' : `${open.length} tasks are open.`,
@@ -64,6 +69,10 @@ export function pollTasks(deps: ActivityDeps, slots: PollSlots): TurnActivities[
       },
       { isPoll: true },
     );
+}
+
+function indicesOf(asked: Asked[], reason: Asked['reason']): number[] {
+  return asked.filter((each) => each.reason === reason).map(({ one }) => one.index);
 }
 
 /** Asks for tasks and stores what their server reports. Leaves out those that are left when it seems to be away. */
@@ -77,7 +86,7 @@ async function askAll(
   const { serverId } = due[0]!.task;
   const tasks = due.filter(({ task }) => task.serverId === serverId);
   const [server] = await findServers(deps.db, projectId, [serverId]);
-  if (server === undefined) return tasks.map((one) => ({ one, state: null, isDue: true }));
+  if (server === undefined) return tasks.map((one) => ({ one, state: null, reason: 'ended' }));
   const asked: Asked[] = [];
   for (let start = 0; start < tasks.length; start += PARALLEL) {
     const some = tasks.slice(start, start + PARALLEL);
@@ -85,16 +94,21 @@ async function askAll(
       some.map((one) => ask(deps, { ...place, index: one.index }, server, one, signal)),
     );
     asked.push(...answers);
-    if (answers.every(({ state, isDue }) => state === null && !isDue)) break;
+    if (answers.every(isAway)) break;
   }
-  const open = asked.filter(({ state, isDue }) => state !== null || !isDue);
-  if (open.length > 0)
+  const known = asked.filter((each) => each.state !== null || isAway(each));
+  if (known.length > 0) {
     await storeStates(
       deps,
       place,
-      open.map(({ one, state }) => reportedState(one, state ?? one.task)),
+      known.map(({ one, state }) => reportedState(one, state ?? one.task)),
     );
+  }
   return asked;
+}
+
+function isAway({ state, reason }: Asked): boolean {
+  return state === null && reason === null;
 }
 
 async function ask(
@@ -116,11 +130,12 @@ async function ask(
       return null;
     });
     taskPolls.inc({ outcome: answer?.kind ?? 'away' });
-    if (answer === null) return { one, state: null, isDue: false };
-    if (answer.kind !== 'open') return { one, state: null, isDue: true };
+    if (answer === null) return { one, state: null, reason: null };
+    if (answer.kind === 'unknown') return { one, state: null, reason: 'ended' };
+    if (answer.kind === 'ended') return { one, state: { ...answer, pollMs: task.pollMs }, reason: 'ended' };
     if (answer.isNewSession) await moveTask(deps.db, place, connection!.session);
     const asks = basket !== null && (basket.hasQuestions || answer.state.status === 'input_required');
-    return { one, state: answer.state, isDue: asks };
+    return { one, state: answer.state, reason: asks ? 'asking' : null };
   } finally {
     await connection?.detach();
   }

@@ -29,11 +29,8 @@ export interface TurnActivities {
    * them the activity waits in Temporal, without a slot and without new events in the history.
    */
   pollTask(input: CallPlace): Promise<EndedTask>;
-  /**
-   * Asks for the tasks of one MCP server together, until some of these calls need `pollTask`: returns them. None if it knows of
-   * no open task.
-   */
-  pollTasks(input: { turnId: string; step: number; indices: number[] }): Promise<number[]>;
+  /** Asks for the tasks of one MCP server together, until some of these calls need `pollTask`: returns them, at least one. */
+  pollTasks(input: { turnId: string; step: number; indices: number[] }): Promise<PolledTasks>;
   cancelTasks(input: { turnId: string }): Promise<void>;
   /**
    * Advances a step that waits for answers: asks for missing ones, closes expired calls, applies the answers that came.
@@ -44,6 +41,9 @@ export interface TurnActivities {
   advanceBudget(input: { turnId: string; step: number }): Promise<AdvancedBudget | EndedTurn>;
   finishTurn(input: { turnId: string; ending: UnsuccessfulOutcome }): Promise<void>;
 }
+
+/** Indices of calls: those whose tasks have ended, and those whose servers ask a question. */
+export type PolledTasks = Record<'ended' | 'asking', number[]>;
 
 export interface EndedTask {
   remainingMs: number;

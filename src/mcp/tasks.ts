@@ -87,6 +87,10 @@ export async function cancelTask(connection: McpConnection, taskId: string, sign
   await connection.request({ method: 'tasks/cancel', params: { taskId } }, signal, { limits: shortLimits() });
 }
 
+export function isOpen({ status }: Pick<TaskState, 'status'>): boolean {
+  return status === 'working' || status === 'input_required';
+}
+
 export function isUnknownTask(error: unknown): boolean {
   return error instanceof McpError && error.code === (ErrorCode.InvalidParams as number);
 }

@@ -3,7 +3,7 @@ import type { Db } from '../db/transaction.js';
 import type { CallPlace, NewTask } from './task-call.js';
 
 /** A task whose result is no longer needed, and that its server may still work on. */
-interface AbandonedTask extends CallPlace, Pick<NewTask, 'taskId' | 'serverId' | 'session'> {
+export interface AbandonedTask extends CallPlace, Pick<NewTask, 'taskId' | 'serverId' | 'session'> {
   projectId: string;
 }
 

@@ -10,8 +10,8 @@ const QUESTION = {
 } as const;
 
 /** A turn whose model calls a tool of a server that may ask. */
-async function start(scene: Scene): Promise<string> {
-  scene.service.model.script(steps(toolUse('mcp__shop__buy', { what: SECRET }), SECRET));
+async function start(scene: Scene, calls = [toolUse('mcp__shop__buy', { what: SECRET })]): Promise<string> {
+  scene.service.model.script(steps(calls, SECRET));
   const serverId = await withServer(scene);
   const tools = [{ type: 'mcp_toolset', mcp_server_id: serverId, elicitation: true }];
   const sessionId = await newSession(scene, { mcp_servers: [serverId], tools });
@@ -71,6 +71,32 @@ async function askInCall(scene: Scene): ReturnType<Path['play']> {
   return endOf(scene, sessionId);
 }
 
+async function cancelAfterPoll(scene: Scene): ReturnType<Path['play']> {
+  scene.mcp.options.tasks = true;
+  scene.mcp.options.tools = [{ name: 'buy', pollInterval: 1000, task: () => undefined }];
+  const sessionId = await start(scene);
+  await eventually('the task is polled', () => polls(scene) > 0);
+  await scene.service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+  return endOf(scene, sessionId, 'turn.cancelled');
+}
+
+/** Two tasks of a step: the first one ends while the other is open. */
+async function completeTwo(scene: Scene): ReturnType<Path['play']> {
+  const ends: (() => void)[] = [];
+  scene.mcp.options.tasks = true;
+  scene.mcp.options.tools = [
+    { name: 'buy', pollInterval: 1000, task: (task) => ends.push(() => void task.end('completed', SECRET)) },
+  ];
+  const calls = [1, 2].map(() => toolUse('mcp__shop__buy', { what: SECRET }));
+  const sessionId = await start(scene, calls);
+  await eventually('the tasks are polled', () => polls(scene) > 3);
+  ends[0]!();
+  const before = polls(scene);
+  await eventually('the other task is polled', () => polls(scene) > before + 3);
+  ends[1]!();
+  return endOf(scene, sessionId);
+}
+
 /** Turns with tasks, and with servers that ask. */
 export const TASK_PATHS: Path[] = [
   {
@@ -79,14 +105,7 @@ export const TASK_PATHS: Path[] = [
   },
   {
     name: 'task-cancelled',
-    async play(scene) {
-      scene.mcp.options.tasks = true;
-      scene.mcp.options.tools = [{ name: 'buy', pollInterval: 1000, task: () => undefined }];
-      const sessionId = await start(scene);
-      await eventually('the task is polled', () => polls(scene) > 0);
-      await scene.service.api('POST', `/v1/sessions/${sessionId}/cancel`);
-      return endOf(scene, sessionId, 'turn.cancelled');
-    },
+    play: cancelAfterPoll,
   },
   // Those without `shown` are from before the workflow knew of questions.
   {
@@ -107,6 +126,25 @@ export const TASK_PATHS: Path[] = [
   },
   {
     name: 'task-long-wait',
+    runs: 3,
+    options: { config: { longWaitSeconds: 1 } },
+    play: (scene) => completeAfter(scene, 4),
+  },
+  // The others are from before one activity polled all tasks of a server.
+  {
+    name: 'tasks-together',
+    play: completeTwo,
+  },
+  {
+    name: 'tasks-together-cancelled',
+    play: cancelAfterPoll,
+  },
+  {
+    name: 'tasks-together-asks',
+    play: askInTask,
+  },
+  {
+    name: 'tasks-together-long-wait',
     runs: 3,
     options: { config: { longWaitSeconds: 1 } },
     play: (scene) => completeAfter(scene, 4),
