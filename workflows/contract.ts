@@ -36,8 +36,8 @@ export interface WaitingStep {
   waiting: number[];
   /** Indices of the calls whose tasks are waited for before the answers. */
   tasks?: number[];
-  /** The MCP servers of these calls, in the same order; null for a task that is polled alone. Absent from older builds. */
-  taskServers?: (string | null)[];
+  /** The MCP servers of these calls, by their indices. Older builds name none: each task is then polled alone. */
+  taskServers?: Record<number, string | undefined>;
   /** Servers may ask questions while the calls run. */
   mayAsk?: true;
 }

@@ -116,7 +116,7 @@ export class TaskWaits {
   /** Of these calls, those that the next run waits for. */
   forNextRun(calls: number[]): Pick<WaitingStep, 'tasks' | 'taskServers'> {
     const tasks = calls.filter((index) => this.#open.has(index));
-    return { tasks, taskServers: tasks.map((index) => this.#open.get(index) ?? null) };
+    return { tasks, taskServers: Object.fromEntries(tasks.map((index) => [index, this.#open.get(index)])) };
   }
 
   /** Before the workflow ends: has the servers cancel the tasks that are left, and waits for all such requests. */

@@ -63,16 +63,11 @@ export class TurnRun {
   async runTools(outcome: OpenStep): Promise<void> {
     if (outcome.kind === 'again') return;
     const { tools, waiting } = outcome;
-    if (this.input.wait !== undefined) {
-      const { tasks = [], taskServers = [] } = this.input.wait;
-      await Promise.all(tasks.map((index, n) => this.#waitForTask(tools, index, taskServers[n] ?? undefined)));
-      return;
-    }
     const free = [...tools.keys()].filter((index) => !waiting.includes(index));
-    if (free.length > 0) await this.#call(tools, free, outcome.mayAsk === true);
-    if (this.tasks.isLong) {
-      await this.#continueWait({ ...outcome, tasks: free });
-    }
+    const { tasks = [], taskServers } = this.input.wait ?? {};
+    await Promise.all(tasks.map((index) => this.#waitForTask(tools, index, taskServers?.[index])));
+    if (this.input.wait === undefined && free.length > 0) await this.#call(tools, free, outcome.mayAsk === true);
+    if (this.tasks.isLong) await this.#continueWait({ ...outcome, tasks: free });
   }
 
   /** Waits until the other calls of the step are answered and have run. Returns `ended` if the turn has ended. */
