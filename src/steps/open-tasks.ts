@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { runSql, sql, type Sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
 import { ProjectLimits } from '../platform/project-limits.js';
-import type { CallPlace } from './task-call.js';
+import type { ToolCallRow } from './tool-call.js';
 
 /** contract.md §11: open tasks of a turn, and of a project. */
 export const MAX_TASKS_OF_TURN = 50;
@@ -27,7 +27,7 @@ const reserving = new ProjectLimits(1);
 export async function reserveTask(
   db: DataSource,
   projectId: string,
-  { turnId, step, index }: CallPlace,
+  { turnId, step, index }: Pick<ToolCallRow, 'turnId' | 'step' | 'index'>,
 ): Promise<'turn' | 'project' | null> {
   return reserving.run(projectId, () =>
     transaction(db, async (tx) => {
