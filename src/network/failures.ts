@@ -25,7 +25,8 @@ const NETWORK_REASONS: Record<string, string> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its TLS certificate is not trusted (unknown issuer)',
 };
 
-const UNREACHED = /^(ENOTFOUND|ENODATA|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
+/** Failures before a connection that did not come from the system call that connects. */
+const UNREACHED = /^(ENOTFOUND|ENODATA|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$/;
 
 /** Why there was no HTTP response, as a clause about "it"; undefined for other failures. */
 export function connectionFailure(error: unknown): string | undefined {
@@ -44,7 +45,7 @@ export function neverConnected(error: unknown): boolean {
   if (error instanceof RedirectError) return true;
   return causesOf(error).some((cause) => {
     const code = codeOf(cause);
-    return cause instanceof UnsafeAddressError || UNREACHED.test(code) || isTlsCode(code);
+    return cause instanceof UnsafeAddressError || isConnecting(cause) || UNREACHED.test(code) || isTlsCode(code);
   });
 }
 
@@ -61,6 +62,12 @@ export function causesOf(error: unknown): Error[] {
 function networkReason(error: Error): string | undefined {
   const code = codeOf(error);
   return NETWORK_REASONS[code] ?? (isTlsCode(code) ? `TLS failed (${code})` : undefined);
+}
+
+/** Whatever its code: the system could not connect, so nothing was sent. */
+function isConnecting(error: Error): boolean {
+  if (error instanceof AggregateError) return error.errors.length > 0 && (error.errors as Error[]).every(isConnecting);
+  return (error as NodeJS.ErrnoException).syscall === 'connect';
 }
 
 /** After attempts at several addresses, use the first error. */
