@@ -56,8 +56,7 @@ export class McpConnection {
   ) {
     const { onQuestion } = options;
     const capabilities = onQuestion === undefined ? {} : QUESTION_CAPABILITIES;
-    const validator = { jsonSchemaValidator: uncompiled };
-    this.#client = new Client({ name: 'agent-session-service', version: VERSION }, { capabilities, ...validator });
+    this.#client = new Client({ name: 'agent-session-service', version: VERSION }, { capabilities, ...uncompiled });
     if (onQuestion !== undefined) answerQuestions(this.#client, onQuestion);
     this.#transport = new StreamableHTTPClientTransport(options.url, {
       ...(session !== undefined && { sessionId: session.id }),
