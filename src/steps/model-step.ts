@@ -61,8 +61,7 @@ interface StepAnswer {
 
 /**
  * Stores the outcome of a step with its events. If no tools are left to run, the same write ends the turn, and the same
- * transaction makes the first message that waits the next turn. Running it
- * again after its commit changes nothing and returns the same.
+ * transaction makes the first message that waits the next turn. Running it again after its commit returns the same.
  * @throws TurnEndedError, OvertakenError
  */
 export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): Promise<StepOutcome> {
@@ -112,10 +111,7 @@ async function storeOnce(
 }
 
 /** How the turn ended, if it did, and the turn that followed. */
-interface Stored {
-  result: TurnResult | null;
-  next: QueuedTurn | null;
-}
+type Stored = { result: TurnResult | null; next: QueuedTurn | null };
 
 /** Stores the model's answer as a step; ends the turn after it if there is an outcome. */
 function stepWrite(
@@ -126,8 +122,8 @@ function stepWrite(
   fence: Sql,
 ): TurnWrite {
   const events = newEvents(eventsOf(call, answer, calls));
-  const end =
-    outcome === null ? null : endWith(outcome, deps, { written: sql`written`, at: sql`step.at`, call: sql`call` });
+  const ending = { written: sql`written`, at: sql`step.at`, call: sql`call` };
+  const end = outcome === null ? null : endWith(outcome, deps, ending);
   const count = events.length + (end === null ? 0 : 1);
   const ifEnds = (part: (end: TurnEnd) => Sql): Sql => (end === null ? sql`` : part(end));
   const statement = sql`
