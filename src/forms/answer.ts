@@ -35,6 +35,7 @@ export function misfitOf(field: Field, value: unknown): Misfit | null {
     case 'integer': {
       const isKind = field.type === 'number' ? Number.isFinite(value) : Number.isInteger(value);
       if (!isKind) return here(field.type === 'number' ? 'must be a number' : 'must be an integer');
+      if (losesDigits(value as number)) return here('is beyond 2^53: not every digit of it can be kept');
       return outside(value as number, field.minimum, field.maximum, '');
     }
     case 'array': {
@@ -56,6 +57,11 @@ export function misfitOf(field: Field, value: unknown): Misfit | null {
       return here(`must be ${FORMAT_NAMES[format]}`);
     }
   }
+}
+
+/** The digits of a longer integer are lost when the request is read: what arrived may not be what the person wrote. */
+function losesDigits(value: number): boolean {
+  return Number.isInteger(value) && !Number.isSafeInteger(value);
 }
 
 const NO_OPTION = 'must be one of the values that the form offers';

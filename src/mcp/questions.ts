@@ -81,6 +81,10 @@ export function isQuestion(message: unknown): boolean {
 
 /** Cleans a question and checks its form and limits. @throws McpError -32602, which the server gets */
 export function readQuestion(params: unknown, cleaner: Cleaner): AskedQuestion {
+  if (params === undefined) {
+    const size = `${MAX_QUESTION_BYTES / 1024} KiB and ${MAX_QUESTION_VALUES} JSON values`;
+    throw invalid(`a question needs params, and has at most ${size}`);
+  }
   const { message, mode = 'form', url, requestedSchema } = asJsonObject(params);
   if (typeof message !== 'string' || codePointLength(message) > MAX_MESSAGE_LENGTH || hidesText(message)) {
     throw invalid(

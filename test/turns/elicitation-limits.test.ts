@@ -55,6 +55,7 @@ describe('the questions of a server', () => {
       form({ type: 'string' }, { required: ['a', 'a'] }),
       form({ type: 'string', minLength: 1.5 }),
       form({ type: 'string' }, {}, 'a\u202Eb'),
+      form({ type: 'string', enum: Array.from({ length: 3000 }, (_, n) => `${n}`) }),
       page('https://evil.example/\u202Emoc.elgoog'),
       page('https://evil.example/\n@google.com'),
       page('https://pay.example/\u200Ba'),
@@ -73,7 +74,8 @@ describe('the questions of a server', () => {
       '-32602 requestedSchema.properties.a.minLength must be an integer of at least 0',
     ]);
     expect(refusals[4]).to.match(/^-32602 message must be/);
-    for (const refusal of refusals.slice(5)) expect(refusal).to.match(/^-32602 url must be https/);
+    expect(refusals[5]).to.match(/^-32602 a question needs params, and has at most 128 KiB and 2500 JSON values/);
+    for (const refusal of refusals.slice(6)) expect(refusal).to.match(/^-32602 url must be https/);
     const types = (await service.history(sessionId)).map(({ type }) => type as string);
     expect(types).to.not.include('agent.requires_action');
   });
