@@ -60,7 +60,10 @@ export async function keepTools(listed: readonly unknown[], cleaner: Cleaner): P
     if (fits) schemaBytes += size;
     kept.set(name, {
       name,
-      description: cleaner.cleanStart(firstText(description, title), MAX_DESCRIPTION_LENGTH),
+      description: cleaner.cleanStart(
+        firstText(description, title, asJsonObject(annotations).title),
+        MAX_DESCRIPTION_LENGTH,
+      ),
       input_schema: cleanJson(sanitizeInputSchema(fits ? inputSchema : null), cleaner) as Record<string, unknown>,
       ...annotationsOf(annotations),
       ...taskSupport(execution),

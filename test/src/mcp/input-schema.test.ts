@@ -184,6 +184,16 @@ describe('input schemas of MCP tools', () => {
     ]);
   });
 
+  it('takes the title where the description says nothing', async () => {
+    const listed = [
+      { name: 'a', description: ' \n', title: 'A', annotations: { title: 'B' } },
+      { name: 'b', description: '', annotations: { title: 'B' } },
+      { name: 'c' },
+    ];
+    const kept = await keepTools(listed, new Cleaner(() => []));
+    expect(kept.map(({ description }) => description)).to.deep.equal(['A', 'B', '']);
+  });
+
   it('let others have their turn while a server’s many are checked', async () => {
     let turns = 0;
     const tick = (): void => {
