@@ -4,11 +4,12 @@ import { MAX_OPEN_QUESTIONS } from '../forms/limits.js';
 import { unlessLate } from '../platform/limited-wait.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ErrorCode, McpError, ResultSchema, type ServerCapabilities } from '@modelcontextprotocol/sdk/types.js';
+import { ResultSchema, type ServerCapabilities } from '@modelcontextprotocol/sdk/types.js';
 import { limitedFetch, type FetchOptions } from './limited-fetch.js';
-import { AnswerLostError, McpRequest, type RequestOptions } from './mcp-request.js';
+import { McpRequest, type RequestOptions } from './mcp-request.js';
 import type { OnLarge } from './wire/answer-body.js';
 import { answerQuestions, QUESTION_CAPABILITIES, type QuestionHandler } from './questions.js';
+import { requestError } from './request-error.js';
 import { uncompiled } from './uncompiled.js';
 import { callLimits, shortLimits } from './wire/answer-limits.js';
 import { ignored } from '../platform/ignored.js';
@@ -48,7 +49,6 @@ export class McpConnection {
   readonly #client: Client;
   #onListen: () => void = () => undefined;
   readonly #transport: StreamableHTTPClientTransport;
-  #isClosed = false;
 
   private constructor(
     readonly options: ConnectionOptions,
@@ -70,9 +70,6 @@ export class McpConnection {
       redirectPolicy: 'follow',
     });
     if (session !== undefined) this.#transport.setProtocolVersion(session.protocolVersion);
-    this.#client.onclose = () => {
-      this.#isClosed = true;
-    };
   }
 
   /** Connects and initializes the session. After a failure or abort, nothing stays open. */
@@ -80,7 +77,7 @@ export class McpConnection {
     const connection = new McpConnection(options);
     const listening = new Promise<void>((resolve) => (connection.#onListen = resolve));
     try {
-      await connection.#run(
+      await runRequest(
         signal,
         (inner) => connection.#client.connect(connection.#transport, { signal: inner, timeout: NO_TIMEOUT }),
         { handshake: true, limits: shortLimits() },
@@ -165,22 +162,7 @@ export class McpConnection {
       });
       return request.answer;
     };
-    return this.#run(signal, send, options);
-  }
-
-  /**
-   * Runs one request. When a connection closes, the SDK fails its open requests with an error code that servers also
-   * use for their own errors. `onclose` runs before that, so an error while the connection is open came from the
-   * server.
-   * @throws AnswerLostError if the connection closed before the answer arrived
-   */
-  async #run<T>(...[signal, send, options]: Parameters<typeof McpRequest.run<T>>): Promise<T> {
-    try {
-      return await McpRequest.run(signal, send, options);
-    } catch (error) {
-      const isClosedCode = error instanceof McpError && error.code === (ErrorCode.ConnectionClosed as number);
-      throw isClosedCode && this.#isClosed ? new AnswerLostError('the connection was closed') : error;
-    }
+    return runRequest(signal, send, options);
   }
 
   /** Ends the session and closes all its connections. */
@@ -197,4 +179,13 @@ export class McpConnection {
     // After a failed connect, the client no longer refers to its transport, which is still open.
     await this.#transport.close();
   }
+}
+
+/** @throws what `requestError` returns */
+function runRequest<T>(...[signal, send, options]: Parameters<typeof McpRequest.run<T>>): Promise<T> {
+  const sendOnce: typeof send = (inner, request) =>
+    send(inner, request).catch((error: unknown) => {
+      throw requestError(error, request.errorStatus);
+    });
+  return McpRequest.run(signal, sendOnce, options);
 }

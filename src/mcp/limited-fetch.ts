@@ -18,7 +18,6 @@ const MAX_ATTEMPTS = 3;
 
 /** Some servers send JSON under these types. */
 const MAY_BE_JSON: ReadonlySet<string> = new Set(['', 'text/plain']);
-const SESSION_HEADER = 'mcp-session-id';
 const INITIALIZED = 'notifications/initialized';
 
 type Kind = 'request' | 'resume' | 'listen' | 'reply' | 'initialized' | 'other';
@@ -77,10 +76,7 @@ export function limitedFetch({ network, auth, listen, pacer, maxQuestions = 0, o
       }
       try {
         if (request !== undefined && kind === 'request') {
-          const inSession = new Headers(init.headers).has(SESSION_HEADER);
-          const answer = await (isJson
-            ? readJsonAnswer(response, request)
-            : readErrorAnswer(response, request, inSession));
+          const answer = await (isJson ? readJsonAnswer(response, request) : readErrorAnswer(response, request));
           if (answer !== null) return answer;
         }
         await response.body?.cancel();

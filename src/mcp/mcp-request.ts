@@ -49,6 +49,8 @@ export class McpRequest {
   id: number | undefined;
   /** The result of the answer, unchecked. The SDK gets an empty one. */
   answer: Record<string, unknown> = {};
+  /** The HTTP status of the answer, if it is a JSON-RPC error. */
+  errorStatus: number | undefined;
   readonly limits: AnswerLimits;
   readonly handshake: boolean;
   readonly onLarge: OnLarge | undefined;

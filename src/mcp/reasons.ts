@@ -19,6 +19,7 @@ export class McpTimeoutError extends Error {
 
 /** JSON-RPC error of servers that speak only a newer MCP. */
 const UNSUPPORTED_VERSION = -32022;
+const VERSION_WORDS = /support.*protocol.?version|protocol.?version.*support|unsupported (mcp )?version/is;
 const WRONG_VERSION = 'it speaks only versions of MCP that this service does not speak';
 
 const STATUS_REASONS: Record<number, string> = {
@@ -61,7 +62,7 @@ export function failureReason(error: unknown): string {
 function refusesVersion(error: unknown): boolean {
   if (!(error instanceof McpError))
     return /^Server's protocol version is not supported/.test((error as Error)?.message);
-  if (error.code === UNSUPPORTED_VERSION || /unsupported protocol version/i.test(error.message)) return true;
+  if (error.code === UNSUPPORTED_VERSION || VERSION_WORDS.test(error.message)) return true;
   return Array.isArray(asJsonObject(error.data).supported);
 }
 

@@ -5,6 +5,7 @@ import type { McpConnection } from '../../../src/mcp/client.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
 import { addressesToOpen, type QuestionHandler } from '../../../src/mcp/questions.js';
 import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
+import { isSessionLost } from '../../../src/mcp/session-lost.js';
 import { answerRefused, failureReason } from '../../../src/mcp/reasons.js';
 import { getTask, getTaskResult, isUnknownTask, type OpenTaskState } from '../../../src/mcp/tasks.js';
 import { callLimits, MAX_ANSWER_VALUES } from '../../../src/mcp/wire/answer-limits.js';
@@ -73,7 +74,8 @@ export async function fetchResult(
       }),
     );
   } catch (error) {
-    if (error instanceof McpError) return textResult(refusal(call.name, status, message, error, cleaner), true);
+    if (error instanceof McpError && !(await isSessionLost(connection, error, signal)))
+      return textResult(refusal(call.name, status, message, error, cleaner), true);
     // Asked again, the server would send the same.
     if (answerRefused(error)) return unreadableResult(call.name, failureReason(error));
     throw error;

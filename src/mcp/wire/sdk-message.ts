@@ -31,7 +31,10 @@ export function sdkMessage(
     takeValues(request.limits, values);
     const { id } = request;
     const error = rpcError(message.error);
-    if (error !== null) return { text: JSON.stringify({ jsonrpc: '2.0', id, error }), isAnswer: true };
+    if (error !== null) {
+      request.errorStatus = 200;
+      return { text: JSON.stringify({ jsonrpc: '2.0', id, error }), isAnswer: true };
+    }
     if (request.handshake)
       return { text: JSON.stringify({ ...message, id, result: initialized(message.result) }), isAnswer: true };
     const { result } = request.exactNumbers ? (parseExact(text, message) as JsonObject) : message;

@@ -61,6 +61,26 @@ describe('probing an MCP server', () => {
     });
   }
 
+  for (const [status, id, message, reason] of [
+    [
+      400,
+      null,
+      'Bad Request: Unsupported protocol version (supported versions: 2026-07-28)',
+      'speaks only versions of MCP',
+    ],
+    [200, null, 'protocol version not supported', 'speaks only versions of MCP'],
+    [400, 'server-error', 'BODY', 'it refused the MCP request (JSON-RPC error -32000)'],
+  ] as const) {
+    it(`does not take an error of initialize for a lost connection (HTTP ${status}, ${message.slice(0, 20)})`, async () => {
+      const gateway: McpServerOptions['gateway'] = (_req, res) => {
+        res.writeHead(status, { 'content-type': 'application/json' });
+        res.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message } }));
+        return true;
+      };
+      expect(await reasonOf((await start({ gateway })).url)).to.include(reason);
+    });
+  }
+
   for (const [what, result] of [
     [
       'an empty list for an empty object, as PHP does',

@@ -41,6 +41,12 @@ describe('MCP servers that deviate from the protocol', () => {
       [403, -32000],
       [422, 42],
       [503, -32000],
+      [400, -32000],
+      [400, -32001],
+      [400, -32600],
+      [404, -32000],
+      [404, -32001],
+      [404, -32600],
     ] as const) {
       it(`which is the tool's answer (HTTP ${status}, ${code})`, async () => {
         const { server, calls, row } = await start();
@@ -57,8 +63,31 @@ describe('MCP servers that deviate from the protocol', () => {
       });
     }
 
+    for (const staysOpen of [false, true]) {
+      it(`which is the tool's answer as ${staysOpen ? 'a stream that stays open' : 'an event stream'}, too`, async () => {
+        const { server, calls, row } = await start();
+        onCall(server, (id, res) => {
+          res.writeHead(400, { 'content-type': 'text/event-stream' });
+          res.write(`: first\n\nevent: message\ndata: ${rpcError(id, -32602, 'q is required')}\n\n`);
+          if (!staysOpen) res.end();
+        });
+        expect(textOf(await calls.call(row, 'a'))).to.equal(answered('MCP error -32602: q is required'));
+      });
+    }
+
+    it('which is the answer if it is about the new session, too', async () => {
+      const { server, calls, row } = await start();
+      onCall(server, (id, res) => {
+        res.writeHead(404, { 'content-type': JSON_TYPE }).end(rpcError(id, -32000, 'Your session of the CRM is over'));
+      });
+      const text = textOf(await calls.call(row, 'a'));
+      expect(text).to.equal(answered('MCP error -32000: Your session of the CRM is over'));
+      expect(server.log.filter((method) => method === 'tools/call')).to.have.length(2);
+    });
+
     for (const [status, code, message] of [
       [404, -32001, 'Session not found'],
+      [404, -32000, 'Unknown id'],
       [404, -32600, 'Session has been terminated'],
       [400, -32000, 'Bad Request: No valid session ID provided'],
     ] as const) {
