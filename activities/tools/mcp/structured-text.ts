@@ -10,14 +10,22 @@ const MAX_STRUCTURED_DEPTH = 100;
 /** Structured result of a call as compact JSON. */
 const MAX_STRUCTURED_BYTES = MIB;
 
-/** The structured result as compact JSON; null if the texts say the same. */
+/** A shorter value stays where a text says the same: its name tells the model more than the copy costs. */
+const MIN_LEFT_OUT_CHARACTERS = 200;
+
+/** The structured result as compact JSON, without what the texts say; null if they say all. */
 export function structuredText(structured: unknown, texts: readonly string[]): string | null {
   if (structured === undefined || structured === null) return null;
   if (isDeeperThan(MAX_STRUCTURED_DEPTH, structured)) {
     return `[structured result nested deeper than ${MAX_STRUCTURED_DEPTH} levels: cannot be shown to you]`;
   }
   if (isSaidBy(structured, texts)) return null;
-  const json = exactText(structured);
+  const rest = withoutTexts(
+    structured,
+    new Set([...texts, texts.join('\n'), texts.join('')].map((text) => text.trim())),
+  );
+  const json = exactText(rest);
+  if (json === '{}' && exactText(structured) !== json) return null;
   const bytes = Buffer.byteLength(json);
   if (bytes <= MAX_STRUCTURED_BYTES) return json;
   return `[structured result of ${bytes} bytes left out: at most ${MAX_STRUCTURED_BYTES} are shown to you]`;
@@ -34,6 +42,18 @@ function isSaidBy(structured: unknown, texts: readonly string[]): boolean {
     const isList = Array.isArray(value) && value.length > 0 && value.length === texts.length;
     return isList && value.every((item, at) => saysTheSame(item)(texts[at]!));
   });
+}
+
+/** Leaves the long strings that are equal to a text out of the objects in `value`. */
+function withoutTexts(value: unknown, texts: ReadonlySet<string>): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutTexts(item, texts));
+  if (!isJsonObject(value)) return value;
+  const rest = Object.entries(value).filter(([, inner]) => !isLongText(inner) || !texts.has(inner.trim()));
+  return Object.fromEntries(rest.map(([key, inner]) => [key, withoutTexts(inner, texts)]));
+}
+
+function isLongText(value: unknown): value is string {
+  return typeof value === 'string' && value.length >= MIN_LEFT_OUT_CHARACTERS;
 }
 
 /** The value, and the only one in it. */

@@ -248,6 +248,29 @@ describe('results of MCP tools', () => {
     });
   }
 
+  it('have a long text once when the structured content says it beside other values', async () => {
+    const [long, other] = ['long text '.repeat(100), 'other text '.repeat(100)];
+    for (const [structuredContent, texts, rest] of [
+      [{ content: long, truncated: false }, [`${long}\n`], { truncated: false }],
+      [
+        {
+          hits: [
+            { id: 1, text: long },
+            { id: 2, text: other },
+          ],
+        },
+        [long, other],
+        { hits: [{ id: 1 }, { id: 2 }] },
+      ],
+      [{ out: long, err: other, list: [long] }, [long], { err: other, list: [long] }],
+      [{ out: long, err: other }, [long, other], null],
+    ] as const) {
+      const content = texts.map((text) => ({ type: 'text', text }));
+      const shown = rest === null ? content : [...content, { type: 'text', text: JSON.stringify(rest) }];
+      expect((await resultOf({ content, structuredContent })).content).to.deep.equal(shown);
+    }
+  });
+
   it('add the structured result unless a text already is it', async () => {
     const structuredContent = { temperature: 22.5, tags: ['a'] };
     const alone = await resultOf({ content: [], structuredContent });
