@@ -1,3 +1,4 @@
+import type { APIError } from '@anthropic-ai/sdk';
 import { isApiError, isConnectionError } from '../../src/models/api-error.js';
 import { CredentialsError } from '../../src/platform/bearer-tokens.js';
 import { parseRetryAfter } from '../../src/platform/retry-after.js';
@@ -32,6 +33,8 @@ export class ModelAnswerError extends Error {
   }
 }
 
+/** The SDK's words for an answer without a body. */
+const NO_BODY = 'status code (no body)';
 const RETRIED_STATUS = new Set([408, 409, 429]);
 /** Errors inside an answer that a second attempt would meet again. Any other one broke off an accepted call. */
 const LASTING_TYPES =
@@ -101,7 +104,15 @@ function refusalOf(error: unknown): Refusal | null {
   }
   if (!isApiError(error)) return null;
   const headers = error.headers instanceof Headers ? error.headers : new Headers();
-  return { body: error.error, status: error.status ?? null, headers, isInside: false };
+  return { body: error.error ?? plainText(error), status: error.status ?? null, headers, isInside: false };
+}
+
+/** A body that is no JSON. The SDK puts it into the message, after the status; a web page gives no reason. */
+function plainText({ status, message, error }: APIError): string | undefined {
+  const start = `${status} `;
+  if (error !== undefined || !message.startsWith(start)) return undefined;
+  const text = message.slice(start.length).trim();
+  return text === NO_BODY || text.startsWith('<') ? undefined : text;
 }
 
 /**

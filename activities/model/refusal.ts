@@ -20,6 +20,8 @@ const TOO_LONG = [
   /tokens in request more than max tokens/i,
   /inputs`? (tokens \+|must have less than)/i,
   /expected maxlength/i,
+  /(request|payload|body) size exceeds/i,
+  /(payload|body|entity) (is )?too large/i,
   /超长|超出.{0,20}(长度|上下文)/,
 ];
 /** A rate limit may speak of too many tokens, too. */

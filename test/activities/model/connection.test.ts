@@ -189,7 +189,13 @@ describe('the connection to a model', () => {
     ['events that say nothing', 200, START, ': still here\r\n\r\n'.repeat(4000), tooLong],
     ['one event', 200, `${START}data: `, 'x'.repeat(60_000), tooLong],
     ['blocks', 200, START, blocks.join(''), { message: 'The model’s answer has more than 1000 blocks.' }],
-    ['an error', 400, '{', ' '.repeat(60_000), { message: 'The model refused the call (HTTP 400).', retryable: false }],
+    [
+      'an error',
+      400,
+      '{',
+      ' '.repeat(60_000),
+      { message: `The model refused the call (HTTP 400). ${tooLong.message}`, retryable: false },
+    ],
   ] as const) {
     it(`is closed when ${title} does not end`, async () => {
       let closed!: Promise<unknown>;
@@ -246,7 +252,7 @@ describe('the connection to a model', () => {
       req.resume();
       res.writeHead(400, { 'content-type': 'text/plain', 'x-note': 'caf\u00e9', 'request-id': 'req_1' }).end('no');
     };
-    const failure = { status: 400, message: 'The model refused the call (HTTP 400).', model_request_id: 'req_1' };
+    const failure = { status: 400, message: 'The model refused the call (HTTP 400). no.', model_request_id: 'req_1' };
     expect(await failureOf(call())).to.include(failure);
   });
 });

@@ -1,3 +1,4 @@
+import { APIError } from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import { ModelAnswerError, modelFailureOf } from '../../../activities/model/failures.js';
 import { Redactor } from '../../../src/platform/redactor.js';
@@ -55,6 +56,7 @@ const TOO_LONG: Record<string, object> = {
   Cloudflare: {
     errors: [{ code: 5021, message: 'The estimated number of input tokens exceeded this model context window limit' }],
   },
+  'Vertex AI, by bytes': said('Request payload size exceeds the limit: 524288 bytes.', { status: 'INVALID_ARGUMENT' }),
   FastAPI: { detail: [{ loc: ['body', 'messages'], msg: 'prompt is too long', type: 'value_error' }] },
 };
 
@@ -65,6 +67,21 @@ describe('a request that a model refuses', () => {
       expect(refusedInside(body)).to.include({ type: 'context_too_long' });
     });
   }
+
+  const plain = (status: number, text: string): object =>
+    modelFailureOf(APIError.generate(status, undefined, text, new Headers()), redactor);
+
+  it('is read when its body is no JSON', () => {
+    expect(plain(400, 'context length exceeded\n')).to.include({ type: 'context_too_long', retryable: false });
+    for (const [text, reason] of [
+      [`no such key ${KEY}\n`, ' no such key [credential].'],
+      ['<html><title>Bad Gateway</title></html>', ''],
+      ['', ''],
+    ] as const) {
+      expect(plain(400, text)).to.include({ message: `The model refused the call (HTTP 400).${reason}` });
+    }
+    expect(plain(413, '<html>')).to.include({ type: 'context_too_long' });
+  });
 
   it('is not too long if its rate, its output or something else is too much', () => {
     expect(refused(429, said('Too many tokens per minute'))).to.include({ type: 'model_rate_limited' });
