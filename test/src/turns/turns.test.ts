@@ -94,7 +94,13 @@ describe('turns in Postgres', () => {
   it('may be claimed again while they run, and not after their end', async () => {
     const turn = await running();
     const { sessionId } = turn;
-    expect(await claim(turn.id)).to.deep.equal({ projectId, sessionId, serverIds: [], isConnected: false });
+    expect(await claim(turn.id)).to.deep.equal({
+      projectId,
+      sessionId,
+      serverIds: [],
+      askingServerIds: [],
+      isConnected: false,
+    });
     await end(turn, FAILED);
     expect(await claim(turn.id)).to.equal(null);
     expect(await cancel(turn)).to.equal(null);
