@@ -104,15 +104,28 @@ function refusalOf(error: unknown): Refusal | null {
   }
   if (!isApiError(error)) return null;
   const headers = error.headers instanceof Headers ? error.headers : new Headers();
-  return { body: error.error ?? plainText(error), status: error.status ?? null, headers, isInside: false };
+  return { body: error.error ?? bodyInMessage(error), status: error.status ?? null, headers, isInside: false };
 }
 
-/** A body that is no JSON. The SDK puts it into the message, after the status; a web page gives no reason. */
-function plainText({ status, message, error }: APIError): string | undefined {
+/**
+ * A body that is no JSON: the SDK puts it into the message, after the status. It is a text, or an event with the error. A
+ * web page gives no reason.
+ */
+function bodyInMessage({ status, message, error }: APIError): unknown {
   const start = `${status} `;
   if (error !== undefined || !message.startsWith(start)) return undefined;
   const text = message.slice(start.length).trim();
-  return text === NO_BODY || text.startsWith('<') ? undefined : text;
+  if (text === NO_BODY || text.startsWith('<')) return undefined;
+  const data = /^data:(.*)$/m.exec(text)?.[1];
+  return data === undefined ? text : (parsed(data) ?? data);
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -77,6 +77,7 @@ describe('a request that a model refuses', () => {
       [`no such key ${KEY}\n`, ' no such key [credential].'],
       ['<html><title>Bad Gateway</title></html>', ''],
       ['', ''],
+      [`event: error\ndata: ${JSON.stringify({ type: 'error', error: { message: 'No' } })}\n\n`, ' No.'],
     ] as const) {
       expect(plain(400, text)).to.include({ message: `The model refused the call (HTTP 400).${reason}` });
     }
