@@ -4,7 +4,8 @@ import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES } from './answer-limits.js';
 import { rpcError } from './sdk-message.js';
 import { SseEvents } from './sse-events.js';
 
-const JSON_TYPE = /^(application\/(json|[a-z0-9.-]+\+json)|text\/plain)\b/i;
+/** Some servers send JSON without a type. */
+const JSON_TYPE = /^($|(application\/(json|[a-z0-9.-]+\+json)|text\/plain)\b)/i;
 const STREAM_TYPE = /^text\/event-stream\b/i;
 /** The id with which the SDK for Python refuses a request. */
 const NO_ID = 'server-error';

@@ -75,6 +75,12 @@ describe('MCP servers that deviate from the protocol', () => {
       });
     }
 
+    it("which is the tool's answer without a type, too", async () => {
+      const { server, calls, row } = await start();
+      onCall(server, (id, res) => res.writeHead(400).end(rpcError(id, -32602, 'q is required')));
+      expect(textOf(await calls.call(row, 'a'))).to.equal(answered('MCP error -32602: q is required'));
+    });
+
     it('which is the answer if it is about the new session, too', async () => {
       const { server, calls, row } = await start();
       onCall(server, (id, res) => {
