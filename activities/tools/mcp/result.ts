@@ -100,7 +100,13 @@ function typeOf({ type, text }: JsonObject): unknown {
 function textsOf(parts: readonly JsonObject[]): string[] {
   return parts
     .slice(0, MAX_PARTS)
-    .flatMap((part) => (typeOf(part) === 'text' && typeof part.text === 'string' ? [part.text] : []));
+    .map(shownText)
+    .filter((text) => typeof text === 'string');
+}
+
+function shownText(part: JsonObject): unknown {
+  if (typeOf(part) === 'resource') return asJsonObject(part.resource).text;
+  return typeOf(part) === 'text' ? part.text : undefined;
 }
 
 function linkText({ uri, name, title, description, mimeType, size }: JsonObject): string {

@@ -271,6 +271,12 @@ describe('results of MCP tools', () => {
     }
   });
 
+  it('have one copy of the text of a resource, too', async () => {
+    const content = [{ type: 'resource', resource: { uri: 'demo://a', text: 'line\nline' } }];
+    const result = await resultOf({ content, structuredContent: { content: 'line\nline' } });
+    expect(textOf(result)).to.equal('[resource demo://a]\nline\nline');
+  });
+
   it('add the structured result unless a text already is it', async () => {
     const structuredContent = { temperature: 22.5, tags: ['a'] };
     const alone = await resultOf({ content: [], structuredContent });
