@@ -30,6 +30,18 @@ describe('cancel', () => {
     return { sessionId, turnId, request: service.model.requests.at(-1)! };
   };
 
+  /** A turn whose model finishes when a cancel was requested of which Temporal does not know. */
+  const cancelledBeforeTemporal = async () => {
+    const gate = service.model.gate();
+    service.model.reply([text('All said.'), wait(gate)]);
+    const sessionId = await service.session();
+    const turnId = await service.send(sessionId, 'Go');
+    await gate.reached;
+    await service.db.query('UPDATE turns SET cancel_requested_at = clock_timestamp() WHERE id = $1', [turnId]);
+    gate.open();
+    return { sessionId, turnId };
+  };
+
   it('does not change an idle session', async () => {
     const sessionId = await service.session();
     const { status, body } = await cancel(sessionId);
@@ -76,13 +88,7 @@ describe('cancel', () => {
   });
 
   it('wins when the model finishes before its call is aborted', async () => {
-    const gate = service.model.gate();
-    service.model.reply([text('All said.'), wait(gate)]);
-    const sessionId = await service.session();
-    const turnId = await service.send(sessionId, 'Go');
-    await gate.reached;
-    await service.db.query('UPDATE turns SET cancel_requested_at = clock_timestamp() WHERE id = $1', [turnId]);
-    gate.open();
+    const { sessionId } = await cancelledBeforeTemporal();
     const end = await service.ended(sessionId);
     expect(end).to.include({ type: 'turn.cancelled' });
     const said = (await service.history(sessionId)).find(({ type }) => type === 'agent.message');
@@ -171,13 +177,7 @@ describe('cancel', () => {
   });
 
   it('shows as Canceled in Temporal, also if the turn ends before Temporal gets the request', async () => {
-    const gate = service.model.gate();
-    service.model.reply([text('All said.'), wait(gate)]);
-    const sessionId = await service.session();
-    const turnId = await service.send(sessionId, 'Go');
-    await gate.reached;
-    await service.db.query('UPDATE turns SET cancel_requested_at = clock_timestamp() WHERE id = $1', [turnId]);
-    gate.open();
+    const { sessionId, turnId } = await cancelledBeforeTemporal();
     expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
     await activityCompleted(temporal, turnId);
     await temporal.workflow.getHandle(turnId).cancel();
