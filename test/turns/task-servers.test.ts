@@ -45,6 +45,21 @@ describe('a task', () => {
     expect(mcp.log).to.not.include('tasks/get');
   });
 
+  it('has the error of its result, whatever its HTTP status', async () => {
+    const mcp = await servers.start({ tasks: true, tools: [optional] });
+    mcp.options.gateway = (_req, res, body) => {
+      if (!body.includes('"tasks/result"')) return false;
+      const { id } = JSON.parse(body) as { id: number };
+      const error = { code: -32600, message: 'The log is gone' };
+      res.writeHead(404, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, error }));
+      return true;
+    };
+    const { sessionId } = await start('refusing', mcp);
+    const result = await resultOf(sessionId);
+    expect(result).to.have.property('is_error', true);
+    expect(result).to.have.property('content').that.includes('ended with an error: MCP error -32600: The log is gone');
+  });
+
   it('runs on a server that keeps no sessions', async () => {
     const begun = new Promise<TestTask>((resolve) => (work = resolve));
     const mcp = await servers.start({ tasks: true, stateless: true, tools: [waiting] });
