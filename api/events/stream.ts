@@ -1,16 +1,22 @@
-import { countPendingCharacters, type Frame } from '../../src/stream/frames.js';
-import type { OpenedTurn } from '../../src/stream/opening.js';
-import { START, type Position } from '../../src/stream/position.js';
-import { readFrames } from '../../src/stream/read-frames.js';
-import { isTerminal, type TurnReader } from '../../src/stream/reader.js';
-import type { SessionOpening } from '../../src/stream/session-opening.js';
-import { streamLagSeconds } from '../../src/platform/metrics.js';
-import type { ApiDeps } from '../deps.js';
+import { findEvent } from '../../src/events/read-history.js';
 import { frameSchema } from '../../src/events/stream-schema.js';
-import { operation } from '../http/core/operation.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import { described } from '../../src/platform/object-schema.js';
+import { countPendingCharacters } from '../../src/stream/frames.js';
+import {
+  isReplayTooLong,
+  MAX_REPLAYED_EVENTS,
+  type Opening,
+  type SeenTurn,
+  type StreamPlace,
+} from '../../src/stream/opening.js';
+import { formatEventId, START } from '../../src/stream/position.js';
+import type { SessionOpening } from '../../src/stream/session-opening.js';
+import type { ApiDeps } from '../deps.js';
+import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 import type { OpenStream } from './open-streams.js';
-import { portionsOf } from './portions.js';
+import { pushTurn, type Progress } from './push-turn.js';
 import { SseConnection } from './sse-connection.js';
 
 const EXAMPLE = `event: agent.message.delta
@@ -22,41 +28,75 @@ const RETRY_MS = 2000;
 /** Sent after the last event: EventSource reconnects after every end, and then need not hurry. */
 const RETRY_AFTER_END_MS = 15_000;
 
-/** Events of the current turn as Server-Sent Events. Replay, live events and resuming form one ordered sequence. */
+const follow = {
+  $id: 'StreamFollow',
+  type: 'string',
+  enum: ['session'],
+  description: '`session`: the stream goes on with every turn of the session that begins.',
+} as const;
+
+/** What a stream shows (docs/contract.md §22). */
+const querySchema = {
+  type: 'object',
+  properties: {
+    follow: described(
+      follow,
+      '`session`: the stream does not end with its turn. It goes on with every turn of the session that begins, until you close it or the session is deleted. Without it, the stream ends after one turn.',
+    ),
+    after: {
+      type: 'string',
+      description:
+        'With `follow=session`: the id of a stored event, as the history shows it. The stream begins after this event, with everything that was stored since. `Last-Event-ID` has priority. Without `follow` it has no effect.',
+    },
+  },
+} as const satisfies JsonSchema;
+
+/** Events of a turn, or of all turns from one on, as Server-Sent Events. Replay, live events and resuming form one ordered sequence. */
 export const streamEvents = operation({
   id: 'streamEvents',
-  summary: 'Stream the events of the current turn (Server-Sent Events)',
+  summary: 'Stream the events of the current turn, or of the session (Server-Sent Events)',
   description:
-    'Follows the open turn, or else replays the last one, from its first event to its terminal event; then the stream ends. Each frame has `id: <turn_id>:<position>`, `event:` with the type, and `data:` with a `StreamEvent` as JSON. Text comes as `.delta` frames while the model writes it. Comments `: ping` keep the connection alive. To go on after a break, send the last id as `Last-Event-ID`: nothing is missing and nothing comes twice.',
+    'Follows the open turn, or else replays the last one, from its first event to its terminal event; then the stream ends. With `follow=session` it goes on with each turn that begins after that. Each frame has `id: <turn_id>:<position>`, `event:` with the type, and `data:` with a `StreamEvent` as JSON. Text comes as `.delta` frames while the model writes it. Comments `: ping` keep the connection alive. To go on after a break, send the last id as `Last-Event-ID`: nothing is missing and nothing comes twice.',
+  query: querySchema,
   headers: { 'Last-Event-ID': 'The id of the last frame that you received: the stream continues after it.' },
   success: {
     status: 200,
-    description: 'Frames up to the turn’s terminal event. The schema describes one frame.',
+    description:
+      'Frames up to the turn’s terminal event; with `follow=session`, those of each further turn too. The schema describes one frame.',
     mediaType: 'text/event-stream',
     schema: frameSchema,
     example: EXAMPLE,
   },
-  errors: ['session_not_found', 'too_many_streams'],
+  errors: ['session_not_found', 'event_not_found', 'replay_too_long', 'too_many_streams'],
   // The statement that opens the stream finds the session.
   requireResource: sessionStateOfPath,
-  async handle({ deps, caller, params, ctx }) {
+  async handle(call) {
+    const { deps, caller, params, query, ctx } = call;
+    const isOfSession = query.follow !== undefined;
     await deps.streams.run(caller, ctx.res, async (stream) => {
-      const opening = deps.feed.open(params.session_id!);
+      let opening = deps.feed.open(params.session_id!);
       const wake = (): void => opening.wake();
       stream.signal.addEventListener('abort', wake);
       try {
-        const place = { projectId: caller.projectId, lastEventId: ctx.get('Last-Event-ID'), hasWaited: false };
-        const { start, changed } = await deps.feed.readOpening(opening, place);
-        if (start === null) sessionNotFound();
-        const at = { turnId: '', position: START };
-        const countWaiting = (): Promise<number> => countPendingCharacters(deps.db, at.turnId, at.position);
-        const retryMs = start.kind === 'over' ? RETRY_AFTER_END_MS : RETRY_MS;
+        const lastEventId = isOfSession ? await lastIdOf(call) : ctx.get('Last-Event-ID');
+        const place = { projectId: caller.projectId, lastEventId, isOfSession };
+        let found = await deps.feed.readOpening(opening, place);
+        const { kind } = found.start ?? sessionNotFound();
+        if (isOfSession) await checkReplay(deps, found.start);
+        const at: Progress = { turnId: '', position: START };
+        const countWaiting = (): Promise<number> =>
+          countPendingCharacters(deps.db, at.turnId, at.position, isOfSession);
+        const retryMs = kind === 'over' ? RETRY_AFTER_END_MS : RETRY_MS;
         const connection = await SseConnection.open(ctx, retryMs, stream.signal, countWaiting);
         stream.connection = connection;
         try {
-          const turn =
-            start.kind === 'wait' ? await firstTurn(deps, caller.projectId, opening, changed, stream) : start;
-          if (turn?.kind === 'turn') await push(deps, turn, opening, at, stream);
+          for (;;) {
+            const seen = await pushNext(deps, opening, place, found, at, stream);
+            if (seen === null || !isOfSession || stream.signal.aborted) return;
+            place.lastEventId = formatEventId(at.turnId, at.position);
+            opening = deps.feed.open(params.session_id!, seen);
+            found = await deps.feed.readOpening(opening, place);
+          }
         } finally {
           connection.end();
         }
@@ -68,126 +108,47 @@ export const streamEvents = operation({
   },
 });
 
-/** The turn that a stream sends, and the last frame written to the connection. */
-interface Progress {
-  turnId: string;
-  position: Position;
+/** The id after which a stream of a session begins; empty if the client named none. @throws ServiceError event_not_found */
+async function lastIdOf({ deps, caller, params, query, ctx }: Call): Promise<string> {
+  const lastEventId = ctx.get('Last-Event-ID');
+  if (lastEventId !== '' || query.after === undefined) return lastEventId;
+  const { event } = (await findEvent(deps.db, caller.projectId, params.session_id!, query.after)) ?? sessionNotFound();
+  if (event !== null) return formatEventId(event.turn_id, [event.position, 0, 0]);
+  throw new ServiceError(
+    'event_not_found',
+    'The session has no such event. Send the `id` of an event of its history as `after`, or leave it out.',
+  );
 }
 
-/** Waits for the first turn of a session; null if the session is deleted or the stream ends. */
-async function firstTurn(
-  { feed }: ApiDeps,
-  projectId: string,
-  opening: SessionOpening,
-  changed: Promise<void>,
-  { signal }: OpenStream,
-): Promise<OpenedTurn | null> {
-  for (let next = changed; !signal.aborted;) {
-    await next;
-    const { start, changed: nextChange } = await feed.readOpening(opening, {
-      ...{ projectId, lastEventId: '', hasWaited: true },
-    });
-    if (start?.kind !== 'wait') return start?.kind === 'turn' ? start : null;
-    next = nextChange;
-  }
-  return null;
-}
-
-async function push(
-  deps: ApiDeps,
-  turn: OpenedTurn,
-  opening: SessionOpening,
-  at: Progress,
-  stream: OpenStream,
-): Promise<void> {
-  at.turnId = turn.turnId;
-  at.position = turn.after;
-  if (turn.isOpen) return pushLive(deps, turn, opening, at, stream);
-  deps.feed.closeOpening(opening);
-  await send(turn.frames, at, stream);
-  if (turn.hasMore) await pushStored(deps, at, stream);
-}
-
-/** Streams a running turn. All its watchers share one reader. */
-async function pushLive(
-  { feed }: ApiDeps,
-  turn: OpenedTurn,
-  opening: SessionOpening,
-  at: Progress,
-  stream: OpenStream,
-): Promise<void> {
-  const { signal } = stream;
-  let isWaiting = false;
-  let resolve = (): void => undefined;
-  const resume = (): void => {
-    isWaiting = false;
-    resolve();
-  };
-  const notify = (): void => {
-    if (!isWaiting || !sendNow(reader, at, stream)) resume();
-  };
-  const reader = feed.watch(turn, opening, notify);
-  signal.addEventListener('abort', resume);
-  let upToDate = false;
-  try {
-    await send(turn.frames, at, stream);
-    while (!signal.aborted) {
-      const changed = new Promise<void>((done) => (resolve = done));
-      const frames = await reader.after(at.position);
-      const last = await send(frames, at, stream);
-      if (last !== null && isTerminal(last)) return;
-      if (upToDate) frames.forEach(observeLag);
-      if (frames.length > 0) continue;
-      upToDate = true;
-      isWaiting = true;
-      await changed;
-      isWaiting = false;
-    }
-  } finally {
-    signal.removeEventListener('abort', resume);
-    feed.release(reader, notify);
-  }
+/** @throws ServiceError replay_too_long */
+async function checkReplay({ db }: ApiDeps, start: Opening | null): Promise<void> {
+  if (start?.kind !== 'turn' || !(await isReplayTooLong(db, start))) return;
+  throw new ServiceError(
+    'replay_too_long',
+    `More than ${MAX_REPLAYED_EVENTS} events were stored after this place. Read the history, then follow with the id of its last event as \`after\`.`,
+  );
 }
 
 /**
- * Writes the frames that a reader has just taken to a watcher that waits for them: most deltas, for which a round of the loop in
- * `pushLive` would cost several promises for each watcher. Returns false if the loop must send them.
+ * Waits until there is a turn, and sends it to its end; null if there will be none, because the session is deleted or the stream
+ * ends. It keeps no frames while the stream waits for the next turn.
  */
-function sendNow({ ring }: TurnReader, at: Progress, { connection }: OpenStream): boolean {
-  const frames = ring.after(at.position);
-  if (frames === null) return false;
-  const last = frames.at(-1);
-  if (last === undefined) return true;
-  const portions = portionsOf(frames);
-  if (portions.length > 1 || last.position !== ring.head || isTerminal(last)) return false;
-  if (!connection!.sendNow(portions[0]!.bytes)) return false;
-  at.position = last.position;
-  frames.forEach(observeLag);
-  return true;
-}
-
-/** Writes frames in as few writes as possible. Returns the last frame. */
-async function send(frames: Frame[], at: Progress, { connection, signal }: OpenStream): Promise<Frame | null> {
-  for (const portion of portionsOf(frames)) {
-    if (signal.aborted) break;
-    at.position = portion.last.position;
-    await connection!.send(portion.bytes);
+async function pushNext(
+  deps: ApiDeps,
+  opening: SessionOpening,
+  place: StreamPlace,
+  found: { start: Opening | null; changed: Promise<void> },
+  at: Progress,
+  stream: OpenStream,
+): Promise<SeenTurn | null> {
+  let { start, changed } = found;
+  while (start?.kind === 'wait') {
+    // An abort before the read of the tables did not resolve `changed`.
+    if (!stream.signal.aborted) await changed;
+    if (stream.signal.aborted) return null;
+    ({ start, changed } = await deps.feed.readOpening(opening, place));
   }
-  return frames.at(-1) ?? null;
-}
-
-/** Clocks of two machines differ a little: a negative delay counts as zero. */
-function observeLag({ type, writtenAt }: Frame): void {
-  if (writtenAt === undefined) return;
-  const kind = type.endsWith('.delta') ? 'delta' : 'event';
-  streamLagSeconds.observe({ kind }, Math.max(0, Date.now() - writtenAt) / 1000);
-}
-
-/** Sends the stored events of a turn that has ended (contract.md §3 "Stream resume during a turn"). */
-async function pushStored({ db }: ApiDeps, at: Progress, stream: OpenStream): Promise<void> {
-  while (!stream.signal.aborted) {
-    const { frames, hasMore } = await readFrames(db, at.turnId, at.position, false);
-    await send(frames, at, stream);
-    if (!hasMore) return;
-  }
+  if (start?.kind !== 'turn') return null;
+  await pushTurn(deps, start, opening, at, stream);
+  return { turnId: start.turnId, number: start.number };
 }

@@ -27,6 +27,7 @@ export const ERROR_STATUS = {
   mcp_server_url_taken: 409,
   session_running: 409,
   queue_full: 409,
+  replay_too_long: 409,
   message_delivered: 409,
   turn_not_continuable: 409,
   webhook_limit_reached: 409,

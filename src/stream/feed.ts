@@ -4,7 +4,7 @@ import { Listener } from '../db/listen.js';
 import { unlessLate } from '../platform/limited-wait.js';
 import type { Logger } from '../platform/logger.js';
 import { idsOfNotification, parseNotification } from './notify.js';
-import { readOpening, type OpenedTurn, type Opening } from './opening.js';
+import { readOpening, type OpenedTurn, type Opening, type SeenTurn, type StreamPlace } from './opening.js';
 import { findBegunOrGone, readPositions } from './poll.js';
 import { TurnReader } from './reader.js';
 import { RingBudget } from './ring.js';
@@ -49,9 +49,12 @@ export class Feed {
     this.#poll = setInterval(() => void this.#pollTables(), POLL_INTERVAL_MS);
   }
 
-  /** Begins to listen to a session, for a stream that opens. Call `closeOpening` when done; `watch` does so too. */
-  open(sessionId: string): SessionOpening {
-    const opening = new SessionOpening(sessionId, this.#channels.join(sessionId));
+  /**
+   * Begins to listen to a session, for a stream that opens or goes on behind a turn. Call `closeOpening` when done; `watch` does
+   * so too.
+   */
+  open(sessionId: string, seen: SeenTurn | null = null): SessionOpening {
+    const opening = new SessionOpening(sessionId, this.#channels.join(sessionId), seen);
     const others = this.#openings.get(sessionId);
     if (others === undefined) this.#openings.set(sessionId, new Set([opening]));
     else others.add(opening);
@@ -68,11 +71,12 @@ export class Feed {
 
   /**
    * Reads where a stream starts, and its next frames unless a reader may have them. `changed` resolves when something is stored
-   * in the session after that, or may be. A stream that has waited for the first turn goes on with the one that others follow.
+   * in the session after that, or may be. A stream that has had the turn before, or has waited for the first one, goes on with
+   * the turn that others follow.
    */
   async readOpening(
     opening: SessionOpening,
-    { projectId, lastEventId, hasWaited }: { projectId: string; lastEventId: string; hasWaited: boolean },
+    place: StreamPlace,
   ): Promise<{ start: Opening | null; changed: Promise<void> }> {
     const { sessionId, listening } = opening;
     // If Postgres does not answer on that connection, the poll finds what the stream misses.
@@ -80,8 +84,10 @@ export class Feed {
     return this.#limit(async () => {
       const changed = opening.begin();
       const followed = this.#latest.get(sessionId);
-      if (hasWaited && followed !== undefined) return { start: followed.fromStart, changed };
-      const start = await readOpening(this.db, { projectId, id: sessionId }, lastEventId, followed === undefined);
+      if (followed !== undefined && followed.number - 1 === opening.seen?.number)
+        return { start: followed.fromStart, changed };
+      const start = await readOpening(this.db, sessionId, place, followed === undefined);
+      if (start?.kind === 'wait') opening.seen = start.seen;
       return { start, changed };
     });
   }
@@ -178,7 +184,9 @@ export class Feed {
 
   async #pollSessions(): Promise<void> {
     if (this.#openings.size === 0) return;
-    const ids = await findBegunOrGone(this.db, [...this.#openings.keys()]);
-    for (const id of ids) for (const opening of this.#openings.get(id) ?? []) opening.wake();
+    const waiting = [...this.#openings.values()].flatMap((openings) => [...openings]);
+    const ids = waiting.map(({ sessionId }) => sessionId);
+    const seen = waiting.map((opening) => opening.seen?.turnId ?? null);
+    for (const index of await findBegunOrGone(this.db, ids, seen)) waiting[index]!.wake();
   }
 }

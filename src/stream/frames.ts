@@ -20,6 +20,9 @@ export interface Frame {
   writtenAt?: number;
 }
 
+/** The turns of a session, behind the one that a stream sends, whose events are counted for a slow reader. */
+const MAX_COUNTED_TURNS = 100;
+
 const RETRY: DeltaType = 'agent.retry.delta';
 
 /** True for the notice that a model call is tried again. */
@@ -92,18 +95,22 @@ export async function cutOffMessage(db: Db, turnId: string, position: number): P
   return [{ type: 'agent.message', data: { message_id: rows[0]!.message_id, content, incomplete: true } }];
 }
 
+/** The characters that a stream has still to send after a position of a turn; `isOfSession`: those of the turns that follow too. */
 export async function countPendingCharacters(
   db: Db,
   turnId: string,
   [stored, attempt, number]: Position,
+  isOfSession: boolean,
 ): Promise<number> {
   const [row]: { characters: number }[] = await db.query(
     `SELECT (SELECT coalesce(sum(length(data::text)), 0)
-        FROM turns JOIN events ON events.session_id = turns.session_id AND turn_number = turns.number
-        WHERE turns.id = $1 AND events.position > $2)
+        FROM turns JOIN events ON events.session_id = turns.session_id
+          AND (turn_number, events.position) > (turns.number, $2)
+          AND turn_number <= CASE WHEN $5 THEN turns.number + ${MAX_COUNTED_TURNS} ELSE turns.number END
+        WHERE turns.id = $1)
        + (SELECT coalesce(sum(length(runs)), 0) FROM deltas
           WHERE turn_id = $1 AND (position, attempt, last) > ($2, $3, $4)) AS characters`,
-    [turnId, stored, attempt, number],
+    [turnId, stored, attempt, number, isOfSession],
   );
   return row!.characters;
 }

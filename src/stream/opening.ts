@@ -8,6 +8,8 @@ export interface OpenedTurn extends NextFrames {
   kind: 'turn';
   sessionId: string;
   turnId: string;
+  /** Number of the turn in its session, from 1. */
+  number: number;
   isOpen: boolean;
   /** The frames follow this position. */
   after: Position;
@@ -15,16 +17,31 @@ export interface OpenedTurn extends NextFrames {
   position: number;
 }
 
+/** The latest turn of a session of which a stream has everything; number 0 before the first turn. */
+export interface SeenTurn {
+  turnId: string | null;
+  number: number;
+}
+
+/** Where a stream of a session begins or goes on. */
+export interface StreamPlace {
+  projectId: string;
+  lastEventId: string;
+  /** The stream goes on with the turns that follow (docs/contract.md §22). */
+  isOfSession: boolean;
+}
+
 export type Opening =
-  /** There is no turn yet: wait for the first one. */
-  | { kind: 'wait' }
+  /** There is no turn after this one yet: wait for it. */
+  | { kind: 'wait'; seen: SeenTurn }
   /** After the terminal event of the current turn: there is nothing to send. */
   | { kind: 'over' }
   | OpenedTurn;
 
 /**
  * The session, the turn that a stream of it starts in, and the turn's next frames, in one statement. $3 to $6: the turn and the
- * position that the client has seen, null and zeros if none; $7: whether to read frames.
+ * position that the client has seen, null and zeros if none; $7: whether to read frames; $8: whether the stream is one of the
+ * session.
  */
 const OPENING = `
   WITH session AS MATERIALIZED (
@@ -40,10 +57,10 @@ const OPENING = `
         CASE WHEN NOT seen.is_over THEN $6 ELSE 0 END AS delta
       FROM session LEFT JOIN seen ON true
         LEFT JOIN turns next ON seen.is_over AND next.session_id = session.id AND next.number = seen.number + 1
-          AND next.from_queue
+          AND (next.from_queue OR $8)
         LEFT JOIN turns t
           ON t.id = CASE WHEN NOT seen.is_over THEN seen.id ELSE coalesce(next.id, last_turn_id) END)
-  SELECT turn_id, turn_position, is_open, is_over, stored, attempt_before, delta,
+  SELECT turn_id, place.number AS turn_number, turn_position, is_open, is_over, stored, attempt_before, delta,
     frames.position, attempt, last, type, id, created_at, message_id, data, found
   FROM place LEFT JOIN (${framesQuery({
     sessionId: '$2',
@@ -57,6 +74,7 @@ const OPENING = `
 /** Without frames there is one row, whose columns of a frame are null. */
 type Row = FrameRow & {
   turn_id: string | null;
+  turn_number: number;
   turn_position: number;
   is_open: boolean;
   is_over: boolean;
@@ -65,39 +83,57 @@ type Row = FrameRow & {
   delta: number;
 };
 
+/** Most stored events that a stream of a session sends before it is live (docs/contract.md §22). */
+export const MAX_REPLAYED_EVENTS = 10_000;
+
+/** Whether more events than that are stored in a session after the place at which a stream opened. Each turn has at least one. */
+export async function isReplayTooLong(db: Db, { sessionId, number, after }: OpenedTurn): Promise<boolean> {
+  const [row]: { is_too_long: boolean }[] = await db.query(
+    `SELECT coalesce(sum(position), 0) - $3::integer > ${MAX_REPLAYED_EVENTS} AS is_too_long
+     FROM (SELECT position FROM turns WHERE session_id = $1 AND number >= $2
+           ORDER BY number LIMIT ${MAX_REPLAYED_EVENTS + 2}) AS turns_after`,
+    [sessionId, number, after[0]],
+  );
+  return row!.is_too_long;
+}
+
 /**
  * Decides where a stream of a session starts (contract.md §3 "Stream, …"). A `Last-Event-ID` of any turn resumes there.
  * An id at the end of an earlier turn means the start of the turn that the queue started next; without one, and if the id is
- * unknown, the start of the current turn. Returns null if there is no such session.
+ * unknown, the start of the current turn. A stream of the session goes on with the turn after an end, whatever started it, or
+ * waits for it. Returns null if there is no such session.
  * @param withFrames read the next frames too; without, `hasMore` is true
  */
 export async function readOpening(
   db: Db,
-  session: { projectId: string; id: string },
-  lastEventId: string,
+  sessionId: string,
+  { projectId, lastEventId, isOfSession }: StreamPlace,
   withFrames: boolean,
 ): Promise<Opening | null> {
   const seen = parseEventId(lastEventId);
   const rows: Row[] = await db.query(OPENING, [
-    session.projectId,
-    session.id,
+    projectId,
+    sessionId,
     seen?.turnId ?? null,
     ...(seen?.position ?? START),
     withFrames,
+    isOfSession,
   ]);
   const [place] = rows;
   if (place === undefined) return null;
-  if (place.turn_id === null) return { kind: 'wait' };
-  if (place.is_over) return { kind: 'over' };
+  const { turn_id: turnId, turn_number: number } = place;
+  if (turnId === null) return { kind: 'wait', seen: { turnId: null, number: 0 } };
+  if (place.is_over) return isOfSession ? { kind: 'wait', seen: { turnId, number } } : { kind: 'over' };
   const after: Position = [place.stored, place.attempt_before, place.delta];
   const found = rows.filter(({ position }) => (position as number | null) !== null);
   return {
     kind: 'turn',
-    sessionId: session.id,
-    turnId: place.turn_id,
+    sessionId,
+    turnId,
+    number,
     isOpen: place.is_open,
     after,
     position: place.turn_position,
-    ...(withFrames ? framesOfRows(place.turn_id, found, after) : { frames: [], hasMore: true }),
+    ...(withFrames ? framesOfRows(turnId, found, after) : { frames: [], hasMore: true }),
   };
 }

@@ -17,13 +17,18 @@ export async function readPositions(
   );
 }
 
-/** Those of the sessions that have a turn, or are deleted. */
-export async function findBegunOrGone(db: Db, sessionIds: string[]): Promise<string[]> {
-  const rows = await db.query<{ id: string }[]>(
-    `SELECT asked.id FROM unnest($1::text[]) AS asked(id)
-     LEFT JOIN sessions ON sessions.id = asked.id AND deleted_at IS NULL
-     WHERE sessions.id IS NULL OR last_turn_id IS NOT NULL`,
-    [sessionIds],
+/** The indexes of those sessions that have another last turn than the one given with them, or are deleted. */
+export async function findBegunOrGone(
+  db: Db,
+  sessionIds: string[],
+  lastTurnIds: readonly (string | null)[],
+): Promise<number[]> {
+  const rows = await db.query<{ index: number }[]>(
+    `SELECT asked.n::integer - 1 AS index
+     FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked(id, last_turn_id, n)
+       LEFT JOIN sessions ON sessions.id = asked.id AND deleted_at IS NULL
+     WHERE sessions.id IS NULL OR sessions.last_turn_id IS DISTINCT FROM asked.last_turn_id`,
+    [sessionIds, lastTurnIds],
   );
-  return rows.map(({ id }) => id);
+  return rows.map(({ index }) => index);
 }

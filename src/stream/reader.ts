@@ -32,13 +32,14 @@ export class TurnReader {
   readonly beganAt = performance.now();
   readonly turnId: string;
   readonly sessionId: string;
+  readonly number: number;
 
   /**
    * Begins with the frames of the stream that opens, if they are all there are; else at the last stored event, and watchers
    * read the earlier frames themselves. `limit` bounds the reads of all readers.
    */
   constructor(
-    { turnId, sessionId, after, position, frames, hasMore }: OpenedTurn,
+    { turnId, sessionId, number, after, position, frames, hasMore }: OpenedTurn,
     readonly ring: FrameRing,
     private readonly limit: LimitFunction,
     private readonly db: DataSource,
@@ -46,6 +47,7 @@ export class TurnReader {
   ) {
     this.turnId = turnId;
     this.sessionId = sessionId;
+    this.number = number;
     ring.begin(hasMore ? [position, 0, 0] : after);
     if (hasMore) this.catchUp();
     else this.#append(frames);
@@ -61,9 +63,10 @@ export class TurnReader {
 
   /** The turn, for a stream that reads it from its start. */
   get fromStart(): OpenedTurn {
-    const { turnId, sessionId, ring } = this;
+    const { turnId, sessionId, number, ring } = this;
     const [position] = ring.head;
-    return { kind: 'turn', sessionId, turnId, isOpen: true, after: START, position, frames: [], hasMore: true };
+    const place = { sessionId, turnId, number, isOpen: true, after: START, position };
+    return { kind: 'turn', ...place, frames: [], hasMore: true };
   }
 
   take(notification: TurnNotification): void {

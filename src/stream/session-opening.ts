@@ -1,4 +1,5 @@
 import type { TurnNotification } from './notify.js';
+import type { SeenTurn } from './opening.js';
 import type { TurnReader } from './reader.js';
 
 /** More than come while a statement runs. */
@@ -13,10 +14,14 @@ export class SessionOpening {
   #isFull = false;
   #wake: () => void = () => undefined;
 
-  /** `listening` resolves when the notifications arrive. */
+  /**
+   * `listening` resolves when the notifications arrive. `seen` is known when the stream waits for the turn after it, or went on
+   * to it from another.
+   */
   constructor(
     readonly sessionId: string,
     readonly listening: Promise<void>,
+    public seen: SeenTurn | null,
   ) {}
 
   /** Call before a read of the tables. What it returns resolves at the next notification, or by `wake`. */
@@ -27,6 +32,8 @@ export class SessionOpening {
   }
 
   take(notification: TurnNotification): void {
+    // The end of a turn is notified twice in the process that stores it.
+    if (notification.turnId === this.seen?.turnId) return;
     if (this.#kept.length < MAX_KEPT) this.#kept.push(notification);
     else this.#isFull = true;
     this.#wake();

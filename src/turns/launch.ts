@@ -10,8 +10,8 @@ export interface LaunchDeps extends ShowDeps {
 
 /** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
 export function launchTurn(deps: LaunchDeps, turn: QueuedTurn): void {
-  // Streams that wait for the first turn of the session. Any other stream reads the tables when it opens.
-  if (turn.number === 1) deps.notifier.notify({ ...turn, position: 1 });
+  // Streams may wait for the next turn of the session.
+  deps.notifier.notify({ ...turn, position: 1 });
   deps.log.info({ turn_id: turn.id, session_id: turn.sessionId }, 'turn queued');
   deps.workflows
     .start(turn)

@@ -37,7 +37,8 @@ const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
     ],
   ],
   turn_not_found: ['getTurn'],
-  event_not_found: ['getEvent'],
+  event_not_found: ['getEvent', 'streamEvents'],
+  replay_too_long: ['streamEvents'],
   session_running: ['deleteSession', 'sendMessage'],
   invalid_webhook_url: ['createWebhook', 'updateWebhook'],
   webhook_limit_reached: ['createWebhook'],
@@ -131,6 +132,7 @@ export const LIMITS = [
   'answers to reads of a project: 16 MiB a second',
   'unread answers: 64 MiB',
   'storage of a project: 20 GiB',
+  'stream of the session: 10,000 stored events',
 ] as const;
 
 /** One middleware answers with these, whatever the operation: one operation stands for all. */

@@ -49,6 +49,7 @@ export interface components {
                 required_actions: components["schemas"]["RequiredAction"][];
             };
             queue_full?: null;
+            replay_too_long?: null;
             message_delivered?: null;
             turn_not_continuable?: {
                 /** @description `no_turn`: the session has none. `completed`: there is nothing left to do. `context_too_long`: it would fail again. */

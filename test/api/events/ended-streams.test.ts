@@ -20,12 +20,17 @@ describe('a stream that the service ends', () => {
     const sessionId = await service.session();
     const revoked = await openSse(`${service.url}/v1/sessions/${sessionId}/events/stream`, key);
     const waiting = await openSse(`${service.url}/v1/sessions/${await service.session()}/events/stream`, key);
+    const behind = await service.session();
+    service.model.on(/Before/, 'Ended.');
+    await service.send(behind, 'Before');
+    await service.ended(behind);
+    const following = await openSse(`${service.url}/v1/sessions/${behind}/events/stream?follow=session`, key);
     const other = await service.stream(sessionId);
     await service.send(sessionId, 'Hello');
     await revoked.until(({ event }) => event === 'agent.message.delta');
     const before = performance.now();
     expect(await revokeKey(service.db, keyId)).to.equal(true);
-    await Promise.all([revoked.ended, waiting.ended]);
+    await Promise.all([revoked.ended, waiting.ended, following.ended]);
     expect(performance.now() - before).to.be.lessThan(10_000);
     expect(revoked.frames.at(-1)!.event).to.equal('agent.message.delta');
     gate.open();

@@ -24,8 +24,8 @@ describe('the reader of a stream', () => {
     return { sessionId, firstId: `${turnId}:1` };
   };
   /** A response of which nothing is read yet. */
-  const openPaused = async (sessionId: string): Promise<IncomingMessage> => {
-    const call = request(`${service.url}/v1/sessions/${sessionId}/events/stream`, {
+  const openPaused = async (sessionId: string, query = ''): Promise<IncomingMessage> => {
+    const call = request(`${service.url}/v1/sessions/${sessionId}/events/stream${query}`, {
       headers: { Authorization: `Bearer ${service.key}` },
       agent: false,
     });
@@ -36,14 +36,15 @@ describe('the reader of a stream', () => {
     return response;
   };
 
+  const openStreams = async (): Promise<number> => {
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    return Number(/^event_streams_open (\d+)$/m.exec(metrics)![1]);
+  };
+
   it('is closed after 10 s when it has stopped reading with more than 1 MiB to come, and resumes without loss', async () => {
     const { sessionId, firstId } = await sessionWithFrame(FRAME);
     const before = performance.now();
     const response = await openPaused(sessionId);
-    const openStreams = async (): Promise<number> => {
-      const metrics = await (await fetch(`${service.url}/metrics`)).text();
-      return Number(/^event_streams_open (\d+)$/m.exec(metrics)![1]);
-    };
     await eventually('the stream is closed', async () => (await openStreams()) === 0);
     expect(performance.now() - before).to.be.within(9_000, 40_000);
     response.destroy();
@@ -53,6 +54,38 @@ describe('the reader of a stream', () => {
     const rest = await resumed.text();
     expect(rest.match(/^event: .*$/gm)).to.deep.equal(['event: agent.message', 'event: turn.completed']);
     expect(rest.length).to.be.greaterThan(FRAME);
+  });
+
+  it('of the session is closed too, when what waits is in later turns, and resumes without loss', async () => {
+    const { sessionId, firstId } = await sessionWithFrame(FRAME);
+    const response = await openPaused(sessionId, `?follow=session`);
+    // The socket takes the beginning of this turn; the next ones wait.
+    let last = '';
+    for (const content of ['Two', 'Three']) {
+      last = `"type":"turn.completed","turn_id":"${await service.send(sessionId, content)}"`;
+      await service.ended(sessionId);
+    }
+    await eventually('the stream is closed', async () => (await openStreams()) === 0);
+    response.destroy();
+    const resumed = await fetch(`${service.url}/v1/sessions/${sessionId}/events/stream?follow=session`, {
+      headers: { Authorization: `Bearer ${service.key}`, 'Last-Event-ID': firstId },
+    });
+    const pieces: string[] = [];
+    for await (const chunk of resumed.body!) {
+      pieces.push(Buffer.from(chunk as Uint8Array).toString());
+      if (pieces.slice(-2).join('').includes(last)) break;
+    }
+    const ids = [...pieces.join('').matchAll(/^data: \{"id":"(\w+)"/gm)].map(([, id]) => id);
+    expect(ids).to.deep.equal((await service.history(sessionId)).slice(1).map(({ id }) => id));
+  });
+
+  it('of a session that is deleted while much is sent gets an end', async () => {
+    const { sessionId } = await sessionWithFrame(FRAME);
+    const response = await openPaused(sessionId, `?follow=session`);
+    expect((await service.api('DELETE', `/v1/sessions/${sessionId}`)).status).to.equal(204);
+    response.resume();
+    await once(response, 'close');
+    expect(response.complete).to.equal(true);
   });
 
   it('is not closed when it reads slowly through one large frame', async () => {

@@ -19,18 +19,20 @@ describe('the open streams of a project', () => {
     for (const stream of streams) stream.close();
   });
 
-  const open = async (key = service.key, id = sessionId): Promise<SseReader> => {
-    const stream = await openSse(`${service.url}/v1/sessions/${id}/events/stream`, key);
+  const open = async (key = service.key, id = sessionId, query = ''): Promise<SseReader> => {
+    const stream = await openSse(`${service.url}/v1/sessions/${id}/events/stream${query}`, key);
     streams.push(stream);
     return stream;
   };
 
   it('are limited: one more is 429 with Retry-After, until one closes', async () => {
-    const [first] = [await open(), await open()];
-    const { status, body, headers } = await service.api('GET', `/v1/sessions/${sessionId}/events/stream`);
-    expect(status).to.equal(429);
-    expect(body.error.type).to.equal('too_many_streams');
-    expect(headers.get('retry-after')).to.match(/^\d+$/);
+    const [first] = [await open(service.key, sessionId, '?follow=session'), await open()];
+    for (const query of ['', '?follow=session']) {
+      const { status, body, headers } = await service.api('GET', `/v1/sessions/${sessionId}/events/stream${query}`);
+      expect(status).to.equal(429);
+      expect(body.error.type).to.equal('too_many_streams');
+      expect(headers.get('retry-after')).to.match(/^\d+$/);
+    }
     first.close();
     await eventually('there is room for another', async () => (await open()).status === 200);
   });

@@ -171,8 +171,8 @@ describe('deltas', () => {
         return db.query(...query);
       },
     } as DataSource;
-    const session = { projectId, id: turn.sessionId };
-    const opened = (await readOpening(db, session, '', true)) as OpenedTurn;
+    const place = { projectId, lastEventId: '', isOfSession: false };
+    const opened = (await readOpening(db, turn.sessionId, place, true)) as OpenedTurn;
     const reader = new TurnReader(opened, new RingBudget().createRing(), pLimit(1), counted, log);
     expect(await reader.after(START)).to.have.length(1);
     const writer = await open(turn);

@@ -18,7 +18,7 @@ const log = createLogger('silent', 'test');
 /** All processes lose their LISTEN connections at once when Postgres fails over, and come back to one that is cold. */
 describe('the readers of a process after its LISTEN connection was lost', () => {
   let feed: Feed;
-  const reads = { count: 0, running: 0, mostAtOnce: 0, polls: 0, withDeltas: 0 };
+  const reads = { count: 0, running: 0, mostAtOnce: 0, polls: 0, withDeltas: 0, sessions: 0 };
   const readers: TurnReader[] = [];
   const noop = (): void => undefined;
   const database = useDatabase();
@@ -28,7 +28,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     const sessions = await insertSessions(db, projectId, TURNS);
     for (const id of sessions) await queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test');
     feed = new Feed(database.url, counting(db), log);
-    const place = { projectId, lastEventId: '', hasWaited: false };
+    const place = { projectId, lastEventId: '', isOfSession: false };
     await Promise.all(
       sessions.map(async (id) => {
         const opening = feed.open(id);
@@ -46,6 +46,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
   function counting(real: DataSource): DataSource {
     const query = async (statement: string, parameters?: unknown[]): Promise<unknown> => {
       if (!statement.includes('FROM events')) {
+        if (statement.includes('FROM unnest')) reads.sessions += 1;
         if (statement.includes('FROM deltas')) {
           reads.polls += 1;
           reads.withDeltas = (parameters as string[][])[1]!.length;
@@ -110,14 +111,14 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
       take(notification);
       taken.push(notification.position);
     };
-    const place = { projectId, lastEventId: '', hasWaited: false };
+    const place = { projectId, lastEventId: '', isOfSession: false };
     const { start, changed } = await feed.readOpening(opening, place);
-    expect(start).to.deep.equal({ kind: 'wait' });
+    expect(start).to.deep.equal({ kind: 'wait', seen: { turnId: null, number: 0 } });
     const turn = await queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test');
     const notifier = new Notifier(db, log);
     notifier.notify({ ...turn, position: 1 });
     await changed;
-    const { start: begun } = await feed.readOpening(opening, { ...place, hasWaited: true });
+    const { start: begun } = await feed.readOpening(opening, place);
     expect((begun as OpenedTurn).frames.map(({ type }) => type)).to.deep.equal(['user.message']);
     // Not in the tables, where a poll would find it.
     const event = { id: 'evt_early', turn_id: turn.id, position: 2, type: 'agent.message', data: '{}' };
@@ -129,6 +130,35 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     expect(reader.ring.head).to.deep.equal([2, 0, 0]);
     feed.release(reader, noop);
     expect(feed.size).to.include({ openings: 0, readers: TURNS });
+  });
+
+  it('ask with one statement for all streams that wait for the turn after one that has ended', async () => {
+    const { projectId } = await createKey(db, { project: 'demo' });
+    const sessions = await insertSessions(db, projectId, 3);
+    const lost = new Notifier({ query: async () => [] } as unknown as DataSource, log);
+    const message = { content: 'x', files: [], skills: [] };
+    const woken: string[] = [];
+    const openings = await Promise.all(
+      sessions.map(async (id) => {
+        const { id: turnId } = await queueTurn(db, projectId, id, message, 'test');
+        await endTurn({ db, notifier: lost, log }, turnId, { kind: 'cancelled' });
+        const opening = feed.open(id);
+        const place = { projectId, lastEventId: `${turnId}:2`, isOfSession: true };
+        const { start, changed } = await feed.readOpening(opening, place);
+        expect(start).to.deep.equal({ kind: 'wait', seen: { turnId, number: 1 } });
+        void changed.then(() => woken.push(id));
+        return opening;
+      }),
+    );
+    reads.count = 0;
+    const asked = reads.sessions;
+    await eventually('two polls', () => reads.sessions >= asked + 2);
+    expect(woken).to.deep.equal([]);
+    await queueTurn(db, projectId, sessions[1]!, message, 'test');
+    await eventually('one goes on', () => woken.length > 0);
+    expect(woken).to.deep.equal([sessions[1]]);
+    expect(reads.count).to.equal(0);
+    for (const opening of openings) feed.closeOpening(opening);
   });
 
   it('look for deltas of all turns for a moment, and then now and then', async () => {
