@@ -123,6 +123,11 @@ describe('the code in the documents runs', () => {
       expect(events.find(({ type }) => type === 'agent.tool_result')).to.include({ content: 'Built main.' });
     }));
 
+  it('docs/streaming.md, a chat page', async () => {
+    const [code] = await blocks('docs/streaming.md', 'js');
+    expect(await runModule(code!)).to.equal('6 true\n');
+  });
+
   it('docs/talking.md, the client', async () => {
     const [code] = await blocks('docs/talking.md', 'js');
     const out = await runModule(code!);

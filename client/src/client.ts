@@ -1,8 +1,8 @@
 import { Answers, type AnswerOptions } from './answers.js';
 import { deliveredTo } from './delivery.js';
 import { Operations } from './generated/operations.js';
-import { follow, type RunResult } from './run.js';
-import { EventStream, type StreamOptions } from './stream.js';
+import { readTurn, type RunResult } from './run.js';
+import { EventStream, type SessionStreamOptions, type StreamOptions } from './stream.js';
 import { segment, type CreateOptions, type RequestOptions } from './transport.js';
 import type {
   Answer,
@@ -28,7 +28,7 @@ export interface FollowOptions extends RequestOptions, AnswerOptions {
 export interface RunOptions extends CreateOptions, FollowOptions {}
 
 /**
- * The Agent Session Service: one method per operation, and helpers: `stream`, `run`, and `each…`, which iterates over
+ * The Agent Session Service: one method per operation, and helpers: `stream`, `follow`, `run`, and `each…`, which iterates over
  * all pages of the list that has its name, with the same filters.
  */
 export class AgentSessionClient extends Operations {
@@ -66,6 +66,18 @@ export class AgentSessionClient extends Operations {
   /** The events of the current turn, from its start to its terminal event (operation `streamEvents`). */
   stream(sessionId: string, options: StreamOptions = {}): EventStream {
     return new EventStream(this.transport, `/v1/sessions/${segment(sessionId)}/events/stream`, options);
+  }
+
+  /**
+   * The events of the current turn, and then those of every turn of the session that begins, until the signal or the deletion of the
+   * session (operation `streamEvents` with `follow=session`).
+   */
+  follow(sessionId: string, options: SessionStreamOptions = {}): EventStream {
+    const query = new URLSearchParams({
+      follow: 'session',
+      ...(options.after !== undefined && { after: options.after }),
+    });
+    return new EventStream(this.transport, `/v1/sessions/${segment(sessionId)}/events/stream?${query}`, options, true);
   }
 
   /**
@@ -108,7 +120,7 @@ export class AgentSessionClient extends Operations {
       await onEvent?.(event);
       answers.take(event);
     };
-    const result = await follow(turnId, this.stream(sessionId, { signal }), history, take);
+    const result = await readTurn(turnId, this.stream(sessionId, { signal }), history, take);
     await answers.finish();
     return result;
   }

@@ -3,7 +3,7 @@ export { AgentSessionClient, type FollowOptions, type RunOptions } from './clien
 export { ApiError, ConnectionError } from './errors.js';
 export { ItemList } from './pages.js';
 export type { RunResult } from './run.js';
-export { EventStream, type StreamOptions } from './stream.js';
+export { EventStream, type SessionStreamOptions, type StreamOptions } from './stream.js';
 export type { ClientOptions, CreateOptions, RequestOptions, Retry } from './transport.js';
 export * from './types.js';
 export type { UploadSource } from './upload.js';

@@ -19,7 +19,7 @@ export interface RunResult {
  * @internal Follows a turn to its end. If the stream has moved on to a later turn, the missing events come from
  * `history`, which has those of this turn.
  */
-export async function follow(
+export async function readTurn(
   turnId: string,
   stream: EventStream,
   history: () => AsyncIterable<Event>,

@@ -9,8 +9,13 @@ export interface StreamOptions {
   signal?: AbortSignal;
   /** Resumes after the frame with this id (`lastEventId` of another stream), instead of at the start of the turn. */
   lastEventId?: string;
-  /** How long to try to reconnect before giving up. Default: 120,000. */
+  /** How long to try to reconnect before giving up. Default: 120,000; for `follow`, until the signal. */
   reconnectForMs?: number;
+}
+
+export interface SessionStreamOptions extends StreamOptions {
+  /** Begins after this stored event, such as the last one of the history. `lastEventId` has priority. */
+  after?: string | undefined;
 }
 
 /** Idle timeout: the service pings every 10 s, so after this time without a byte the connection is dead. */
@@ -19,14 +24,15 @@ const IDLE_TIMEOUT_MS = 30_000;
 const RETRY_OF_THE_END_MS = 15_000;
 
 /**
- * The events of a session's current turn up to its terminal event, over one or more connections. The next event is read
- * on demand: a slow reader slows down the stream and loses nothing.
+ * The events of a session's current turn up to its terminal event, or those of all turns from there on, over one or more
+ * connections. The next event is read on demand: a slow reader slows down the stream and loses nothing.
  */
 export class EventStream implements AsyncIterable<StreamEvent> {
   #lastEventId: string;
   #retryMs = 2_000;
   /** Failed attempts since the last connection. */
   #failures = 0;
+  #wasConnected = false;
   /** Time of the last byte, or of the last request for one. */
   #lastSign = 0;
 
@@ -35,6 +41,8 @@ export class EventStream implements AsyncIterable<StreamEvent> {
     private readonly transport: Transport,
     private readonly path: string,
     private readonly options: StreamOptions,
+    /** Goes on with every turn of the session. */
+    private readonly isOfSession = false,
   ) {
     this.#lastEventId = options.lastEventId ?? '';
   }
@@ -44,10 +52,11 @@ export class EventStream implements AsyncIterable<StreamEvent> {
     return this.#lastEventId;
   }
 
-  /** @throws ApiError (for example a deleted session or revoked key), ConnectionError, the reason of the signal */
+  /** @throws ApiError (for example an unknown session or a revoked key), ConnectionError, the reason of the signal */
   async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void> {
-    const { signal, reconnectForMs = 120_000 } = this.options;
+    const { signal, reconnectForMs = this.isOfSession ? Infinity : 120_000 } = this.options;
     this.#lastSign = Date.now();
+    this.#wasConnected = false;
     for (;;) {
       let failure: ApiError | ConnectionError | null = null;
       try {
@@ -61,11 +70,13 @@ export class EventStream implements AsyncIterable<StreamEvent> {
           yield event;
           // While the reader was busy, no bytes were read.
           this.#lastSign = Date.now();
-          if (isTerminal(event)) return;
+          if (isTerminal(event) && !this.isOfSession) return;
         }
         if (this.#retryMs >= RETRY_OF_THE_END_MS) return;
       } catch (error) {
         signal?.throwIfAborted();
+        // A stream of the session ends when the session is deleted.
+        if (this.isOfSession && this.#wasConnected && isGone(error)) return;
         if (!canPass(error) || Date.now() - this.#lastSign > reconnectForMs) throw error;
         failure = error;
       }
@@ -96,6 +107,7 @@ export class EventStream implements AsyncIterable<StreamEvent> {
       );
       if (!response.ok) throw await errorOf(response);
       this.#failures = 0;
+      this.#wasConnected = true;
       const reader = response.body!.getReader();
       const parser = new SseParser();
       for (;;) {
@@ -108,6 +120,10 @@ export class EventStream implements AsyncIterable<StreamEvent> {
       leave.abort();
     }
   }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof ApiError && error.is('session_not_found');
 }
 
 function canPass(error: unknown): error is ApiError | ConnectionError {
