@@ -113,12 +113,13 @@ describe('pinned tools of an MCP server', () => {
   });
 
   it('include readOnlyHint and idempotentHint', async () => {
-    const tool = { name: 'a', annotations: { readOnlyHint: true, title: 'A' } };
+    const described = { name: 'a', description: 'Reads.' };
+    const tool = { ...described, annotations: { readOnlyHint: true, title: 'A' } };
     const { server, probe, accept } = await registered([tool], { pin_tools: true });
-    server.options.tools = [{ name: 'a', annotations: { readOnlyHint: true, title: 'B', idempotentHint: false } }];
+    server.options.tools = [{ ...described, annotations: { readOnlyHint: true, title: 'B', idempotentHint: false } }];
     expect(namesOf(await probe()), 'the others').to.deep.equal([]);
     for (const annotations of [{ idempotentHint: true }, undefined]) {
-      server.options.tools = [{ name: 'a', annotations }];
+      server.options.tools = [{ ...described, annotations }];
       const [{ before, after }] = (await probe()).body.changed_tools;
       expect([before.annotations, after.annotations]).to.deep.equal([{ readOnlyHint: true }, annotations]);
     }
