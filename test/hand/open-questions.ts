@@ -1,6 +1,6 @@
 /**
  * `npm run check:open-questions`: what the open questions of one project cost the others. Prints the time of another project's turns
- * with one tool call: alone, beside 139 calls that each wait for a person, beside 50 turns with 20 open questions each, and while
+ * with one tool call, and of its lists: alone, beside 139 calls that each wait for a person, beside 50 turns with 20 open questions each, and while
  * these are answered. Then the bytes of `agent.requires_action` of one call that asks as much as it may, and how long answers to
  * a form of 1,000 fields take, with another project's reads beside them. One API and one worker, with the defaults but without the rate
  * limit, which lets a key answer 60 questions a minute.
@@ -13,7 +13,7 @@ import { steps, toolUse } from '../support/scripted-model.js';
 
 const { values } = parseArgs({
   options: {
-    samples: { type: 'string', default: '10' },
+    samples: { type: 'string', default: '20' },
     turns: { type: 'string', default: '50' },
     callers: { type: 'string', default: '139' },
   },
@@ -103,7 +103,8 @@ const ended = (sessionId: string) => async (): Promise<boolean> =>
 
 function shown(times: number[]): string {
   const sorted = [...times].sort((a, b) => a - b);
-  return `${Math.round(sorted[Math.floor(sorted.length / 2)]!)} ms (worst ${Math.round(sorted.at(-1)!)})`;
+  const at = (share: number): number => Math.round(sorted[Math.ceil(share * sorted.length) - 1]!);
+  return `${at(0.5)} ms (p95 ${at(0.95)}, worst ${at(1)})`;
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
@@ -118,10 +119,13 @@ const turnOfVictim = async (): Promise<void> => {
   await until('the turn of the victim ends', ended(id));
 };
 async function measure(what: string): Promise<void> {
-  const times: number[] = [];
-  for (let n = 0; n < Number(values.samples); n += 1) times.push(await timed(turnOfVictim));
+  const [times, lists]: [number[], number[]] = [[], []];
+  for (let n = 0; n < Number(values.samples); n += 1) {
+    times.push(await timed(turnOfVictim));
+    lists.push(await timed(() => victim.call('GET', '/sessions')));
+  }
   const activity = (await (await fetch(`${system.workers[0]!.url}/metrics`)).text()).match(/^activity_slots.*$/gm);
-  console.log(`${what}: ${shown(times)}; ${activity?.join(', ') ?? 'no activity_slots'}`);
+  console.log(`${what}: turns ${shown(times)}, lists ${shown(lists)}; ${activity?.join(', ') ?? 'no activity_slots'}`);
 }
 async function startAll(of: Project, message: string, turns: number): Promise<string[]> {
   const ids: string[] = [];
