@@ -38,9 +38,9 @@ describe('long integers in a turn', () => {
     return response.text();
   };
 
-  it('reach the person, the server, the client and the model digit by digit', async () => {
-    const { calls, id, tool } = await register();
-    const sessionId = await service.session({
+  /** A session whose calls of `find` need a person's approval. */
+  const askingSession = (id: string): Promise<string> =>
+    service.session({
       thinking_enabled: false,
       mcp_servers: [id],
       tools: [
@@ -51,6 +51,10 @@ describe('long integers in a turn', () => {
         },
       ],
     });
+
+  it('reach the person, the server, the client and the model digit by digit', async () => {
+    const { calls, id, tool } = await register();
+    const sessionId = await askingSession(id);
     service.model.on(/Find/, steps([toolUse(tool, `{"id": ${ID}, "note": "${ID}"}`, { id: 'toolu_1' })], 'Found.'));
     await service.send(sessionId, 'Find it');
     await requiredActions(service, sessionId);
@@ -99,17 +103,7 @@ describe('long integers in a turn', () => {
 
   it('make two calls different: a person who denied one is asked about the other', async () => {
     const { id, tool } = await register();
-    const sessionId = await service.session({
-      thinking_enabled: false,
-      mcp_servers: [id],
-      tools: [
-        {
-          type: 'mcp_toolset',
-          mcp_server_id: id,
-          configs: [{ name: 'find', permission_policy: { type: 'always_ask' } }],
-        },
-      ],
-    });
+    const sessionId = await askingSession(id);
     const find = (digits: string, use: string) => message([toolUse(tool, `{"id":${digits}}`, { id: use })]);
     const [first, other] = ['9007199254740993', '9007199254740992'];
     service.model.on(/Find/, steps(find(first, 'toolu_1'), find(first, 'toolu_2'), find(other, 'toolu_3'), 'Done.'));
